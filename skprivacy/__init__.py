@@ -1,0 +1,27 @@
+"""Privacy-preserving release of data columns with a provable trade-off."""
+
+from .design import design_mechanism, privacy_utility_path
+from .exceptions import SolverError
+from .measures import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Measure, get_measure
+from .mechanism import Evaluation, Mechanism
+from .solvers import Algorithm1Solver, MaxLiftSolver
+
+__version__ = "0.1.0.dev0"
+
+__all__ = [
+    "KL",
+    "L1",
+    "Algorithm1Solver",
+    "AlphaLift",
+    "Chi2",
+    "Evaluation",
+    "Lip",
+    "MaxLift",
+    "MaxLiftSolver",
+    "Measure",
+    "Mechanism",
+    "SolverError",
+    "design_mechanism",
+    "get_measure",
+    "privacy_utility_path",
+]

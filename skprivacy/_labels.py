@@ -1,0 +1,64 @@
+"""Labels of symbols as JSON, and back without loss."""
+
+import datetime
+import math
+
+import pandas as pd
+
+
+def encode_label(label):
+    """Return a label as a JSON value: itself where JSON has its type, else a tagged object.
+
+    >>> encode_label(("a", 1, float("inf")))
+    {'tuple': ['a', 1, {'float': 'inf'}]}
+    """
+    if hasattr(label, "item") and not isinstance(label, pd.Timestamp):
+        label = label.item()  # a numpy scalar
+    if label is pd.NaT or label is pd.NA:
+        return {"missing": repr(label)}
+    if isinstance(label, float) and not math.isfinite(label):
+        return {"float": repr(float(label))}
+    if label is None or type(label) in (bool, int, float, str):
+        return label
+    if isinstance(label, tuple):
+        return {"tuple": [encode_label(part) for part in label]}
+    if isinstance(label, pd.Timestamp):
+        zone = None if label.tz is None else str(label.tz)
+        moment = label if zone is None else label.tz_convert("UTC").tz_localize(None)
+        return {"timestamp": moment.isoformat(), "unit": label.unit, "tz": zone}
+    if isinstance(label, pd.Timedelta):
+        return {"timedelta": label.isoformat(), "unit": label.unit}
+    if isinstance(label, datetime.date) and not isinstance(label, datetime.datetime):
+        return {"date": label.isoformat()}
+    if isinstance(label, pd.Interval):
+        ends = [encode_label(label.left), encode_label(label.right)]
+        return {"interval": ends, "closed": label.closed}
+    raise TypeError(
+        f"The label {label!r} of type {type(label).__name__} cannot be written as JSON. "
+        f"Rename it to a string, a number, a date or a tuple of these."
+    )
+
+
+def decode_label(value):
+    """Return the label that `encode_label` wrote."""
+    match value:
+        case {"missing": "NaT"}:
+            return pd.NaT
+        case {"missing": "<NA>"}:
+            return pd.NA
+        case {"float": text}:
+            return float(text)
+        case {"tuple": parts}:
+            return tuple(decode_label(part) for part in parts)
+        case {"timestamp": text, "unit": unit, "tz": zone}:
+            moment = pd.Timestamp(text).as_unit(unit)
+            return moment if zone is None else moment.tz_localize("UTC").tz_convert(zone)
+        case {"timedelta": text, "unit": unit}:
+            return pd.Timedelta(text).as_unit(unit)
+        case {"date": text}:
+            return datetime.date.fromisoformat(text)
+        case {"interval": [left, right], "closed": closed}:
+            return pd.Interval(decode_label(left), decode_label(right), closed=closed)
+        case None | bool() | int() | float() | str():
+            return value
+    raise ValueError(f"{value!r} is not a label that skprivacy writes.")

@@ -1,0 +1,48 @@
+"""Argument checks, in the grammar of scikit-learn's messages."""
+
+import math
+from collections.abc import Iterable
+from numbers import Integral, Real
+
+
+def message(owner, name, requirement, value):
+    """Say what is wrong with an argument.
+
+    >>> message("f", "epsilon", "a float in the range [0, inf]", -1)
+    "The 'epsilon' parameter of f must be a float in the range [0, inf]. Got -1 instead."
+    """
+    return f"The {name!r} parameter of {owner} must be {requirement}. Got {value!r} instead."
+
+
+def check_real(owner, name, value, *, low, high=math.inf, low_open=False, high_open=False):
+    """Return `value` as a float, if it is a number between `low` and `high`."""
+    left, right = "(" if low_open else "[", ")" if high_open else "]"
+    requirement = f"a float in the range {left}{low}, {high}{right}"
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise TypeError(message(owner, name, requirement, value))
+    above = value > low if low_open else value >= low
+    below = value < high if high_open else value <= high
+    if not (above and below):  # NaN fails both
+        raise ValueError(message(owner, name, requirement, value))
+    return float(value)
+
+
+def check_integer(owner, name, value, *, low):
+    """Return `value` as an int, if it is a whole number of at least `low`."""
+    requirement = f"an int in the range [{low}, inf)"
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise TypeError(message(owner, name, requirement, value))
+    if value < low:
+        raise ValueError(message(owner, name, requirement, value))
+    return int(value)
+
+
+def check_choice(owner, name, value, choices: Iterable[str], alternative=""):
+    """Return `value`, if it is one of the strings in `choices`."""
+    listed = ", ".join(repr(choice) for choice in sorted(choices))
+    requirement = f"one of {{{listed}}}{alternative}"
+    if not isinstance(value, str):
+        raise TypeError(message(owner, name, requirement, value))
+    if value not in choices:
+        raise ValueError(message(owner, name, requirement, value))
+    return value

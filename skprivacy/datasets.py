@@ -1,0 +1,35 @@
+"""Joint distributions to try things on."""
+
+import pandas as pd
+from sklearn.datasets import load_diabetes
+
+
+def load_diabetes_joint(column="bp", n_bands=5):
+    """Return counts of sex (rows) by bands of a measurement (columns).
+
+    From the 442 patients of scikit-learn's diabetes data.
+
+    Parameters
+    ----------
+    column : str, default="bp"
+        The measurement: "age", "bmi", "bp" (mean arterial pressure), "s1", ..., "s6".
+    n_bands : int, default=5
+        How many bands of about equal size to cut it into.
+
+    Returns
+    -------
+    DataFrame
+        Counts, a valid `p_sx` for `design_mechanism`.
+
+    Examples
+    --------
+    >>> from skprivacy.datasets import load_diabetes_joint
+    >>> int(load_diabetes_joint().to_numpy().sum())
+    442
+    """
+    patients = load_diabetes(as_frame=True, scaled=False).data
+    bands = pd.qcut(patients[column], n_bands).rename(f"{column}_band")
+    names = {interval: f"{interval.left:g} to {interval.right:g}" for interval in bands.cat.categories}
+    # The data set codes sex as 1 and 2 and does not say which is which.
+    sex = "sex " + patients["sex"].astype(int).astype(str)
+    return pd.crosstab(sex, bands.cat.rename_categories(names))

@@ -1,0 +1,199 @@
+"""A joint distribution in, mechanisms out: the functions around the solvers."""
+
+import numpy as np
+
+from ._validation import check_real, message
+from .exceptions import SolverError
+from .joint import as_joint
+from .measures import budget_with_tolerance, check_scope, get_measure
+from .mechanism import Evaluation, Mechanism
+from .solvers import get_solver
+from .utilities import get_utility
+
+# The largest share of independence that rounding can explain; more is a solver's failure.
+_MOST_REPAIR = 1e-6
+
+
+def design_mechanism(
+    p_sx,
+    epsilon,
+    *,
+    measure="kl",
+    scope="per_output",
+    utility="mutual_information",
+    solver="auto",
+    **options,
+):
+    """Design the channel P(Y|X) that keeps the most about X within a privacy budget on S.
+
+    Parameters
+    ----------
+    p_sx : array-like or DataFrame of shape (n_s, n_x)
+        The joint distribution of S (rows) and X (columns), as probabilities or counts. Labels
+        are taken from a DataFrame, such as `pandas.crosstab` returns.
+    epsilon : float
+        The budget, from 0 (the output says nothing about S) to infinity (Y = X), in nats for
+        the logarithmic measures.
+    measure : str or Measure, default="kl"
+        What leakage is: "kl", "l1", "chi2", "max_lift", "alpha_lift", "lip", or an object such
+        as ``AlphaLift(alpha=5)`` or one of your own.
+    scope : {"per_output", "average"}, default="per_output"
+        Whether every output must keep the budget, or all on average.
+    utility : str, default="mutual_information"
+        What is maximised.
+    solver : str or Solver, default="auto"
+        "max_lift", "algorithm1", or "auto": "max_lift" where it is optimal, else "algorithm1".
+    **options
+        Options of the solver, see `MaxLiftSolver` and `Algorithm1Solver`.
+
+    Returns
+    -------
+    Mechanism
+        Its leakage, computed from the floats of its channel, is at most
+        ``epsilon (1 + 1e-9) + 1e-12``.
+
+    Raises
+    ------
+    SolverError
+        When a solver fails. There is no mechanism then.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skprivacy import design_mechanism
+    >>> counts = pd.DataFrame(
+    ...     [[40, 30, 10], [20, 30, 30]], index=["f", "m"], columns=["low", "middle", "high"]
+    ... )
+    >>> mechanism = design_mechanism(counts, epsilon=0.02)
+    >>> mechanism.x_labels
+    ('low', 'middle', 'high')
+    >>> bool(mechanism.max_leakage <= 0.02 * (1 + 1e-9))
+    True
+    """
+    owner = "design_mechanism"
+    epsilon = check_real(owner, "epsilon", epsilon, low=0)
+    return _design(owner, p_sx, [epsilon], measure, scope, utility, solver, options)[0]
+
+
+def privacy_utility_path(
+    p_sx,
+    epsilons,
+    *,
+    measure="kl",
+    scope="per_output",
+    utility="mutual_information",
+    solver="auto",
+    **options,
+):
+    """Design mechanisms for several budgets, sharing the work between them.
+
+    Parameters
+    ----------
+    p_sx : array-like or DataFrame of shape (n_s, n_x)
+        As in `design_mechanism`.
+    epsilons : sequence of float
+        The budgets, in any order.
+    measure, scope, utility, solver, **options
+        As in `design_mechanism`.
+
+    Returns
+    -------
+    list of Mechanism
+        One per epsilon, in the order given. A larger budget never has less utility.
+
+    Examples
+    --------
+    >>> from skprivacy import privacy_utility_path
+    >>> path = privacy_utility_path([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], [0.1, 0.01])
+    >>> path[0].utility > path[1].utility
+    True
+    """
+    owner = "privacy_utility_path"
+    if isinstance(epsilons, str) or not np.iterable(epsilons):
+        raise TypeError(message(owner, "epsilons", "a sequence of floats", epsilons))
+    epsilons = [check_real(owner, "epsilons", epsilon, low=0) for epsilon in epsilons]
+    if not epsilons:
+        raise ValueError(message(owner, "epsilons", "at least one float", epsilons))
+    return _design(owner, p_sx, epsilons, measure, scope, utility, solver, options)
+
+
+def _design(owner, p_sx, epsilons, measure, scope, utility, solver, options):
+    joint = as_joint(p_sx, owner)
+    measure = get_measure(measure, owner)
+    check_scope(owner, scope, measure)
+    utility = get_utility(utility, owner)
+    solver = get_solver(solver, options, measure, owner)
+    positive = joint.without_empty()
+    _check_smallest_at_prior(measure, positive, owner)
+    increasing = sorted(set(epsilons))
+    solutions = solver.solve_path(positive, increasing, measure, scope, utility)
+    mechanisms = {
+        epsilon: _finish(joint, solution, epsilon, measure, scope, utility, solver)
+        for epsilon, solution in zip(increasing, solutions, strict=True)
+    }
+    return [mechanisms[epsilon] for epsilon in epsilons]
+
+
+def _check_smallest_at_prior(measure, joint, owner):
+    """Check what the whole theory needs of a measure: releasing nothing is always allowed."""
+    at_prior = measure.value(joint.p_s, joint.p_s)
+    at_symbols = measure.value((joint.lifts * joint.p_s[:, None]).T, joint.p_s)
+    if np.shape(at_symbols) != joint.p_x.shape:
+        raise ValueError(
+            f"The 'value' of measure {measure!r} given to {owner} must have one number per row of "
+            f"posteriors. Got shape {np.shape(at_symbols)} for {len(joint.p_x)} rows."
+        )
+    allowed = budget_with_tolerance(0.0)
+    if not (measure.inverse(at_prior) <= allowed and (at_symbols >= at_prior - allowed).all()):
+        raise ValueError(
+            f"The measure {measure!r} given to {owner} must be smallest at the prior, with "
+            f"leakage 0 there: an output that says nothing must be allowed at any epsilon."
+        )
+
+
+def _finish(joint, solution, epsilon, measure, scope, utility, solver):
+    """Return the mechanism of a solution: all symbols of X, outputs in order, checked."""
+    channel = np.zeros((len(joint.p_x), solution.channel.shape[1]))
+    channel[joint.p_x > 0] = solution.channel / solution.channel.sum(axis=1, keepdims=True)
+    p_y = joint.p_x @ channel
+    channel[joint.p_x == 0] = p_y  # says nothing, should such a symbol ever be seen
+    # Outputs in the order of the symbol that each makes likeliest, then of their probability.
+    likeliest = (joint.p_x[:, None] * channel).argmax(axis=0)
+    channel = channel[:, np.lexsort((-p_y, likeliest))]
+    labels = joint.s_labels, joint.x_labels, tuple(range(channel.shape[1]))
+    describe = lambda channel: Evaluation(  # noqa: E731
+        channel, joint.p_sx, joint.p_x, *labels, measure, utility.name
+    )
+    return Mechanism(
+        _repaired(channel, describe, epsilon, scope),
+        joint.p_sx,
+        joint.p_x,
+        *labels,
+        measure,
+        utility.name,
+        epsilon=epsilon,
+        scope=scope,
+        solver=solver.name,
+        upper_bound=solution.upper_bound,
+    )
+
+
+def _repaired(channel, describe, epsilon, scope):
+    """Return the channel, mixed with independence until its own floats keep the budget.
+
+    ``(1 - a) channel + a 1 p_y`` keeps P(X) and P(Y) and moves every posterior toward the prior
+    by the same share a, so every convex measure falls.
+    """
+    figure = "max_leakage" if scope == "per_output" else "average_leakage"
+    budget = budget_with_tolerance(epsilon)
+    mixed, share = channel, 2.0**-53
+    while not getattr(evaluation := describe(mixed), figure) <= budget:
+        if share > _MOST_REPAIR:
+            raise SolverError(
+                f"The solver returned a channel with leakage {getattr(evaluation, figure)} for "
+                f"epsilon={epsilon}, which rounding cannot explain."
+            )
+        mixed = (1 - share) * channel + share * evaluation.p_y
+        mixed /= mixed.sum(axis=1, keepdims=True)
+        share *= 2
+    return mixed

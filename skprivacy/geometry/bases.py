@@ -1,0 +1,87 @@
+"""All bases of a simplex cut by halfspaces ``rows @ W <= offsets``, in batches.
+
+A vertex with m positive entries makes m - 1 of the rows tight, and the square matrix of those
+rows (at those entries) over a row of ones is regular. Trying every such basis is exact also for
+degenerate polytopes, and it is pure linear algebra on stacks of tiny matrices.
+"""
+
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+
+import numpy as np
+
+from ..exceptions import SolverError
+
+_BATCH = 20_000  # bases at once: a few MB
+
+# A basis whose determinant is this small relative to its columns is taken as singular.
+_SINGULAR = 1e-13
+
+
+@dataclass(frozen=True, eq=False)
+class Bases:
+    """A batch of regular bases of one size.
+
+    active : (n, m - 1), the tight rows; support : (n, m), the positive entries;
+    matrix : (n, m, m), the tight rows at the support over a row of ones.
+    """
+
+    active: np.ndarray
+    support: np.ndarray
+    matrix: np.ndarray
+
+    def solve(self, offsets, total):
+        """Return the entries W that give the tight rows `offsets` and the sum `total`."""
+        n, m = self.support.shape
+        right = np.empty((n, m, 1))
+        right[:, :-1, 0], right[:, -1, 0] = offsets, total
+        return np.linalg.solve(self.matrix, right)[:, :, 0]
+
+    def __getitem__(self, index):
+        return Bases(self.active[index], self.support[index], self.matrix[index])
+
+
+def count_bases(n_rows, n_symbols, rank):
+    """Return how many bases `regular_bases` looks at."""
+    return sum(comb(n_rows, m - 1) * comb(n_symbols, m) for m in range(1, rank + 1))
+
+
+def regular_bases(rows, rank, max_bases):
+    """Yield the regular bases of supports of up to `rank` symbols, in batches of one size."""
+    n_rows, n_symbols = rows.shape
+    count = count_bases(n_rows, n_symbols, rank)
+    if count > max_bases:
+        raise SolverError(
+            f"A joint with {n_symbols} symbols of X and {n_rows} bounds on lifts has up to "
+            f"{count:,} candidate vertices, more than max_bases={max_bases:,}. Pool rare symbols "
+            f"of X, coarsen S, or raise max_bases."
+        )
+    for m in range(1, min(rank, n_symbols) + 1):
+        supports = _combinations(n_symbols, m)
+        actives = _combinations(n_rows, m - 1)
+        at_once = max(1, _BATCH // len(supports))
+        for start in range(0, len(actives), at_once):
+            for begin in range(0, len(supports), _BATCH):
+                yield _regular(
+                    rows, actives[start : start + at_once], supports[begin : begin + _BATCH]
+                )
+
+
+def _combinations(n, k):
+    count = comb(n, k)
+    flat = (i for combination in combinations(range(n), k) for i in combination)
+    return np.fromiter(flat, dtype=np.intp, count=count * k).reshape(count, k)
+
+
+def _regular(rows, actives, supports):
+    """Return the regular ones among all pairs of an active set and a support."""
+    active = np.repeat(actives, len(supports), axis=0)
+    support = np.tile(supports, (len(actives), 1))
+    tight = rows[active[:, :, None], support[:, None, :]]
+    matrix = np.concatenate([tight, np.ones((len(tight), 1, supports.shape[1]))], axis=1)
+    # Hadamard's inequality: |det| is at most the product of the column norms, and equal for
+    # orthogonal columns, so the ratio measures how far a basis is from being singular.
+    columns = np.linalg.norm(matrix, axis=1).prod(axis=1)
+    keep = np.abs(np.linalg.det(matrix)) > _SINGULAR * columns
+    return Bases(active[keep], support[keep], matrix[keep])

@@ -1,0 +1,57 @@
+"""Points of the simplex, stored by their few positive entries.
+
+A useful posterior has at most rank(P(S|X)) positive entries, however large the alphabet of X:
+a dense table of candidates would be almost all zeros.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Points of the simplex: `values` at the symbols `support`, both (n, width).
+
+    A symbol may stand more than once in a row of `support`, but at most one of its values is
+    positive.
+    """
+
+    support: np.ndarray
+    values: np.ndarray
+
+    def __len__(self):
+        return len(self.values)
+
+    def __getitem__(self, index):
+        return Points(self.support[index], self.values[index])
+
+    def times(self, matrix):
+        """Return ``matrix @ W`` for every point W, as rows."""
+        return np.einsum("nw,nws->ns", self.values, matrix.T[self.support])
+
+    def dense(self, n_symbols):
+        """Return the points as rows of an (n, n_symbols) array."""
+        rows = np.zeros((len(self), n_symbols))
+        positive = self.values > 0
+        rows[np.nonzero(positive)[0], self.support[positive]] = self.values[positive]
+        return rows
+
+    @classmethod
+    def from_dense(cls, rows):
+        """Return the rows of an array as points."""
+        width = max(1, int((rows > 0).sum(axis=1).max(initial=1)))
+        support = np.argsort(rows <= 0, axis=1, kind="stable")[:, :width]
+        return cls(support, np.take_along_axis(rows, support, axis=1))
+
+    @classmethod
+    def concatenate(cls, parts):
+        """Return the points of all `parts`, in order."""
+        shape = sum(map(len, parts)), max(part.values.shape[1] for part in parts)
+        support, values = np.zeros(shape, np.intp), np.zeros(shape)
+        stop = 0
+        for part in parts:
+            start, stop, width = stop, stop + len(part), part.values.shape[1]
+            support[start:stop, :width] = part.support
+            values[start:stop, :width] = part.values
+        return cls(support, values)

@@ -1,0 +1,108 @@
+"""The joint distribution P_SX: validated, labelled, with the matrices that solvers need."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """A joint distribution of a sensitive S (rows) and a useful X (columns)."""
+
+    p_sx: np.ndarray
+    s_labels: tuple
+    x_labels: tuple
+
+    @cached_property
+    def p_s(self):
+        """The prior P(S)."""
+        return self.p_sx.sum(axis=1)
+
+    @cached_property
+    def p_x(self):
+        """The marginal P(X)."""
+        return self.p_sx.sum(axis=0)
+
+    @cached_property
+    def lifts(self):
+        """``P(s|x) / P(s)``, |S| x |X|: column x holds the lifts of releasing x unchanged.
+
+        The lifts of any output are ``lifts @ W``. Needs a joint without empty rows or columns.
+        """
+        return self.p_sx / self.p_x / self.p_s[:, None]
+
+    def without_empty(self):
+        """Return the joint without the symbols of probability zero."""
+        s, x = self.p_s > 0, self.p_x > 0
+        if s.all() and x.all():
+            return self
+        keep = lambda labels, mask: tuple(np.array(labels, dtype=object)[mask])  # noqa: E731
+        return Joint(self.p_sx[np.ix_(s, x)], keep(self.s_labels, s), keep(self.x_labels, x))
+
+
+def as_joint(p_sx, owner, name="p_sx"):
+    """Return a `Joint` from an array or DataFrame of probabilities or counts.
+
+    Rows are symbols of S, columns symbols of X; the total is divided out.
+    """
+    table = _as_table(p_sx, owner, name)
+    _check_entries(table, owner, name)
+    with np.errstate(over="ignore"):
+        total = table.sum()
+    if not 0 < total < np.inf:
+        raise ValueError(
+            f"The {name!r} parameter of {owner} must have a positive and finite total. "
+            f"Got a total of {total}."
+        )
+    s_labels, x_labels = _labels(p_sx, table.shape, owner, name)
+    return Joint(readonly(table / total), s_labels, x_labels)
+
+
+def _as_table(p_sx, owner, name):
+    requirement = f"The {name!r} parameter of {owner} must be a two-dimensional table of numbers, "
+    requirement += "one row per symbol of S and one column per symbol of X."
+    try:
+        array = np.asarray(p_sx)
+        if array.dtype.kind == "c":
+            raise TypeError("complex numbers")
+        table = np.array(array, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{requirement} Got {type(p_sx).__name__}: {error}.") from error
+    if table.ndim != 2 or table.size == 0:
+        raise ValueError(f"{requirement} Got shape {table.shape}.")
+    return table
+
+
+def _check_entries(table, owner, name):
+    for wrong, what in (
+        (np.isnan(table), "NaN"),
+        (np.isinf(table), "infinite"),
+        (table < 0, "negative"),
+    ):
+        if wrong.any():
+            row, column = map(int, np.argwhere(wrong)[0])
+            raise ValueError(
+                f"The {name!r} parameter of {owner} must hold finite, nonnegative numbers. "
+                f"Got {int(wrong.sum())} {what} entries, the first at row {row}, column {column}."
+            )
+
+
+def _labels(p_sx, shape, owner, name):
+    if not isinstance(p_sx, pd.DataFrame):
+        return tuple(range(shape[0])), tuple(range(shape[1]))
+    for axis, index in (("index", p_sx.index), ("columns", p_sx.columns)):
+        if not index.is_unique:
+            repeated = index[index.duplicated()][0]
+            raise ValueError(
+                f"The {name!r} parameter of {owner} must have unique labels. "
+                f"Got {repeated!r} more than once in its {axis}."
+            )
+    return tuple(p_sx.index.tolist()), tuple(p_sx.columns.tolist())
+
+
+def readonly(array):
+    """Return `array`, locked against writing."""
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,169 @@
+r"""Algorithm 1 of the paper: candidates from max-lift polytopes, then one linear program.
+
+The names follow the paper: E are the budgets, E' the exponents of the max-lift polytopes whose
+vertices are tried, N the numbers of exponents between two budgets, F the candidates of a budget,
+R the vertices of a polytope, U the outputs in use at the budget before.
+
+For `kl` this is the paper's algorithm to the letter. For the other measures its line 3 is wrong,
+because Proposition 1 is (docs/corrections.rst, 1 and 2): F starts from the optimal max-lift
+mechanism at the bound M that really implies the budget, and E' starts at log M.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from .._validation import check_choice, check_integer, check_real, message
+from ..geometry import LiftPolytopes, Points
+from ..measures import budget_with_tolerance
+from .base import Solution, Solver
+from .linear_program import MixtureProgram
+from .max_lift import DEFAULT_MAX_BASES, lift_bounds, lift_vertices, within_budget
+from .segment_leakage import SegmentLeakage
+
+_CHUNK = 2_000_000  # leakages at once
+
+
+@dataclass(frozen=True)
+class Algorithm1Solver(Solver):
+    """The paper's heuristic.
+
+    Parameters
+    ----------
+    candidates : {"window", "all"}, default="window"
+        "window": the paper's, vertices for exponents on a grid whose leakage is between
+        (1 - delta) epsilon and epsilon. "all": every vertex, for any exponent, that meets the
+        budget. It is never worse, and it needs no grid: vertices move on straight lines, and the
+        ends of the part of a line that meets the budget make the rest superfluous.
+    delta : float, default=0.05
+        The width of the window. This and the next three have no effect on "all".
+    n_between : int or sequence of int, default=5
+        How many exponents to try from one epsilon to the next: n_1, n_2, ...
+    n_last : int, default=500
+        How many from the last epsilon to `eps_last`.
+    eps_last : float, default=None
+        Where the grid ends. None: the logarithm of the largest lift, beyond which nothing
+        changes.
+    max_bases : int, default=3_000_000
+        The most candidate vertices to look at; above it, a `SolverError`.
+
+    Examples
+    --------
+    >>> from skprivacy import design_mechanism
+    >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.05, solver="algorithm1")
+    >>> mechanism.solver
+    'algorithm1'
+    """
+
+    candidates: str = "window"
+    delta: float = 0.05
+    n_between: int | Sequence[int] = 5
+    n_last: int = 500
+    eps_last: float | None = None
+    max_bases: int = DEFAULT_MAX_BASES
+    name: ClassVar[str] = "algorithm1"
+
+    def __post_init__(self):
+        owner = "Algorithm1Solver"
+        check_choice(owner, "candidates", self.candidates, {"window", "all"})
+        check_real(owner, "delta", self.delta, low=0, high=1)
+        for n in [self.n_between] if np.ndim(self.n_between) == 0 else self.n_between:
+            check_integer(owner, "n_between", n, low=1)
+        check_integer(owner, "n_last", self.n_last, low=1)
+        if self.eps_last is not None:
+            check_real(owner, "eps_last", self.eps_last, low=0)
+        check_integer(owner, "max_bases", self.max_bases, low=1)
+
+    def solve_path(self, joint, epsilons, measure, scope, utility):
+        """Run Algorithm 1 with E = `epsilons`."""
+        polytopes = LiftPolytopes(joint.lifts, self.max_bases)
+        leakage = SegmentLeakage(polytopes.segments, joint, measure)
+        program = MixtureProgram(joint.p_x, utility)
+        if self.candidates == "all":
+            extremal = (_all_candidates(leakage, epsilon) for epsilon in epsilons)
+        else:
+            extremal = self._window_candidates(polytopes, leakage, joint, epsilons, measure)
+        solutions, in_use = [], []
+        for epsilon, points in zip(epsilons, extremal, strict=True):
+            vertices = lift_vertices(polytopes, joint, measure, epsilon)
+            optimal_max_lift = program.solve(vertices).points  # line 3
+            extremal_points = within_budget(points, joint, measure, epsilon)
+            candidates = Points.concatenate([optimal_max_lift, *in_use, extremal_points])
+            mixture = program.solve(candidates)  # line 12
+            in_use = [mixture.points]
+            solutions.append(Solution(mixture.channel))
+        return solutions
+
+    def _window_candidates(self, polytopes, leakage, joint, epsilons, measure):
+        """Return, for each epsilon, the vertices that lines 7 to 11 add to F."""
+        bounds = [lift_bounds(polytopes, joint, measure, epsilon)[1] for epsilon in epsilons]
+        exponents, starts = self._exponents(np.log(bounds), np.log(polytopes.largest_lift))
+        chosen = [[] for _ in epsilons]
+        for index in _chunks(len(leakage.segments), len(exponents)):
+            fraction, inside = leakage.segments.fractions(index, np.exp(exponents))
+            values = np.where(inside, leakage.at(fraction, index), np.inf)
+            for i, epsilon in enumerate(epsilons):
+                later = values[:, starts[i] :]
+                window = later <= budget_with_tolerance(epsilon, share=0.25)
+                window &= later >= (1 - self.delta) * epsilon
+                rows, columns = _first_and_last(window)
+                chosen[i].append((index[rows], fraction[rows, columns + starts[i]]))
+        return [
+            leakage.segments.at(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+            for parts in chosen
+        ]
+
+    def _exponents(self, log_bounds, log_largest):
+        """Return E' and, for each budget, where its part E'_i starts."""
+        if self.eps_last is None:
+            last = log_largest
+        elif self.eps_last > log_bounds[-1]:
+            last = min(self.eps_last, log_largest)
+        else:
+            requirement = f"larger than {log_bounds[-1]}, the exponent of the last epsilon"
+            raise ValueError(message("Algorithm1Solver", "eps_last", requirement, self.eps_last))
+        # Beyond the largest lift the polytope is the whole simplex.
+        ends = np.minimum(np.append(log_bounds, last), log_largest)
+        ends[-1] = max(ends[-1], ends[-2])
+        counts = np.append(self._counts(len(log_bounds) - 1), self.n_last)
+        parts = [
+            start + np.arange(n) * (stop - start) / n
+            for start, stop, n in zip(ends[:-1], ends[1:], counts, strict=True)
+        ]
+        return np.concatenate(parts), np.cumsum(counts) - counts
+
+    def _counts(self, n):
+        """Return N without its last number."""
+        if np.ndim(self.n_between) == 0:
+            return np.full(n, self.n_between)
+        if len(self.n_between) != n:
+            requirement = f"an int, or a sequence of {n} for {n + 1} epsilons"
+            raise ValueError(message("Algorithm1Solver", "n_between", requirement, self.n_between))
+        return np.asarray(self.n_between)
+
+
+def _all_candidates(leakage, epsilon):
+    """Return both ends of the part of each line that meets the budget.
+
+    Its other points are mixtures of these two, and a mixture has the smaller u: u is convex.
+    """
+    index, first, last = leakage.within(epsilon)
+    return leakage.segments.at(np.tile(index, 2), np.concatenate([first, last]))
+
+
+def _first_and_last(window):
+    """Return the first and last True of each row that has one; the rest is superfluous.
+
+    As in `_all_candidates`, vertices between two others of the same line never improve F.
+    """
+    rows = np.flatnonzero(window.any(axis=1))
+    first = window[rows].argmax(axis=1)
+    last = window.shape[1] - 1 - window[rows, ::-1].argmax(axis=1)
+    return np.tile(rows, 2), np.concatenate([first, last])
+
+
+def _chunks(n_segments, n_exponents):
+    size = max(1, _CHUNK // n_exponents)
+    return np.split(np.arange(n_segments), range(size, n_segments, size))

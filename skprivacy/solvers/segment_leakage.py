@@ -1,0 +1,82 @@
+"""The leakage of vertices that move on straight lines: convex along every line."""
+
+from functools import cached_property
+
+import numpy as np
+
+from ..measures import budget_with_tolerance
+
+_GOLDEN = (np.sqrt(5) - 1) / 2
+_GOLDEN_STEPS = 50  # to 4e-11 of a segment
+_BISECTIONS = 50  # to 1e-15 of a segment
+
+
+class SegmentLeakage:
+    """How much the points of `segments` say about S, as a function of where they are."""
+
+    def __init__(self, segments, joint, measure):
+        self.segments = segments
+        self._prior = joint.p_s
+        self._measure = measure
+        low, high = (points.times(joint.lifts) * joint.p_s for points in segments.ends())
+        self._start, self._step = low, high - low
+
+    def at(self, fraction, index=slice(None)):
+        """Return the leakage, eps scale, of segments `index` at `fraction` of their length.
+
+        `fraction` is (n,), or (n, k) for k points on each of the n segments.
+        """
+        start, step = self._start[index], self._step[index]
+        if np.ndim(fraction) == 2:
+            start, step = start[:, None], step[:, None]
+        posterior = np.maximum(start + np.asarray(fraction)[..., None] * step, 0.0)
+        return self._measure.leakage(posterior, self._prior)
+
+    @cached_property
+    def _lowest(self):
+        """Where the leakage is smallest on each segment, by golden section."""
+        left, right = np.zeros(len(self._start)), np.ones(len(self._start))
+        for _ in range(_GOLDEN_STEPS):
+            width = _GOLDEN * (right - left)
+            falling = self.at(right - width) > self.at(left + width)
+            left, right = np.where(falling, right - width, left), np.where(
+                falling, right, left + width
+            )
+        candidates = np.stack([left, np.zeros_like(left), np.ones_like(left)], axis=1)
+        best = self.at(candidates).argmin(axis=1)
+        return np.take_along_axis(candidates, best[:, None], axis=1)[:, 0]
+
+    def within(self, epsilon):
+        """Return (index, first, last): the segments that meet the budget somewhere, and where.
+
+        The budget holds at every point from `first` to `last`, both included.
+        """
+        budget = budget_with_tolerance(epsilon, share=0.25)
+        index = np.flatnonzero(self.at(self._lowest) <= budget)
+        inside = self._lowest[index]
+        first, last = (
+            self._crossing(index, inside, np.full(len(index), end), budget) for end in (0.0, 1.0)
+        )
+        return index, first, last
+
+    def _crossing(self, index, inside, outside, budget):
+        """Bisect between a point within the budget and an end that may be outside of it."""
+        inside = np.where(self.at(outside, index) <= budget, outside, inside)
+        for _ in range(_BISECTIONS):
+            middle = (inside + outside) / 2
+            within = self.at(middle, index) <= budget
+            inside, outside = np.where(within, middle, inside), np.where(within, outside, middle)
+        return inside
+
+    def largest_safe_lift(self, epsilon):
+        """Return the largest t such that all of Delta_t meets the budget.
+
+        The largest leakage in Delta_t is that of one of its vertices and does not fall with t:
+        t may grow until the first vertex breaks the budget.
+        """
+        index, first, last = self.within(epsilon)
+        safe = self.segments.t_low.copy()
+        low, high = self.segments.t_low[index], self.segments.t_high[index]
+        reached = np.where(last < 1, low + last * (high - low), np.inf)
+        safe[index] = np.where(first > 0, low, reached)
+        return max(1.0, float(safe.min()))
