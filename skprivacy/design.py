@@ -10,8 +10,9 @@ from .mechanism import Evaluation, Mechanism
 from .solvers import get_solver
 from .utilities import get_utility
 
-# The largest share of independence that rounding can explain; more is a solver's failure.
-_MOST_REPAIR = 1e-6
+# What rounding can explain: a small excess, or one that a small share of independence mends.
+# Anything else is a solver's failure.
+_ROUNDING = 1e-8
 
 
 def design_mechanism(
@@ -186,14 +187,15 @@ def _repaired(channel, describe, epsilon, scope):
     """
     figure = "max_leakage" if scope == "per_output" else "average_leakage"
     budget = budget_with_tolerance(epsilon)
+    p_y, leakage = describe(channel).p_y, getattr(describe(channel), figure)
     mixed, share = channel, 2.0**-53
-    while not getattr(evaluation := describe(mixed), figure) <= budget:
-        if share > _MOST_REPAIR:
+    while not getattr(describe(mixed), figure) <= budget:
+        if not (leakage <= budget + _ROUNDING or share <= _ROUNDING):
             raise SolverError(
-                f"The solver returned a channel with leakage {getattr(evaluation, figure)} for "
-                f"epsilon={epsilon}, which rounding cannot explain."
+                f"The solver returned a channel with leakage {leakage} for epsilon={epsilon}, "
+                f"which rounding cannot explain."
             )
-        mixed = (1 - share) * channel + share * evaluation.p_y
+        mixed = (1 - share) * channel + share * p_y
         mixed /= mixed.sum(axis=1, keepdims=True)
-        share *= 2
+        share = min(1.0, 2 * share)
     return mixed

@@ -336,11 +336,16 @@ class Lip(_LiftScale):
         if self.lower is not None:
             check_real("Lip", "lower", self.lower, low=0)
 
+    @property
+    def _smallest_lift(self):
+        """The lower bound has the tolerance that every budget has."""
+        return _exp(-budget_with_tolerance(self.lower))
+
     def value(self, posterior, prior):
         lifts = lift(posterior, prior)
         largest, smallest = lifts.max(axis=-1), lifts.min(axis=-1)
         if self.lower is not None:
-            return np.where(smallest >= _exp(-self.lower), largest, np.inf)
+            return np.where(smallest >= self._smallest_lift, largest, np.inf)
         with np.errstate(divide="ignore"):
             return np.maximum(largest, 1 / smallest)
 
@@ -351,7 +356,7 @@ class Lip(_LiftScale):
         if self.lower is None:
             low = 1 / smallest > lifts.max(axis=-1)
         else:
-            low = smallest < _exp(-self.lower)
+            low = smallest < self._smallest_lift
         row = np.where(low, lifts.argmin(axis=-1), lifts.argmax(axis=-1))
         slope = np.where(low, -1 / smallest**2, 1.0)
         return slope[..., None] * _lift_gradient(row, prior)

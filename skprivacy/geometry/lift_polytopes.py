@@ -105,8 +105,8 @@ class LiftPolytopes:
 
     def vertices(self, lower, upper):
         """Return the vertices for lifts between `lower` and `upper` >= 1."""
-        upper = min(upper, self.largest_lift)
-        # Where the largest lift is 1 all lifts are: the mean of the lifts is 1.
+        # The mean of the lifts is 1: where one bound is 1, all lifts are.
+        upper = 1.0 if lower >= 1 else min(upper, self.largest_lift)
         if lower <= self.lifts.min() or upper <= 1:
             if self.engine == "cdd":
                 return self._cdd(self.lifts, np.full(len(self.lifts), upper))
@@ -136,11 +136,16 @@ class LiftPolytopes:
         The lift of this row is t >= 1, so the other one is below 1 and never binds.
         """
         small, large = np.nonzero((row[:, None] < row[None, :]) & (row[None, :] > 1))
-        t_low, t_high = np.maximum(row[small], 1.0), row[large]
-        weight = (t_low - row[small]) / (row[large] - row[small])
+        # A segment starts where all lifts are 1, or in its smaller symbol if that is above 1.
+        # The former is the same for both rows; the one that varies more gives it accurately.
+        wide = self.lifts[np.ptp(self.lifts, axis=1).argmax()]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            weight = (1 - wide[small]) / (wide[large] - wide[small])
+        weight = np.where((row[small] < 1) & (weight > 0), np.minimum(weight, 1.0), 0.0)
         low = np.stack([1 - weight, weight], axis=1)
         high = np.broadcast_to([0.0, 1.0], low.shape)
-        return VertexSegments(np.stack([small, large], axis=1), low, high, t_low, t_high)
+        support = np.stack([small, large], axis=1)
+        return VertexSegments(support, low, high, np.maximum(row[small], 1.0), row[large])
 
     def _basis_segments(self, bases):
         if bases.support.shape[1] == 1:  # the unit vectors, which have a segment already
@@ -161,7 +166,20 @@ class LiftPolytopes:
         keep = t_high > t_low
         bases, t_low, t_high = bases[keep], t_low[keep], t_high[keep]
         low, high = (_on_simplex(bases.solve(t[:, None], 1.0)) for t in (t_low, t_high))
+        low[t_low == 1] = self._perfectly_private(bases.support[t_low == 1])
         return VertexSegments(bases.support, low, high, t_low, t_high)
+
+    def _perfectly_private(self, supports):
+        """Return the points on `supports` where every lift is 1, by all rows at once.
+
+        Many segments start in the same such point. Computed from the few rows that are tight on
+        a segment it would come out differently each time, and badly where those rows hardly
+        vary: nearly equal candidates, which no linear program likes.
+        """
+        supports, inverse = np.unique(supports, axis=0, return_inverse=True)
+        columns = np.moveaxis(self.lifts[:, supports], 0, 1)
+        system = np.concatenate([columns, np.ones((len(supports), 1, supports.shape[1]))], axis=1)
+        return _on_simplex(np.linalg.pinv(system).sum(axis=2))[inverse]
 
 
 _EMPTY = VertexSegments(

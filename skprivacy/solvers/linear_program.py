@@ -13,7 +13,20 @@ from ..exceptions import SolverError
 from ..geometry import Points
 
 # Weights below this share of the largest weight that a point can have are rounding.
-_NEGLIGIBLE = 1e-11
+_NEGLIGIBLE = 1e-14
+
+_DUAL_SIMPLEX, _PRIMAL_SIMPLEX = 1, 4
+
+# (row scale, presolve, simplex strategy), tried in order until HiGHS is content. Rows multiplied
+# by 1e4 make its smallest tolerance, 1e-10, mean 1e-14: a program that is feasible only up to
+# 1e-10 can break a budget of zero. Nearly equal candidates can be too much for the first one.
+_ATTEMPTS = (
+    (1e4, "off", _DUAL_SIMPLEX),  # presolve takes longer than solving
+    (1e4, "on", _PRIMAL_SIMPLEX),
+    (1e4, "off", _PRIMAL_SIMPLEX),
+    (1.0, "off", _PRIMAL_SIMPLEX),
+    (1.0, "on", _DUAL_SIMPLEX),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,9 +67,10 @@ class MixtureProgram:
         for option, value in {
             "output_flag": False,
             "threads": 1,
-            "presolve": "off",  # takes longer than the solution
             "primal_feasibility_tolerance": 1e-10,
             "dual_feasibility_tolerance": 1e-10,
+            "small_matrix_value": 1e-12,  # smaller entries are dropped
+            "simplex_scale_strategy": 0,  # scaled below, better
         }.items():
             self._highs.setOptionValue(option, value)
 
@@ -66,7 +80,17 @@ class MixtureProgram:
         room = 1 / ratio.max(axis=1)
         columns = Points(points.support, ratio * room[:, None])
         costs = -room * self.utility.value(points.values)
-        weights, duals = self._run(columns, costs)
+        solution = self._run(columns, costs)
+        if solution is None:
+            distinct = _distinct(columns)
+            points, columns, costs = points[distinct], columns[distinct], costs[distinct]
+            solution = self._run(columns, costs)
+        if solution is None:
+            raise SolverError(
+                f"HiGHS could not solve the linear program over {len(points)} candidate outputs: "
+                f"{self._highs.modelStatusToString(self._highs.getModelStatus())!r}."
+            )
+        weights, duals = solution
         bound = self._bound(columns, costs, duals)
         used = np.flatnonzero(weights[:-1] > _NEGLIGIBLE)
         channel = columns[used].dense(len(self.p_x)).T
@@ -75,30 +99,39 @@ class MixtureProgram:
         return Mixture(points[used], channel * _refined(channel), bound)
 
     def _run(self, columns, costs):
-        """Return the optimal r, the last one that of the independent output, and the duals."""
-        n_x, positive = len(self.p_x), columns.values > 0
+        """Return the optimal r, the last one that of the independent output, and the duals.
+
+        None where HiGHS does not find them.
+        """
+        program = self._program(columns, costs)
+        values = np.array(program.a_matrix_.value_)
+        for scale, presolve, strategy in _ATTEMPTS:
+            program.a_matrix_.value_ = scale * values
+            program.row_lower_ = program.row_upper_ = np.full(len(self.p_x), scale)
+            self._highs.setOptionValue("presolve", presolve)
+            self._highs.setOptionValue("simplex_strategy", strategy)
+            self._highs.passModel(program)
+            self._highs.run()
+            if self._highs.getModelStatus() == highspy.HighsModelStatus.kOptimal:
+                solution = self._highs.getSolution()
+                return np.array(solution.col_value), scale * np.array(solution.row_dual)
+        return None
+
+    def _program(self, columns, costs):
+        """Return the program for HiGHS, with the independent output as its last column."""
+        n_x, n_columns, positive = len(self.p_x), len(columns) + 1, columns.values > 0
         program = highspy.HighsLp()
-        program.num_col_, program.num_row_ = len(columns) + 1, n_x
+        program.num_col_, program.num_row_ = n_columns, n_x
         program.col_cost_ = np.append(costs, self._independent)
-        program.col_lower_ = np.zeros(len(columns) + 1)
-        program.col_upper_ = np.full(len(columns) + 1, highspy.kHighsInf)
-        program.row_lower_ = program.row_upper_ = np.ones(n_x)
+        program.col_lower_ = np.zeros(n_columns)
+        program.col_upper_ = np.full(n_columns, highspy.kHighsInf)
         matrix = program.a_matrix_
         matrix.format_ = highspy.MatrixFormat.kColwise
         lengths = np.append(positive.sum(axis=1), n_x)
         matrix.start_ = np.concatenate([[0], np.cumsum(lengths)])
         matrix.index_ = np.append(columns.support[positive], np.arange(n_x))
         matrix.value_ = np.append(columns.values[positive], np.ones(n_x))
-        self._highs.passModel(program)
-        self._highs.run()
-        status = self._highs.getModelStatus()
-        if status != highspy.HighsModelStatus.kOptimal:
-            raise SolverError(
-                f"HiGHS stopped the linear program over {len(columns)} candidate outputs with "
-                f"status {self._highs.modelStatusToString(status)!r}."
-            )
-        solution = self._highs.getSolution()
-        return np.array(solution.col_value), np.array(solution.row_dual)
+        return program
 
     def _bound(self, columns, costs, duals):
         """Return an upper bound on ``sum q u(W)`` from the duals, whatever their tolerances.
@@ -109,6 +142,12 @@ class MixtureProgram:
         reduced = costs - np.einsum("nw,nw->n", columns.values, duals[columns.support])
         worst = min(reduced.min(initial=0.0), self._independent - duals.sum(), 0.0)
         return -(float(duals.sum()) + len(self.p_x) * worst)
+
+
+def _distinct(columns):
+    """Return one index for each group of nearly equal columns."""
+    rounded = np.hstack([columns.support, columns.values.round(9)])
+    return np.unique(rounded, axis=0, return_index=True)[1]
 
 
 def _refined(channel):
