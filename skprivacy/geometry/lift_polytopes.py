@@ -19,6 +19,9 @@ from .points import Points
 # harmless, because every candidate is measured before it is used; a missed one costs utility.
 _SLACK = 1e-11
 
+# A segment that starts this close to t = 1 may start at t = 1 but for rounding.
+_NEAR_ONE = 1e-6
+
 # Slopes of a linear function of t below this are taken as rounding.
 _FLAT = 1e-12
 
@@ -27,7 +30,8 @@ _FLAT = 1e-12
 class VertexSegments:
     """The lines on which vertices of Delta_t move, for t in [t_low, t_high].
 
-    support : (n, width) symbols; low, high : (n, width), the vertex at either end.
+    support : (n, width) symbols; low, high : (n, width), the point at either end. An end that is
+    off by rounding may have small negative entries: clipping it would bend the whole line.
     """
 
     support: np.ndarray
@@ -53,7 +57,7 @@ class VertexSegments:
         """Return the points of segments `index` at `fraction` of their length."""
         fraction = fraction[:, None]
         values = (1 - fraction) * self.low[index] + fraction * self.high[index]
-        return Points(self.support[index], values)
+        return Points(self.support[index], _on_simplex(values))
 
     def ends(self):
         """Return the points at the low and at the high ends."""
@@ -165,21 +169,30 @@ class LiftPolytopes:
         t_low, t_high = np.maximum(t_low, 1.0), np.minimum(t_high, self.largest_lift)
         keep = t_high > t_low
         bases, t_low, t_high = bases[keep], t_low[keep], t_high[keep]
-        low, high = (_on_simplex(bases.solve(t[:, None], 1.0)) for t in (t_low, t_high))
-        low[t_low == 1] = self._perfectly_private(bases.support[t_low == 1])
+        low, high = (bases.solve(t[:, None], 1.0) for t in (t_low, t_high))
+        start, private = self._perfectly_private(bases.support, t_low < 1 + _NEAR_ONE)
+        t_low[start], low[start] = 1.0, private
         return VertexSegments(bases.support, low, high, t_low, t_high)
 
-    def _perfectly_private(self, supports):
-        """Return the points on `supports` where every lift is 1, by all rows at once.
+    def _perfectly_private(self, supports, near):
+        """Return which of the segments marked `near` start at t = 1, and their points there.
 
-        Many segments start in the same such point. Computed from the few rows that are tight on
-        a segment it would come out differently each time, and badly where those rows hardly
-        vary: nearly equal candidates, which no linear program likes.
+        At t = 1 every lift is 1. Many segments start in the same such point. Computed from the
+        few rows that are tight on a segment it would come out differently each time, and badly
+        where those rows hardly vary: so it is computed from all rows at once.
         """
-        supports, inverse = np.unique(supports, axis=0, return_inverse=True)
+        index = np.flatnonzero(near)
+        supports, inverse = np.unique(supports[index], axis=0, return_inverse=True)
         columns = np.moveaxis(self.lifts[:, supports], 0, 1)
         system = np.concatenate([columns, np.ones((len(supports), 1, supports.shape[1]))], axis=1)
-        return _on_simplex(np.linalg.pinv(system).sum(axis=2))[inverse]
+        pseudoinverse = np.linalg.pinv(system)
+        points = pseudoinverse.sum(axis=2, keepdims=True)
+        for _ in range(2):  # rows of very different size need a refinement
+            points += pseudoinverse @ (1 - system @ points)
+        valid = (np.abs(system @ points - 1) <= _SLACK).all(axis=(1, 2))
+        points = points[:, :, 0]
+        valid &= (points >= -_SLACK).all(axis=1)
+        return index[valid[inverse]], points[inverse][valid[inverse]]
 
 
 _EMPTY = VertexSegments(

@@ -17,15 +17,16 @@ _NEGLIGIBLE = 1e-14
 
 _DUAL_SIMPLEX, _PRIMAL_SIMPLEX = 1, 4
 
-# (row scale, presolve, simplex strategy), tried in order until HiGHS is content. Rows multiplied
-# by 1e4 make its smallest tolerance, 1e-10, mean 1e-14: a program that is feasible only up to
-# 1e-10 can break a budget of zero. Nearly equal candidates can be too much for the first one.
+# (row scale, presolve, scale strategy, simplex strategy), tried in order until HiGHS is content.
+# Rows multiplied by 1e4 make its smallest tolerance, 1e-10, mean 1e-14: a program that is feasible
+# only up to 1e-10 can break a budget of zero. Nearly equal candidates can be too much for that.
 _ATTEMPTS = (
-    (1e4, "off", _DUAL_SIMPLEX),  # presolve takes longer than solving
-    (1e4, "on", _PRIMAL_SIMPLEX),
-    (1e4, "off", _PRIMAL_SIMPLEX),
-    (1.0, "off", _PRIMAL_SIMPLEX),
-    (1.0, "on", _DUAL_SIMPLEX),
+    (1e4, "off", 0, _DUAL_SIMPLEX),  # presolve takes longer than solving
+    (1e4, "on", 0, _PRIMAL_SIMPLEX),
+    (1e4, "off", 0, _PRIMAL_SIMPLEX),
+    (1e4, "off", 1, _DUAL_SIMPLEX),
+    (1.0, "off", 0, _PRIMAL_SIMPLEX),
+    (1.0, "on", 0, _DUAL_SIMPLEX),
 )
 
 
@@ -70,7 +71,6 @@ class MixtureProgram:
             "primal_feasibility_tolerance": 1e-10,
             "dual_feasibility_tolerance": 1e-10,
             "small_matrix_value": 1e-12,  # smaller entries are dropped
-            "simplex_scale_strategy": 0,  # scaled below, better
         }.items():
             self._highs.setOptionValue(option, value)
 
@@ -80,42 +80,45 @@ class MixtureProgram:
         room = 1 / ratio.max(axis=1)
         columns = Points(points.support, ratio * room[:, None])
         costs = -room * self.utility.value(points.values)
-        solution = self._run(columns, costs)
-        if solution is None:
-            distinct = _distinct(columns)
-            points, columns, costs = points[distinct], columns[distinct], costs[distinct]
-            solution = self._run(columns, costs)
-        if solution is None:
-            raise SolverError(
-                f"HiGHS could not solve the linear program over {len(points)} candidate outputs: "
-                f"{self._highs.modelStatusToString(self._highs.getModelStatus())!r}."
-            )
-        weights, duals = solution
-        bound = self._bound(columns, costs, duals)
+        weights, duals, optimal = self._run(columns, costs)
         used = np.flatnonzero(weights[:-1] > _NEGLIGIBLE)
         channel = columns[used].dense(len(self.p_x)).T
-        if weights[-1] > _NEGLIGIBLE:
+        if weights[-1] > _NEGLIGIBLE or not optimal:
             channel = np.hstack([channel, np.ones((len(self.p_x), 1))])
+        bound = self._bound(columns, costs, duals)
         return Mixture(points[used], channel * _refined(channel), bound)
 
     def _run(self, columns, costs):
-        """Return the optimal r, the last one that of the independent output, and the duals.
+        """Return r, the last one that of the independent output, the duals, and if optimal.
 
-        None where HiGHS does not find them.
+        Where HiGHS is never content its last answer must do: weights are refined and checked,
+        and the bound holds for any duals.
         """
         program = self._program(columns, costs)
-        values = np.array(program.a_matrix_.value_)
-        for scale, presolve, strategy in _ATTEMPTS:
+        values, answer = np.array(program.a_matrix_.value_), None
+        for scale, presolve, scaling, strategy in _ATTEMPTS:
             program.a_matrix_.value_ = scale * values
             program.row_lower_ = program.row_upper_ = np.full(len(self.p_x), scale)
             self._highs.setOptionValue("presolve", presolve)
+            self._highs.setOptionValue("simplex_scale_strategy", scaling)
             self._highs.setOptionValue("simplex_strategy", strategy)
             self._highs.passModel(program)
             self._highs.run()
-            if self._highs.getModelStatus() == highspy.HighsModelStatus.kOptimal:
-                solution = self._highs.getSolution()
-                return np.array(solution.col_value), scale * np.array(solution.row_dual)
-        return None
+            solution, optimal = self._highs.getSolution(), self._status() == "Optimal"
+            if solution.value_valid and solution.dual_valid:
+                duals = scale * np.array(solution.row_dual)
+                answer = np.array(solution.col_value), duals, optimal
+            if optimal:
+                break
+        if answer is None:
+            raise SolverError(
+                f"HiGHS stopped the linear program over {len(columns)} candidate outputs with "
+                f"status {self._status()!r}."
+            )
+        return answer
+
+    def _status(self):
+        return self._highs.modelStatusToString(self._highs.getModelStatus())
 
     def _program(self, columns, costs):
         """Return the program for HiGHS, with the independent output as its last column."""
@@ -142,12 +145,6 @@ class MixtureProgram:
         reduced = costs - np.einsum("nw,nw->n", columns.values, duals[columns.support])
         worst = min(reduced.min(initial=0.0), self._independent - duals.sum(), 0.0)
         return -(float(duals.sum()) + len(self.p_x) * worst)
-
-
-def _distinct(columns):
-    """Return one index for each group of nearly equal columns."""
-    rounded = np.hstack([columns.support, columns.values.round(9)])
-    return np.unique(rounded, axis=0, return_index=True)[1]
 
 
 def _refined(channel):

@@ -53,20 +53,22 @@ class SegmentLeakage:
         """
         budget = budget_with_tolerance(epsilon, share=0.25)
         index = np.flatnonzero(self.at(self._lowest) <= budget)
-        inside = self._lowest[index]
-        first, last = (
-            self._crossing(index, inside, np.full(len(index), end), budget) for end in (0.0, 1.0)
-        )
+        # The searches toward both ends of every segment run side by side.
+        inside, end = np.tile(self._lowest[index], 2), np.repeat([0.0, 1.0], len(index))
+        first, last = np.split(self._crossing(np.tile(index, 2), inside, end, budget), 2)
         return index, first, last
 
     def _crossing(self, index, inside, outside, budget):
-        """Bisect between a point within the budget and an end that may be outside of it."""
-        inside = np.where(self.at(outside, index) <= budget, outside, inside)
+        """Return the last point within the budget on the way from `inside` to `outside`."""
+        result = np.where(self.at(outside, index) <= budget, outside, inside)
+        beyond = np.flatnonzero(result != outside)
+        index, inside, outside = index[beyond], inside[beyond], outside[beyond]
         for _ in range(_BISECTIONS):
             middle = (inside + outside) / 2
             within = self.at(middle, index) <= budget
             inside, outside = np.where(within, middle, inside), np.where(within, outside, middle)
-        return inside
+        result[beyond] = inside
+        return result
 
     def largest_safe_lift(self, epsilon):
         """Return the largest t such that all of Delta_t meets the budget.
