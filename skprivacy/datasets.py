@@ -29,7 +29,7 @@ def load_diabetes_joint(column="bp", n_bands=5):
     """
     patients = load_diabetes(as_frame=True, scaled=False).data
     bands = pd.qcut(patients[column], n_bands).rename(f"{column}_band")
-    names = {interval: f"{interval.left:g} to {interval.right:g}" for interval in bands.cat.categories}
+    names = [f"{band.left:.0f} to {band.right:.0f}" for band in bands.cat.categories]
     # The data set codes sex as 1 and 2 and does not say which is which.
     sex = "sex " + patients["sex"].astype(int).astype(str)
     return pd.crosstab(sex, bands.cat.rename_categories(names))

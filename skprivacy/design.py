@@ -43,7 +43,8 @@ def design_mechanism(
     utility : str, default="mutual_information"
         What is maximised.
     solver : str or Solver, default="auto"
-        "max_lift", "algorithm1", or "auto": "max_lift" where it is optimal, else "algorithm1".
+        "max_lift", "algorithm1", or "auto": "max_lift" where it is optimal, elsewhere
+        "algorithm1" with ``candidates="all"``, which is never worse than its default.
     **options
         Options of the solver, see `MaxLiftSolver` and `Algorithm1Solver`.
 

@@ -239,7 +239,7 @@ class Mechanism(Evaluation):
             raise ValueError("The channel must hold probabilities: no negative numbers, no NaN.")
         error = np.abs(self.channel.sum(axis=1) - 1).max()
         if not error <= _ROW_TOLERANCE:
-            raise ValueError(f"The rows of the channel must sum to 1. Got a difference of {error}.")
+            raise ValueError(f"The rows of the channel must sum to 1. They are off by {error}.")
         self._check_labels()
         error = np.abs(self.p_y @ self.posterior - self.p_x).max()
         if not error <= _ROW_TOLERANCE or not abs(self.p_x.sum() - 1) <= _ROW_TOLERANCE:

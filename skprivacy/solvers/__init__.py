@@ -25,8 +25,10 @@ def get_solver(solver, options, measure, owner):
         requirement = f"an instance: write {solver.__name__}(), not the class"
         raise TypeError(message(owner, "solver", requirement, solver))
     check_choice(owner, "solver", solver, {"auto", *SOLVERS}, " or a solver object")
-    if solver == "auto":
-        solver = "max_lift" if measure.is_lift_box else "algorithm1"
+    if solver == "auto" and measure.is_lift_box:
+        solver = "max_lift"
+    elif solver == "auto":
+        solver, options = "algorithm1", {"candidates": "all"} | options
     allowed = [field.name for field in fields(SOLVERS[solver])]
     unknown = sorted(set(options) - set(allowed))
     if unknown:
