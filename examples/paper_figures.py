@@ -78,13 +78,15 @@ def read_published(name):
     return pd.read_csv(PUBLISHED / f"{name}.csv", index_col="epsilon")
 
 
-def save(figure_name, panels, titles, labels, options, published=None):
+def save(figure_name, panels, titles, labels, options, published=None, overlap=False):
     """Write one CSV per panel and one PNG with all of them."""
     figure, axes = plt.subplots(1, len(panels), figsize=(4.6 * len(panels), 3.6))
     for axis, (panel, curves) in zip(axes, panels.items(), strict=True):
         curves.to_csv(options.output / f"{figure_name}_{panel}.csv", index_label="epsilon")
-        for column, color in zip(curves.columns, COLORS, strict=False):
-            axis.plot(curves.index, curves[column], color=color, label=labels[column])
+        for i, column in enumerate(curves.columns):
+            # Thinner and thinner, so that curves that coincide can all be seen.
+            style = {"color": COLORS[i], "lw": 5 - 1.6 * i} if overlap else {"color": COLORS[i]}
+            axis.plot(curves.index, curves[column], label=labels[column], **style)
             if published is not None and column in published[panel]:
                 axis.plot(published[panel][column], ":", color="black", lw=1.2)
         if published is not None:

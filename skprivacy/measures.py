@@ -346,7 +346,7 @@ class Lip(_LiftScale):
         largest, smallest = lifts.max(axis=-1), lifts.min(axis=-1)
         if self.lower is not None:
             return np.where(smallest >= self._smallest_lift, largest, np.inf)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             return np.maximum(largest, 1 / smallest)
 
     def subgradient(self, posterior, prior):

@@ -98,11 +98,12 @@ class Algorithm1Solver(Solver):
 
     def _window_candidates(self, polytopes, leakage, joint, epsilons, measure):
         """Return, for each epsilon, the vertices that lines 7 to 11 add to F."""
-        bounds = [lift_bounds(polytopes, joint, measure, epsilon)[1] for epsilon in epsilons]
-        exponents, starts = self._exponents(np.log(bounds), np.log(polytopes.largest_lift))
+        implied = [lift_bounds(polytopes, joint, measure, epsilon)[1] for epsilon in epsilons]
+        exponents, starts = self._exponents(np.log(implied), np.log(polytopes.largest_lift))
+        bounds = np.minimum(np.exp(exponents), polytopes.largest_lift)
         chosen = [[] for _ in epsilons]
         for index in _chunks(len(leakage.segments), len(exponents)):
-            fraction, inside = leakage.segments.fractions(index, np.exp(exponents))
+            fraction, inside = leakage.segments.fractions(index, bounds)
             values = np.where(inside, leakage.at(fraction, index), np.inf)
             for i, epsilon in enumerate(epsilons):
                 later = values[:, starts[i] :]
@@ -117,16 +118,13 @@ class Algorithm1Solver(Solver):
 
     def _exponents(self, log_bounds, log_largest):
         """Return E' and, for each budget, where its part E'_i starts."""
-        if self.eps_last is None:
-            last = log_largest
-        elif self.eps_last > log_bounds[-1]:
-            last = min(self.eps_last, log_largest)
-        else:
+        last = max(log_largest, log_bounds[-1]) if self.eps_last is None else self.eps_last
+        if self.eps_last is not None and not last > log_bounds[-1]:
             requirement = f"larger than {log_bounds[-1]}, the exponent of the last epsilon"
             raise ValueError(message("Algorithm1Solver", "eps_last", requirement, self.eps_last))
-        # Beyond the largest lift the polytope is the whole simplex.
-        ends = np.minimum(np.append(log_bounds, last), log_largest)
-        ends[-1] = max(ends[-1], ends[-2])
+        ends = np.append(log_bounds, last)
+        # Beyond the largest lift the polytope is the whole simplex: no need for infinity.
+        ends[np.isinf(ends)] = ends[np.isfinite(ends)].max(initial=log_largest)
         counts = np.append(self._counts(len(log_bounds) - 1), self.n_last)
         parts = [
             start + np.arange(n) * (stop - start) / n

@@ -51,21 +51,22 @@ class SegmentLeakage:
 
         The budget holds at every point from `first` to `last`, both included.
         """
-        budget = budget_with_tolerance(epsilon, share=0.25)
-        index = np.flatnonzero(self.at(self._lowest) <= budget)
+        # The tolerance is for rounding, not for going further out: kl and chi2 are flat at the
+        # prior, where a leakage of 1e-12 is a lift of 1e-6.
+        index = np.flatnonzero(self.at(self._lowest) <= budget_with_tolerance(epsilon, share=0.25))
         # The searches toward both ends of every segment run side by side.
         inside, end = np.tile(self._lowest[index], 2), np.repeat([0.0, 1.0], len(index))
-        first, last = np.split(self._crossing(np.tile(index, 2), inside, end, budget), 2)
+        first, last = np.split(self._crossing(np.tile(index, 2), inside, end, epsilon), 2)
         return index, first, last
 
-    def _crossing(self, index, inside, outside, budget):
+    def _crossing(self, index, inside, outside, epsilon):
         """Return the last point within the budget on the way from `inside` to `outside`."""
-        result = np.where(self.at(outside, index) <= budget, outside, inside)
+        result = np.where(self.at(outside, index) <= epsilon, outside, inside)
         beyond = np.flatnonzero(result != outside)
         index, inside, outside = index[beyond], inside[beyond], outside[beyond]
         for _ in range(_BISECTIONS):
             middle = (inside + outside) / 2
-            within = self.at(middle, index) <= budget
+            within = self.at(middle, index) <= epsilon
             inside, outside = np.where(within, middle, inside), np.where(within, outside, middle)
         result[beyond] = inside
         return result

@@ -1,0 +1,24 @@
+import os
+
+import pytest
+
+
+def _fail_if_skipped(report):
+    """On CI every component is there: a test skipped for a missing one is a failure."""
+    if os.environ.get("CI") == "true" and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped on CI: {report.longrepr[-1]}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    _fail_if_skipped(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    report = yield
+    _fail_if_skipped(report)
+    return report

@@ -1,0 +1,118 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from reference import exact_max_lift_vertices, random_joint
+
+from skprivacy import SolverError
+from skprivacy.geometry import LiftPolytopes, Points
+from skprivacy.geometry.bases import count_bases
+from skprivacy.joint import as_joint
+
+
+def polytopes_of(p_sx, **options):
+    joint = as_joint(p_sx, "test").without_empty()
+    return LiftPolytopes(joint.lifts, options.pop("max_bases", 10**6), **options), joint
+
+
+def assert_same_points(left, right, tolerance):
+    distances = np.abs(left[:, None] - right[None]).max(axis=2)
+    assert distances.min(axis=1).max() <= tolerance, "a point on the left is missing on the right"
+    assert distances.min(axis=0).max() <= tolerance, "a point on the right is missing on the left"
+
+
+def dense_vertices(polytopes, lower, upper):
+    return polytopes.vertices(lower, upper).dense(polytopes.lifts.shape[1])
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), epsilon=st.sampled_from([0.0, 1e-4, 0.01, 0.2, 1.0, 5.0]))
+def test_parametric_vertices_are_the_exact_ones(seed, epsilon):
+    polytopes, joint = polytopes_of(random_joint(np.random.default_rng(seed), largest=(4, 5)))
+    bound = np.exp(epsilon)
+    exact = exact_max_lift_vertices(joint.p_sx, bound)
+    ours = dense_vertices(polytopes, 0.0, bound)
+    assert_same_points(ours, exact, 1e-7)
+    assert ((ours @ polytopes.lifts.T).max(axis=1) <= bound * (1 + 1e-10)).all()
+
+
+@pytest.mark.parametrize("shape", [(2, 6), (3, 5), (4, 7), (5, 6), (7, 4)])
+@pytest.mark.parametrize("bounds", [(0.0, 1.05), (0.0, 1.6), (0.9, 1.1), (0.5, 1.3)])
+def test_both_engines_agree(shape, bounds):
+    for joint in np.random.default_rng(1).random((5, *shape)):
+        parametric, cdd = (
+            dense_vertices(polytopes_of(joint, engine=engine)[0], *bounds)
+            for engine in ("parametric", "cdd")
+        )
+        assert_same_points(parametric, cdd, 1e-7)
+
+
+def test_pairs_are_the_bases_of_two_rows():
+    for p_sx in np.random.default_rng(2).random((10, 2, 7)):
+        polytopes, _ = polytopes_of(p_sx)
+        # Splitting a symbol of S takes the general path and changes no polytope.
+        general, _ = polytopes_of(np.vstack([p_sx[:1] / 2, p_sx[:1] / 2, p_sx[1:]]))
+        for bound in (1.0, 1.02, 1.3, 2.0):
+            assert_same_points(
+                dense_vertices(polytopes, 0.0, bound), dense_vertices(general, 0.0, bound), 1e-9
+            )
+
+
+def test_vertices_move_on_straight_lines():
+    polytopes, _ = polytopes_of(np.random.default_rng(3).random((4, 7)))
+    segments = polytopes.segments
+    index = np.arange(len(segments))
+    low, middle, high = (
+        segments.at(index, np.full(len(index), fraction)).dense(7) for fraction in (0.0, 0.5, 1.0)
+    )
+    assert_allclose(middle, (low + high) / 2, atol=1e-12)
+    # ... and are as far out as the bound they belong to.
+    halfway = (segments.t_low + segments.t_high) / 2
+    reached = (middle @ polytopes.lifts.T).max(axis=1)
+    moving = np.abs(high - low).max(axis=1) > 1e-9
+    assert_allclose(reached[moving], halfway[moving], rtol=1e-9)
+
+
+def test_beyond_the_largest_lift_is_the_whole_simplex():
+    polytopes, _ = polytopes_of(np.random.default_rng(4).random((3, 5)))
+    for bound in (polytopes.largest_lift, 1e6, np.inf):
+        assert_same_points(dense_vertices(polytopes, 0.0, bound), np.eye(5), 1e-12)
+
+
+def test_perfect_privacy_when_one_bound_is_one():
+    polytopes, joint = polytopes_of(np.random.default_rng(5).random((3, 6)))
+    for bounds in ((0.0, 1.0), (1.0, 2.0), (0.5, 1.0)):
+        vertices = dense_vertices(polytopes, *bounds)
+        assert len(vertices) > 0
+        assert_allclose(vertices @ joint.lifts.T, 1.0, atol=1e-12)
+
+
+def test_supports_are_no_larger_than_the_rank():
+    rng = np.random.default_rng(6)
+    polytopes, _ = polytopes_of(rng.random((5, 2)) @ rng.random((2, 8)))
+    assert polytopes.rank == 2
+    for bound in (1.0, 1.1, 1.5):
+        assert ((dense_vertices(polytopes, 0.0, bound) > 0).sum(axis=1) <= 2).all()
+
+
+def test_too_many_bases_say_how_many_and_what_to_do():
+    polytopes, _ = polytopes_of(np.random.default_rng(7).random((4, 30)), max_bases=1000)
+    count = count_bases(4, 30, 4)
+    with pytest.raises(SolverError, match=rf"{count:,} candidate vertices.*max_bases=1,000\. Pool"):
+        polytopes.vertices(0.0, 1.1)
+
+
+class TestPoints:
+    rows = np.array([[0.2, 0.0, 0.8], [0.0, 1.0, 0.0], [0.5, 0.25, 0.25]])
+
+    def test_round_trip(self):
+        assert_allclose(Points.from_dense(self.rows).dense(3), self.rows)
+
+    def test_times_is_a_matrix_product(self):
+        matrix = np.random.default_rng(0).random((2, 3))
+        assert_allclose(Points.from_dense(self.rows).times(matrix), self.rows @ matrix.T)
+
+    def test_concatenate_pads(self):
+        parts = [Points.from_dense(self.rows[:2]), Points.from_dense(self.rows[2:])]
+        assert_allclose(Points.concatenate(parts).dense(3), self.rows)

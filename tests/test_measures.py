@@ -1,0 +1,203 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from skprivacy import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Measure, get_measure
+from skprivacy.measures import MEASURES
+
+SHIPPED = [KL(), L1(), Chi2(), MaxLift(), AlphaLift(2), AlphaLift(5), Lip(), Lip(lower=0.7)]
+
+
+@st.composite
+def distributions(draw, n, smallest=0.0):
+    """Distributions on n symbols, zeros included where smallest is 0."""
+    weights = draw(
+        st.lists(st.floats(smallest, 1.0), min_size=n, max_size=n).filter(lambda w: sum(w) > 0.01)
+    )
+    return np.array(weights) / np.sum(weights)
+
+
+@st.composite
+def prior_and_posteriors(draw, count=1):
+    n = draw(st.integers(2, 5))
+    prior = draw(distributions(n, smallest=0.02))
+    return prior, *(draw(distributions(n)) for _ in range(count))
+
+
+def naive_value(measure, posterior, prior):
+    """The table of measures, symbol by symbol."""
+    pairs = list(zip(posterior, prior, strict=True))
+    lifts = [t / p for t, p in pairs]
+    match measure:
+        case KL():
+            return sum(t * np.log(t / p) for t, p in pairs if t > 0)
+        case L1():
+            return sum(abs(t - p) for t, p in pairs)
+        case Chi2():
+            return sum((t - p) ** 2 / p for t, p in pairs)
+        case MaxLift():
+            return max(lifts)
+        case AlphaLift(alpha=alpha):
+            return sum(p * (t / p) ** alpha for t, p in pairs) ** (1 / alpha)
+        case Lip(lower=None):
+            return max(max(lifts), 1 / min(lifts) if min(lifts) > 1e-300 else np.inf)
+        case Lip(lower=lower):
+            return max(lifts) if min(lifts) >= np.exp(-lower) else np.inf
+
+
+@pytest.mark.parametrize("measure", SHIPPED, ids=repr)
+class TestEveryMeasure:
+    @given(case=prior_and_posteriors())
+    def test_value_is_the_formula_of_the_table(self, measure, case):
+        prior, posterior = case
+        assert_allclose(
+            measure.value(posterior, prior), naive_value(measure, posterior, prior), atol=1e-12
+        )
+
+    @given(case=prior_and_posteriors(count=2))
+    def test_subgradient_supports_the_convex_function_from_below(self, measure, case):
+        prior, posterior, other = case
+        # Where a posterior is zero the gradient is that of a clamped lift: keep away from it.
+        posterior = 0.99 * posterior + 0.01 * prior
+        value = measure.value(posterior, prior)
+        if np.isfinite(value):
+            tangent = value + measure.subgradient(posterior, prior) @ (other - posterior)
+            assert measure.value(other, prior) >= tangent - 1e-9
+
+    @given(case=prior_and_posteriors())
+    def test_the_prior_says_least(self, measure, case):
+        prior, posterior = case
+        assert measure.leakage(prior, prior) <= 1e-12
+        assert measure.value(posterior, prior) >= measure.value(prior, prior) - 1e-12
+
+    @given(epsilon=st.floats(0, 20))
+    def test_inverse_undoes_threshold(self, measure, epsilon):
+        assert_allclose(measure.inverse(measure.threshold(epsilon)), epsilon, atol=1e-9)
+
+    def test_batches_give_what_single_posteriors_give(self, measure):
+        rng = np.random.default_rng(0)
+        prior, batch = rng.dirichlet(np.ones(4)), rng.dirichlet(np.ones(4), size=(3, 5))
+        values, gradients = measure.value(batch, prior), measure.subgradient(batch, prior)
+        assert values.shape == (3, 5)
+        assert gradients.shape == (3, 5, 4)
+        for i, j in np.ndindex(3, 5):
+            assert values[i, j] == measure.value(batch[i, j], prior)
+            assert (gradients[i, j] == measure.subgradient(batch[i, j], prior)).all()
+
+    def test_an_impossible_symbol_changes_nothing(self, measure):
+        prior, posterior = np.array([0.3, 0.7]), np.array([0.4, 0.6])
+        padded = measure.value(np.append(posterior, 0.0), np.append(prior, 0.0))
+        assert_allclose(padded, measure.value(posterior, prior))
+
+    def test_infinite_epsilon_allows_everything(self, measure):
+        assert measure.threshold(np.inf) == np.inf
+        assert measure.threshold(1000.0) > 1e2
+
+    def test_round_trip_through_its_dictionary(self, measure):
+        content = measure.to_dict()
+        assert get_measure(content.pop("name"), **content) == measure
+
+    @given(case=prior_and_posteriors(), epsilon=st.floats(0.01, 1.5))
+    def test_facets_are_the_budget(self, measure, case, epsilon):
+        prior, posterior = case
+        facets = measure.facets(prior, epsilon)
+        if measure.name in ("kl", "chi2", "alpha_lift"):
+            assert facets is None
+            return
+        excess = (facets[0] @ posterior - facets[1]).max()
+        distance = measure.leakage(posterior, prior) - epsilon
+        if abs(excess) > 1e-9 and abs(distance) > 1e-9:
+            assert (excess < 0) == (distance < 0)
+
+    @given(case=prior_and_posteriors(), epsilon=st.floats(0.001, 1.5))
+    def test_implied_lift_bounds_imply_the_budget(self, measure, case, epsilon):
+        prior, posterior = case
+        lower, upper = measure.implied_lift_bounds(epsilon)
+        lifts = posterior / prior
+        if lifts.max() <= upper and lifts.min() >= lower:
+            assert measure.leakage(posterior, prior) <= epsilon + 1e-9
+        elif measure.is_lift_box and (lifts.max() > upper * 1.001 or lifts.min() < lower * 0.999):
+            assert measure.leakage(posterior, prior) > epsilon
+
+
+@pytest.mark.parametrize("measure", [KL(), L1(), Chi2(), AlphaLift(2), AlphaLift(5)], ids=repr)
+@given(copies=st.integers(2, 6))
+def test_implied_lift_bounds_are_tight(measure, copies):
+    # All lifts 0 or M is the worst posterior under a largest lift of M.
+    prior = np.full(copies, 1 / copies)
+    posterior = np.eye(copies)[0]
+    epsilon = float(measure.leakage(posterior, prior))
+    assert_allclose(measure.implied_lift_bounds(epsilon)[1], copies)
+
+
+class TestThePaper:
+    def test_proposition_1_is_false_for_l1_and_chi2(self):
+        prior, lifts = np.full(4, 0.25), np.array([0, 4 / 3, 4 / 3, 4 / 3])
+        epsilon = lifts.max() - 1
+        assert_allclose(L1().value(lifts * prior, prior), 1 / 2)
+        assert_allclose(Chi2().value(lifts * prior, prior), 1 / 3)
+        assert L1().value(lifts * prior, prior) > epsilon
+        assert Chi2().value(lifts * prior, prior) > epsilon**2
+
+    @given(case=prior_and_posteriors())
+    def test_what_is_true_instead(self, case):
+        prior, posterior = case
+        largest = MaxLift().value(posterior, prior)
+        assert KL().value(posterior, prior) <= np.log(largest) + 1e-12
+        assert L1().value(posterior, prior) <= 2 * (1 - 1 / largest) + 1e-12
+        assert Chi2().value(posterior, prior) <= largest - 1 + 1e-12
+
+    @given(case=prior_and_posteriors())
+    def test_proposition_2_is_right(self, case):
+        prior, posterior = case
+        l1, chi2 = L1().value(posterior, prior), Chi2().value(posterior, prior)
+        assert l1 <= np.sqrt(chi2) + 1e-12
+        assert chi2 <= l1**2 / prior.min() + 1e-12
+
+    @given(case=prior_and_posteriors())
+    def test_alpha_lift_grows_with_alpha_up_to_max_lift(self, case):
+        prior, posterior = case
+        values = [AlphaLift(alpha).value(posterior, prior) for alpha in (1.5, 2, 5, 50)]
+        assert (np.diff(values) >= -1e-12).all()
+        assert values[-1] <= MaxLift().value(posterior, prior) + 1e-12
+
+
+def test_large_alpha_does_not_overflow():
+    value = AlphaLift(1e4).value(np.array([1.0, 0.0]), np.array([1e-9, 1 - 1e-9]))
+    assert_allclose(value, 1e9 ** (1 - 1e-4))
+
+
+@pytest.mark.parametrize("measure", [KL(), Chi2(), MaxLift(), AlphaLift(2)], ids=repr)
+def test_mass_on_an_impossible_symbol_is_infinitely_surprising(measure):
+    assert measure.value(np.array([0.5, 0.5]), np.array([1.0, 0.0])) == np.inf
+
+
+def test_l1_refuses_to_list_too_many_facets():
+    with pytest.raises(ValueError, match=r"2\^20 - 2 facets"):
+        L1().facets(np.full(20, 0.05), 0.1)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "text"),
+    [
+        (lambda: AlphaLift(1), ValueError, r"'alpha' parameter of AlphaLift .*\(1, inf\).* Got 1 "),
+        (lambda: AlphaLift(np.inf), ValueError, "'alpha' parameter"),
+        (lambda: AlphaLift("2"), TypeError, "'alpha' parameter"),
+        (lambda: Lip(lower=-0.1), ValueError, r"'lower' parameter of Lip .* Got -0\.1 "),
+        (lambda: get_measure("lift"), ValueError, "one of {'alpha_lift', .*} .* Got 'lift' instead"),
+        (lambda: get_measure(3), TypeError, "'measure' parameter .* Got 3 instead"),
+        (lambda: get_measure(KL), TypeError, r"write KL\(\), not the class"),
+    ],
+)
+def test_bad_parameters(make, error, text):
+    with pytest.raises(error, match=text):
+        make()
+
+
+def test_every_name_has_a_measure_and_objects_pass_through():
+    assert sorted(MEASURES) == ["alpha_lift", "chi2", "kl", "l1", "lip", "max_lift"]
+    measure = AlphaLift(3)
+    assert get_measure(measure) is measure
+    assert isinstance(get_measure("kl"), Measure)

@@ -1,0 +1,358 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from reference import EXAMPLE_1, THREE_BY_THREE, entropy, naive_algorithm1, random_joint
+
+from skprivacy import (
+    Algorithm1Solver,
+    AlphaLift,
+    Lip,
+    MaxLiftSolver,
+    Measure,
+    SolverError,
+    design_mechanism,
+    privacy_utility_path,
+)
+from skprivacy.geometry import Points
+from skprivacy.solvers.linear_program import MixtureProgram
+from skprivacy.utilities import MutualInformation
+
+# The optimum per output for the 3 x 3 joint at epsilon .05, .1 and .3.
+OPTIMUM = {
+    "kl": (0.22914731, 0.49421284, 0.82771987),
+    "l1": (0.00811687, 0.03287974, 0.36617348),
+    "chi2": (0.00521895, 0.02104380, 0.21115539),
+    "max_lift": (0.00770123, 0.03401477, 0.34951698),
+    AlphaLift(2): (0.25405238, 0.50666631, 0.94664946),
+    AlphaLift(5): (0.06151134, 0.15224354, 0.51586189),
+    "lip": (0.00324208, 0.01279277, 0.10876334),
+}
+THREE_EPSILONS = (0.05, 0.1, 0.3)
+
+
+def utilities(joint, epsilons, **options):
+    return [m.utility for m in privacy_utility_path(joint, epsilons, **options)]
+
+
+class TestMaxLift:
+    @pytest.mark.parametrize("engine", ["parametric", "cdd"])
+    @pytest.mark.parametrize("measure", ["max_lift", "lip"])
+    def test_three_by_three(self, measure, engine):
+        path = privacy_utility_path(THREE_BY_THREE, THREE_EPSILONS, measure=measure, engine=engine)
+        assert [m.solver for m in path] == ["max_lift"] * 3
+        assert_allclose([m.utility for m in path], OPTIMUM[measure], atol=2e-8)
+        assert all(m.gap < 1e-8 for m in path)
+
+    @pytest.mark.parametrize(
+        ("p_x", "epsilon", "utility"),
+        [
+            ((0.2, 0.3, 0.5), 0.1, 0.0118892739),
+            ((0.2, 0.3, 0.5), 0.2, 0.0611950953),
+            ((0.25, 0.25, 0.25, 0.25), 0.25, 0.1700820366),
+        ],
+    )
+    def test_s_equal_to_x(self, p_x, epsilon, utility):
+        mechanism = design_mechanism(np.diag(p_x), epsilon, measure="max_lift")
+        assert_allclose(mechanism.utility, utility, atol=2e-8)
+
+    @pytest.mark.parametrize("measure", ["kl", "l1", "chi2", AlphaLift(2), AlphaLift(5)], ids=repr)
+    def test_other_measures_get_the_bound_that_implies_their_budget(self, measure):
+        for mechanism in privacy_utility_path(
+            THREE_BY_THREE, THREE_EPSILONS, measure=measure, solver="max_lift"
+        ):
+            _, implied = mechanism.measure.implied_lift_bounds(mechanism.epsilon)
+            assert mechanism.max_lift <= implied * (1 + 1e-9)
+            same = design_mechanism(THREE_BY_THREE, np.log(implied), measure="max_lift")
+            assert_allclose(mechanism.utility, same.utility, atol=1e-9)
+
+    def test_the_bound_is_not_claimed_where_it_does_not_hold(self):
+        # For another measure, or on average, better mechanisms exist.
+        largest = entropy(THREE_BY_THREE.sum(axis=0))
+        for options in ({"measure": "kl"}, {"measure": "max_lift", "scope": "average"}):
+            mechanism = design_mechanism(THREE_BY_THREE, 0.1, solver="max_lift", **options)
+            assert_allclose(mechanism.upper_bound, largest)
+
+    def test_asymmetric_lip_lies_between_symmetric_lip_and_max_lift(self):
+        joint = np.random.default_rng(0).random((4, 7))
+        symmetric, loose, free = (
+            design_mechanism(joint, 0.1, measure=measure).utility
+            for measure in ("lip", Lip(lower=0.3), "max_lift")
+        )
+        assert symmetric < loose < free
+        assert_allclose(
+            design_mechanism(joint, 0.1, measure=Lip(lower=0.1)).utility, symmetric, atol=1e-9
+        )
+        for lower in (0.0, 1e-13):  # no output may make any symbol less likely: perfect privacy
+            mechanism = design_mechanism(joint, 0.1, measure=Lip(lower=lower))
+            assert_allclose(mechanism.utility, design_mechanism(joint, 0.0).utility, atol=1e-9)
+
+
+class TestAlgorithm1:
+    def test_it_is_the_papers_pseudocode(self):
+        for joint in np.random.default_rng(1).random((3, 4, 6)):
+            joint /= joint.sum()
+            epsilons = np.arange(1, 13) * 0.02
+            ours = utilities(joint, epsilons, solver="algorithm1", eps_last=0.9, n_last=60)
+            naive = naive_algorithm1(joint, epsilons, eps_last=0.9, n_last=60)
+            assert_allclose(ours, naive, atol=1e-9)
+
+    @pytest.mark.parametrize("measure", ["kl", "l1", "chi2", AlphaLift(2), AlphaLift(5)], ids=repr)
+    def test_between_the_max_lift_mechanism_and_the_optimum(self, measure):
+        options = {"measure": measure}
+        lift = utilities(THREE_BY_THREE, THREE_EPSILONS, solver="max_lift", **options)
+        window = utilities(THREE_BY_THREE, THREE_EPSILONS, solver="algorithm1", **options)
+        all_ = utilities(
+            THREE_BY_THREE, THREE_EPSILONS, solver="algorithm1", candidates="all", **options
+        )
+        optimum = OPTIMUM[measure]
+        assert (np.array(lift) <= np.array(window) + 1e-9).all()
+        assert (np.array(window) <= np.array(all_) + 1e-9).all()
+        assert (np.array(all_) <= np.array(optimum) + 2e-8).all()
+
+    def test_all_candidates_reach_the_optimum_where_it_is_known_to_be_among_them(self):
+        ours = utilities(THREE_BY_THREE, (0.1, 0.3), solver="algorithm1", candidates="all")
+        assert_allclose(ours, OPTIMUM["kl"][1:], atol=2e-8)
+
+    def test_example_1(self):
+        ours = utilities(EXAMPLE_1, (0.01, 0.05, 0.078), measure="chi2", candidates="all")
+        assert_allclose(ours, (0.00274476086, 0.07287184356, 0.21561924246), atol=1e-9)
+        assert_allclose(entropy(EXAMPLE_1.sum(axis=0)), 0.5623351446, atol=1e-10)
+
+    def test_two_symbols_of_s_are_exact(self):
+        # With |S| = 2 the budget is an interval of P(S=0|y); all pairs at its ends are optimal.
+        joint = np.random.default_rng(2).random((2, 6))
+        joint /= joint.sum()
+        mechanism = design_mechanism(joint, 0.03, candidates="all", solver="algorithm1")
+        assert_allclose(mechanism.utility, _best_of_interval(joint, 0.03), atol=1e-8)
+
+    @settings(max_examples=25, deadline=None)
+    @given(
+        seed=st.integers(0, 2**32 - 1),
+        measure=st.sampled_from(["kl", "l1", "chi2", "max_lift", "alpha_lift", "lip"]),
+        candidates=st.sampled_from(["window", "all"]),
+    )
+    def test_utility_does_not_fall_along_a_path(self, seed, measure, candidates):
+        joint = random_joint(np.random.default_rng(seed), largest=(4, 6))
+        epsilons = [0.0, 0.001, 0.01, 0.03, 0.1, 0.3, 1.0, 4.0]
+        options = {"solver": "algorithm1", "candidates": candidates, "n_last": 50}
+        path = utilities(joint, epsilons, measure=measure, **options)
+        assert (np.diff(path) >= -1e-8).all()
+
+    def test_an_unsorted_path_is_a_sorted_one_in_the_order_given(self):
+        joint = np.random.default_rng(3).random((3, 5))
+        path = privacy_utility_path(joint, [0.2, 0.05, 0.1, 0.05])
+        assert [m.epsilon for m in path] == [0.2, 0.05, 0.1, 0.05]
+        assert path[1] is path[3]
+        ordered = privacy_utility_path(joint, [0.05, 0.1, 0.2])
+        assert path[0].utility == ordered[2].utility
+
+    def test_a_sequence_of_grid_sizes(self):
+        joint = np.random.default_rng(4).random((3, 5))
+        options = {"solver": "algorithm1", "n_last": 20}
+        same = utilities(joint, [0.05, 0.1, 0.2], n_between=(4, 4), **options)
+        assert same == utilities(joint, [0.05, 0.1, 0.2], n_between=4, **options)
+        with pytest.raises(ValueError, match=r"sequence of 2 for 3 epsilons\. Got \(4,\)"):
+            utilities(joint, [0.05, 0.1, 0.2], n_between=(4,), **options)
+
+    def test_eps_last_must_exceed_epsilon(self):
+        with pytest.raises(ValueError, match=r"'eps_last' .* larger than 0\.2.* Got 0\.1 instead"):
+            design_mechanism(THREE_BY_THREE, 0.2, solver="algorithm1", eps_last=0.1)
+
+    def test_the_paper_as_written_fails_for_chi2(self):
+        # Proposition 1 would allow lifts up to 1 + eps; the max-lift mechanism there breaks chi2.
+        joint = np.random.default_rng(5).random((4, 7))
+        mechanism = design_mechanism(joint, np.log(1.05), measure="max_lift")
+        as_chi2 = design_mechanism(joint, 1.0, measure="chi2").measure
+        leakage = as_chi2.leakage(mechanism.sensitive_posterior, mechanism.p_sx.sum(axis=1))
+        assert leakage.max() > 0.05
+        assert design_mechanism(joint, 0.05, measure="chi2").max_leakage <= 0.05 * (1 + 1e-9)
+
+
+def _best_of_interval(joint, epsilon):
+    """Solve |S| = 2 from scratch: bisect for the interval, enumerate pairs, one program."""
+    from reference import best_weights
+
+    p_s, p_x = joint.sum(axis=1), joint.sum(axis=0)
+    given_x = joint[0] / p_x
+
+    def kl(t):
+        return t * np.log(t / p_s[0]) + (1 - t) * np.log((1 - t) / p_s[1])
+
+    ends = []
+    for outside in (1e-15, 1 - 1e-15):
+        inside = p_s[0]
+        for _ in range(200):
+            middle = (inside + outside) / 2
+            inside, outside = (middle, outside) if kl(middle) <= epsilon else (inside, middle)
+        ends.append(inside)
+    points = [unit for unit, t in zip(np.eye(6), given_x, strict=True) if ends[0] <= t <= ends[1]]
+    for end in ends:
+        for x in range(6):
+            for other in range(6):
+                if given_x[x] < end < given_x[other]:
+                    weight = (end - given_x[x]) / (given_x[other] - given_x[x])
+                    points.append((1 - weight) * np.eye(6)[x] + weight * np.eye(6)[other])
+    weights = best_weights(np.array(points), p_x)
+    return entropy(p_x) - weights @ entropy(np.array(points))
+
+
+class TestAverageScope:
+    @pytest.mark.parametrize("measure", ["kl", "l1", "chi2", "max_lift", "alpha_lift"])
+    def test_served_by_per_output_solvers_within_the_optimum(self, measure):
+        optimum = {
+            "kl": (0.27466009, 0.50285437, 0.85726232),
+            "l1": (0.07835336, 0.15670672, 0.47012016),
+            "chi2": (0.00782141, 0.03071293, 0.26289133),
+            "max_lift": (0.06648168, 0.13637195, 0.44201158),
+            "alpha_lift": (0.30922815, 0.55023704, 1.05025145),
+        }
+        path = privacy_utility_path(
+            THREE_BY_THREE, THREE_EPSILONS, measure=measure, scope="average"
+        )
+        for mechanism, best in zip(path, optimum[measure], strict=True):
+            assert mechanism.scope == "average"
+            assert mechanism.average_leakage <= mechanism.epsilon * (1 + 1e-9)
+            assert 0 < mechanism.utility <= best + 2e-8
+
+    def test_kl_on_average_is_mutual_information(self):
+        mechanism = design_mechanism(THREE_BY_THREE, 0.1)
+        assert_allclose(mechanism.average_leakage, mechanism.sensitive_information, atol=1e-14)
+
+    @pytest.mark.parametrize(
+        ("q", "d", "utility", "leakage"),
+        [
+            (0.14, 0.24, 0.14598483, 0.01830301),
+            (0.3, 0.1, 0.33360543, 0.16872682),
+            (0.3, 0.1, 0.08161371, 0.03760955),
+        ],
+    )
+    def test_no_solver_beats_the_funnel_of_the_binary_symmetric_channel(
+        self, q, d, utility, leakage
+    ):
+        joint = np.array([[(1 - d) * (1 - q), d * q], [d * (1 - q), (1 - d) * q]])
+        mechanism = design_mechanism(joint, leakage, scope="average")
+        assert 0 < mechanism.utility <= utility + 2e-8
+
+
+class Hellinger(Measure):
+    """A measure that the package does not know."""
+
+    name = "hellinger"
+
+    def value(self, posterior, prior):
+        return ((np.sqrt(posterior) - np.sqrt(prior)) ** 2).sum(axis=-1) / 2
+
+    def subgradient(self, posterior, prior):
+        return (1 - np.sqrt(prior / np.maximum(posterior, 1e-12))) / 2
+
+    def threshold(self, epsilon):
+        return epsilon**2
+
+    def inverse(self, value):
+        return np.sqrt(value)
+
+
+class TestOwnMeasure:
+    @pytest.mark.parametrize("solver", ["auto", "algorithm1", "max_lift"])
+    @pytest.mark.parametrize("scope", ["per_output", "average"])
+    def test_works_with_every_solver_and_scope(self, solver, scope):
+        for seed in range(3):
+            joint = np.random.default_rng(seed).random((3, 6))
+            for mechanism in privacy_utility_path(
+                joint, [0.0, 0.01, 0.1, 5.0], measure=Hellinger(), solver=solver, scope=scope
+            ):
+                assert mechanism.max_leakage <= mechanism.epsilon * (1 + 1e-9) + 1e-12
+            assert_allclose(mechanism.normalized_utility, 1.0)
+
+    def test_the_lift_that_implies_its_budget_is_found_from_the_data(self):
+        joint = np.random.default_rng(0).random((3, 6))
+        mechanism = design_mechanism(joint, 0.05, measure=Hellinger(), solver="max_lift")
+        # The polytope is as large as the budget allows, so the bound is reached.
+        polytope = design_mechanism(joint, np.log(mechanism.max_lift), measure="max_lift")
+        assert_allclose(mechanism.utility, polytope.utility, rtol=1e-6)
+        larger = design_mechanism(joint, np.log(mechanism.max_lift) * 1.2, measure="max_lift")
+        leakage = Hellinger().leakage(larger.sensitive_posterior, joint.sum(axis=1) / joint.sum())
+        assert mechanism.max_leakage < 0.05 * (1 + 1e-9)
+        assert leakage.max() > mechanism.max_leakage
+
+    def test_must_be_smallest_at_the_prior(self):
+        class Wrong(Hellinger):
+            def value(self, posterior, prior):
+                return np.asarray(posterior)[..., 0]
+
+        with pytest.raises(ValueError, match="smallest at the prior"):
+            design_mechanism(THREE_BY_THREE, 0.1, measure=Wrong())
+
+    def test_must_give_one_number_per_posterior(self):
+        class Wrong(Hellinger):
+            def value(self, posterior, prior):
+                return super().value(posterior, prior).sum()
+
+        with pytest.raises(ValueError, match=r"one number per row .* Got shape \(\)"):
+            design_mechanism(THREE_BY_THREE, 0.1, measure=Wrong())
+
+
+class TestLinearProgram:
+    def test_rare_symbols_are_not_dropped(self):
+        p_x = np.array([0.5, 0.5 - 1.1e-9, 1e-9, 1e-10])
+        points = Points.from_dense(np.eye(4))
+        mixture = MixtureProgram(p_x, MutualInformation()).solve(points)
+        assert_allclose(mixture.channel, np.eye(4), atol=1e-14)
+
+    def test_the_independent_output_makes_it_feasible(self):
+        p_x = np.array([0.5, 0.3, 0.2])
+        points = Points.from_dense(np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]))
+        mixture = MixtureProgram(p_x, MutualInformation()).solve(points)
+        assert_allclose(mixture.channel.sum(axis=1), 1.0)
+        assert_allclose(mixture.channel[:, -1], mixture.channel[2, -1])
+
+    @settings(max_examples=50, deadline=None)
+    @given(seed=st.integers(0, 2**32 - 1))
+    def test_the_bound_holds_for_every_mixture(self, seed):
+        rng = np.random.default_rng(seed)
+        points = rng.dirichlet(np.full(4, 0.3), size=12)
+        weights = rng.dirichlet(np.ones(12))
+        p_x = weights @ points
+        mixture = MixtureProgram(p_x, MutualInformation()).solve(Points.from_dense(points))
+        value = -(p_x @ mixture.channel) @ entropy(
+            (p_x[:, None] * mixture.channel / (p_x @ mixture.channel)).T
+        )
+        assert -weights @ entropy(points) <= mixture.bound + 1e-12
+        assert value <= mixture.bound + 1e-12
+        assert_allclose(value, mixture.bound, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "text"),
+    [
+        (lambda: MaxLiftSolver(engine="qhull"), ValueError, "'engine' .*{'cdd', 'parametric'}"),
+        (lambda: MaxLiftSolver(max_bases=0), ValueError, "'max_bases' .* Got 0 "),
+        (lambda: Algorithm1Solver(candidates="some"), ValueError, "'candidates' .* Got 'some' "),
+        (lambda: Algorithm1Solver(delta=1.5), ValueError, r"'delta' .*\[0, 1\].* Got 1\.5 "),
+        (lambda: Algorithm1Solver(n_between=0), ValueError, "'n_between' .* Got 0 "),
+        (lambda: Algorithm1Solver(n_last=2.5), TypeError, r"'n_last' .* Got 2\.5 "),
+        (lambda: Algorithm1Solver(eps_last=np.nan), ValueError, "'eps_last' .* Got nan "),
+    ],
+)
+def test_bad_options(make, error, text):
+    with pytest.raises(error, match=text):
+        make()
+
+
+def test_a_large_joint_is_refused_with_a_way_out():
+    joint = np.random.default_rng(0).random((5, 100))
+    with pytest.raises(SolverError, match="Pool rare symbols of X, coarsen S, or raise max_bases"):
+        design_mechanism(joint, 0.1)
+
+
+def test_a_solver_object_is_taken_as_it_is():
+    solver = Algorithm1Solver(candidates="all")
+    by_object = design_mechanism(THREE_BY_THREE, 0.1, solver=solver)
+    by_name = design_mechanism(THREE_BY_THREE, 0.1, solver="algorithm1", candidates="all")
+    assert by_object.utility == by_name.utility
+    with pytest.raises(TypeError, match=r"\['delta'\] beside the solver object"):
+        design_mechanism(THREE_BY_THREE, 0.1, solver=solver, delta=0.1)
+    with pytest.raises(TypeError, match=r"write Algorithm1Solver\(\), not the class"):
+        design_mechanism(THREE_BY_THREE, 0.1, solver=Algorithm1Solver)
