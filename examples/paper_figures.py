@@ -16,7 +16,13 @@ PUBLISHED = Path(__file__).parent / "published"
 
 # The paper's parameters, its Section IV.
 EPSILONS = np.arange(1, 201) * 0.0025
-ALGORITHM1 = {"solver": "algorithm1", "delta": 0.05, "n_between": 5, "n_last": 500, "eps_last": 1.0}
+ALGORITHM1 = {
+    "solver": "algorithm1",
+    "delta": 0.05,
+    "n_between": 5,
+    "n_last": 500,
+    "eps_last": 1.0,
+}
 
 COLORS = ["tab:red", "tab:blue", "tab:green", "tab:orange"]
 
@@ -46,10 +52,7 @@ def panels_of(paths, figures):
     """Return ``{panel: DataFrame}`` with a column per path and a row per epsilon."""
     return {
         panel: pd.DataFrame(
-            {
-                name: pd.Series({m.epsilon: figure(m) for m in path})
-                for name, path in paths.items()
-            }
+            {name: pd.Series({m.epsilon: figure(m) for m in path}) for name, path in paths.items()}
         )
         for panel, figure in figures.items()
     }

@@ -342,9 +342,7 @@ class Mechanism(Evaluation):
             "schema": _SCHEMA,
             "version": _SCHEMA_VERSION,
             "epsilon": encode_label(self.epsilon),
-            "measure": {
-                key: encode_label(value) for key, value in self.measure.to_dict().items()
-            },
+            "measure": {key: encode_label(value) for key, value in self.measure.to_dict().items()},
             "scope": self.scope,
             "objective": self.objective,
             "solver": self.solver,

@@ -2,7 +2,6 @@
 
 from typing import ClassVar
 
-import numpy as np
 from scipy.special import rel_entr, xlogy
 
 from ._validation import check_choice

@@ -76,7 +76,7 @@ def _solve(matrix, right):
 
 def cdd_vertices(lifts, bound):
     """Return the vertices of (22) by cdd, in floating point."""
-    n_s, n_x = lifts.shape
+    n_x = lifts.shape[1]
     inequalities = [[0.0, *row] for row in np.eye(n_x)]
     inequalities += [[bound, *-row] for row in lifts]
     system = [[1.0, *[-1.0] * n_x], *inequalities]
@@ -104,7 +104,9 @@ def naive_algorithm1(p_sx, epsilons, *, eps_last, n_between=5, n_last=500, delta
     def leakage(points):
         posterior = points @ (lifts * p_s[:, None]).T
         ratio = posterior / p_s
-        return np.where(ratio > 0, posterior * np.log(np.where(ratio > 0, ratio, 1)), 0).sum(axis=1)
+        return np.where(ratio > 0, posterior * np.log(np.where(ratio > 0, ratio, 1)), 0).sum(
+            axis=1
+        )
 
     ends = [*epsilons, eps_last]
     counts = [n_between] * (len(epsilons) - 1) + [n_last]

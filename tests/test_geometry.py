@@ -27,7 +27,7 @@ def dense_vertices(polytopes, lower, upper):
 
 
 @settings(max_examples=60, deadline=None)
-@given(seed=st.integers(0, 2**32 - 1), epsilon=st.sampled_from([0.0, 1e-4, 0.01, 0.2, 1.0, 5.0]))
+@given(seed=st.integers(0, 2**32 - 1), epsilon=st.sampled_from([1e-4, 0.01, 0.2, 1.0, 5.0]))
 def test_parametric_vertices_are_the_exact_ones(seed, epsilon):
     polytopes, joint = polytopes_of(random_joint(np.random.default_rng(seed), largest=(4, 5)))
     bound = np.exp(epsilon)
@@ -99,7 +99,9 @@ def test_supports_are_no_larger_than_the_rank():
 def test_too_many_bases_say_how_many_and_what_to_do():
     polytopes, _ = polytopes_of(np.random.default_rng(7).random((4, 30)), max_bases=1000)
     count = count_bases(4, 30, 4)
-    with pytest.raises(SolverError, match=rf"{count:,} candidate vertices.*max_bases=1,000\. Pool"):
+    with pytest.raises(
+        SolverError, match=rf"{count:,} candidate vertices.*max_bases=1,000\. Pool"
+    ):
         polytopes.vertices(0.0, 1.1)
 
 

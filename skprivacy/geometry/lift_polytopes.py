@@ -130,9 +130,7 @@ class LiftPolytopes:
         symbols = np.arange(self.lifts.shape[1])[:, None]
         ones = np.ones(symbols.shape)
         t_low = self.lifts.max(axis=0)
-        return VertexSegments(
-            symbols, ones, ones, t_low, np.full(len(symbols), self.largest_lift)
-        )
+        return VertexSegments(symbols, ones, ones, t_low, np.full(len(symbols), self.largest_lift))
 
     def _pair_segments(self, row):
         """|S| = 2: with this row tight, all pairs of symbols in closed form.

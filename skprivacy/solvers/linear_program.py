@@ -85,8 +85,9 @@ class MixtureProgram:
         channel = columns[used].dense(len(self.p_x)).T
         if weights[-1] > _NEGLIGIBLE or not optimal:
             channel = np.hstack([channel, np.ones((len(self.p_x), 1))])
+        shares = _refined(channel)
         bound = self._bound(columns, costs, duals)
-        return Mixture(points[used], channel * _refined(channel), bound)
+        return Mixture(points[used], (channel * shares)[:, shares > 0], bound)
 
     def _run(self, columns, costs):
         """Return r, the last one that of the independent output, the duals, and if optimal.

@@ -39,8 +39,9 @@ class SegmentLeakage:
         for _ in range(_GOLDEN_STEPS):
             width = _GOLDEN * (right - left)
             falling = self.at(right - width) > self.at(left + width)
-            left, right = np.where(falling, right - width, left), np.where(
-                falling, right, left + width
+            left, right = (
+                np.where(falling, right - width, left),
+                np.where(falling, right, left + width),
             )
         candidates = np.stack([left, np.zeros_like(left), np.ones_like(left)], axis=1)
         best = self.at(candidates).argmin(axis=1)

@@ -1,0 +1,112 @@
+"""No mechanism breaks its budget: on hard joints, and on what is really sampled."""
+
+import numpy as np
+import pytest
+from reference import THREE_BY_THREE, random_joint
+
+from skprivacy import AlphaLift, Lip, SolverError, design_mechanism, privacy_utility_path
+from skprivacy.design import _repaired
+from skprivacy.measures import get_measure
+from skprivacy.mechanism import Evaluation
+
+MEASURES = ["kl", "l1", "chi2", "max_lift", AlphaLift(2), AlphaLift(5), "lip", Lip(lower=0.1)]
+EPSILONS = [0.0, 1e-4, 0.01, 0.2, 3.0]
+
+
+def check(joint, measure, **options):
+    """Recompute the guarantee from the floats of the channel, by the table of the design."""
+    utilities = []
+    for mechanism in privacy_utility_path(joint, EPSILONS, measure=measure, **options):
+        channel, p_sx = mechanism.channel, mechanism.p_sx
+        assert (channel >= 0).all()
+        assert np.abs(channel.sum(axis=1) - 1).max() <= 1e-12
+        p_sy = p_sx @ channel
+        posterior, prior = (p_sy / p_sy.sum(axis=0)).T, p_sx.sum(axis=1)
+        keep = prior > 0
+        leakage = mechanism.measure.leakage(posterior[:, keep], prior[keep])
+        assert leakage.max() <= mechanism.epsilon * (1 + 1e-9) + 1e-12
+        assert np.abs(p_sy.sum(axis=0) @ mechanism.posterior - p_sx.sum(axis=0)).max() <= 1e-12
+        assert mechanism.upper_bound >= mechanism.utility
+        utilities.append(mechanism.utility)
+    assert (np.diff(utilities) >= -1e-8).all()
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+@pytest.mark.parametrize("scope", ["per_output", "average"])
+def test_sweep_of_hard_joints(measure, scope):
+    rng = np.random.default_rng(20)
+    for i in range(50):
+        joint = random_joint(rng)
+        if scope == "per_output":
+            check(joint, measure, solver=("auto", "algorithm1", "max_lift")[i % 3])
+        elif i < 10 and scope in get_measure(measure).scopes:
+            check(joint, measure, scope=scope)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+@pytest.mark.parametrize("solver", ["auto", "algorithm1", "max_lift"])
+def test_sweep_of_a_thousand_hard_joints(measure, solver):
+    rng = np.random.default_rng(21)
+    for _ in range(1000):
+        check(random_joint(rng), measure, solver=solver)
+
+
+@pytest.mark.parametrize(
+    ("measure", "epsilon"),
+    [
+        ("kl", 0.05),
+        ("l1", 0.2),
+        ("chi2", 0.3),
+        ("max_lift", 0.3),
+        (AlphaLift(2), 0.1),
+        ("lip", 0.3),
+    ],
+    ids=str,
+)
+def test_sampled_rows_leak_what_the_mechanism_claims(measure, epsilon):
+    """Draw (S, X), then Y from the channel, and measure the leakage of the sample."""
+    rng = np.random.default_rng(0)
+    mechanism = design_mechanism(THREE_BY_THREE, epsilon, measure=measure)
+    n, (n_s, n_x), n_y = 2_000_000, THREE_BY_THREE.shape, len(mechanism.y_labels)
+    s, x = np.divmod(rng.choice(n_s * n_x, size=n, p=mechanism.p_sx.ravel()), n_x)
+    y = (rng.random(n)[:, None] > mechanism.channel.cumsum(axis=1)[x, :-1]).sum(axis=1)
+    counts = np.zeros((n_s, n_y))
+    np.add.at(counts, (s, y), 1)
+    # The plug-in leakage of 2e6 rows is within a few 1e-3 of the truth, on the eps scale.
+    sampled = mechanism.measure.leakage((counts / counts.sum(axis=0)).T, counts.sum(axis=1) / n)
+    np.testing.assert_allclose(sampled, mechanism.leakage, atol=5e-3)
+    assert sampled.max() <= epsilon + 5e-3
+    assert np.abs(counts.sum(axis=0) / n - mechanism.p_y).max() < 2e-3
+
+
+class TestRepair:
+    prior = THREE_BY_THREE
+
+    def describe(self, channel):
+        labels = tuple(range(3))
+        return Evaluation(
+            channel, self.prior, self.prior.sum(axis=0), labels, labels, labels, get_measure("kl")
+        )
+
+    @pytest.mark.parametrize("scope", ["per_output", "average"])
+    def test_rounding_is_mended_by_a_little_independence(self, scope):
+        channel = 0.7 * np.eye(3) + 0.1
+        figure = "max_leakage" if scope == "per_output" else "average_leakage"
+        exact = getattr(self.describe(channel), figure)
+        epsilon = exact * (1 - 1e-8)  # the channel is over budget by a hair
+        repaired = _repaired(channel, self.describe, epsilon, scope)
+        after = self.describe(repaired)
+        assert getattr(after, figure) <= epsilon * (1 + 1e-9) + 1e-12
+        assert np.abs(repaired - channel).max() < 1e-7
+        np.testing.assert_allclose(after.p_y, self.describe(channel).p_y, atol=1e-15)
+
+    def test_a_channel_that_is_wrong_is_an_error_and_no_mechanism(self):
+        with pytest.raises(
+            SolverError, match="leakage 0.* for epsilon=0.1, which rounding cannot"
+        ):
+            _repaired(np.eye(3), self.describe, 0.1, "per_output")
+
+    def test_within_the_budget_nothing_changes(self):
+        channel = 0.7 * np.eye(3) + 0.1
+        assert _repaired(channel, self.describe, 1.0, "per_output") is channel

@@ -1,0 +1,281 @@
+import copy
+import dataclasses
+import datetime
+import json
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from reference import THREE_BY_THREE, entropy
+from test_solvers import Hellinger
+
+from skprivacy import KL, AlphaLift, Evaluation, Lip, Mechanism, design_mechanism
+from skprivacy._labels import decode_label, encode_label
+from skprivacy.measures import MEASURES
+
+
+@pytest.fixture(scope="module")
+def counts():
+    return pd.DataFrame(
+        [[41, 30, 10, 0], [20, 31, 33, 7]],
+        index=pd.Index(["f", "m"], name="sex"),
+        columns=["low", "middle", "high", "top"],
+    )
+
+
+@pytest.fixture(scope="module")
+def mechanism(counts):
+    return design_mechanism(counts, 0.02)
+
+
+class TestFigures:
+    """Every figure against its definition."""
+
+    def test_shapes_and_labels(self, mechanism):
+        n_y = len(mechanism.y_labels)
+        assert mechanism.channel.shape == (4, n_y)
+        assert mechanism.posterior.shape == (n_y, 4)
+        assert mechanism.s_labels == ("f", "m")
+        assert mechanism.x_labels == ("low", "middle", "high", "top")
+        assert mechanism.y_labels == tuple(range(n_y))
+        assert mechanism.leakage.shape == (n_y,)
+
+    def test_distributions(self, mechanism, counts):
+        p_sx = counts.to_numpy() / counts.to_numpy().sum()
+        assert_allclose(mechanism.p_sx, p_sx, rtol=1e-15)
+        assert_allclose(mechanism.channel.sum(axis=1), 1, atol=1e-15)
+        assert_allclose(mechanism.p_y, p_sx.sum(axis=0) @ mechanism.channel, atol=1e-15)
+        assert_allclose(mechanism.p_y @ mechanism.posterior, p_sx.sum(axis=0), atol=1e-15)
+
+    def test_leakage(self, mechanism):
+        p_sy = mechanism.p_sx @ mechanism.channel
+        posterior = (p_sy / p_sy.sum(axis=0)).T
+        prior = p_sy.sum(axis=1)
+        divergence = (posterior * np.log(posterior / prior)).sum(axis=1)
+        assert_allclose(mechanism.leakage, divergence, atol=1e-15)
+        assert mechanism.max_leakage == mechanism.leakage.max()
+        assert_allclose(mechanism.average_leakage, mechanism.p_y @ divergence)
+        assert_allclose(mechanism.sensitive_information, mechanism.p_y @ divergence)
+        assert_allclose(mechanism.max_lift, (posterior / prior).max())
+
+    def test_utility(self, mechanism):
+        p_x = mechanism.p_sx.sum(axis=0)
+        utility = entropy(p_x) - mechanism.p_y @ entropy(mechanism.posterior)
+        assert_allclose(mechanism.utility, utility)
+        assert_allclose(mechanism.normalized_utility, utility / entropy(p_x))
+        assert_allclose(mechanism.upper_bound, entropy(p_x))
+        assert mechanism.gap == mechanism.upper_bound - mechanism.utility
+
+    def test_average_leakage_is_converted_after_averaging(self):
+        mechanism = design_mechanism(THREE_BY_THREE, 0.3, measure="max_lift")
+        lifts = mechanism.sensitive_posterior / THREE_BY_THREE.sum(axis=1)
+        maximal_leakage = np.log(mechanism.p_y @ lifts.max(axis=1))
+        assert_allclose(mechanism.average_leakage, maximal_leakage)
+
+    def test_lip_has_no_average(self):
+        assert np.isnan(design_mechanism(THREE_BY_THREE, 0.3, measure="lip").average_leakage)
+
+    def test_outputs_are_in_the_order_of_their_likeliest_symbol(self, mechanism):
+        likeliest = mechanism.posterior.argmax(axis=1)
+        assert (np.diff(likeliest) >= 0).all()
+
+    def test_table(self, mechanism):
+        table = mechanism.table()
+        assert list(table.columns[:3]) == ["probability", "leakage", "max_lift"]
+        assert_allclose(table["probability"].sum(), 1)
+        assert_allclose(table[[f"P({x}|y)" for x in mechanism.x_labels]], mechanism.posterior)
+        assert table.index.tolist() == list(mechanism.y_labels)
+
+    def test_repr_tells_the_budget_and_what_was_reached(self, mechanism):
+        text = repr(mechanism)
+        assert text.startswith("Mechanism(KL(): epsilon=0.02 per_output, 4 symbols -> ")
+        for part in ("max_leakage=0.02", "utility=", "gap<=", "solver='algorithm1'"):
+            assert part in text
+
+
+class TestFrozen:
+    def test_attributes(self, mechanism):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            mechanism.epsilon = 1.0
+
+    @pytest.mark.parametrize("name", ["channel", "p_sx", "p_y", "posterior", "leakage"])
+    def test_arrays(self, mechanism, name):
+        for same in (mechanism, copy.deepcopy(mechanism), pickle.loads(pickle.dumps(mechanism))):
+            with pytest.raises(ValueError, match="read-only"):
+                getattr(same, name)[0] = 0.0
+
+    def test_the_arrays_of_the_caller_stay_the_callers(self):
+        p_sx = THREE_BY_THREE.copy()
+        mechanism = design_mechanism(p_sx, 0.1)
+        p_sx[0, 0] = 0.0
+        assert mechanism.p_sx[0, 0] > 0
+
+
+class TestNoMechanismBreaksItsBudget:
+    def arguments(self, mechanism):
+        names = [field.name for field in dataclasses.fields(Mechanism)]
+        return {name: getattr(mechanism, name) for name in names}
+
+    def test_a_smaller_epsilon(self, mechanism):
+        with pytest.raises(
+            ValueError, match=r"breaks its budget: epsilon=0\.019 .* leakage is 0\.0"
+        ):
+            Mechanism(**self.arguments(mechanism) | {"epsilon": 0.019})
+
+    def test_the_identity_channel(self, mechanism):
+        changed = {"channel": np.eye(4), "y_labels": tuple(range(4))}
+        with pytest.raises(ValueError, match="breaks its budget"):
+            Mechanism(**self.arguments(mechanism) | changed)
+
+    @pytest.mark.parametrize(
+        ("change", "text"),
+        [
+            (lambda channel: channel * 1.001, "rows of the channel must sum to 1"),
+            (lambda channel: channel - 0.5, "no negative numbers"),
+            (lambda channel: channel * np.nan, "no NaN"),
+            (lambda channel: channel[:-1], "one row for each of the 4 symbols"),
+            (lambda channel: np.hstack([channel, channel * 0]), "'y_labels' parameter"),
+        ],
+    )
+    def test_a_channel_that_is_none(self, mechanism, change, text):
+        changed = {"channel": change(mechanism.channel)}
+        with pytest.raises(ValueError, match=text):
+            Mechanism(**self.arguments(mechanism) | changed)
+
+    def test_a_bound_below_the_utility(self, mechanism):
+        with pytest.raises(ValueError, match="'upper_bound' parameter of Mechanism must be >="):
+            Mechanism(**self.arguments(mechanism) | {"upper_bound": 0.01})
+
+
+class TestEvaluate:
+    def test_under_its_own_joint_nothing_changes(self, mechanism):
+        same = mechanism.evaluate(mechanism.p_sx)
+        assert type(same) is Evaluation
+        assert_allclose(same.leakage, mechanism.leakage, atol=1e-15)
+        assert_allclose(same.utility, mechanism.utility)
+
+    def test_under_another_joint_the_budget_may_break(self, mechanism, counts):
+        drifted = counts * np.array([[3, 1, 1, 1], [1, 1, 1, 1]])
+        evaluation = mechanism.evaluate(drifted)
+        assert evaluation.max_leakage > mechanism.epsilon
+        assert_allclose(evaluation.p_sx.sum(), 1)
+        assert "Evaluation(KL(): 4 symbols" in repr(evaluation)
+
+    def test_columns_are_matched_by_name_and_s_may_have_other_symbols(self, mechanism, counts):
+        split = pd.concat([counts / 2, counts.rename(index={"f": "F", "m": "M"}) / 2])
+        evaluation = mechanism.evaluate(split[["top", "high", "low", "middle"]])
+        assert_allclose(evaluation.leakage, mechanism.leakage, atol=1e-12)
+        assert evaluation.s_labels == ("f", "m", "F", "M")
+
+    def test_outputs_that_cannot_occur_say_nothing(self):
+        mechanism = design_mechanism(np.eye(3), np.inf)
+        evaluation = mechanism.evaluate([[1, 0, 0], [0, 1, 0]])
+        assert evaluation.leakage[2] == 0
+        assert_allclose(evaluation.posterior[2], [0.5, 0.5, 0])
+
+    def test_errors(self, mechanism, counts):
+        with pytest.raises(ValueError, match=r"Missing: \['top'\]; unknown: \['best'\]"):
+            mechanism.evaluate(counts.rename(columns={"top": "best"}))
+        with pytest.raises(ValueError, match="must have 4 columns.* Got 3"):
+            mechanism.evaluate(np.ones((2, 3)))
+
+
+class TestJson:
+    @pytest.mark.parametrize("measure", [*sorted(MEASURES), AlphaLift(5), Lip(lower=0.4)], ids=str)
+    @pytest.mark.parametrize("epsilon", [0.0, 0.1, np.inf])
+    def test_without_loss(self, measure, epsilon):
+        mechanism = design_mechanism(THREE_BY_THREE, epsilon, measure=measure)
+        text = mechanism.to_json()
+        again = Mechanism.from_json(text)
+        for field in dataclasses.fields(Mechanism):
+            left, right = getattr(mechanism, field.name), getattr(again, field.name)
+            assert np.array_equal(left, right) if isinstance(left, np.ndarray) else left == right
+        assert again.to_json() == text
+        json.loads(text, parse_constant=pytest.fail)  # strict JSON: no NaN, no Infinity
+
+    def test_without_the_joint(self, mechanism):
+        text = mechanism.to_json(include_joint=False)
+        content = json.loads(text)
+        assert not {"p_sx", "s_labels"} & set(content)
+        shipped = Mechanism.from_json(text)
+        assert (shipped.channel == mechanism.channel).all()
+        assert (shipped.p_y == mechanism.p_y).all()
+        assert shipped.utility == mechanism.utility
+        assert "joint left out" in repr(shipped)
+        assert list(shipped.table().columns[:2]) == ["probability", "P(low|y)"]
+        assert shipped.to_json() == text
+        with pytest.raises(AttributeError, match=r"without its joint.*evaluate\(p_sx\)"):
+            _ = shipped.leakage
+        evaluation = shipped.evaluate(mechanism.p_sx)
+        assert_allclose(evaluation.leakage, mechanism.leakage, atol=1e-15)
+
+    def test_no_number_of_the_joint_is_in_it(self, mechanism):
+        numbers = json.loads(mechanism.to_json(include_joint=False), parse_float=str)
+        assert "f" not in json.dumps(numbers["x_labels"])
+        flat = json.dumps(numbers)
+        # "top" has one sex only: there P(X) is the joint, and P(X) may be known.
+        assert not any(repr(float(p)) in flat for p in mechanism.p_sx[:, :3].ravel())
+
+    def test_labels(self):
+        zone = pd.Timestamp("2024-03-31 01:30:00.123456789", tz="Europe/Berlin")
+        labels = [
+            "text", 3, 2.5, True, None, ("a", 1, (2.0, None)), float("inf"), pd.NaT, pd.NA,
+            pd.Timestamp("2024-01-02"), zone, pd.Timedelta("1 day 2 h"),
+            datetime.date(2024, 1, 2), pd.Interval(0.1, 0.3, closed="left"), np.float64(0.1),
+        ]  # fmt: skip
+        for label in labels:
+            again = decode_label(json.loads(json.dumps(encode_label(label), allow_nan=False)))
+            assert again is label or (again == label and not isinstance(again, np.generic))
+            assert isinstance(again, type(label)) or isinstance(label, np.generic)
+        assert decode_label(encode_label(zone)).tz.key == "Europe/Berlin"
+        assert np.isnan(decode_label(encode_label(float("nan"))))
+
+    def test_a_label_that_json_cannot_hold(self):
+        counts = pd.DataFrame([[1, 2], [2, 1]], columns=[frozenset("a"), frozenset("b")])
+        with pytest.raises(TypeError, match="type frozenset cannot be written as JSON. Rename it"):
+            design_mechanism(counts, 0.1).to_json()
+
+    def test_a_measure_of_the_users_own(self):
+        mechanism = design_mechanism(THREE_BY_THREE, 0.1, measure=Hellinger())
+        text = mechanism.to_json()
+        with pytest.raises(ValueError, match=r"\('hellinger'\): pass it as from_json"):
+            Mechanism.from_json(text)
+        with pytest.raises(ValueError, match="designed with 'hellinger', not with KL"):
+            Mechanism.from_json(text, measure=KL())
+        again = Mechanism.from_json(text, measure=Hellinger())
+        assert (again.leakage == mechanism.leakage).all()
+
+    @pytest.mark.parametrize(
+        ("change", "text"),
+        [
+            ({"epsilon": 0.001}, "breaks its budget"),
+            ({"epsilon": -1}, "'epsilon' parameter"),
+            ({"version": 99}, "schema version 99"),
+            ({"schema": "other"}, "no schema 'skprivacy.mechanism'"),
+            ({"scope": "sometimes"}, "'scope' parameter"),
+            ({"objective": "profit"}, "'utility' parameter"),
+            ({"measure": {"name": "kl", "alpha": 2}}, "malformed"),
+            ({"channel": [[1.0]]}, "one row for each"),
+            ({"channel": "abc"}, "could not convert"),
+            ({"x_labels": [{"pickle": "x"}, 1, 2, 3]}, "not a label"),
+            ({"p_sx": [[-1.0, 1.0, 0.5, 0.5]], "s_labels": ["a"]}, "nonnegative"),
+        ],
+    )
+    def test_all_of_it_is_checked_on_load(self, mechanism, change, text):
+        content = json.loads(mechanism.to_json()) | change
+        with pytest.raises(ValueError, match=text):
+            Mechanism.from_json(json.dumps(content))
+
+    @pytest.mark.parametrize("name", ["channel", "epsilon", "measure", "x_labels", "solver"])
+    def test_nothing_may_be_missing(self, mechanism, name):
+        content = json.loads(mechanism.to_json())
+        del content[name]
+        with pytest.raises(ValueError, match=f"lacks '{name}'"):
+            Mechanism.from_json(json.dumps(content))
+
+    @pytest.mark.parametrize("text", ["", "{", "[]", "3", None])
+    def test_not_json_at_all(self, text):
+        with pytest.raises(ValueError, match="not the JSON text of a mechanism"):
+            Mechanism.from_json(text)

@@ -1,0 +1,69 @@
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import skprivacy
+from skprivacy.datasets import load_diabetes_joint
+
+PACKAGE = Path(skprivacy.__file__).parent
+
+
+def imports_of(path):
+    """Names of the modules that a file imports, relative ones with their dots."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield "." * node.level + (node.module or "")
+
+
+@pytest.mark.parametrize(
+    ("library", "module"),
+    [("cdd", "geometry/cdd_vertices.py"), ("highspy", "solvers/linear_program.py")],
+)
+def test_third_parties_are_imported_in_one_module(library, module):
+    importers = [
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        if any(name.split(".")[0] == library for name in imports_of(path))
+    ]
+    assert importers == [module]
+
+
+def test_no_private_module_of_a_third_party_is_imported():
+    for path in PACKAGE.rglob("*.py"):
+        for name in imports_of(path):
+            if not name.startswith("."):
+                assert not any(part.startswith("_") for part in name.split(".")), (path, name)
+
+
+def test_the_public_names_are_there_and_sorted():
+    assert all(hasattr(skprivacy, name) for name in skprivacy.__all__)
+    assert len(set(skprivacy.__all__)) == len(skprivacy.__all__)
+
+
+def test_importing_does_not_import_matplotlib():
+    code = "import skprivacy, sys; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("command", [["-m", "skprivacy", "demo"]])
+def test_the_demo_prints_a_table(command):
+    run = subprocess.run(
+        [sys.executable, *command], check=True, capture_output=True, text=True, timeout=60
+    )
+    header, *rows = run.stdout.split("\n\n")[1].splitlines()
+    assert header.split() == ["budget", "leakage", "I(S;Y)", "utility", "kept", "outputs"]
+    figures = np.array([row.replace("%", "").split() for row in rows], dtype=float)
+    assert (figures[:, 1] <= figures[:, 0] + 1e-6).all()
+    assert (np.diff(figures[:, 3]) > 0).all()
+
+
+def test_the_built_in_joint():
+    joint = load_diabetes_joint("bmi", n_bands=4)
+    assert joint.shape == (2, 4)
+    assert joint.to_numpy().sum() == 442
