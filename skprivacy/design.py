@@ -3,16 +3,12 @@
 import numpy as np
 
 from ._validation import check_real, message
-from .exceptions import SolverError
 from .joint import as_joint
 from .measures import budget_with_tolerance, check_scope, get_measure
 from .mechanism import Evaluation, Mechanism
+from .repair import repaired
 from .solvers import get_solver
 from .utilities import get_utility
-
-# What rounding can explain: a small excess, or one that a small share of independence mends.
-# Anything else is a solver's failure.
-_ROUNDING = 1e-8
 
 
 def design_mechanism(
@@ -163,11 +159,13 @@ def _finish(joint, solution, epsilon, measure, scope, utility, solver):
     likeliest = (joint.p_x[:, None] * channel).argmax(axis=0)
     channel = channel[:, np.lexsort((-p_y, likeliest))]
     labels = joint.s_labels, joint.x_labels, tuple(range(channel.shape[1]))
-    describe = lambda channel: Evaluation(  # noqa: E731
-        channel, joint.p_sx, joint.p_x, *labels, measure, utility.name
-    )
+
+    def leakage(channel):
+        figures = Evaluation(channel, joint.p_sx, joint.p_x, *labels, measure, utility.name)
+        return figures.max_leakage if scope == "per_output" else figures.average_leakage
+
     return Mechanism(
-        _repaired(channel, describe, epsilon, scope),
+        repaired(channel, joint.p_x @ channel, leakage, budget_with_tolerance(epsilon)),
         joint.p_sx,
         joint.p_x,
         *labels,
@@ -179,24 +177,3 @@ def _finish(joint, solution, epsilon, measure, scope, utility, solver):
         upper_bound=solution.upper_bound,
     )
 
-
-def _repaired(channel, describe, epsilon, scope):
-    """Return the channel, mixed with independence until its own floats keep the budget.
-
-    ``(1 - a) channel + a 1 p_y`` keeps P(X) and P(Y) and moves every posterior toward the prior
-    by the same share a, so every convex measure falls.
-    """
-    figure = "max_leakage" if scope == "per_output" else "average_leakage"
-    budget = budget_with_tolerance(epsilon)
-    p_y, leakage = describe(channel).p_y, getattr(describe(channel), figure)
-    mixed, share = channel, 2.0**-53
-    while not getattr(describe(mixed), figure) <= budget:
-        if not (leakage <= budget + _ROUNDING or share <= _ROUNDING):
-            raise SolverError(
-                f"The solver returned a channel with leakage {leakage} for epsilon={epsilon}, "
-                f"which rounding cannot explain."
-            )
-        mixed = (1 - share) * channel + share * p_y
-        mixed /= mixed.sum(axis=1, keepdims=True)
-        share = min(1.0, 2 * share)
-    return mixed

@@ -7,3 +7,7 @@ class SolverError(RuntimeError):
     Raised instead of returning a mechanism that would be wrong; the message says which
     step failed and what can be done about it.
     """
+
+
+class PrivacyLeakWarning(UserWarning):
+    """The release is within its budget, but may not protect what the user thinks it does."""

@@ -5,9 +5,9 @@ import pytest
 from reference import THREE_BY_THREE, random_joint
 
 from skprivacy import AlphaLift, Lip, SolverError, design_mechanism, privacy_utility_path
-from skprivacy.design import _repaired
 from skprivacy.measures import get_measure
 from skprivacy.mechanism import Evaluation
+from skprivacy.repair import repaired
 
 MEASURES = ["kl", "l1", "chi2", "max_lift", AlphaLift(2), AlphaLift(5), "lip", Lip(lower=0.1)]
 EPSILONS = [0.0, 1e-4, 0.01, 0.2, 3.0]
@@ -81,32 +81,30 @@ def test_sampled_rows_leak_what_the_mechanism_claims(measure, epsilon):
 
 
 class TestRepair:
-    prior = THREE_BY_THREE
+    channel = 0.7 * np.eye(3) + 0.1
 
-    def describe(self, channel):
-        labels = tuple(range(3))
-        return Evaluation(
-            channel, self.prior, self.prior.sum(axis=0), labels, labels, labels, get_measure("kl")
+    def figures(self, channel):
+        labels, p_x = tuple(range(3)), THREE_BY_THREE.sum(axis=0)
+        return Evaluation(channel, THREE_BY_THREE, p_x, labels, labels, labels, get_measure("kl"))
+
+    @pytest.mark.parametrize("figure", ["max_leakage", "average_leakage"])
+    def test_rounding_is_mended_by_a_little_independence(self, figure):
+        before = self.figures(self.channel)
+        budget = getattr(before, figure) * (1 - 1e-8)  # over budget by a hair
+        mixed = repaired(
+            self.channel, before.p_y, lambda c: getattr(self.figures(c), figure), budget
         )
+        after = self.figures(mixed)
+        assert getattr(after, figure) <= budget
+        assert np.abs(mixed - self.channel).max() < 1e-7
+        np.testing.assert_allclose(after.p_y, before.p_y, atol=1e-15)
 
-    @pytest.mark.parametrize("scope", ["per_output", "average"])
-    def test_rounding_is_mended_by_a_little_independence(self, scope):
-        channel = 0.7 * np.eye(3) + 0.1
-        figure = "max_leakage" if scope == "per_output" else "average_leakage"
-        exact = getattr(self.describe(channel), figure)
-        epsilon = exact * (1 - 1e-8)  # the channel is over budget by a hair
-        repaired = _repaired(channel, self.describe, epsilon, scope)
-        after = self.describe(repaired)
-        assert getattr(after, figure) <= epsilon * (1 + 1e-9) + 1e-12
-        assert np.abs(repaired - channel).max() < 1e-7
-        np.testing.assert_allclose(after.p_y, self.describe(channel).p_y, atol=1e-15)
+    def leakage(self, channel):
+        return self.figures(channel).max_leakage
 
     def test_a_channel_that_is_wrong_is_an_error_and_no_mechanism(self):
-        with pytest.raises(
-            SolverError, match="leakage 0.* for epsilon=0.1, which rounding cannot"
-        ):
-            _repaired(np.eye(3), self.describe, 0.1, "per_output")
+        with pytest.raises(SolverError, match=r"leakage 0\..* for a budget of 0\.1, which rounding"):
+            repaired(np.eye(3), np.full(3, 1 / 3), self.leakage, 0.1)
 
     def test_within_the_budget_nothing_changes(self):
-        channel = 0.7 * np.eye(3) + 0.1
-        assert _repaired(channel, self.describe, 1.0, "per_output") is channel
+        assert repaired(self.channel, np.full(3, 1 / 3), self.leakage, 1.0) is self.channel
