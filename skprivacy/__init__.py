@@ -1,10 +1,11 @@
 """Privacy-preserving release of data columns with a provable trade-off."""
 
 from .design import design_mechanism, privacy_utility_path
-from .exceptions import SolverError
+from .exceptions import PrivacyLeakWarning, SolverError
 from .measures import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Measure, get_measure
 from .mechanism import Evaluation, Mechanism
 from .solvers import Algorithm1Solver, MaxLiftSolver
+from .transformer import PrivacyFunnelTransformer
 
 __version__ = "0.1.0.dev0"
 
@@ -20,6 +21,8 @@ __all__ = [
     "MaxLiftSolver",
     "Measure",
     "Mechanism",
+    "PrivacyFunnelTransformer",
+    "PrivacyLeakWarning",
     "SolverError",
     "design_mechanism",
     "get_measure",

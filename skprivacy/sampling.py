@@ -45,6 +45,16 @@ def random_words(random_state):
     return lambda sizes: (draw(size=size) for size in sizes)
 
 
+def uniform_numbers(words):
+    """Return a function that draws n floats from [0, 1), from the same source."""
+
+    def draw(n):
+        (word,) = words([n])
+        return np.ldexp((word >> np.uint64(11)).astype(float), -53)
+
+    return draw
+
+
 def _system_words(size):
     return np.frombuffer(os.urandom(8 * size), dtype=np.uint64)
 

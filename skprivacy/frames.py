@@ -1,0 +1,228 @@
+"""Tables of every kind behind one face: pandas, polars and pyarrow frames, and arrays.
+
+The rest of the package sees columns as pandas Series and hands back values with codes; what kind
+of table they came from and go into is known here only.
+"""
+
+from abc import ABC, abstractmethod
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+from sklearn.utils import check_array
+
+
+def as_table(X, owner):
+    """Return a `Table` around a frame or an array-like."""
+    if isinstance(X, pd.DataFrame):
+        return PandasTable(X, owner)
+    if isinstance(X, pd.Series):
+        raise ValueError(
+            f"{owner} expects a table, but got the Series {X.name!r}: use .to_frame()."
+        )
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        return NarwhalsTable(frame, owner)
+    if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
+        raise TypeError(f"{owner} expects an eager frame, but got a lazy one: collect it first.")
+    return ArrayTable(X, owner)
+
+
+class Table(ABC):
+    """A table with columns by position.
+
+    names : list of column names, or None for an array; n_rows, n_columns : its shape.
+    """
+
+    @abstractmethod
+    def column(self, position):
+        """Return a column as a pandas Series."""
+
+    @abstractmethod
+    def native(self, position):
+        """Return a column as it is."""
+
+    @abstractmethod
+    def decoded(self, position, values, codes):
+        """Return a column like the one at `position`, with ``values[codes]``."""
+
+    @abstractmethod
+    def categorical(self, categories, codes):
+        """Return a new categorical column."""
+
+    @abstractmethod
+    def floats(self, values):
+        """Return a new column of floats."""
+
+    @abstractmethod
+    def assemble(self, columns):
+        """Return a table of this kind from (name, native column) pairs."""
+
+    def label(self, position):
+        """Return how to call a column in a message."""
+        return position if self.names is None else self.names[position]
+
+    def positions(self, owner, parameter, columns):
+        """Return the positions of columns given by name, position, or a callable."""
+        if callable(columns):
+            columns = columns(self.original)
+        if isinstance(columns, str | int | np.integer):
+            columns = [columns]
+        if isinstance(columns, slice):
+            columns = list(range(*columns.indices(self.n_columns)))
+        found = [self._position(owner, parameter, column) for column in columns]
+        repeated = [column for column in found if found.count(column) > 1]
+        if repeated:
+            raise ValueError(
+                f"The {parameter!r} parameter of {owner} names the column "
+                f"{self.label(repeated[0])!r} more than once."
+            )
+        return found
+
+    def _position(self, owner, parameter, column):
+        if isinstance(column, int | np.integer) and not isinstance(column, bool):
+            if self.names is not None and column in self.names:
+                return self.names.index(column)
+            if -self.n_columns <= column < self.n_columns:
+                return int(column) % self.n_columns
+        elif self.names is not None and column in self.names:
+            return self.names.index(column)
+        there = f"{self.n_columns} columns" if self.names is None else f"the columns {self.names}"
+        raise ValueError(
+            f"The {parameter!r} parameter of {owner} names the column {column!r}, which X does "
+            f"not have. X has {there}."
+        )
+
+
+class PandasTable(Table):
+    """A pandas frame; its index and dtypes are kept."""
+
+    def __init__(self, frame, owner):
+        self.original = frame
+        self.names = frame.columns.tolist()
+        self.n_rows, self.n_columns = frame.shape
+        if not frame.columns.is_unique:
+            repeated = frame.columns[frame.columns.duplicated()][0]
+            raise ValueError(f"X has the column {repeated!r} more than once: {owner} cannot tell.")
+
+    def column(self, position):
+        return self.original.iloc[:, position]
+
+    native = column
+
+    def decoded(self, position, values, codes):
+        dtype = self.original.dtypes.iloc[position]
+        if isinstance(dtype, pd.CategoricalDtype):
+            known = dtype.categories.append(pd.Index(values).dropna()).unique()
+            if len(known) > len(dtype.categories):  # symbols that this frame does not have
+                dtype = pd.CategoricalDtype(known, dtype.ordered)
+            position_of = dtype.categories.get_indexer(pd.Index(values))
+            narrow = position_of.astype(np.min_scalar_type(-len(dtype.categories)))
+            decoded = pd.Categorical.from_codes(narrow.take(codes), dtype=dtype)
+        else:
+            decoded = _typed(values, dtype).take(codes)
+        return pd.Series(decoded, index=self.original.index, copy=False)
+
+    def categorical(self, categories, codes):
+        decoded = pd.Categorical.from_codes(codes, categories=categories)
+        return pd.Series(decoded, index=self.original.index, copy=False)
+
+    def floats(self, values):
+        return pd.Series(values, index=self.original.index, copy=False)
+
+    def assemble(self, columns):
+        names = [name for name, _ in columns]
+        frame = pd.DataFrame(
+            {i: column for i, (_, column) in enumerate(columns)},
+            index=self.original.index,
+            copy=False,
+        )
+        frame.columns = pd.Index(names, name=self.original.columns.name, tupleize_cols=False)
+        return frame
+
+
+def _typed(values, dtype):
+    """Return values as a pandas array of `dtype`, or of their own where that cannot hold them."""
+    try:
+        return pd.array(values, dtype=dtype)
+    except (TypeError, ValueError):  # a missing value in a column of ints, say
+        return pd.array(values)
+
+
+class NarwhalsTable(Table):
+    """A polars or pyarrow frame."""
+
+    def __init__(self, frame, owner):
+        self._frame = frame
+        self.original = frame.to_native()
+        self.names = frame.columns
+        self.n_rows, self.n_columns = frame.shape
+
+    def column(self, position):
+        return self._frame[self.names[position]].to_pandas()
+
+    def native(self, position):
+        return self._frame[self.names[position]]
+
+    def decoded(self, position, values, codes):
+        like = self.native(position)
+        if like.dtype.is_integer():
+            values = [v if v is None or v != int(v) else int(v) for v in _none_for_missing(values)]
+        column = self._series(_none_for_missing(values), like.dtype)
+        return column[np.asarray(codes)]
+
+    def _series(self, values, dtype):
+        series = nw.new_series("", values, dtype, backend=self._frame.implementation)
+        return series if series.dtype == dtype else series.cast(dtype)
+
+    def categorical(self, categories, codes):
+        values = [str(category) for category in categories]
+        return self._series(values, nw.Categorical())[np.asarray(codes)]
+
+    def floats(self, values):
+        return nw.new_series("", values, nw.Float64(), backend=self._frame.implementation)
+
+    def assemble(self, columns):
+        named = {name: column.alias(name) for name, column in columns}
+        return nw.from_dict(named, backend=self._frame.implementation).to_native()
+
+
+def _none_for_missing(values):
+    return [None if pd.isna(value) else value for value in values]
+
+
+class ArrayTable(Table):
+    """An array, of numbers or of objects."""
+
+    names = None
+
+    def __init__(self, X, owner):
+        self.original = check_array(
+            X, dtype=None, ensure_all_finite=False, estimator=owner, input_name="X"
+        )
+        if self.original.dtype.kind == "c":
+            raise ValueError(f"Complex data not supported by {owner}.")
+        self.n_rows, self.n_columns = self.original.shape
+
+    def column(self, position):
+        return pd.Series(self.original[:, position])
+
+    def native(self, position):
+        return self.original[:, position]
+
+    def decoded(self, position, values, codes):
+        dtype = self.original.dtype
+        try:
+            typed = np.array(values, dtype=dtype if dtype.kind not in "US" else object)
+        except (TypeError, ValueError):
+            typed = np.array(values)
+        return typed.take(codes)
+
+    def categorical(self, categories, codes):
+        return np.asarray(categories).take(codes)
+
+    def floats(self, values):
+        return values
+
+    def assemble(self, columns):
+        return np.column_stack([column for _, column in columns])

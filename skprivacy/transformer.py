@@ -1,0 +1,548 @@
+"""PrivacyFunnelTransformer: a frame in, a frame out, with X replaced by Y."""
+
+import numbers
+import warnings
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ._validation import check_choice, check_integer, check_real, message
+from .alphabets import DEFAULT_BINS, UNKNOWN, Alphabet, learn_alphabet
+from .design import design_mechanism
+from .exceptions import PrivacyLeakWarning
+from .frames import as_table
+from .geometry.bases import count_bases
+from .naming import name_outputs
+from .sampling import Sampler, random_words, uniform_numbers, within_budget_as_sampled
+from .vectors import check_length, check_weights, sensitive_columns
+from .warn import warn_if_misleading
+
+# With solver="auto" the rarest symbols of X are pooled until the design looks at no more
+# candidates than this: a few seconds.
+_MOST_BASES_OF_AUTO = 60_000
+
+
+class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
+    """Replace columns X by a randomised Y that says at most epsilon about a sensitive S.
+
+    `fit` learns the joint distribution of S and X and designs the channel P(Y|X) that keeps the
+    most about X within the budget; `transform` draws Y for each row. It needs no S, and S never
+    comes out of it.
+
+    The guarantee is about the joint distribution estimated by `fit` and about Y alone: not about
+    other columns that are passed through, not about an index, not about several releases of the
+    same row taken together. It is not differential privacy.
+
+    Parameters
+    ----------
+    epsilon : float, default=0.1
+        The budget, see `design_mechanism`.
+    sensitive : str, int or list of these, default=None
+        The columns of X that hold S, taken jointly. None: S is passed to `fit` as
+        `sensitive_features`, or is y.
+    columns : str, int, list of these, or callable, default=None
+        The columns to be replaced, taken jointly as one X; a callable such as
+        `sklearn.compose.make_column_selector` gets the table. None: all that are not sensitive.
+    measure, scope, utility, solver : default="kl", "per_output", "mutual_information", "auto"
+        As in `design_mechanism`.
+    solver_options : dict, default=None
+        Options of the solver.
+    output : {"label", "symbol", "posterior"}, default="label"
+        "label": the same columns with the same dtypes, each output named by a value of X.
+        "symbol": one categorical column. "posterior": a column of P(x|y) for each symbol x.
+    remainder : {"drop", "passthrough"}, default="drop"
+        What happens to the other columns. The sensitive ones are always dropped.
+    n_bins : int, sequence of edges, dict of these per column, or None, default=10
+        Numbers and times with more distinct values are cut at quantiles, or at the edges given.
+        None: never.
+    min_frequency, max_categories : default=None
+        Pool the rare categories of each column, as in `sklearn.preprocessing.OneHotEncoder`.
+    smoothing : float, default=0.0
+        Added to every count of a pair (s, x): the parameter of a Dirichlet prior.
+    handle_unknown : {"resample", "error"}, default="resample"
+        What `transform` does with values or combinations that `fit` did not see: draw from P(Y),
+        which says nothing about the row, with a warning; or raise an error.
+    random_state : int, RandomState, Generator or None, default=None
+        None draws from the operating system's cryptographic source. A seed makes the output
+        reproducible, also for an attacker who guesses it: it is for tests.
+
+    Attributes
+    ----------
+    mechanism_ : Mechanism
+        The channel and its figures, under the joint distribution that `fit` has learned.
+    p_sx_ : ndarray of shape (n_s, n_x)
+        That joint distribution.
+    categories_ : list of ndarray
+        The symbols of each column of X.
+    sensitive_categories_ : list of ndarray
+        The symbols of each sensitive column.
+    n_features_in_ : int
+        The number of columns seen by `fit`.
+    feature_names_in_ : ndarray of str
+        Their names, where all are strings.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skprivacy import PrivacyFunnelTransformer
+    >>> frame = pd.DataFrame({
+    ...     "sex": ["f", "m"] * 200,
+    ...     "band": ["low", "low", "low", "high", "high", "high", "high", "low"] * 50,
+    ... })
+    >>> transformer = PrivacyFunnelTransformer(0.001, sensitive="sex", random_state=0)
+    >>> released = transformer.fit_transform(frame)
+    >>> released.columns.tolist()
+    ['band']
+    >>> bool(transformer.mechanism_.max_leakage <= 0.001 * (1 + 1e-9))
+    True
+    """
+
+    def __init__(
+        self,
+        epsilon=0.1,
+        *,
+        sensitive=None,
+        columns=None,
+        measure="kl",
+        scope="per_output",
+        utility="mutual_information",
+        solver="auto",
+        solver_options=None,
+        output="label",
+        remainder="drop",
+        n_bins=DEFAULT_BINS,
+        min_frequency=None,
+        max_categories=None,
+        smoothing=0.0,
+        handle_unknown="resample",
+        random_state=None,
+    ):
+        self.epsilon = epsilon
+        self.sensitive = sensitive
+        self.columns = columns
+        self.measure = measure
+        self.scope = scope
+        self.utility = utility
+        self.solver = solver
+        self.solver_options = solver_options
+        self.output = output
+        self.remainder = remainder
+        self.n_bins = n_bins
+        self.min_frequency = min_frequency
+        self.max_categories = max_categories
+        self.smoothing = smoothing
+        self.handle_unknown = handle_unknown
+        self.random_state = random_state
+
+    def fit(self, X, y=None, *, sensitive_features=None, sample_weight=None):
+        """Learn the joint distribution of S and X and design the channel.
+
+        Parameters
+        ----------
+        X : frame or array-like of shape (n_samples, n_features)
+            The table. pandas, polars and pyarrow frames, and arrays.
+        y : array-like, default=None
+            The target. Where S comes neither from `sensitive_features` nor from the `sensitive`
+            columns of X, y itself is S, with a warning.
+        sensitive_features : array-like or frame, default=None
+            S. Goes before the `sensitive` columns of X.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows: the guarantee is about the weighted joint distribution.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        owner = type(self).__name__
+        table = as_table(X, owner)
+        if table.n_rows == 0:
+            raise ValueError(f"Found array with 0 sample(s) while {owner} needs at least one row.")
+        check_length(y, table.n_rows, "y")
+        weights = check_weights(sample_weight, table.n_rows)
+        s_columns, s_positions = sensitive_columns(
+            owner, table, y, self.sensitive, sensitive_features
+        )
+        x_positions = self._x_positions(table, s_positions)
+        sensitive, s_codes = learn_alphabet(
+            list(s_columns.values()),
+            list(s_columns),
+            weights,
+            [{"n_bins": self._bins_of(label, is_sensitive=True)} for label in s_columns],
+        )
+        x_labels = [table.label(position) for position in x_positions]
+        alphabet, x_codes = learn_alphabet(
+            [table.column(position) for position in x_positions],
+            x_labels,
+            weights,
+            [
+                {
+                    "n_bins": self._bins_of(label),
+                    "pooling": (self.min_frequency, self.max_categories),
+                }
+                for label in x_labels
+            ],
+        )
+        alphabet, x_codes = self._pooled(alphabet, x_codes, sensitive.n_symbols)
+        counts = _count(s_codes, x_codes, (sensitive.n_symbols, alphabet.n_symbols), weights)
+        mechanism, names = self._design(counts, sensitive, alphabet)
+        layout = Layout(
+            names=table.names,
+            n_columns=table.n_columns,
+            x_positions=tuple(x_positions),
+            s_positions=tuple(s_positions),
+        )
+        warn_if_misleading(
+            mechanism,
+            np.bincount(s_codes, minlength=sensitive.n_symbols),
+            sensitive.labels,
+            self._passed_through(table, layout),
+            s_codes,
+            weights,
+        )
+        self._assign(layout, alphabet, names, mechanism)
+        self.p_sx_ = mechanism.p_sx
+        self.sensitive_categories_ = _categories(sensitive)
+        return self
+
+    def _assign(self, layout, alphabet, names, mechanism):
+        """Set what `transform` needs: last, so that a failed fit leaves nothing."""
+        self._layout, self._alphabet, self._names = layout, alphabet, names
+        self.mechanism_ = mechanism
+        self.categories_ = _categories(alphabet)
+        self.n_features_in_ = layout.n_columns
+        if layout.has_string_names:
+            self.feature_names_in_ = np.array(layout.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _check_parameters(self):
+        owner = type(self).__name__
+        check_real(owner, "epsilon", self.epsilon, low=0)
+        check_choice(owner, "output", self.output, {"label", "symbol", "posterior"})
+        check_choice(owner, "remainder", self.remainder, {"drop", "passthrough"})
+        check_choice(owner, "handle_unknown", self.handle_unknown, {"resample", "error"})
+        check_real(owner, "smoothing", self.smoothing, low=0, high_open=True)
+        if isinstance(self.min_frequency, numbers.Integral):
+            check_integer(owner, "min_frequency", self.min_frequency, low=1)
+        elif self.min_frequency is not None:
+            check_real(owner, "min_frequency", self.min_frequency, low=0, high=1)
+        if self.max_categories is not None:
+            check_integer(owner, "max_categories", self.max_categories, low=1)
+        if not isinstance(self.solver_options, dict | None):
+            requirement = "a dict or None"
+            raise TypeError(message(owner, "solver_options", requirement, self.solver_options))
+        kinds = numbers.Integral | np.random.RandomState | np.random.Generator | None
+        if not isinstance(self.random_state, kinds):
+            requirement = "an int, a RandomState, a Generator or None"
+            raise TypeError(message(owner, "random_state", requirement, self.random_state))
+        self._check_bins()
+
+    def _check_bins(self):
+        owner = type(self).__name__
+        given = self.n_bins.values() if isinstance(self.n_bins, dict) else [self.n_bins]
+        for n_bins in given:
+            if n_bins is not None and np.ndim(n_bins) == 0:
+                check_integer(owner, "n_bins", n_bins, low=1)
+
+    def _bins_of(self, label, is_sensitive=False):
+        if isinstance(self.n_bins, dict):
+            return self.n_bins.get(label, DEFAULT_BINS)
+        if is_sensitive and np.ndim(self.n_bins) == 1:  # edges are for X
+            return DEFAULT_BINS
+        return self.n_bins
+
+    def _x_positions(self, table, s_positions):
+        owner = type(self).__name__
+        if self.columns is None:
+            found = [p for p in range(table.n_columns) if p not in s_positions]
+        else:
+            found = table.positions(owner, "columns", self.columns)
+            both = [table.label(position) for position in found if position in s_positions]
+            if both:
+                raise ValueError(
+                    f"The column {both[0]!r} is both sensitive and one of the 'columns' of "
+                    f"{owner}: it cannot be protected and released."
+                )
+        if not found:
+            raise ValueError(
+                f"The 'columns' parameter of {owner} must name at least one column that is not "
+                f"sensitive. Got {self.columns!r}."
+            )
+        return found
+
+    def _pooled(self, alphabet, codes, n_s):
+        """Pool the rarest symbols where the design would take long."""
+        n_x = alphabet.n_symbols
+        if self.solver != "auto" or "max_bases" in (self.solver_options or {}):
+            return alphabet, codes
+        kept = n_x
+        while kept > 2 and count_bases(n_s, kept, min(n_s, kept)) > _MOST_BASES_OF_AUTO:
+            kept = min(kept - 1, int(kept * 0.97))
+        if kept == n_x:
+            return alphabet, codes
+        pooled, symbols = alphabet.pooled(kept)
+        warnings.warn(
+            f"X has {n_x} symbols, too many for an exact design with {n_s} sensitive groups: the "
+            f"{n_x - kept + 1} rarest are pooled into one. Set max_categories, min_frequency or "
+            f"n_bins, or release fewer columns jointly, to choose yourself what is pooled.",
+            UserWarning,
+            stacklevel=3,
+        )
+        return pooled, symbols.take(codes)
+
+    def _design(self, counts, sensitive, alphabet):
+        """Return the mechanism as it is sampled, and which symbol of X names each output."""
+        mechanism = design_mechanism(
+            counts + self.smoothing,
+            self.epsilon,
+            measure=self.measure,
+            scope=self.scope,
+            utility=self.utility,
+            solver=self.solver,
+            **(self.solver_options or {}),
+        )
+        mechanism, names = name_outputs(mechanism)
+        mechanism = replace(
+            mechanism,
+            s_labels=tuple(sensitive.labels),
+            x_labels=tuple(alphabet.labels),
+            y_labels=tuple(alphabet.labels[name] for name in names),
+        )
+        return within_budget_as_sampled(mechanism), names
+
+    def _passed_through(self, table, layout):
+        """Return the columns that are released as they are, by name."""
+        if self.remainder == "drop":
+            return {}
+        return {table.label(p): table.column(p) for p in layout.other_positions}
+
+    def transform(self, X):
+        """Replace X by a fresh draw of Y in every row.
+
+        Parameters
+        ----------
+        X : frame or array-like
+            The table. A frame needs the columns that are replaced (and passed through), in any
+            order; sensitive columns may be missing. An array needs all columns of `fit`.
+
+        Returns
+        -------
+        frame or ndarray
+            Of the kind that was given.
+        """
+        check_is_fitted(self)
+        owner = type(self).__name__
+        table = as_table(X, owner)
+        positions = self._layout.match(table, owner, self.remainder == "passthrough")
+        x_positions = [positions[p] for p in self._layout.x_positions]
+        labels = [table.label(p) for p in x_positions]
+        series = [table.column(p) for p in x_positions]
+        symbols, unknown = self._alphabet.encode(series, labels)
+        if unknown:
+            self._handle_unknown(series, labels, symbols, unknown)
+        words = random_words(self.random_state)
+        sampler = Sampler(self.mechanism_.channel, self.mechanism_.p_y)
+        outputs = sampler.draw(symbols, words)
+        released = self._released(table, x_positions, outputs, words)
+        columns = []
+        for position in self._layout.order(self.remainder == "passthrough"):
+            if position in self._layout.x_positions:
+                columns += released.pop(position, [])
+            else:
+                name = self._layout.name(position)
+                columns.append((name, table.native(positions[position])))
+        return table.assemble(columns)
+
+    def _handle_unknown(self, series, labels, symbols, unknown):
+        joint = "combination of " + ", ".join(map(repr, labels))
+        shown = {joint if label is None else label: count for label, count in unknown.items()}
+        if self.handle_unknown == "resample":
+            warnings.warn(
+                f"Values that fit did not see are replaced by draws from P(Y): {shown} (rows per "
+                f"column).",
+                UserWarning,
+                stacklevel=3,
+            )
+            return
+        label = next(iter(unknown))
+        rows = np.flatnonzero(symbols == UNKNOWN)
+        if label is None:
+            values = [tuple(s.iloc[row] for s in series) for row in rows[:1000]]
+        else:
+            column = labels.index(label)
+            codes = self._alphabet.columns[column].encode(series[column], label)
+            values = series[column].iloc[np.flatnonzero(codes == UNKNOWN)[:1000]].tolist()
+        first = list(dict.fromkeys(map(repr, values)))[:5]
+        raise ValueError(
+            f"Found unknown values in column {joint if label is None else repr(label)} during "
+            f"transform: {', '.join(first)}. Use handle_unknown='resample' to draw them from P(Y)."
+        )
+
+    def _released(self, table, x_positions, outputs, words):
+        """Return the (name, column) pairs that replace each column of X, by position at fit."""
+        first, *_ = fit_positions = self._layout.x_positions
+        prefix = self._layout.joint_name
+        if self.output == "symbol":
+            names = _texts(self.mechanism_.y_labels)
+            return {first: [(prefix, table.categorical(names, outputs))]}
+        if self.output == "posterior":
+            posterior = self.mechanism_.posterior.T
+            names = self._posterior_names()
+            return {
+                first: [
+                    (name, table.floats(column.take(outputs)))
+                    for name, column in zip(names, posterior, strict=True)
+                ]
+            }
+        symbols = self._names.astype(outputs.dtype).take(outputs)
+        codes = self._alphabet.decode(symbols, uniform_numbers(words))
+        return {
+            at_fit: [(self._layout.name(at_fit), table.decoded(position, column.values, code))]
+            for at_fit, position, column, code in zip(
+                fit_positions, x_positions, self._alphabet.columns, codes, strict=True
+            )
+        }
+
+    def _posterior_names(self, prefix=None):
+        prefix = self._layout.joint_name if prefix is None else prefix
+        return [f"{prefix}_{text}" for text in _texts(self.mechanism_.x_labels)]
+
+    def get_feature_names_out(self, input_features=None):
+        """Return the names of the columns of the output.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Names of the columns of the input, for an array; for a frame they must be those of
+            `fit`.
+        """
+        check_is_fitted(self)
+        layout = self._layout.renamed(input_features)
+        names = []
+        for position in layout.order(self.remainder == "passthrough"):
+            if position not in layout.x_positions or self.output == "label":
+                names.append(layout.name(position))
+            elif position == layout.x_positions[0] and self.output == "symbol":
+                names.append(layout.joint_name)
+            elif position == layout.x_positions[0]:
+                names += self._posterior_names(layout.joint_name)
+        return np.array(names, dtype=object)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.target_tags.required = self.sensitive is None
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Which columns `fit` saw, and what each of them is.
+
+    names : of all columns, or None for an array; x_positions : the columns that are replaced;
+    s_positions : those that never come out.
+    """
+
+    names: list | None
+    n_columns: int
+    x_positions: tuple
+    s_positions: tuple
+
+    @property
+    def has_string_names(self):
+        """Whether there are names that scikit-learn takes as feature names."""
+        return self.names is not None and all(isinstance(name, str) for name in self.names)
+
+    @property
+    def other_positions(self):
+        """The columns that are neither sensitive nor replaced."""
+        special = {*self.x_positions, *self.s_positions}
+        return [p for p in range(self.n_columns) if p not in special]
+
+    def order(self, passthrough):
+        """Return the columns that come out, in the order of `fit`."""
+        return sorted([*self.x_positions, *(self.other_positions if passthrough else [])])
+
+    def name(self, position):
+        """Return the name of a column; arrays get scikit-learn's x0, x1, ..."""
+        return f"x{position}" if self.names is None else self.names[position]
+
+    @property
+    def joint_name(self):
+        """What several columns taken jointly are called."""
+        return "|".join(str(self.name(position)) for position in self.x_positions)
+
+    def renamed(self, input_features):
+        """Return the layout with other names, as `get_feature_names_out` takes them."""
+        if input_features is None:
+            return self
+        given = list(input_features)
+        if self.has_string_names and given != self.names:
+            raise ValueError("input_features is not equal to feature_names_in_")
+        if len(given) != self.n_columns:
+            raise ValueError(
+                f"input_features should have length equal to number of features "
+                f"({self.n_columns}), got {len(given)}"
+            )
+        return replace(self, names=given)
+
+    def match(self, table, owner, passthrough):
+        """Return the position in `table` of each column of `fit` that `transform` needs."""
+        if self.names is None or table.names is None:
+            if table.n_columns != self.n_columns:
+                raise ValueError(
+                    f"X has {table.n_columns} features, but {owner} is expecting "
+                    f"{self.n_columns} features as input."
+                )
+            self._warn_about_names(table, owner)
+            return {position: position for position in range(self.n_columns)}
+        missing = [
+            self.names[p] for p in self.order(passthrough) if self.names[p] not in table.names
+        ]
+        if missing:
+            raise ValueError(
+                f"X lacks the columns {missing} that {owner} was fitted with. It has "
+                f"{table.names}."
+            )
+        return {p: table.names.index(self.names[p]) for p in self.order(passthrough)}
+
+    def _warn_about_names(self, table, owner):
+        if self.has_string_names and table.names is None:
+            text = f"X does not have valid feature names, but {owner} was fitted with feature names"
+            warnings.warn(text, UserWarning, stacklevel=4)
+        elif self.names is None and table.names is not None:
+            text = f"X has feature names, but {owner} was fitted without feature names"
+            warnings.warn(text, UserWarning, stacklevel=4)
+
+
+def _count(s_codes, x_codes, shape, weights):
+    """Return the table of counts of (s, x)."""
+    packed = np.multiply(s_codes, shape[1], dtype=np.int64)
+    packed += x_codes
+    return np.bincount(packed, weights=weights, minlength=shape[0] * shape[1]).reshape(shape)
+
+
+def _categories(alphabet):
+    return [np.array(_hollow(c.symbol_labels), dtype=object) for c in alphabet.columns]
+
+
+def _hollow(labels):
+    return [np.nan if label is None else label for label in labels]
+
+
+def _texts(labels):
+    """Return labels as texts, the parts of a joint label between bars."""
+    texts = ["|".join(map(_text, x)) if isinstance(x, tuple) else _text(x) for x in labels]
+    if len(set(texts)) < len(texts):  # 1 and "1", say: tell them apart
+        texts = [f"{text}#{i}" if texts.count(text) > 1 else text for i, text in enumerate(texts)]
+    return texts
+
+
+def _text(label):
+    return "nan" if label is None else str(label)

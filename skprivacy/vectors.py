@@ -1,0 +1,95 @@
+"""What `fit` gets beside the table: y, weights, and S in all the forms it may have."""
+
+import warnings
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+from ._validation import message
+from .exceptions import PrivacyLeakWarning
+from .frames import as_table
+
+
+def check_length(vector, n_rows, name):
+    """Check that a vector has one entry for each row."""
+    if vector is not None and (length := _length(vector, name)) != n_rows:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, "
+            f"{name} has {length}."
+        )
+
+
+def _length(vector, name):
+    try:
+        return len(vector)
+    except TypeError as error:
+        raise TypeError(f"{name} must be an array, got {vector!r}.") from error
+
+
+def check_weights(sample_weight, n_rows):
+    """Return weights as floats, or None."""
+    if sample_weight is None:
+        return None
+    check_length(sample_weight, n_rows, "sample_weight")
+    weights = np.asarray(sample_weight, dtype=float)
+    if weights.ndim != 1:
+        raise ValueError(f"sample_weight must be one-dimensional. Got shape {weights.shape}.")
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise ValueError("sample_weight must be finite and not negative.")
+    if weights.sum() == 0:
+        raise ValueError("sample_weight must not be all zero: no row would count.")
+    return weights
+
+
+def sensitive_columns(owner, table, y, sensitive, sensitive_features):
+    """Return the columns of S by name, and the positions in the table that must not come out."""
+    if sensitive_features is not None:
+        check_length(sensitive_features, table.n_rows, "sensitive_features")
+        columns = _as_columns(sensitive_features, "sensitive_features")
+        return columns, _hidden(owner, table, sensitive, columns)
+    if sensitive is not None:
+        positions = table.positions(owner, "sensitive", sensitive)
+        if not positions:
+            requirement = "at least one column"
+            raise ValueError(message(owner, "sensitive", requirement, sensitive))
+        return {table.label(p): table.column(p) for p in positions}, positions
+    if y is None:
+        raise ValueError(
+            f"{owner} requires y to be passed, but the target y is None: it does not know what to "
+            f"protect. Name the sensitive column of X with sensitive=..., or pass "
+            f"fit(X, sensitive_features=...)."
+        )
+    warnings.warn(
+        "y is taken as the sensitive variable and is being protected: a model that predicts y from "
+        "the output will fail. Name the sensitive column with sensitive=..., or pass "
+        "sensitive_features to fit.",
+        PrivacyLeakWarning,
+        stacklevel=4,
+    )
+    return _as_columns(y, "y"), []
+
+
+def _hidden(owner, table, sensitive, columns):
+    """Return the columns of the table that hold S although S was passed beside it."""
+    hidden = [] if table.names is None else [p for p, n in enumerate(table.names) if n in columns]
+    if sensitive is not None:
+        named = [sensitive] if isinstance(sensitive, str | int) else list(sensitive)
+        there = [n for n in named if table.names is None or n in table.names]
+        hidden += table.positions(owner, "sensitive", there)
+    return sorted(set(hidden))
+
+
+def _as_columns(vectors, name):
+    """Return a vector or table as a dict of pandas Series."""
+    if isinstance(vectors, pd.Series):
+        return {name if vectors.name is None else vectors.name: vectors}
+    series = nw.from_native(vectors, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        return {series.name or name: series.to_pandas()}
+    if isinstance(vectors, list | tuple | np.ndarray) and np.ndim(vectors) == 1:
+        return {name: pd.Series(vectors)}
+    table = as_table(vectors, name)
+    labels = [name if table.n_columns == 1 and table.names is None else table.label(p)
+              for p in range(table.n_columns)]  # fmt: skip
+    return {label: table.column(p) for p, label in enumerate(labels)}
