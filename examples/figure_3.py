@@ -47,13 +47,12 @@ def theory(epsilon):
     slope = direction / np.sqrt(((P_S_GIVEN_X @ direction) ** 2 / p_s).sum())
     posterior = np.stack([P_X - epsilon * slope, P_X + epsilon * slope])
     return Mechanism(
-        (posterior / 2 / P_X).T,
-        JOINT,
-        P_X,
-        (0, 1),
-        (0, 1),
-        (0, 1),
-        Chi2(),
+        channel=(posterior / 2 / P_X).T,
+        p_sx=JOINT,
+        s_labels=(0, 1),
+        x_labels=(0, 1),
+        y_labels=(0, 1),
+        measure=Chi2(),
         epsilon=epsilon,
         scope="per_output",
         solver="theory",

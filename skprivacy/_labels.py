@@ -1,6 +1,7 @@
 """Labels of symbols as JSON, and back without loss."""
 
 import datetime
+import json
 import math
 
 import pandas as pd
@@ -62,3 +63,11 @@ def decode_label(value):
         case None | bool() | int() | float() | str():
             return value
     raise ValueError(f"{value!r} is not a label that skprivacy writes.")
+
+
+def label_key(label):
+    """Return a hashable key that equal labels share, missing ones too."""
+    try:
+        return json.dumps(encode_label(label))
+    except TypeError:
+        return repr(label)

@@ -11,7 +11,15 @@ def message(owner, name, requirement, value):
     >>> message("f", "epsilon", "a float in the range [0, inf]", -1)
     "The 'epsilon' parameter of f must be a float in the range [0, inf]. Got -1 instead."
     """
-    return f"The {name!r} parameter of {owner} must be {requirement}. Got {value!r} instead."
+    return f"The {name!r} parameter of {owner} must be {requirement}. Got {_shown(value)} instead."
+
+
+def _shown(value):
+    """Return a value for a message: not a table, which may hold what is to be protected."""
+    if hasattr(value, "shape") and value.shape:
+        return f"{type(value).__name__} of shape {value.shape}"
+    text = repr(value)
+    return text if len(text) <= 200 else f"{type(value).__name__} {text[:200]}..."
 
 
 def check_real(owner, name, value, *, low, high=math.inf, low_open=False, high_open=False):

@@ -4,10 +4,10 @@ import numpy as np
 
 from ._validation import check_real, message
 from .joint import as_joint
-from .measures import budget_with_tolerance, check_scope, get_measure
+from .measures import check_scope, get_measure
 from .mechanism import Evaluation, Mechanism
 from .repair import repaired
-from .solvers import get_solver
+from .solvers import Solution, get_solver
 from .utilities import get_utility
 
 
@@ -125,11 +125,23 @@ def _design(owner, p_sx, epsilons, measure, scope, utility, solver, options):
     _check_smallest_at_prior(measure, positive, owner)
     increasing = sorted(set(epsilons))
     solutions = solver.solve_path(positive, increasing, measure, scope, utility)
-    mechanisms = {
-        epsilon: _finish(joint, solution, epsilon, measure, scope, utility, solver)
-        for epsilon, solution in zip(increasing, solutions, strict=True)
-    }
+    mechanisms = {}
+    for epsilon, solution in zip(increasing, solutions, strict=True):
+        if scope == "average" and _allows_identity(positive, epsilon, measure):
+            solution = Solution(np.eye(len(positive.p_x)))
+        mechanisms[epsilon] = _finish(joint, solution, epsilon, measure, scope, utility, solver)
     return [mechanisms[epsilon] for epsilon in epsilons]
+
+
+def _allows_identity(joint, epsilon, measure):
+    """Return whether the budget on average allows Y = X, which no per-output solver would see."""
+    labels = joint.s_labels, joint.x_labels, joint.x_labels
+    identity = Evaluation(np.eye(len(joint.p_x)), joint.p_sx, *labels, measure)
+    return identity.average_leakage <= epsilon
+
+
+def _leakage(figures, scope):
+    return figures.max_leakage if scope == "per_output" else figures.average_leakage
 
 
 def _check_smallest_at_prior(measure, joint, owner):
@@ -141,7 +153,7 @@ def _check_smallest_at_prior(measure, joint, owner):
             f"The 'value' of measure {measure!r} given to {owner} must have one number per row of "
             f"posteriors. Got shape {np.shape(at_symbols)} for {len(joint.p_x)} rows."
         )
-    allowed = budget_with_tolerance(0.0)
+    allowed = measure.budget(0.0)
     if not (measure.inverse(at_prior) <= allowed and (at_symbols >= at_prior - allowed).all()):
         raise ValueError(
             f"The measure {measure!r} given to {owner} must be smallest at the prior, with "
@@ -161,13 +173,11 @@ def _finish(joint, solution, epsilon, measure, scope, utility, solver):
     labels = joint.s_labels, joint.x_labels, tuple(range(channel.shape[1]))
 
     def leakage(channel):
-        figures = Evaluation(channel, joint.p_sx, joint.p_x, *labels, measure, utility.name)
-        return figures.max_leakage if scope == "per_output" else figures.average_leakage
+        return _leakage(Evaluation(channel, joint.p_sx, *labels, measure, utility.name), scope)
 
     return Mechanism(
-        repaired(channel, joint.p_x @ channel, leakage, budget_with_tolerance(epsilon)),
+        repaired(channel, joint.p_x @ channel, leakage, measure.budget(epsilon)),
         joint.p_sx,
-        joint.p_x,
         *labels,
         measure,
         utility.name,
@@ -176,4 +186,3 @@ def _finish(joint, solution, epsilon, measure, scope, utility, solver):
         solver=solver.name,
         upper_bound=solution.upper_bound,
     )
-

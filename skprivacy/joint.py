@@ -6,6 +6,9 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+# The smallest probability, so that lifts do not overflow.
+_SMALLEST = 1e-100
+
 
 @dataclass(frozen=True, eq=False)
 class Joint:
@@ -57,7 +60,13 @@ def as_joint(p_sx, owner, name="p_sx"):
             f"Got a total of {total}."
         )
     s_labels, x_labels = _labels(p_sx, table.shape, owner, name)
-    return Joint(readonly(table / total), s_labels, x_labels)
+    p_sx = readonly(table / total)
+    if (p_sx[p_sx > 0] < _SMALLEST).any():
+        raise ValueError(
+            f"The {name!r} parameter of {owner} must not hold probabilities between 0 and "
+            f"{_SMALLEST}: set them to zero. Got {p_sx[p_sx > 0].min()}."
+        )
+    return Joint(p_sx, s_labels, x_labels)
 
 
 def _as_table(p_sx, owner, name):
@@ -66,10 +75,14 @@ def _as_table(p_sx, owner, name):
     try:
         array = np.asarray(p_sx)
         if array.dtype.kind == "c":
-            raise TypeError("complex numbers")
+            raise TypeError
         table = np.array(array, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{requirement} Got {type(p_sx).__name__}: {error}.") from error
+    except (TypeError, ValueError):
+        # The message of numpy would show a cell, and from a cell somebody's S.
+        raise TypeError(
+            f"{requirement} Got {type(p_sx).__name__} with entries that are not numbers: count "
+            f"rows first, for instance with pandas.crosstab."
+        ) from None
     if table.ndim != 2 or table.size == 0:
         raise ValueError(f"{requirement} Got shape {table.shape}.")
     return table
@@ -84,8 +97,9 @@ def _check_entries(table, owner, name):
         if wrong.any():
             row, column = map(int, np.argwhere(wrong)[0])
             raise ValueError(
-                f"The {name!r} parameter of {owner} must hold finite, nonnegative numbers. "
-                f"Got {int(wrong.sum())} {what} entries, the first at row {row}, column {column}."
+                f"The {name!r} parameter of {owner} must hold finite, nonnegative numbers. Got "
+                f"{int(wrong.sum())} {what} entries, the first {table[row, column]} at row {row}, "
+                f"column {column}."
             )
 
 

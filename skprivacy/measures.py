@@ -30,10 +30,7 @@ _MOST_FACETS = 2**16
 
 
 def budget_with_tolerance(epsilon, share=1.0):
-    """Return the largest leakage accepted under budget `epsilon`.
-
-    `share` < 1 leaves part of the tolerance to the rounding of later steps.
-    """
+    """Return epsilon and a `share` of the tolerance of budgets."""
     return epsilon * (1 + share * BUDGET_RTOL) + share * BUDGET_ATOL
 
 
@@ -97,6 +94,13 @@ class Measure(ABC):
     def inverse(self, value):
         """Return the smallest epsilon that allows `value`: leakage on the eps scale."""
 
+    def budget(self, epsilon, share=1.0):
+        """Return the largest leakage that is accepted under `epsilon`.
+
+        `share` < 1 leaves part of the tolerance to the rounding of later steps.
+        """
+        return budget_with_tolerance(epsilon, share)
+
     def leakage(self, posterior, prior):
         """Return the leakage of each posterior on the eps scale, of shape (...,)."""
         return self.inverse(self.value(posterior, prior))
@@ -120,14 +124,14 @@ class Measure(ABC):
         return {"name": self.name}
 
 
-class _Dataclass(Measure):
+class _Shipped(Measure):
     """The shipped measures: frozen dataclasses that compare and print by their parameters."""
 
     def to_dict(self):
         return {"name": self.name, **asdict(self)}
 
 
-class _LiftScale(_Dataclass):
+class _LiftScale(_Shipped):
     """Measures on the scale of the lift itself: threshold ``e^eps``."""
 
     def threshold(self, epsilon):
@@ -138,7 +142,7 @@ class _LiftScale(_Dataclass):
 
 
 @dataclass(frozen=True)
-class KL(_Dataclass):
+class KL(_Shipped):
     """The paper's L(y), the Kullback-Leibler divergence of the posterior from the prior.
 
     Its average over outputs is ``I(S;Y)``: scope "average" is the privacy funnel itself.
@@ -170,7 +174,7 @@ class KL(_Dataclass):
 
 
 @dataclass(frozen=True)
-class L1(_Dataclass):
+class L1(_Shipped):
     """The l1 distance of the posterior from the prior: twice the total variation.
 
     Examples
@@ -208,7 +212,7 @@ class L1(_Dataclass):
 
 
 @dataclass(frozen=True)
-class Chi2(_Dataclass):
+class Chi2(_Shipped):
     """The chi-squared divergence of the posterior from the prior; its threshold is eps^2.
 
     Examples
@@ -341,6 +345,11 @@ class Lip(_LiftScale):
         """The lower bound has the tolerance that every budget has."""
         return _exp(-budget_with_tolerance(self.lower))
 
+    def budget(self, epsilon, share=1.0):
+        """Not even an infinite epsilon allows a lift below `lower`: infinity is never accepted."""
+        most = np.inf if self.lower is None else np.finfo(float).max
+        return min(budget_with_tolerance(epsilon, share), most)
+
     def value(self, posterior, prior):
         lifts = lift(posterior, prior)
         largest, smallest = lifts.max(axis=-1), lifts.min(axis=-1)
@@ -388,6 +397,8 @@ def get_measure(measure, owner="get_measure", **parameters):
     AlphaLift(alpha=2.0)
     """
     if isinstance(measure, Measure):
+        if parameters:
+            raise TypeError(f"{owner} got {sorted(parameters)} beside the object {measure!r}.")
         return measure
     if isinstance(measure, type) and issubclass(measure, Measure):
         requirement = f"an instance: write {measure.__name__}(), not the class"
@@ -401,7 +412,7 @@ def check_scope(owner, scope, measure):
     check_choice(owner, "scope", scope, SCOPES)
     if scope not in measure.scopes:
         raise ValueError(
-            f"The measure {measure!r} has no scope {scope!r}: a bound on every lift is not an "
-            f"average of anything. {owner} can serve it with scope={measure.scopes[0]!r}."
+            f"The measure {measure!r} has no scope {scope!r}: it says nothing useful there. "
+            f"{owner} can serve it with scope={measure.scopes[0]!r}."
         )
     return scope

@@ -7,13 +7,12 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from ._labels import decode_label, encode_label
+from ._labels import decode_label, encode_label, label_key
 from ._validation import check_real, message
 from .joint import as_joint, readonly
 from .measures import (
     MEASURES,
     Measure,
-    budget_with_tolerance,
     check_scope,
     get_measure,
     lift,
@@ -37,30 +36,45 @@ class Evaluation:
         ``P(Y = y | X = x)``; rows sum to 1.
     p_sx : ndarray of shape (n_s, n_x)
         The joint distribution that all figures are about.
-    p_x : ndarray of shape (n_x,)
-        The distribution of X.
     s_labels, x_labels, y_labels : tuple
         Names of the symbols.
     measure : Measure
         The measure of leakage.
     objective : str
         The name of the utility.
+    p_x : ndarray of shape (n_x,)
+        The distribution of X.
     """
 
     channel: np.ndarray
     p_sx: np.ndarray | None
-    p_x: np.ndarray
     s_labels: tuple | None
     x_labels: tuple
     y_labels: tuple
     measure: Measure
     objective: str = "mutual_information"
+    p_x: np.ndarray | None = None
 
     def __post_init__(self):
+        if self.p_sx is not None:  # given beside a joint, p_x could contradict it
+            object.__setattr__(self, "p_x", np.sum(self.p_sx, axis=0))
         for name in ("channel", "p_sx", "p_x"):
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, readonly(np.array(value, dtype=float)))
+
+    def with_channel(self, channel):
+        """Return the figures of another channel under the same joint."""
+        return Evaluation(
+            channel,
+            self.p_sx,
+            self.s_labels,
+            self.x_labels,
+            self.y_labels,
+            self.measure,
+            self.objective,
+            self.p_x,
+        )
 
     def __setstate__(self, state):
         # numpy unlocks arrays when they are copied or unpickled
@@ -103,8 +117,9 @@ class Evaluation:
 
     @cached_property
     def _values(self):
-        """g of every output."""
-        return self.measure.value(self.sensitive_posterior, self._joint.sum(axis=1))
+        """g of every output, over the symbols of S that occur."""
+        prior = self._joint.sum(axis=1)
+        return self.measure.value(self.sensitive_posterior[:, prior > 0], prior[prior > 0])
 
     @cached_property
     def leakage(self):
@@ -157,13 +172,13 @@ class Evaluation:
         Columns: the probability of the output, its leakage and largest lift (not for a mechanism
         saved without its joint), and the posterior of each symbol of X.
         """
-        columns = {"probability": self.p_y}
+        figures = {"probability": self.p_y}
         if self.p_sx is not None:
-            columns |= {"leakage": self.leakage, "max_lift": self._output_lifts}
-        for x, label in enumerate(self.x_labels):
-            columns[f"P({label}|y)"] = self.posterior[:, x]
+            figures |= {"leakage": self.leakage, "max_lift": self._output_lifts}
+        names = [*figures, *(f"P({label}|y)" for label in self.x_labels)]
         index = pd.Index(self.y_labels, name="y", tupleize_cols=False)
-        return pd.DataFrame(columns, index=index)
+        columns = np.column_stack([*figures.values(), self.posterior])
+        return pd.DataFrame(columns, columns=names, index=index)
 
     def _figures(self):
         """Return what `repr` says of leakage and utility."""
@@ -184,9 +199,10 @@ class Evaluation:
 class Mechanism(Evaluation):
     """A channel P(Y|X) that keeps a privacy budget under a joint distribution P_SX.
 
-    Made by `design_mechanism`. A mechanism cannot exist that breaks its budget: leakage is
-    computed from the floats of the channel itself when the object is made, also when it is
-    loaded. The guarantee is about `p_sx`, the joint distribution it was designed for.
+    Made by `design_mechanism`. A mechanism with a joint cannot exist that breaks its budget:
+    leakage is computed from the floats of the channel itself when the object is made, also when
+    it is loaded. The guarantee is about `p_sx`, the joint distribution it was designed for. Where
+    that was left out of a saved mechanism, the budget is only what its file claims.
 
     Attributes
     ----------
@@ -230,6 +246,10 @@ class Mechanism(Evaluation):
         object.__setattr__(self, "upper_bound", max(bound, self.utility))
 
     def _check_distributions(self):
+        if self.p_sx is not None:
+            as_joint(self.p_sx, "Mechanism")
+            if not abs(self.p_sx.sum() - 1) <= _ROW_TOLERANCE:
+                raise ValueError(f"p_sx must sum to 1. Got a sum of {self.p_sx.sum()}.")
         if self.channel.ndim != 2 or self.p_x.shape != self.channel.shape[:1]:
             raise ValueError(
                 f"The channel must have one row for each of the {len(self.p_x)} symbols of X. "
@@ -248,17 +268,21 @@ class Mechanism(Evaluation):
     def _check_labels(self):
         counts = {"x_labels": self.channel.shape[0], "y_labels": self.channel.shape[1]}
         if self.p_sx is not None:
-            as_joint(self.p_sx, "Mechanism")
             counts["s_labels"] = len(self.p_sx)
         for name, count in counts.items():
-            if len(getattr(self, name)) != count:
-                raise ValueError(message("Mechanism", name, f"{count} names", getattr(self, name)))
+            labels = getattr(self, name)
+            keys = {(type(label), label_key(label)) for label in labels}
+            if not isinstance(labels, tuple) or len(labels) != count or len(keys) != count:
+                requirement = f"a tuple of {count} different names"
+                raise ValueError(message("Mechanism", name, requirement, labels))
+        if not isinstance(self.solver, str):
+            raise TypeError(message("Mechanism", "solver", "a str", self.solver))
 
     def _check_budget(self):
         if self.p_sx is None:
             return
         leakage = self.max_leakage if self.scope == "per_output" else self.average_leakage
-        if not leakage <= budget_with_tolerance(self.epsilon):
+        if not leakage <= self.measure.budget(self.epsilon):
             raise ValueError(
                 f"The channel breaks its budget: epsilon={self.epsilon} for {self.measure!r}, "
                 f"{self.scope}, but its leakage is {leakage}."
@@ -303,7 +327,6 @@ class Mechanism(Evaluation):
         return Evaluation(
             self.channel,
             joint.p_sx,
-            joint.p_x,
             joint.s_labels,
             self.x_labels,
             self.y_labels,
@@ -312,17 +335,21 @@ class Mechanism(Evaluation):
         )
 
     def _match_columns(self, p_sx, owner):
-        missing = [label for label in self.x_labels if label not in p_sx.columns]
-        unknown = [label for label in p_sx.columns if label not in self.x_labels]
+        # By position: a list of booleans or of tuples would not select columns.
+        ours = {label_key(label): label for label in self.x_labels}
+        theirs = {label_key(label): i for i, label in enumerate(p_sx.columns.tolist())}
+        missing = [label for key, label in ours.items() if key not in theirs]
+        unknown = [p_sx.columns[i] for key, i in theirs.items() if key not in ours]
         if missing or unknown:
             raise ValueError(
                 f"The columns of the 'p_sx' parameter of {owner} must be the symbols of X. "
                 f"Missing: {missing[:5]}; unknown: {unknown[:5]}."
             )
-        return p_sx[list(self.x_labels)]
+        return p_sx.iloc[:, [theirs[key] for key in ours]]
 
     def _figures(self):
-        yield f"epsilon={self.epsilon:.6g} {self.scope}"
+        claimed = "claimed " if self.p_sx is None else ""
+        yield f"{claimed}epsilon={self.epsilon:.6g} {self.scope}"
         yield from super()._figures()
         yield f"gap<={self.gap:.2g}"
         yield f"solver={self.solver!r}"
@@ -334,7 +361,8 @@ class Mechanism(Evaluation):
         ----------
         include_joint : bool, default=True
             False leaves out P_SX and the symbols of S: whoever applies the channel needs
-            neither. Leakage cannot be computed from such a file.
+            neither. Leakage cannot be computed from such a file. (The channel itself was designed
+            for P_SX, and somebody who knows how can still infer a little about it.)
         indent : int, default=None
             As in `json.dumps`.
         """
@@ -387,7 +415,7 @@ def _parse(text):
         raise ValueError(f"This is not the JSON text of a mechanism: {error}.") from error
     if not isinstance(content, dict) or content.get("schema") != _SCHEMA:
         raise ValueError(f"This is not the JSON text of a mechanism: no schema {_SCHEMA!r}.")
-    if content.get("version") != _SCHEMA_VERSION:
+    if content.get("version") is True or content.get("version") != _SCHEMA_VERSION:
         raise ValueError(
             f"This mechanism has schema version {content.get('version')!r}; this version of "
             f"skprivacy reads version {_SCHEMA_VERSION}."
@@ -395,19 +423,27 @@ def _parse(text):
     return content
 
 
+_KEYS = {
+    "schema", "version", "epsilon", "measure", "scope", "objective", "solver", "upper_bound",
+    "x_labels", "y_labels", "channel", "s_labels", "p_sx", "p_x",
+}  # fmt: skip
+
+
 def _from_content(cls, content, measure):
+    if unknown := sorted(set(content) - _KEYS):
+        raise ValueError(f"The JSON text of this mechanism has unknown keys: {unknown}.")
     try:
         measure = _read_measure(content["measure"], measure)
         p_sx, s_labels = _read_joint(content)
         return cls(
             np.array(content["channel"], dtype=float),
             p_sx,
-            np.array(content["p_x"], dtype=float) if p_sx is None else p_sx.sum(axis=0),
             s_labels,
-            tuple(decode_label(label) for label in content["x_labels"]),
-            tuple(decode_label(label) for label in content["y_labels"]),
+            _read_labels(content, "x_labels"),
+            _read_labels(content, "y_labels"),
             measure,
             content["objective"],
+            None if p_sx is not None else np.array(content["p_x"], dtype=float),
             epsilon=decode_label(content["epsilon"]),
             scope=content["scope"],
             solver=content["solver"],
@@ -422,19 +458,27 @@ def _from_content(cls, content, measure):
 def _read_joint(content):
     if "p_sx" not in content:
         return None, None
-    s_labels = tuple(decode_label(label) for label in content["s_labels"])
-    return np.array(content["p_sx"], dtype=float), s_labels
+    return np.array(content["p_sx"], dtype=float), _read_labels(content, "s_labels")
+
+
+def _read_labels(content, name):
+    if not isinstance(content[name], list):
+        raise TypeError(f"{name} is not a list")
+    return tuple(decode_label(label) for label in content[name])
 
 
 def _read_measure(saved, given):
+    if not isinstance(saved, dict):
+        raise TypeError("the measure is not an object")
     saved = {key: decode_label(value) for key, value in saved.items()}
+    if given is not None:
+        if given.to_dict() != saved:
+            raise ValueError(f"This mechanism was designed with {saved}, not with {given!r}.")
+        return given
     name = saved.pop("name")
-    if given is None and name not in MEASURES:
+    if name not in MEASURES:
         raise ValueError(
             f"This mechanism was designed with a measure of the user's own ({name!r}): pass it "
             f"as from_json(text, measure=...)."
         )
-    measure = get_measure(name, "Mechanism.from_json", **saved) if given is None else given
-    if measure.name != name:
-        raise ValueError(f"This mechanism was designed with {name!r}, not with {given!r}.")
-    return measure
+    return get_measure(name, "Mechanism.from_json", **saved)

@@ -6,6 +6,9 @@ from .exceptions import SolverError
 # Anything else is a solver's failure.
 _ROUNDING = 1e-8
 
+# The largest share of independence that is mixed in: more would cost utility.
+_MOST_SHARE = 0.01
+
 
 def repaired(channel, p_y, leakage, budget):
     """Return the channel, mixed with independence until ``leakage(channel) <= budget``.
@@ -16,12 +19,13 @@ def repaired(channel, p_y, leakage, budget):
     before = leakage(channel)
     mixed, share = channel, 2.0**-53
     while not leakage(mixed) <= budget:
-        if not (before <= budget + _ROUNDING or share <= _ROUNDING):
+        allowed = _MOST_SHARE if before <= budget + _ROUNDING else _ROUNDING
+        if share > allowed:
             raise SolverError(
                 f"The solver returned a channel with leakage {before} for a budget of {budget}, "
                 f"which rounding cannot explain."
             )
         mixed = (1 - share) * channel + share * p_y
         mixed /= mixed.sum(axis=1, keepdims=True)
-        share = min(1.0, 2 * share)
+        share *= 2
     return mixed

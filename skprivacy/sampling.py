@@ -15,8 +15,6 @@ from itertools import chain, islice
 
 import numpy as np
 
-from .measures import budget_with_tolerance
-from .mechanism import Evaluation
 from .repair import repaired
 
 _BITS = 63  # of the 64 in a word: 2^63 itself must fit, as a boundary
@@ -97,27 +95,16 @@ def within_budget_as_sampled(mechanism):
     """Return the mechanism, or a repaired one, whose integer table keeps the budget too."""
 
     def leakage(channel):
-        sampled = replace_channel(mechanism, sampled_channel(integer_boundaries(channel)))
+        sampled = mechanism.with_channel(sampled_channel(integer_boundaries(channel)))
         return sampled.max_leakage if mechanism.scope == "per_output" else sampled.average_leakage
 
     channel = repaired(
-        mechanism.channel, mechanism.p_y, leakage, budget_with_tolerance(mechanism.epsilon)
+        mechanism.channel,
+        mechanism.p_y,
+        leakage,
+        mechanism.measure.budget(mechanism.epsilon),
     )
     return mechanism if channel is mechanism.channel else replace(mechanism, channel=channel)
-
-
-def replace_channel(mechanism, channel):
-    """Return the figures of another channel under the joint of a mechanism."""
-    return Evaluation(
-        channel,
-        mechanism.p_sx,
-        mechanism.p_x,
-        mechanism.s_labels,
-        mechanism.x_labels,
-        mechanism.y_labels,
-        mechanism.measure,
-        mechanism.objective,
-    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,9 +9,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ._validation import check_choice, check_integer, check_real, message
-from .alphabets import DEFAULT_BINS, UNKNOWN, Alphabet, learn_alphabet
+from .alphabets import DEFAULT_BINS, UNKNOWN, learn_alphabet
 from .design import design_mechanism
-from .exceptions import PrivacyLeakWarning
 from .frames import as_table
 from .geometry.bases import count_bases
 from .naming import name_outputs
@@ -514,7 +513,9 @@ class Layout:
 
     def _warn_about_names(self, table, owner):
         if self.has_string_names and table.names is None:
-            text = f"X does not have valid feature names, but {owner} was fitted with feature names"
+            text = (
+                f"X does not have valid feature names, but {owner} was fitted with feature names"
+            )
             warnings.warn(text, UserWarning, stacklevel=4)
         elif self.names is None and table.names is not None:
             text = f"X has feature names, but {owner} was fitted without feature names"

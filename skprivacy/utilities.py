@@ -24,8 +24,8 @@ class MutualInformation:
     name: ClassVar[str] = "mutual_information"
 
     def value(self, points):
-        """Return u of each row of `points`."""
-        return -entropy(points)
+        """Return u of each of `points`."""
+        return -entropy(points.values)
 
     def offset(self, p_x):
         """Return what ``sum q u(W)`` lacks to be the utility."""
@@ -45,7 +45,7 @@ UTILITIES = {cls.name: cls for cls in (MutualInformation,)}
 
 def get_utility(utility, owner="get_utility"):
     """Return a utility object from its name."""
-    if utility in ("target", "guess"):
+    if isinstance(utility, str) and utility in ("target", "guess"):
         raise ValueError(
             f"The 'utility' parameter of {owner} is {utility!r}, which no solver of this version "
             f"can maximise. Use utility='mutual_information'."

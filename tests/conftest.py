@@ -1,6 +1,11 @@
 import os
 
 import pytest
+from hypothesis import settings
+
+# Deadlines say more about the machine than about the code; CI draws the same examples each time.
+settings.register_profile("skprivacy", deadline=None, derandomize=os.environ.get("CI") == "true")
+settings.load_profile("skprivacy")
 
 
 def _fail_if_skipped(report):

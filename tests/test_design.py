@@ -14,7 +14,7 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("p_sx", "error", "text"),
         [
-            ([[0.5, -0.1], [0.3, 0.3]], ValueError, "1 negative entries, the first at row 0, column 1"),
+            ([[0.5, -0.1], [0.3, 0.3]], ValueError, r"1 negative entries, the first -0\.1 at row 0, column 1"),
             ([[0.5, np.nan], [0.3, 0.3]], ValueError, "1 NaN entries"),
             ([[0.5, np.inf], [0.3, 0.3]], ValueError, "1 infinite entries"),
             ([[0.0, 0.0], [0.0, 0.0]], ValueError, r"positive and finite total. Got a total of 0\.0"),
@@ -25,7 +25,8 @@ class TestBadInput:
             (np.ones((2, 2, 2)), ValueError, r"Got shape \(2, 2, 2\)"),
             ([[0.5, "a"], [0.1, 0.2]], TypeError, "table of numbers.*Got list"),
             ([[0.5], [0.1, 0.2]], TypeError, "table of numbers"),
-            (np.ones((2, 2)) * 1j, TypeError, "complex"),
+            (np.ones((2, 2)) * 1j, TypeError, "Got ndarray with entries that are not numbers"),
+            ([[1e-120, 0.5], [0.3, 0.3]], ValueError, "probabilities between 0 and 1e-100"),
             (None, ValueError, r"Got shape \(\)"),
             (pd.DataFrame([[1, 2]], columns=["a", "a"]), ValueError, "Got 'a' more than once in its columns"),
         ],
@@ -64,6 +65,7 @@ class TestBadInput:
             ({"utility": "target"}, ValueError, "'target', which no solver of this version"),
             ({"utility": "guess"}, ValueError, "'guess', which no solver of this version"),
             ({"utility": 3}, TypeError, "'utility' .* Got 3"),
+            ({"utility": np.array([1, 2])}, TypeError, "'utility' .* Got ndarray of shape"),
             ({"solver": "magic"}, ValueError, "'solver' .*{'algorithm1', 'auto', 'max_lift'}.* Got 'magic'"),
             ({"solver": 3}, TypeError, "'solver' .* Got 3"),
             ({"solver": "max_lift", "delta": 0.1}, TypeError,
@@ -88,11 +90,14 @@ class TestSpecialCases:
 
     @pytest.mark.parametrize("epsilon", [50.0, 1e6, np.inf])
     def test_a_huge_budget_releases_x(self, measure, epsilon):
-        if measure == Lip(lower=0.1):
-            pytest.xfail("a lower bound of its own still binds")
-        mechanism = design_mechanism(THREE_BY_THREE, epsilon, measure=measure)
-        assert_allclose(mechanism.channel, np.eye(3), atol=1e-12)
-        assert_allclose(mechanism.normalized_utility, 1.0)
+        for solver in ("auto", "algorithm1", "max_lift"):
+            mechanism = design_mechanism(THREE_BY_THREE, epsilon, measure=measure, solver=solver)
+            if measure == Lip(lower=0.1):  # a bound of its own that no epsilon lifts
+                lifts = mechanism.sensitive_posterior / THREE_BY_THREE.sum(axis=1)
+                assert -np.log(lifts.min()) <= 0.1 * (1 + 1e-9) + 1e-12
+            else:
+                assert_allclose(mechanism.channel, np.eye(3), atol=1e-12)
+                assert_allclose(mechanism.normalized_utility, 1.0)
 
     def test_independent_s_and_x(self, measure):
         joint = np.outer([0.3, 0.7], [0.2, 0.5, 0.3])
@@ -131,6 +136,30 @@ class TestSpecialCases:
         assert_allclose(
             entropy(p_x) - mechanism.utility, entropy(merged_p_x) - merged.utility, atol=1e-8
         )
+
+
+class TestErrorsKeepS:
+    """An error message shows no cell of a table: it may be somebody's S."""
+
+    def test_rows_instead_of_counts(self):
+        with pytest.raises(TypeError, match="crosstab") as caught:
+            design_mechanism([["secret", "a"], ["m", "b"]], 0.1)
+        assert "secret" not in str(caught.value)
+        assert caught.value.__cause__ is None
+
+    def test_swapped_arguments(self):
+        counts = pd.DataFrame([[3, 4], [5, 6]], index=["secret", "m"])
+        with pytest.raises(TypeError, match=r"Got DataFrame of shape \(2, 2\)") as caught:
+            design_mechanism(0.1, counts)
+        assert "secret" not in str(caught.value)
+
+
+def test_saturation_on_average_is_exact():
+    leakage = 0.4541057321  # I(S;X), from the design
+    mechanism = design_mechanism(THREE_BY_THREE, leakage + 1e-9, scope="average")
+    assert_allclose(mechanism.normalized_utility, 1.0)
+    assert_allclose(mechanism.sensitive_information, leakage, atol=1e-9)
+    assert design_mechanism(THREE_BY_THREE, 0.45, scope="average").normalized_utility < 1
 
 
 class TestInvariance:

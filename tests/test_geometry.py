@@ -26,7 +26,7 @@ def dense_vertices(polytopes, lower, upper):
     return polytopes.vertices(lower, upper).dense(polytopes.lifts.shape[1])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 2**32 - 1), epsilon=st.sampled_from([1e-4, 0.01, 0.2, 1.0, 5.0]))
 def test_parametric_vertices_are_the_exact_ones(seed, epsilon):
     polytopes, joint = polytopes_of(random_joint(np.random.default_rng(seed), largest=(4, 5)))

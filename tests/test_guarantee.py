@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from reference import THREE_BY_THREE, random_joint
+from test_measures import naive_value
 
 from skprivacy import AlphaLift, Lip, SolverError, design_mechanism, privacy_utility_path
 from skprivacy.measures import get_measure
@@ -14,7 +15,7 @@ EPSILONS = [0.0, 1e-4, 0.01, 0.2, 3.0]
 
 
 def check(joint, measure, **options):
-    """Recompute the guarantee from the floats of the channel, by the table of the design."""
+    """Recompute the guarantee from the floats of the channel, by formulas of our own."""
     utilities = []
     for mechanism in privacy_utility_path(joint, EPSILONS, measure=measure, **options):
         channel, p_sx = mechanism.channel, mechanism.p_sx
@@ -23,12 +24,26 @@ def check(joint, measure, **options):
         p_sy = p_sx @ channel
         posterior, prior = (p_sy / p_sy.sum(axis=0)).T, p_sx.sum(axis=1)
         keep = prior > 0
-        leakage = mechanism.measure.leakage(posterior[:, keep], prior[keep])
-        assert leakage.max() <= mechanism.epsilon * (1 + 1e-9) + 1e-12
+        table = mechanism.measure
+        if table == Lip(lower=0.1):  # this bound has the tolerance of budgets too
+            table = Lip(lower=0.1 * (1 + 1e-9) + 1e-12)
+        values = [naive_value(table, t, prior[keep]) for t in posterior[:, keep]]
+        if mechanism.scope == "average":
+            values = [p_sy.sum(axis=0) @ values]
+        threshold = _threshold(mechanism.measure, mechanism.epsilon * (1 + 1e-9) + 1e-12)
+        assert max(values) <= threshold * (1 + 1e-14) + 1e-14
         assert np.abs(p_sy.sum(axis=0) @ mechanism.posterior - p_sx.sum(axis=0)).max() <= 1e-12
-        assert mechanism.upper_bound >= mechanism.utility
         utilities.append(mechanism.utility)
     assert (np.diff(utilities) >= -1e-8).all()
+
+
+def _threshold(measure, epsilon):
+    match measure.name:
+        case "kl" | "l1":
+            return epsilon
+        case "chi2":
+            return epsilon**2
+    return np.exp(epsilon)
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=str)
@@ -73,10 +88,10 @@ def test_sampled_rows_leak_what_the_mechanism_claims(measure, epsilon):
     y = (rng.random(n)[:, None] > mechanism.channel.cumsum(axis=1)[x, :-1]).sum(axis=1)
     counts = np.zeros((n_s, n_y))
     np.add.at(counts, (s, y), 1)
-    # The plug-in leakage of 2e6 rows is within a few 1e-3 of the truth, on the eps scale.
+    # The plug-in leakage of 2e6 rows is within about 1% of these budgets.
     sampled = mechanism.measure.leakage((counts / counts.sum(axis=0)).T, counts.sum(axis=1) / n)
-    np.testing.assert_allclose(sampled, mechanism.leakage, atol=5e-3)
-    assert sampled.max() <= epsilon + 5e-3
+    np.testing.assert_allclose(sampled, mechanism.leakage, atol=0.02 * epsilon)
+    assert sampled.max() <= epsilon * 1.02
     assert np.abs(counts.sum(axis=0) / n - mechanism.p_y).max() < 2e-3
 
 
@@ -84,8 +99,8 @@ class TestRepair:
     channel = 0.7 * np.eye(3) + 0.1
 
     def figures(self, channel):
-        labels, p_x = tuple(range(3)), THREE_BY_THREE.sum(axis=0)
-        return Evaluation(channel, THREE_BY_THREE, p_x, labels, labels, labels, get_measure("kl"))
+        labels = tuple(range(3))
+        return Evaluation(channel, THREE_BY_THREE, labels, labels, labels, get_measure("kl"))
 
     @pytest.mark.parametrize("figure", ["max_leakage", "average_leakage"])
     def test_rounding_is_mended_by_a_little_independence(self, figure):
@@ -103,8 +118,14 @@ class TestRepair:
         return self.figures(channel).max_leakage
 
     def test_a_channel_that_is_wrong_is_an_error_and_no_mechanism(self):
-        with pytest.raises(SolverError, match=r"leakage 0\..* for a budget of 0\.1, which rounding"):
+        with pytest.raises(
+            SolverError, match=r"leakage 0\..* for a budget of 0\.1, which rounding"
+        ):
             repaired(np.eye(3), np.full(3, 1 / 3), self.leakage, 0.1)
+
+    def test_it_ends_where_nothing_helps(self):
+        with pytest.raises(SolverError, match="rounding cannot explain"):
+            repaired(self.channel, np.full(3, 1 / 3), lambda _: 1e-9, 0.0)
 
     def test_within_the_budget_nothing_changes(self):
         assert repaired(self.channel, np.full(3, 1 / 3), self.leakage, 1.0) is self.channel

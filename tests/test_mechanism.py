@@ -144,6 +144,20 @@ class TestNoMechanismBreaksItsBudget:
         with pytest.raises(ValueError, match=text):
             Mechanism(**self.arguments(mechanism) | changed)
 
+    def test_a_joint_that_is_no_distribution(self, mechanism):
+        with pytest.raises(ValueError, match=r"p_sx must sum to 1\. Got"):
+            Mechanism(**self.arguments(mechanism) | {"p_sx": mechanism.p_sx / 1000})
+
+    def test_p_x_cannot_contradict_the_joint(self, mechanism):
+        changed = Mechanism(**self.arguments(mechanism) | {"p_x": np.array([1.0, 0, 0, 0])})
+        assert (changed.p_x == mechanism.p_x).all()
+
+    def test_an_asymmetric_bound_holds_even_at_an_infinite_epsilon(self):
+        changed = {"epsilon": np.inf, "measure": Lip(lower=0.1), "scope": "per_output"}
+        arguments = self.arguments(design_mechanism(np.eye(3), np.inf))
+        with pytest.raises(ValueError, match="breaks its budget"):
+            Mechanism(**arguments | changed)
+
     def test_a_bound_below_the_utility(self, mechanism):
         with pytest.raises(ValueError, match="'upper_bound' parameter of Mechanism must be >="):
             Mechanism(**self.arguments(mechanism) | {"upper_bound": 0.01})
@@ -168,6 +182,29 @@ class TestEvaluate:
         evaluation = mechanism.evaluate(split[["top", "high", "low", "middle"]])
         assert_allclose(evaluation.leakage, mechanism.leakage, atol=1e-12)
         assert evaluation.s_labels == ("f", "m", "F", "M")
+
+    @pytest.mark.parametrize(
+        "labels",
+        [[True, False], [("a", 1), ("b", 2)], [np.nan, 1.0], [None, "a"], [1, "1"]],
+        ids=str,
+    )
+    def test_columns_of_any_label(self, labels):
+        columns = pd.Index(labels, tupleize_cols=False)
+        counts = pd.DataFrame([[30, 10], [10, 30]], columns=columns)
+        mechanism = design_mechanism(counts, 0.02)
+        evaluation = mechanism.evaluate(counts.iloc[:, ::-1])
+        assert_allclose(evaluation.leakage, mechanism.leakage, atol=1e-15)
+        assert mechanism.table().shape[1] == 5
+
+    def test_a_row_of_s_that_never_occurs_changes_nothing(self):
+        class Naive(Hellinger):
+            """A measure that knows nothing of zeros."""
+
+            def value(self, posterior, prior):
+                return np.abs((np.asarray(posterior) ** 2 / prior).sum(axis=-1) - 1)
+
+        mechanism = design_mechanism(np.vstack([THREE_BY_THREE, [0, 0, 0]]), 0.1, measure=Naive())
+        assert mechanism.max_leakage <= 0.1 * (1 + 1e-9)
 
     def test_outputs_that_cannot_occur_say_nothing(self):
         mechanism = design_mechanism(np.eye(3), np.inf)
@@ -204,6 +241,7 @@ class TestJson:
         assert (shipped.p_y == mechanism.p_y).all()
         assert shipped.utility == mechanism.utility
         assert "joint left out" in repr(shipped)
+        assert "claimed epsilon=0.02" in repr(shipped)
         assert list(shipped.table().columns[:2]) == ["probability", "P(low|y)"]
         assert shipped.to_json() == text
         with pytest.raises(AttributeError, match=r"without its joint.*evaluate\(p_sx\)"):
@@ -213,8 +251,9 @@ class TestJson:
 
     def test_no_number_of_the_joint_is_in_it(self, mechanism):
         numbers = json.loads(mechanism.to_json(include_joint=False), parse_float=str)
-        assert "f" not in json.dumps(numbers["x_labels"])
         flat = json.dumps(numbers)
+        assert '"f"' not in flat
+        assert not any(repr(float(p)) in flat for p in mechanism.p_sx.sum(axis=1))
         # "top" has one sex only: there P(X) is the joint, and P(X) may be known.
         assert not any(repr(float(p)) in flat for p in mechanism.p_sx[:, :3].ravel())
 
@@ -242,8 +281,11 @@ class TestJson:
         text = mechanism.to_json()
         with pytest.raises(ValueError, match=r"\('hellinger'\): pass it as from_json"):
             Mechanism.from_json(text)
-        with pytest.raises(ValueError, match="designed with 'hellinger', not with KL"):
+        with pytest.raises(ValueError, match=r"designed with {'name': 'hellinger'}, not with KL"):
             Mechanism.from_json(text, measure=KL())
+        weaker = design_mechanism(THREE_BY_THREE, 0.1, measure=AlphaLift(2)).to_json()
+        with pytest.raises(ValueError, match="not with AlphaLift"):
+            Mechanism.from_json(weaker, measure=AlphaLift(1.2))
         again = Mechanism.from_json(text, measure=Hellinger())
         assert (again.leakage == mechanism.leakage).all()
 
@@ -257,6 +299,12 @@ class TestJson:
             ({"scope": "sometimes"}, "'scope' parameter"),
             ({"objective": "profit"}, "'utility' parameter"),
             ({"measure": {"name": "kl", "alpha": 2}}, "malformed"),
+            ({"measure": "kl"}, "malformed"),
+            ({"solver": 3}, "malformed"),
+            ({"version": True}, "schema version True"),
+            ({"x_labels": "abcd"}, "malformed: x_labels is not a list"),
+            ({"x_labels": ["a", "a", "b", "c"]}, "'x_labels' .* 4 different names"),
+            ({"comment": "mine"}, r"unknown keys: \['comment'\]"),
             ({"channel": [[1.0]]}, "one row for each"),
             ({"channel": "abc"}, "could not convert"),
             ({"x_labels": [{"pickle": "x"}, 1, 2, 3]}, "not a label"),

@@ -45,21 +45,27 @@ class Bases:
         return Bases(self.active[index], self.support[index], self.matrix[index])
 
 
-def count_bases(n_rows, n_symbols, rank):
-    """Return how many bases `regular_bases` looks at."""
-    return sum(comb(n_rows, m - 1) * comb(n_symbols, m) for m in range(1, rank + 1))
+def count_bases(n_rows, n_symbols, rank, sides=1):
+    """Return how many vertices there may be, each row being bounded from so many sides."""
+    return sum(
+        comb(n_rows, m - 1) * sides ** (m - 1) * comb(n_symbols, m) for m in range(1, rank + 1)
+    )
 
 
-def regular_bases(rows, rank, max_bases):
-    """Yield the regular bases of supports of up to `rank` symbols, in batches of one size."""
-    n_rows, n_symbols = rows.shape
-    count = count_bases(n_rows, n_symbols, rank)
+def check_count(n_rows, n_symbols, rank, max_bases, sides=1):
+    """Refuse a polytope with too many candidate vertices."""
+    count = count_bases(n_rows, n_symbols, rank, sides)
     if count > max_bases:
         raise SolverError(
-            f"A joint with {n_symbols} symbols of X and {n_rows} bounds on lifts has up to "
-            f"{count:,} candidate vertices, more than max_bases={max_bases:,}. Pool rare symbols "
-            f"of X, coarsen S, or raise max_bases."
+            f"A joint of {n_rows} symbols of S and {n_symbols} of X has up to {count:,} candidate "
+            f"vertices, more than max_bases={max_bases:,}. Pool rare symbols of X, coarsen S, or "
+            f"raise max_bases."
         )
+
+
+def regular_bases(rows, rank):
+    """Yield the regular bases of supports of up to `rank` symbols, in batches of one size."""
+    n_rows, n_symbols = rows.shape
     for m in range(1, min(rank, n_symbols) + 1):
         supports = _combinations(n_symbols, m)
         actives = _combinations(n_rows, m - 1)

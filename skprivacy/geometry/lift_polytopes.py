@@ -8,10 +8,11 @@ Delta_t, as segments from ``W(t_low)`` to ``W(t_high)``.
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 
-from .bases import regular_bases
+from .bases import check_count, regular_bases
 from .cdd_vertices import simplex_vertices
 from .points import Points
 
@@ -103,7 +104,8 @@ class LiftPolytopes:
         if len(self.lifts) == 2:
             parts = [units, *(self._pair_segments(row) for row in self.lifts)]
         else:
-            bases = regular_bases(self.lifts, self.rank, self.max_bases)
+            check_count(*self.lifts.shape, self.rank, self.max_bases)
+            bases = regular_bases(self.lifts, self.rank)
             parts = [units, *(self._basis_segments(batch) for batch in bases)]
         return _join([part for part in parts if len(part)])
 
@@ -115,12 +117,31 @@ class LiftPolytopes:
             if self.engine == "cdd":
                 return self._cdd(self.lifts, np.full(len(self.lifts), upper))
             return self.segments.vertices(upper)
-        rows = np.vstack([self.lifts, -self.lifts])
-        offsets = np.repeat([upper, -lower], len(self.lifts))
         if self.engine == "cdd":
-            return self._cdd(rows, offsets)
-        bases = regular_bases(rows, self.rank, self.max_bases)
-        return Points.concatenate([_vertices(batch, rows, offsets) for batch in bases])
+            rows = np.vstack([self.lifts, -self.lifts])
+            return self._cdd(rows, np.repeat([upper, -lower], len(self.lifts)))
+        return Points.concatenate(
+            [
+                self._box_vertices(batch, np.array(sides), lower, upper)
+                for batch in self._bases
+                for sides in product([lower, upper], repeat=batch.active.shape[1])
+            ]
+        )
+
+    @cached_property
+    def _bases(self):
+        """All regular bases, for boxes of every size."""
+        check_count(*self.lifts.shape, self.rank, self.max_bases, sides=2)
+        return list(regular_bases(self.lifts, self.rank))
+
+    def _box_vertices(self, bases, sides, lower, upper):
+        """Return the vertices whose tight rows are at `sides`, each the lower or upper bound."""
+        values = bases.solve(sides, 1.0)
+        lifts = Points(bases.support, values).times(self.lifts)
+        slack = _SLACK * (1 + np.abs(lifts))
+        keep = (values >= -_SLACK).all(axis=1)
+        keep &= ((lifts >= lower - slack) & (lifts <= upper + slack)).all(axis=1)
+        return Points(bases.support[keep], _on_simplex(values[keep]))
 
     def _cdd(self, rows, offsets):
         return Points.from_dense(simplex_vertices(rows, offsets))
@@ -181,6 +202,7 @@ class LiftPolytopes:
         """
         index = np.flatnonzero(near)
         supports, inverse = np.unique(supports[index], axis=0, return_inverse=True)
+        inverse = inverse.reshape(-1)  # two-dimensional in numpy 2.0.0
         columns = np.moveaxis(self.lifts[:, supports], 0, 1)
         system = np.concatenate([columns, np.ones((len(supports), 1, supports.shape[1]))], axis=1)
         pseudoinverse = np.linalg.pinv(system)
@@ -212,16 +234,6 @@ def _interval(constant, slope, noise):
 def _on_simplex(values):
     values = np.maximum(values, 0.0)
     return values / values.sum(axis=1, keepdims=True)
-
-
-def _vertices(bases, rows, offsets):
-    """Return the feasible points among `bases` of the polytope ``rows @ W <= offsets``."""
-    values = bases.solve(offsets[bases.active], 1.0)
-    points = Points(bases.support, values)
-    sides = points.times(rows)
-    reach = _SLACK * (np.abs(offsets) + points.times(np.abs(rows)))
-    keep = (values >= -_SLACK).all(axis=1) & (sides <= offsets + reach).all(axis=1)
-    return Points(points.support[keep], _on_simplex(values[keep]))
 
 
 def _join(parts):

@@ -16,12 +16,11 @@ from typing import ClassVar
 import numpy as np
 
 from .._validation import check_choice, check_integer, check_real, message
-from ..geometry import LiftPolytopes, Points
-from ..measures import budget_with_tolerance
+from ..geometry import Points
 from .base import Solution, Solver
+from .candidates import Candidates
 from .linear_program import MixtureProgram
-from .max_lift import DEFAULT_MAX_BASES, lift_bounds, lift_vertices, within_budget
-from .segment_leakage import SegmentLeakage
+from .max_lift import DEFAULT_MAX_BASES
 
 _CHUNK = 2_000_000  # leakages at once
 
@@ -78,36 +77,34 @@ class Algorithm1Solver(Solver):
 
     def solve_path(self, joint, epsilons, measure, scope, utility):
         """Run Algorithm 1 with E = `epsilons`."""
-        polytopes = LiftPolytopes(joint.lifts, self.max_bases)
-        leakage = SegmentLeakage(polytopes.segments, joint, measure)
+        candidates = Candidates(joint, measure, self.max_bases)
         program = MixtureProgram(joint.p_x, utility)
         if self.candidates == "all":
-            extremal = (_all_candidates(leakage, epsilon) for epsilon in epsilons)
+            extremal = (_all_candidates(candidates.leakage, epsilon) for epsilon in epsilons)
         else:
-            extremal = self._window_candidates(polytopes, leakage, joint, epsilons, measure)
+            extremal = self._window_candidates(candidates, epsilons)
         solutions, in_use = [], []
         for epsilon, points in zip(epsilons, extremal, strict=True):
-            vertices = lift_vertices(polytopes, joint, measure, epsilon)
-            optimal_max_lift = program.solve(vertices).points  # line 3
-            extremal_points = within_budget(points, joint, measure, epsilon)
-            candidates = Points.concatenate([optimal_max_lift, *in_use, extremal_points])
-            mixture = program.solve(candidates)  # line 12
+            optimal_max_lift = program.solve(candidates.vertices(epsilon)).points  # line 3
+            parts = [optimal_max_lift, *in_use, candidates.within(points, epsilon)]
+            mixture = program.solve(Points.concatenate(parts))  # line 12
             in_use = [mixture.points]
             solutions.append(Solution(mixture.channel))
         return solutions
 
-    def _window_candidates(self, polytopes, leakage, joint, epsilons, measure):
+    def _window_candidates(self, candidates, epsilons):
         """Return, for each epsilon, the vertices that lines 7 to 11 add to F."""
-        implied = [lift_bounds(polytopes, joint, measure, epsilon)[1] for epsilon in epsilons]
-        exponents, starts = self._exponents(np.log(implied), np.log(polytopes.largest_lift))
-        bounds = np.minimum(np.exp(exponents), polytopes.largest_lift)
+        leakage, largest = candidates.leakage, candidates.polytopes.largest_lift
+        implied = [candidates.bounds(epsilon)[1] for epsilon in epsilons]
+        exponents, starts = self._exponents(np.log(implied), np.log(largest))
+        bounds = np.minimum(np.exp(exponents), largest)
         chosen = [[] for _ in epsilons]
         for index in _chunks(len(leakage.segments), len(exponents)):
             fraction, inside = leakage.segments.fractions(index, bounds)
-            values = np.where(inside, leakage.at(fraction, index), np.inf)
+            values = np.where(inside, leakage.at(fraction, index), np.nan)
             for i, epsilon in enumerate(epsilons):
                 later = values[:, starts[i] :]
-                window = later <= budget_with_tolerance(epsilon, share=0.25)
+                window = later <= candidates.measure.budget(epsilon, share=0.25)
                 window &= later >= (1 - self.delta) * epsilon
                 rows, columns = _first_and_last(window)
                 chosen[i].append((index[rows], fraction[rows, columns + starts[i]]))

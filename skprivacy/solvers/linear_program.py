@@ -15,6 +15,9 @@ from ..geometry import Points
 # Weights below this share of the largest weight that a point can have are rounding.
 _NEGLIGIBLE = 1e-14
 
+# An answer that HiGHS does not call optimal is accepted this close to the bound, in nats.
+_WORST_ACCEPTED = 1e-5
+
 _DUAL_SIMPLEX, _PRIMAL_SIMPLEX = 1, 4
 
 # (row scale, presolve, scale strategy, simplex strategy), tried in order until HiGHS is content.
@@ -63,7 +66,7 @@ class MixtureProgram:
     def __init__(self, p_x, utility):
         self.p_x = p_x
         self.utility = utility
-        self._independent = -float(utility.value(p_x))
+        self._independent = -float(utility.value(Points.from_dense(p_x[None]))[0])
         self._highs = highspy.Highs()
         for option, value in {
             "output_flag": False,
@@ -79,7 +82,7 @@ class MixtureProgram:
         ratio = points.values / self.p_x[points.support]
         room = 1 / ratio.max(axis=1)
         columns = Points(points.support, ratio * room[:, None])
-        costs = -room * self.utility.value(points.values)
+        costs = -room * self.utility.value(points)
         weights, duals, optimal = self._run(columns, costs)
         used = np.flatnonzero(weights[:-1] > _NEGLIGIBLE)
         channel = columns[used].dense(len(self.p_x)).T
@@ -87,6 +90,8 @@ class MixtureProgram:
             channel = np.hstack([channel, np.ones((len(self.p_x), 1))])
         shares = _refined(channel)
         bound = self._bound(columns, costs, duals)
+        if not optimal:
+            self._check_quality(np.append(costs[used], self._independent) @ shares, bound)
         return Mixture(points[used], (channel * shares)[:, shares > 0], bound)
 
     def _run(self, columns, costs):
@@ -117,6 +122,14 @@ class MixtureProgram:
                 f"status {self._status()!r}."
             )
         return answer
+
+    def _check_quality(self, cost, bound):
+        """Refuse an answer that is feasible but far from the best one."""
+        if cost + bound > _WORST_ACCEPTED:
+            raise SolverError(
+                f"HiGHS stopped with status {self._status()!r}, {cost + bound:.1e} nats from the "
+                f"bound. Pool the rarest symbols of X."
+            )
 
     def _status(self):
         return self._highs.modelStatusToString(self._highs.getModelStatus())

@@ -4,11 +4,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from .._validation import check_choice, check_integer
-from ..geometry import LiftPolytopes
-from ..measures import budget_with_tolerance
 from .base import Solution, Solver
+from .candidates import Candidates
 from .linear_program import MixtureProgram
-from .segment_leakage import SegmentLeakage
 
 DEFAULT_MAX_BASES = 3_000_000
 
@@ -46,34 +44,12 @@ class MaxLiftSolver(Solver):
 
     def solve_path(self, joint, epsilons, measure, scope, utility):
         """Steps 1 to 3 of the paper for each epsilon."""
-        polytopes = LiftPolytopes(joint.lifts, self.max_bases, self.engine)
+        candidates = Candidates(joint, measure, self.max_bases, self.engine)
         program = MixtureProgram(joint.p_x, utility)
         exact = measure.is_lift_box and scope == "per_output"
         solutions = []
         for epsilon in epsilons:
-            vertices = lift_vertices(polytopes, joint, measure, epsilon)
-            mixture = program.solve(vertices)
+            mixture = program.solve(candidates.vertices(epsilon))
             bound = mixture.bound + utility.offset(joint.p_x) if exact else None
             solutions.append(Solution(mixture.channel, bound))
         return solutions
-
-
-def lift_bounds(polytopes, joint, measure, epsilon):
-    """Return the lifts (lower, upper) that imply the budget, known or found from the data."""
-    bounds = measure.implied_lift_bounds(epsilon)
-    if bounds is None:
-        leakage = SegmentLeakage(polytopes.segments, joint, measure)
-        bounds = 0.0, leakage.largest_safe_lift(epsilon)
-    return bounds
-
-
-def lift_vertices(polytopes, joint, measure, epsilon):
-    """Return the vertices of the lift polytope that implies the budget (step 1 and 2)."""
-    vertices = polytopes.vertices(*lift_bounds(polytopes, joint, measure, epsilon))
-    return within_budget(vertices, joint, measure, epsilon)
-
-
-def within_budget(points, joint, measure, epsilon):
-    """Return the points whose own floats meet the budget."""
-    leakage = measure.leakage(points.times(joint.lifts) * joint.p_s, joint.p_s)
-    return points[leakage <= budget_with_tolerance(epsilon, share=0.5)]

@@ -4,8 +4,6 @@ from functools import cached_property
 
 import numpy as np
 
-from ..measures import budget_with_tolerance
-
 _GOLDEN = (np.sqrt(5) - 1) / 2
 _GOLDEN_STEPS = 50  # to 4e-11 of a segment
 _BISECTIONS = 50  # to 1e-15 of a segment
@@ -54,20 +52,21 @@ class SegmentLeakage:
         """
         # The tolerance is for rounding, not for going further out: kl and chi2 are flat at the
         # prior, where a leakage of 1e-12 is a lift of 1e-6.
-        index = np.flatnonzero(self.at(self._lowest) <= budget_with_tolerance(epsilon, share=0.25))
+        index = np.flatnonzero(self.at(self._lowest) <= self._measure.budget(epsilon, share=0.25))
         # The searches toward both ends of every segment run side by side.
+        limit = self._measure.budget(epsilon, share=0.0)
         inside, end = np.tile(self._lowest[index], 2), np.repeat([0.0, 1.0], len(index))
-        first, last = np.split(self._crossing(np.tile(index, 2), inside, end, epsilon), 2)
+        first, last = np.split(self._crossing(np.tile(index, 2), inside, end, limit), 2)
         return index, first, last
 
-    def _crossing(self, index, inside, outside, epsilon):
+    def _crossing(self, index, inside, outside, limit):
         """Return the last point within the budget on the way from `inside` to `outside`."""
-        result = np.where(self.at(outside, index) <= epsilon, outside, inside)
+        result = np.where(self.at(outside, index) <= limit, outside, inside)
         beyond = np.flatnonzero(result != outside)
         index, inside, outside = index[beyond], inside[beyond], outside[beyond]
         for _ in range(_BISECTIONS):
             middle = (inside + outside) / 2
-            within = self.at(middle, index) <= epsilon
+            within = self.at(middle, index) <= limit
             inside, outside = np.where(within, middle, inside), np.where(within, outside, middle)
         result[beyond] = inside
         return result
