@@ -120,3 +120,11 @@ def readonly(array):
     """Return `array`, locked against writing."""
     array.flags.writeable = False
     return array
+
+
+def count_pairs(s_codes, x_codes, weights):
+    """Return the table of (weighted) counts of two columns of codes from 0 on."""
+    shape = int(s_codes.max()) + 1, int(x_codes.max()) + 1
+    packed = np.multiply(s_codes, shape[1], dtype=np.int64)
+    packed += x_codes
+    return np.bincount(packed, weights=weights, minlength=shape[0] * shape[1]).reshape(shape)

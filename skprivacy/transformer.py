@@ -2,18 +2,21 @@
 
 import numbers
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ._validation import check_choice, check_integer, check_real, message
-from .alphabets import DEFAULT_BINS, UNKNOWN, learn_alphabet
 from .design import design_mechanism
+from .encoding import DEFAULT_BINS, UNKNOWN, learn_alphabet
 from .frames import as_table
 from .geometry.bases import count_bases
+from .joint import count_pairs
+from .layout import Layout
 from .naming import name_outputs
+from .persistence import read_transformer, write_transformer
 from .sampling import Sampler, random_words, uniform_numbers, within_budget_as_sampled
 from .vectors import check_length, check_weights, sensitive_columns
 from .warn import warn_if_misleading
@@ -165,27 +168,14 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
             owner, table, y, self.sensitive, sensitive_features
         )
         x_positions = self._x_positions(table, s_positions)
-        sensitive, s_codes = learn_alphabet(
-            list(s_columns.values()),
-            list(s_columns),
-            weights,
-            [{"n_bins": self._bins_of(label, is_sensitive=True)} for label in s_columns],
-        )
-        x_labels = [table.label(position) for position in x_positions]
-        alphabet, x_codes = learn_alphabet(
-            [table.column(position) for position in x_positions],
-            x_labels,
-            weights,
-            [
-                {
-                    "n_bins": self._bins_of(label),
-                    "pooling": (self.min_frequency, self.max_categories),
-                }
-                for label in x_labels
-            ],
-        )
+        x_columns = {table.label(position): table.column(position) for position in x_positions}
+        # A row of weight zero counts as little as one that is not there.
+        counted = slice(None) if weights is None else np.flatnonzero(weights)
+        weights = None if weights is None else weights[counted]
+        sensitive, s_codes = self._learn(s_columns, counted, weights, is_sensitive=True)
+        alphabet, x_codes = self._learn(x_columns, counted, weights)
         alphabet, x_codes = self._pooled(alphabet, x_codes, sensitive.n_symbols)
-        counts = _count(s_codes, x_codes, (sensitive.n_symbols, alphabet.n_symbols), weights)
+        counts = count_pairs(s_codes, x_codes, weights)
         mechanism, names = self._design(counts, sensitive, alphabet)
         layout = Layout(
             names=table.names,
@@ -197,7 +187,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
             mechanism,
             np.bincount(s_codes, minlength=sensitive.n_symbols),
             sensitive.labels,
-            self._passed_through(table, layout),
+            self._passed_through(table, layout, counted),
             s_codes,
             weights,
         )
@@ -272,6 +262,15 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
             )
         return found
 
+    def _learn(self, columns, counted, weights, is_sensitive=False):
+        """Return the alphabet of columns taken jointly, and the symbols of the counted rows."""
+        pooling = (None, None) if is_sensitive else (self.min_frequency, self.max_categories)
+        options = [
+            {"n_bins": self._bins_of(label, is_sensitive), "pooling": pooling} for label in columns
+        ]
+        series = [column.iloc[counted] for column in columns.values()]
+        return learn_alphabet(series, list(columns), weights, options)
+
     def _pooled(self, alphabet, codes, n_s):
         """Pool the rarest symbols where the design would take long."""
         n_x = alphabet.n_symbols
@@ -312,11 +311,11 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         )
         return within_budget_as_sampled(mechanism), names
 
-    def _passed_through(self, table, layout):
+    def _passed_through(self, table, layout, counted):
         """Return the columns that are released as they are, by name."""
         if self.remainder == "drop":
             return {}
-        return {table.label(p): table.column(p) for p in layout.other_positions}
+        return {table.label(p): table.column(p).iloc[counted] for p in layout.other_positions}
 
     def transform(self, X):
         """Replace X by a fresh draw of Y in every row.
@@ -409,6 +408,47 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         prefix = self._layout.joint_name if prefix is None else prefix
         return [f"{prefix}_{text}" for text in _texts(self.mechanism_.x_labels)]
 
+    def to_json(self, *, indent=None):
+        """Return what another machine needs to apply the fitted transformer, as JSON text.
+
+        The encoder and the channel, without P_SX and without the values of S. The random state
+        is left out: whoever loads it draws from the cryptographic source.
+
+        Parameters
+        ----------
+        indent : int, default=None
+            As in `json.dumps`.
+        """
+        check_is_fitted(self)
+        return write_transformer(self, indent)
+
+    @classmethod
+    def from_json(cls, text, *, measure=None):
+        """Return the fitted transformer that `to_json` wrote, after checking all of it.
+
+        Parameters
+        ----------
+        text : str
+            The JSON text.
+        measure : Measure, default=None
+            Needed for a transformer with a measure of your own.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from skprivacy import PrivacyFunnelTransformer
+        >>> frame = pd.DataFrame({"s": list("abab") * 50, "x": list("uuvw") * 50})
+        >>> fitted = PrivacyFunnelTransformer(0.05, sensitive="s").fit(frame)
+        >>> shipped = PrivacyFunnelTransformer.from_json(fitted.to_json())
+        >>> shipped.transform(frame[["x"]]).shape
+        (200, 1)
+        """
+        parameters, fitted = read_transformer(text, measure)
+        transformer = cls(**parameters)
+        transformer._check_parameters()
+        transformer._assign(*fitted)
+        return transformer
+
     def get_feature_names_out(self, input_features=None):
         """Return the names of the columns of the output.
 
@@ -438,95 +478,6 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         tags.target_tags.required = self.sensitive is None
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-@dataclass(frozen=True, eq=False)
-class Layout:
-    """Which columns `fit` saw, and what each of them is.
-
-    names : of all columns, or None for an array; x_positions : the columns that are replaced;
-    s_positions : those that never come out.
-    """
-
-    names: list | None
-    n_columns: int
-    x_positions: tuple
-    s_positions: tuple
-
-    @property
-    def has_string_names(self):
-        """Whether there are names that scikit-learn takes as feature names."""
-        return self.names is not None and all(isinstance(name, str) for name in self.names)
-
-    @property
-    def other_positions(self):
-        """The columns that are neither sensitive nor replaced."""
-        special = {*self.x_positions, *self.s_positions}
-        return [p for p in range(self.n_columns) if p not in special]
-
-    def order(self, passthrough):
-        """Return the columns that come out, in the order of `fit`."""
-        return sorted([*self.x_positions, *(self.other_positions if passthrough else [])])
-
-    def name(self, position):
-        """Return the name of a column; arrays get scikit-learn's x0, x1, ..."""
-        return f"x{position}" if self.names is None else self.names[position]
-
-    @property
-    def joint_name(self):
-        """What several columns taken jointly are called."""
-        return "|".join(str(self.name(position)) for position in self.x_positions)
-
-    def renamed(self, input_features):
-        """Return the layout with other names, as `get_feature_names_out` takes them."""
-        if input_features is None:
-            return self
-        given = list(input_features)
-        if self.has_string_names and given != self.names:
-            raise ValueError("input_features is not equal to feature_names_in_")
-        if len(given) != self.n_columns:
-            raise ValueError(
-                f"input_features should have length equal to number of features "
-                f"({self.n_columns}), got {len(given)}"
-            )
-        return replace(self, names=given)
-
-    def match(self, table, owner, passthrough):
-        """Return the position in `table` of each column of `fit` that `transform` needs."""
-        if self.names is None or table.names is None:
-            if table.n_columns != self.n_columns:
-                raise ValueError(
-                    f"X has {table.n_columns} features, but {owner} is expecting "
-                    f"{self.n_columns} features as input."
-                )
-            self._warn_about_names(table, owner)
-            return {position: position for position in range(self.n_columns)}
-        missing = [
-            self.names[p] for p in self.order(passthrough) if self.names[p] not in table.names
-        ]
-        if missing:
-            raise ValueError(
-                f"X lacks the columns {missing} that {owner} was fitted with. It has "
-                f"{table.names}."
-            )
-        return {p: table.names.index(self.names[p]) for p in self.order(passthrough)}
-
-    def _warn_about_names(self, table, owner):
-        if self.has_string_names and table.names is None:
-            text = (
-                f"X does not have valid feature names, but {owner} was fitted with feature names"
-            )
-            warnings.warn(text, UserWarning, stacklevel=4)
-        elif self.names is None and table.names is not None:
-            text = f"X has feature names, but {owner} was fitted without feature names"
-            warnings.warn(text, UserWarning, stacklevel=4)
-
-
-def _count(s_codes, x_codes, shape, weights):
-    """Return the table of counts of (s, x)."""
-    packed = np.multiply(s_codes, shape[1], dtype=np.int64)
-    packed += x_codes
-    return np.bincount(packed, weights=weights, minlength=shape[0] * shape[1]).reshape(shape)
 
 
 def _categories(alphabet):

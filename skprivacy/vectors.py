@@ -22,9 +22,9 @@ def check_length(vector, n_rows, name):
 
 def _length(vector, name):
     try:
-        return len(vector)
+        return len(vector) if hasattr(vector, "__len__") else len(np.asarray(vector))
     except TypeError as error:
-        raise TypeError(f"{name} must be an array, got {vector!r}.") from error
+        raise TypeError(f"{name} must be an array, got {type(vector).__name__}.") from error
 
 
 def check_weights(sample_weight, n_rows):
@@ -87,8 +87,8 @@ def _as_columns(vectors, name):
     series = nw.from_native(vectors, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
         return {series.name or name: series.to_pandas()}
-    if isinstance(vectors, list | tuple | np.ndarray) and np.ndim(vectors) == 1:
-        return {name: pd.Series(vectors)}
+    if not hasattr(vectors, "columns") and (array := np.asarray(vectors)).ndim == 1:
+        return {name: pd.Series(array)}
     table = as_table(vectors, name)
     labels = [name if table.n_columns == 1 and table.names is None else table.label(p)
               for p in range(table.n_columns)]  # fmt: skip

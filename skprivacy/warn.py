@@ -4,10 +4,10 @@ import warnings
 
 import numpy as np
 
-from .alphabets import learn_column
+from .encoding import learn_column
 from .exceptions import PrivacyLeakWarning
-from .joint import as_joint
-from .measures import budget_with_tolerance
+from .joint import as_joint, count_pairs
+from .mechanism import Evaluation
 
 _MOST_NAMES = 5
 
@@ -47,7 +47,7 @@ def _about_release(mechanism):
     if mechanism.normalized_utility > 1 - 1e-12:
         yield (
             f"X is released unchanged: epsilon={mechanism.epsilon:g} allows it, its leakage is "
-            f"{_leakage(mechanism):.3g}."
+            f"{_leakage(mechanism, mechanism.scope):.3g}."
         )
     elif mechanism.utility < 1e-12:
         yield (
@@ -56,28 +56,35 @@ def _about_release(mechanism):
         )
 
 
-def _leakage(mechanism):
-    return mechanism.max_leakage if mechanism.scope == "per_output" else mechanism.average_leakage
+def _leakage(figures, scope):
+    return figures.max_leakage if scope == "per_output" else figures.average_leakage
 
 
 def _about_columns(mechanism, columns, s_codes, weights):
     """Warn of columns that are passed through and alone say more than the budget."""
-    prior = mechanism.p_sx.sum(axis=1)
-    measure, n_s = mechanism.measure, len(prior)
+    too_much = {}
     for name, column in columns.items():
-        alphabet, codes = learn_column(column, weights, name)
-        shape = (n_s, alphabet.n_symbols)
-        packed = s_codes.astype(np.int64) * shape[1] + codes
-        counts = np.bincount(packed, weights=weights, minlength=shape[0] * shape[1])
-        joint = as_joint(counts.reshape(shape), "PrivacyFunnelTransformer").without_empty()
-        values = measure.value((joint.lifts * joint.p_s[:, None]).T, joint.p_s)
-        if mechanism.scope == "average":
-            leakage = float(measure.inverse(joint.p_x @ values))
-        else:
-            leakage = float(np.max(measure.inverse(values)))
-        if leakage > budget_with_tolerance(mechanism.epsilon):
-            yield (
-                f"The column {name!r} is passed through and alone says more about S "
-                f"({leakage:.3g}) than epsilon={mechanism.epsilon:g} allows: release it through a "
-                f"transformer too, or drop it."
-            )
+        leakage = _leakage_of_column(mechanism, name, column, s_codes, weights)
+        if leakage > mechanism.measure.budget(mechanism.epsilon):
+            too_much[name] = round(leakage, 4)
+    if too_much:
+        yield (
+            f"Columns that are passed through say more about S on their own than "
+            f"epsilon={mechanism.epsilon:g} allows: {too_much}. Release them through a transformer "
+            f"too, or drop them."
+        )
+
+
+def _leakage_of_column(mechanism, name, column, s_codes, weights):
+    """Return what releasing a column unchanged leaks."""
+    alphabet, codes = learn_column(column, weights, name)
+    joint = as_joint(count_pairs(s_codes, codes, weights), "PrivacyFunnelTransformer")
+    unchanged = Evaluation(
+        np.eye(alphabet.n_symbols),
+        joint.p_sx,
+        joint.s_labels,
+        joint.x_labels,
+        joint.x_labels,
+        mechanism.measure,
+    )
+    return _leakage(unchanged, mechanism.scope)

@@ -1,0 +1,18 @@
+"""From columns to symbols and back: categories, bins, pools, and combinations of columns.
+
+A raw value of a column is a category or falls into a bin; rare ones may be pooled. Columns taken
+jointly have one symbol for each combination that was seen. Symbols are numbered from 0; -1 stands
+for a value or combination that was not seen when the alphabet was learned.
+"""
+
+from .alphabets import Alphabet, learn_alphabet
+from .columns import DEFAULT_BINS, UNKNOWN, ColumnAlphabet, learn_column
+
+__all__ = [
+    "DEFAULT_BINS",
+    "UNKNOWN",
+    "Alphabet",
+    "ColumnAlphabet",
+    "learn_alphabet",
+    "learn_column",
+]

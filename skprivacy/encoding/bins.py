@@ -1,0 +1,85 @@
+"""Numbers and times cut into bins ``(edge, next edge]``."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+
+from .values import as_numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """Bins of the values of a column.
+
+    edges : the inner edges, as numbers; bounds : outside of these a number belongs to no bin;
+    labels : readable and distinct; medians : a value that was seen for each bin, None for an
+    empty one; weights : how much of the column is in each.
+    """
+
+    edges: np.ndarray
+    bounds: tuple[float, float]
+    labels: list[str]
+    medians: list
+    weights: np.ndarray
+
+
+def cut(values, numbers, weights, n_bins, label):
+    """Return the `Bins` of distinct values.
+
+    numbers : the values as numbers; n_bins : a number of bins of about equal weight, or edges.
+    """
+    order = np.argsort(numbers, kind="stable")
+    values, numbers, weights = [values[i] for i in order], numbers[order], weights[order]
+    if np.ndim(n_bins) == 1:
+        edges, bounds = _given_edges(n_bins, numbers, values, label)
+    else:
+        edges, bounds = _quantiles(numbers, weights, n_bins), (-np.inf, np.inf)
+    bin_of = np.searchsorted(edges, numbers, side="left")
+    medians = [None] * (len(edges) + 1)
+    for b in np.unique(bin_of):
+        inside = np.flatnonzero(bin_of == b)
+        cumulated = weights[inside].cumsum()
+        medians[b] = values[inside[np.searchsorted(cumulated, cumulated[-1] / 2)]]
+    totals = np.bincount(bin_of, weights=weights, minlength=len(medians))
+    return Bins(edges, bounds, _labels(edges, values[0]), medians, totals)
+
+
+def _quantiles(numbers, weights, n_bins):
+    """Return weighted quantiles, each a number that was seen; it belongs to the bin below it."""
+    cumulated = weights.cumsum()
+    shares = cumulated[-1] * np.arange(1, n_bins) / n_bins
+    # A share that is reached exactly but for rounding is reached.
+    at = np.searchsorted(cumulated, shares * (1 - 1e-12)).clip(max=len(numbers) - 1)
+    edges = np.unique(numbers[at])
+    return edges[edges < numbers[-1]]
+
+
+def _given_edges(given, numbers, values, label):
+    """Return the inner edges and the bounds of edges that a user gave."""
+    edges = as_numbers(pd.Series(list(given)), label)
+    if len(edges) < 2 or not (np.diff(edges) > 0).all():
+        raise ValueError(
+            f"The edges in n_bins for the column {label!r} must increase, and be at least two. "
+            f"Got {list(given)!r}."
+        )
+    if numbers[0] < edges[0] or numbers[-1] > edges[-1]:
+        raise ValueError(
+            f"The edges in n_bins for the column {label!r} do not cover its values, which go from "
+            f"{values[0]} to {values[-1]}. Got {list(given)!r}: begin with -inf and end with inf."
+        )
+    return edges[1:-1], (edges[0], edges[-1])
+
+
+def _labels(edges, example):
+    if isinstance(example, pd.Timestamp | pd.Timedelta):
+        shown = [str(type(example)(int(edge))) for edge in edges]
+    else:
+        shown = [f"{edge:g}" for edge in edges]
+        if len(set(shown)) < len(shown):
+            shown = [repr(float(edge)) for edge in edges]
+    if not shown:
+        return ["any"]
+    between = [f"{low} to {high}" for low, high in pairwise(shown)]
+    return [f"<= {shown[0]}", *between, f"> {shown[-1]}"]

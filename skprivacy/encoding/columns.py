@@ -1,0 +1,137 @@
+"""The alphabet of one column."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from .bins import cut
+from .values import as_numbers, factorize, family_of
+
+UNKNOWN = -1
+POOLED = "(pooled)"
+DEFAULT_BINS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnAlphabet:
+    """The symbols of one column.
+
+    values : one value for each category or bin; a missing value is None; labels : their names;
+    symbols : which symbol each is part of, -1 for an empty bin; weights : how often each was
+    seen; edges : the inner edges of the bins, None without bins; bounds : outside of these a
+    number is unknown.
+    """
+
+    values: tuple
+    labels: tuple
+    symbols: np.ndarray
+    weights: np.ndarray
+    edges: np.ndarray | None = None
+    bounds: tuple[float, float] = (-np.inf, np.inf)
+    has_missing: bool = False
+
+    @cached_property
+    def n_symbols(self):
+        """How many symbols there are, after pooling."""
+        return int(self.symbols.max()) + 1
+
+    @cached_property
+    def symbol_labels(self):
+        """One label for each symbol; those that were pooled are `POOLED`."""
+        sizes = np.bincount(self.symbols[self.symbols >= 0], minlength=self.n_symbols)
+        of_symbol = dict(zip(self.symbols.tolist(), self.labels, strict=True))
+        return [of_symbol[s] if sizes[s] == 1 else POOLED for s in range(self.n_symbols)]
+
+    def encode(self, series, label):
+        """Return the symbol of each row of a pandas Series."""
+        # The missing value, if there is one, is last: index -1 of what follows.
+        missing = self.symbols[-1] if self.has_missing else UNKNOWN
+        known = self.symbols[: len(self.values) - self.has_missing]
+        if self.edges is not None:
+            return self._encode_bins(as_numbers(series, label), known, missing)
+        codes, seen = factorize(series, label)
+        index = pd.Index(self.values[: len(known)], dtype=object, tupleize_cols=False)
+        found = index.get_indexer(pd.Index(seen, dtype=object, tupleize_cols=False))
+        of_seen = np.append(np.where(found >= 0, known.take(found), UNKNOWN), missing)
+        return narrow(of_seen).take(codes)
+
+    def _encode_bins(self, numbers, known, missing):
+        symbols = narrow(known).take(np.searchsorted(self.edges, numbers).clip(max=len(known) - 1))
+        symbols[(numbers < self.bounds[0]) | (numbers > self.bounds[1])] = UNKNOWN
+        symbols[np.isnan(numbers)] = missing
+        return symbols
+
+
+def narrow(codes):
+    """Return codes in the smallest dtype that holds them, and -1."""
+    return codes.astype(np.min_scalar_type(-int(codes.max(initial=0)) - 1))
+
+
+def learn_column(series, weights, label, *, n_bins=DEFAULT_BINS, pooling=(None, None)):
+    """Return the `ColumnAlphabet` of a column and the symbol of each row.
+
+    weights : of the rows, or None; pooling : (min_frequency, max_categories).
+    """
+    codes, values = factorize(series, label)
+    rows = np.bincount(codes + 1, minlength=len(values) + 1)  # missing ones first
+    totals = np.bincount(codes + 1, weights=weights, minlength=len(values) + 1).astype(float)
+    seen = np.flatnonzero(rows[1:])
+    values, totals_seen = [values[i] for i in seen], totals[1:][seen]
+    is_categorical = isinstance(series.dtype, pd.CategoricalDtype)
+    family = "category" if is_categorical else family_of(values, label)
+    bounds, edges = (-np.inf, np.inf), None
+    if _is_to_be_cut(family, n_bins, len(values)):
+        numbers = _finite(as_numbers(pd.Series(values), label), label)
+        bins = cut(values, numbers, totals_seen, n_bins, label)
+        edges, bounds, labels, totals_seen = bins.edges, bins.bounds, bins.labels, bins.weights
+        values = bins.medians
+    else:
+        if family == "number":
+            _finite(np.array(values, dtype=float), label)
+        if not is_categorical:  # categories have an order of their own
+            order = sorted(range(len(values)), key=values.__getitem__)
+            values, totals_seen = [values[i] for i in order], totals_seen[order]
+        labels = values
+    occurs = np.array([value is not None for value in values], dtype=bool)
+    if rows[0]:
+        values, labels = [*values, None], [*labels, None]
+        totals_seen, occurs = np.append(totals_seen, totals[0]), np.append(occurs, True)
+    symbols = np.full(len(values), UNKNOWN)
+    symbols[occurs] = pool(totals_seen[occurs], *pooling)
+    alphabet = ColumnAlphabet(
+        tuple(values), tuple(labels), symbols, totals_seen, edges, bounds, bool(rows[0])
+    )
+    return alphabet, alphabet.encode(series, label)
+
+
+def _is_to_be_cut(family, n_bins, n_values):
+    if family not in ("number", "time") or n_bins is None:
+        return False
+    return np.ndim(n_bins) == 1 or n_values > n_bins
+
+
+def _finite(numbers, label):
+    if np.isinf(numbers).any():
+        raise ValueError(
+            f"The column {label!r} has infinity among its numbers: replace it, or drop those rows."
+        )
+    return numbers
+
+
+def pool(counts, min_frequency, max_categories):
+    """Return the symbol of each category: rare ones share the last.
+
+    min_frequency and max_categories mean what they mean in scikit-learn's OneHotEncoder.
+    """
+    least = 0 if min_frequency is None else min_frequency
+    if isinstance(least, float):
+        least *= counts.sum()
+    rare = counts < least
+    n_symbols = len(counts) - rare.sum() + rare.any()
+    if max_categories is not None and n_symbols > max_categories:
+        by_frequency = np.argsort(-counts, kind="stable")
+        rare[by_frequency[max_categories - 1 :]] = True
+    symbols = np.cumsum(~rare) - 1
+    return np.where(rare, symbols.max(initial=-1) + 1, symbols)

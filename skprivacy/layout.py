@@ -1,0 +1,90 @@
+"""Which columns of a table are what: replaced, sensitive, or neither."""
+
+import warnings
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Which columns `fit` saw, and what each of them is.
+
+    names : of all columns, or None for an array; x_positions : the columns that are replaced;
+    s_positions : those that never come out.
+    """
+
+    names: list | None
+    n_columns: int
+    x_positions: tuple
+    s_positions: tuple
+
+    @property
+    def has_string_names(self):
+        """Whether there are names that scikit-learn takes as feature names."""
+        return self.names is not None and all(isinstance(name, str) for name in self.names)
+
+    @property
+    def other_positions(self):
+        """The columns that are neither sensitive nor replaced."""
+        special = {*self.x_positions, *self.s_positions}
+        return [p for p in range(self.n_columns) if p not in special]
+
+    def order(self, passthrough):
+        """Return the columns that come out, in the order of `fit`."""
+        return sorted([*self.x_positions, *(self.other_positions if passthrough else [])])
+
+    def name(self, position):
+        """Return the name of a column; arrays get scikit-learn's x0, x1, ..."""
+        return f"x{position}" if self.names is None else self.names[position]
+
+    def name_or_position(self, position):
+        """Return what a user would write for a column."""
+        return position if self.names is None else self.names[position]
+
+    @property
+    def joint_name(self):
+        """What several columns taken jointly are called."""
+        return "|".join(str(self.name(position)) for position in self.x_positions)
+
+    def renamed(self, input_features):
+        """Return the layout with other names, as `get_feature_names_out` takes them."""
+        if input_features is None:
+            return self
+        given = list(input_features)
+        if self.has_string_names and given != self.names:
+            raise ValueError("input_features is not equal to feature_names_in_")
+        if len(given) != self.n_columns:
+            raise ValueError(
+                f"input_features should have length equal to number of features "
+                f"({self.n_columns}), got {len(given)}"
+            )
+        return replace(self, names=given)
+
+    def match(self, table, owner, passthrough):
+        """Return the position in `table` of each column of `fit` that `transform` needs."""
+        if self.names is None or table.names is None:
+            if table.n_columns != self.n_columns:
+                raise ValueError(
+                    f"X has {table.n_columns} features, but {owner} is expecting "
+                    f"{self.n_columns} features as input."
+                )
+            self._warn_about_names(table, owner)
+            return {position: position for position in range(self.n_columns)}
+        missing = [
+            self.names[p] for p in self.order(passthrough) if self.names[p] not in table.names
+        ]
+        if missing:
+            raise ValueError(
+                f"X lacks the columns {missing} that {owner} was fitted with. It has "
+                f"{table.names}."
+            )
+        return {p: table.names.index(self.names[p]) for p in self.order(passthrough)}
+
+    def _warn_about_names(self, table, owner):
+        if self.has_string_names and table.names is None:
+            text = (
+                f"X does not have valid feature names, but {owner} was fitted with feature names"
+            )
+            warnings.warn(text, UserWarning, stacklevel=4)
+        elif self.names is None and table.names is not None:
+            text = f"X has feature names, but {owner} was fitted without feature names"
+            warnings.warn(text, UserWarning, stacklevel=4)

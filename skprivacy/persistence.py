@@ -1,0 +1,132 @@
+"""A fitted transformer as JSON and back: its encoder and channel, no P_SX, no S."""
+
+import json
+
+import numpy as np
+
+from ._labels import decode_label, encode_label
+from .encoding import Alphabet, ColumnAlphabet
+from .layout import Layout
+from .mechanism import Mechanism
+
+_SCHEMA = "skprivacy.transformer"
+_SCHEMA_VERSION = 1
+
+# The parameters that matter after fit, and those that tell how it was fitted.
+_PARAMETERS = ("epsilon", "scope", "utility", "output", "remainder", "handle_unknown", "smoothing",
+               "min_frequency", "max_categories")  # fmt: skip
+
+
+def write_transformer(transformer, indent):
+    """Return the JSON text of a fitted transformer."""
+    layout, alphabet = transformer._layout, transformer._alphabet
+    content = {
+        "schema": _SCHEMA,
+        "version": _SCHEMA_VERSION,
+        "parameters": {name: encode_label(getattr(transformer, name)) for name in _PARAMETERS},
+        "layout": {
+            "names": None if layout.names is None else [encode_label(n) for n in layout.names],
+            "n_columns": layout.n_columns,
+            "x_positions": list(layout.x_positions),
+            "s_positions": list(layout.s_positions),
+        },
+        "columns": [_write_column(column) for column in alphabet.columns],
+        "combinations": alphabet.combinations.tolist(),
+        "symbols": alphabet.symbols.tolist(),
+        "weights": alphabet.weights.tolist(),
+        "names": transformer._names.tolist(),
+        "mechanism": json.loads(transformer.mechanism_.to_json(include_joint=False)),
+    }
+    return json.dumps(content, allow_nan=False, indent=indent)
+
+
+def _write_column(column):
+    return {
+        "values": [encode_label(value) for value in column.values],
+        "labels": [encode_label(label) for label in column.labels],
+        "symbols": column.symbols.tolist(),
+        "weights": column.weights.tolist(),
+        "edges": None if column.edges is None else column.edges.tolist(),
+        "bounds": [encode_label(bound) for bound in column.bounds],
+        "has_missing": column.has_missing,
+    }
+
+
+def read_transformer(text, measure):
+    """Return the parameters and the fitted parts of the transformer that was written."""
+    try:
+        content = json.loads(text)
+    except (TypeError, json.JSONDecodeError) as error:
+        raise ValueError(f"This is not the JSON text of a transformer: {error}.") from error
+    if not isinstance(content, dict) or content.get("schema") != _SCHEMA:
+        raise ValueError(f"This is not the JSON text of a transformer: no schema {_SCHEMA!r}.")
+    if content.get("version") != _SCHEMA_VERSION:
+        raise ValueError(
+            f"This transformer has schema version {content.get('version')!r}; this version of "
+            f"skprivacy reads version {_SCHEMA_VERSION}."
+        )
+    try:
+        return _read_content(content, measure)
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        raise ValueError(f"The JSON text of this transformer is malformed: {error!r}.") from error
+
+
+def _read_content(content, measure):
+    mechanism = Mechanism.from_json(json.dumps(content["mechanism"]), measure=measure)
+    alphabet = Alphabet(
+        tuple(_read_column(column) for column in content["columns"]),
+        np.array(content["combinations"], dtype=np.intp),
+        np.array(content["symbols"], dtype=np.intp),
+        np.array(content["weights"], dtype=float),
+    )
+    names = np.array(content["names"], dtype=np.intp)
+    layout = _read_layout(content["layout"])
+    _check(layout, alphabet, names, mechanism)
+    parameters = {name: decode_label(content["parameters"][name]) for name in _PARAMETERS}
+    parameters["measure"] = mechanism.measure
+    parameters["columns"] = [layout.name_or_position(p) for p in layout.x_positions]
+    parameters["sensitive"] = [layout.name_or_position(p) for p in layout.s_positions] or None
+    return parameters, (layout, alphabet, names, mechanism)
+
+
+def _read_layout(content):
+    names = content["names"]
+    return Layout(
+        None if names is None else [decode_label(name) for name in names],
+        int(content["n_columns"]),
+        tuple(map(int, content["x_positions"])),
+        tuple(map(int, content["s_positions"])),
+    )
+
+
+def _read_column(content):
+    return ColumnAlphabet(
+        tuple(decode_label(value) for value in content["values"]),
+        tuple(decode_label(label) for label in content["labels"]),
+        np.array(content["symbols"], dtype=np.intp),
+        np.array(content["weights"], dtype=float),
+        None if content["edges"] is None else np.array(content["edges"], dtype=float),
+        tuple(decode_label(bound) for bound in content["bounds"]),
+        bool(content["has_missing"]),
+    )
+
+
+def _check(layout, alphabet, names, mechanism):
+    """Check that the parts belong together: a wrong encoder would sample from wrong rows."""
+    n_x, n_y = mechanism.channel.shape
+    consistent = (
+        alphabet.n_symbols == n_x
+        and names.shape == (n_y,)
+        and ((0 <= names) & (names < n_x)).all()
+        and alphabet.combinations.shape == (len(alphabet.symbols), len(layout.x_positions))
+        and len(alphabet.columns) == len(layout.x_positions)
+        and len(alphabet.weights) == len(alphabet.symbols)
+        and all(0 <= p < layout.n_columns for p in (*layout.x_positions, *layout.s_positions))
+        and not set(layout.x_positions) & set(layout.s_positions)
+        and alphabet.labels == list(mechanism.x_labels)
+    )
+    for column, codes in zip(alphabet.columns, alphabet.combinations.T, strict=True):
+        sizes = {len(column.values), len(column.labels), len(column.symbols), len(column.weights)}
+        consistent &= len(sizes) == 1 and bool(((0 <= codes) & (codes < column.n_symbols)).all())
+    if not consistent:
+        raise ValueError("The JSON text of this transformer is malformed: its parts do not fit.")
