@@ -4,6 +4,7 @@ import datetime
 import json
 import math
 
+import numpy as np
 import pandas as pd
 
 
@@ -13,8 +14,12 @@ def encode_label(label):
     >>> encode_label(("a", 1, float("inf")))
     {'tuple': ['a', 1, {'float': 'inf'}]}
     """
-    if hasattr(label, "item") and not isinstance(label, pd.Timestamp):
-        label = label.item()  # a numpy scalar
+    if isinstance(label, np.datetime64):
+        label = pd.Timestamp(label)
+    elif isinstance(label, np.timedelta64):
+        label = pd.Timedelta(label)
+    elif isinstance(label, np.generic):
+        label = label.item()
     if label is pd.NaT or label is pd.NA:
         return {"missing": repr(label)}
     if isinstance(label, float) and not math.isfinite(label):
@@ -24,7 +29,7 @@ def encode_label(label):
     if isinstance(label, tuple):
         return {"tuple": [encode_label(part) for part in label]}
     if isinstance(label, pd.Timestamp):
-        zone = None if label.tz is None else str(label.tz)
+        zone = None if label.tz is None else _zone_name(label)
         moment = label if zone is None else label.tz_convert("UTC").tz_localize(None)
         return {"timestamp": moment.isoformat(), "unit": label.unit, "tz": zone}
     if isinstance(label, pd.Timedelta):
@@ -38,6 +43,16 @@ def encode_label(label):
         f"The label {label!r} of type {type(label).__name__} cannot be written as JSON. "
         f"Rename it to a string, a number, a date or a tuple of these."
     )
+
+
+def _zone_name(moment):
+    name = str(moment.tz)
+    try:
+        if moment.tz_convert(name) == moment:
+            return name
+    except (KeyError, ValueError):
+        pass
+    raise TypeError(f"The time zone of the label {moment!r} has no name that JSON could hold.")
 
 
 def decode_label(value):

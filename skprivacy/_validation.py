@@ -30,9 +30,13 @@ def check_real(owner, name, value, *, low, high=math.inf, low_open=False, high_o
         raise TypeError(message(owner, name, requirement, value))
     above = value > low if low_open else value >= low
     below = value < high if high_open else value <= high
+    try:
+        number = float(value)
+    except OverflowError:  # an int beyond all floats
+        above, number = False, None
     if not (above and below):  # NaN fails both
         raise ValueError(message(owner, name, requirement, value))
-    return float(value)
+    return number
 
 
 def check_integer(owner, name, value, *, low):

@@ -3,6 +3,8 @@
 import pandas as pd
 from sklearn.datasets import load_diabetes
 
+from ._validation import check_choice, check_integer
+
 
 def load_diabetes_joint(column="bp", n_bands=5):
     """Return counts of sex (rows) by bands of a measurement (columns).
@@ -28,8 +30,12 @@ def load_diabetes_joint(column="bp", n_bands=5):
     442
     """
     patients = load_diabetes(as_frame=True, scaled=False).data
-    bands = pd.qcut(patients[column], n_bands).rename(f"{column}_band")
-    names = [f"{band.left:.0f} to {band.right:.0f}" for band in bands.cat.categories]
+    check_choice("load_diabetes_joint", "column", column, set(patients) - {"sex"})
+    check_integer("load_diabetes_joint", "n_bands", n_bands, low=1)
+    bands = pd.qcut(patients[column], n_bands, duplicates="drop").rename(f"{column}_band")
+    smallest = patients[column].min()
+    edges = [(max(band.left, smallest), band.right) for band in bands.cat.categories]
+    names = [f"{left:g} to {right:g}" for left, right in edges]
     # The data set codes sex as 1 and 2 and does not say which is which.
     sex = "sex " + patients["sex"].astype(int).astype(str)
     return pd.crosstab(sex, bands.cat.rename_categories(names))

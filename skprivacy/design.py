@@ -1,5 +1,7 @@
 """A joint distribution in, mechanisms out: the functions around the solvers."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from ._validation import check_real, message
@@ -123,13 +125,19 @@ def _design(owner, p_sx, epsilons, measure, scope, utility, solver, options):
     solver = get_solver(solver, options, measure, owner)
     positive = joint.without_empty()
     _check_smallest_at_prior(measure, positive, owner)
+    _check_inverse(measure, epsilons, owner)
     increasing = sorted(set(epsilons))
     solutions = solver.solve_path(positive, increasing, measure, scope, utility)
-    mechanisms = {}
+    mechanisms, before = {}, None
     for epsilon, solution in zip(increasing, solutions, strict=True):
         if scope == "average" and _allows_identity(positive, epsilon, measure):
             solution = Solution(np.eye(len(positive.p_x)))
-        mechanisms[epsilon] = _finish(joint, solution, epsilon, measure, scope, utility, solver)
+        mechanism = _finish(joint, solution, epsilon, measure, scope, utility, solver)
+        if before is not None and before.utility > mechanism.utility:
+            # What a smaller budget allows, a larger one does: a solver may fall short by rounding.
+            bound = max(before.utility, mechanism.upper_bound)
+            mechanism = replace(before, epsilon=epsilon, upper_bound=bound)
+        mechanisms[epsilon] = before = mechanism
     return [mechanisms[epsilon] for epsilon in epsilons]
 
 
@@ -147,18 +155,31 @@ def _leakage(figures, scope):
 def _check_smallest_at_prior(measure, joint, owner):
     """Check what the whole theory needs of a measure: releasing nothing is always allowed."""
     at_prior = measure.value(joint.p_s, joint.p_s)
-    at_symbols = measure.value((joint.lifts * joint.p_s[:, None]).T, joint.p_s)
+    at_symbols = measure.value(joint.p_s * (1 + joint.deviations.T), joint.p_s)
     if np.shape(at_symbols) != joint.p_x.shape:
         raise ValueError(
             f"The 'value' of measure {measure!r} given to {owner} must have one number per row of "
             f"posteriors. Got shape {np.shape(at_symbols)} for {len(joint.p_x)} rows."
         )
+    if np.isnan(at_prior) or np.isnan(at_symbols).any():
+        raise ValueError(f"The 'value' of measure {measure!r} given to {owner} is NaN somewhere.")
     allowed = measure.budget(0.0)
     if not (measure.inverse(at_prior) <= allowed and (at_symbols >= at_prior - allowed).all()):
         raise ValueError(
             f"The measure {measure!r} given to {owner} must be smallest at the prior, with "
             f"leakage 0 there: an output that says nothing must be allowed at any epsilon."
         )
+
+
+def _check_inverse(measure, epsilons, owner):
+    """Check that the two scales of a measure agree: budgets are compared on that of epsilon."""
+    for epsilon in epsilons:
+        again = float(measure.inverse(measure.threshold(epsilon)))
+        if np.isfinite(again) and abs(again - epsilon) > 1e-6 * epsilon + 1e-9:
+            raise ValueError(
+                f"The measure {measure!r} given to {owner} must have an 'inverse' that undoes its "
+                f"'threshold'. Got inverse(threshold({epsilon})) = {again}."
+            )
 
 
 def _finish(joint, solution, epsilon, measure, scope, utility, solver):
@@ -184,5 +205,12 @@ def _finish(joint, solution, epsilon, measure, scope, utility, solver):
         epsilon=epsilon,
         scope=scope,
         solver=solver.name,
-        upper_bound=solution.upper_bound,
+        upper_bound=_credible(solution.upper_bound, channel, joint.p_x, utility),
     )
+
+
+def _credible(upper_bound, channel, p_x, utility):
+    """Return a bound unless the utility exceeds it: then the solver erred, and knows of none."""
+    if upper_bound is None or utility.of_channel(p_x, channel) > upper_bound + 1e-9:
+        return None
+    return upper_bound

@@ -10,6 +10,10 @@ import pandas as pd
 _SMALLEST = 1e-100
 
 
+# Deviations of lifts from 1 up to this are rounding: a tenth of the tolerance of budgets.
+_ROUNDING = 1e-13
+
+
 @dataclass(frozen=True, eq=False)
 class Joint:
     """A joint distribution of a sensitive S (rows) and a useful X (columns)."""
@@ -29,12 +33,24 @@ class Joint:
         return self.p_sx.sum(axis=0)
 
     @cached_property
-    def lifts(self):
-        """``P(s|x) / P(s)``, |S| x |X|: column x holds the lifts of releasing x unchanged.
+    def deviations(self):
+        """``P(s|x) / P(s) - 1``, |S| x |X|: how the lifts of releasing x unchanged differ from 1.
 
-        The lifts of any output are ``lifts @ W``. Needs a joint without empty rows or columns.
+        The lifts of any output are ``1 + deviations @ W``. Needs a joint without empty rows or
+        columns. Where S and X are nearly independent this is a small difference of large numbers:
+        extended precision keeps its digits.
         """
-        return self.p_sx / self.p_x / self.p_s[:, None]
+        p_sx = self.p_sx.astype(np.longdouble)
+        p_sx /= p_sx.sum()
+        independent = p_sx.sum(axis=1, keepdims=True) * p_sx.sum(axis=0, keepdims=True)
+        deviations = ((p_sx - independent) / independent).astype(float)
+        # A symbol of S that is independent of X but for the rounding of its probabilities.
+        deviations[np.abs(deviations).max(axis=1) <= _ROUNDING] = 0.0
+        return deviations
+
+    def sensitive_posterior(self, points):
+        """Return ``P(S | Y = y)`` for each of some points ``P(X | Y = y)``, as rows."""
+        return np.maximum(1 + points.times(self.deviations), 0.0) * self.p_s
 
     def without_empty(self):
         """Return the joint without the symbols of probability zero."""
@@ -74,10 +90,10 @@ def _as_table(p_sx, owner, name):
     requirement += "one row per symbol of S and one column per symbol of X."
     try:
         array = np.asarray(p_sx)
-        if array.dtype.kind == "c":
+        if array.dtype.kind in "cmMSU" or isinstance(p_sx, np.ma.MaskedArray):
             raise TypeError
         table = np.array(array, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         # The message of numpy would show a cell, and from a cell somebody's S.
         raise TypeError(
             f"{requirement} Got {type(p_sx).__name__} with entries that are not numbers: count "

@@ -47,6 +47,11 @@ def _exp(value):
         return float(np.exp(value))
 
 
+def _expm1(value):
+    with np.errstate(over="ignore"):
+        return float(np.expm1(value))
+
+
 class Measure(ABC):
     """A convex function of the posterior, and its threshold.
 
@@ -75,7 +80,7 @@ class Measure(ABC):
 
     name: ClassVar[str] = "custom"
     scopes: ClassVar[tuple[str, ...]] = SCOPES
-    #: Whether `implied_lift_bounds` is the budget itself and not merely sufficient for it.
+    #: Whether `implied_deviations` is the budget itself and not merely sufficient for it.
     is_lift_box: ClassVar[bool] = False
 
     @abstractmethod
@@ -105,10 +110,11 @@ class Measure(ABC):
         """Return the leakage of each posterior on the eps scale, of shape (...,)."""
         return self.inverse(self.value(posterior, prior))
 
-    def implied_lift_bounds(self, epsilon):
-        """Return lifts (lower, upper) between which the budget surely holds.
+    def implied_deviations(self, epsilon):
+        """Return (low, high): the budget surely holds where ``low <= l - 1 <= high``.
 
-        None where the measure does not know: they are then found from the data.
+        None where the measure does not know: they are then found from the data. Deviations from
+        1, and not lifts: a lift of 1 + 1e-12 cannot be told from 1 + 1.0001e-12 in floats.
         """
         return None
 
@@ -169,8 +175,8 @@ class KL(_Shipped):
     def inverse(self, value):
         return np.asarray(value, float)
 
-    def implied_lift_bounds(self, epsilon):
-        return 0.0, _exp(epsilon)
+    def implied_deviations(self, epsilon):
+        return -1.0, _expm1(epsilon)
 
 
 @dataclass(frozen=True)
@@ -198,9 +204,9 @@ class L1(_Shipped):
     def inverse(self, value):
         return np.asarray(value, float)
 
-    def implied_lift_bounds(self, epsilon):
+    def implied_deviations(self, epsilon):
         """Lifts up to M give l1 <= 2 (1 - 1/M), tight; not the paper's M - 1."""
-        return 0.0, (2 / (2 - epsilon) if epsilon < 2 else math.inf)
+        return -1.0, (epsilon / (2 - epsilon) if epsilon < 2 else math.inf)
 
     def facets(self, prior, epsilon):
         """Sum over A of (T - ps) <= eps / 2 for every proper subset A of the symbols of S."""
@@ -236,9 +242,9 @@ class Chi2(_Shipped):
     def inverse(self, value):
         return np.sqrt(value)
 
-    def implied_lift_bounds(self, epsilon):
+    def implied_deviations(self, epsilon):
         """Lifts up to M give chi2 <= M - 1, tight; not the paper's (M - 1)^2."""
-        return 0.0, 1 + epsilon * epsilon
+        return -1.0, epsilon * epsilon
 
 
 @dataclass(frozen=True)
@@ -261,8 +267,8 @@ class MaxLift(_LiftScale):
     def subgradient(self, posterior, prior):
         return _lift_gradient(lift(posterior, prior).argmax(axis=-1), prior)
 
-    def implied_lift_bounds(self, epsilon):
-        return 0.0, _exp(epsilon)
+    def implied_deviations(self, epsilon):
+        return -1.0, _expm1(epsilon)
 
     def facets(self, prior, epsilon):
         return np.eye(len(prior)), self.threshold(epsilon) * np.asarray(prior)
@@ -304,9 +310,9 @@ class AlphaLift(_LiftScale):
         norm = self.value(posterior, prior)[..., None]
         return (lift(posterior, prior) / norm) ** (self.alpha - 1)
 
-    def implied_lift_bounds(self, epsilon):
+    def implied_deviations(self, epsilon):
         """Lifts up to M give an alpha-norm of at most M^((alpha - 1) / alpha), tight."""
-        return 0.0, _exp(epsilon * self.alpha / (self.alpha - 1))
+        return -1.0, _expm1(epsilon * self.alpha / (self.alpha - 1))
 
 
 @dataclass(frozen=True)
@@ -370,13 +376,13 @@ class Lip(_LiftScale):
         slope = np.where(low, -1 / smallest**2, 1.0)
         return slope[..., None] * _lift_gradient(row, prior)
 
-    def implied_lift_bounds(self, epsilon):
-        return _exp(-(epsilon if self.lower is None else self.lower)), _exp(epsilon)
+    def implied_deviations(self, epsilon):
+        return _expm1(-(epsilon if self.lower is None else self.lower)), _expm1(epsilon)
 
     def facets(self, prior, epsilon):
-        low, high = self.implied_lift_bounds(epsilon)
+        low, high = self.implied_deviations(epsilon)
         eye, prior = np.eye(len(prior)), np.asarray(prior)
-        return np.vstack([eye, -eye]), np.concatenate([high * prior, -low * prior])
+        return np.vstack([eye, -eye]), np.concatenate([(1 + high) * prior, -(1 + low) * prior])
 
 
 def _lift_gradient(symbol, prior):

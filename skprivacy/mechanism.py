@@ -243,7 +243,7 @@ class Mechanism(Evaluation):
         # A bound below the utility by more than rounding would be wrong, not tight.
         if not bound >= self.utility - 1e-9 * max(1.0, largest):
             raise ValueError(message("Mechanism", "upper_bound", f">= {self.utility}", bound))
-        object.__setattr__(self, "upper_bound", max(bound, self.utility))
+        object.__setattr__(self, "upper_bound", float(max(bound, self.utility)))
 
     def _check_distributions(self):
         if self.p_sx is not None:
@@ -436,29 +436,38 @@ def _from_content(cls, content, measure):
         measure = _read_measure(content["measure"], measure)
         p_sx, s_labels = _read_joint(content)
         return cls(
-            np.array(content["channel"], dtype=float),
+            _read_numbers(content, "channel"),
             p_sx,
             s_labels,
             _read_labels(content, "x_labels"),
             _read_labels(content, "y_labels"),
             measure,
             content["objective"],
-            None if p_sx is not None else np.array(content["p_x"], dtype=float),
+            None if p_sx is not None else _read_numbers(content, "p_x"),
             epsilon=decode_label(content["epsilon"]),
             scope=content["scope"],
             solver=content["solver"],
-            upper_bound=content["upper_bound"],
+            upper_bound=check_real(
+                "Mechanism.from_json", "upper_bound", content["upper_bound"], low=0
+            ),
         )
     except KeyError as error:
         raise ValueError(f"The JSON text of this mechanism lacks {error}.") from error
-    except TypeError as error:
+    except (TypeError, OverflowError) as error:
         raise ValueError(f"The JSON text of this mechanism is malformed: {error}.") from error
 
 
 def _read_joint(content):
     if "p_sx" not in content:
         return None, None
-    return np.array(content["p_sx"], dtype=float), _read_labels(content, "s_labels")
+    return _read_numbers(content, "p_sx"), _read_labels(content, "s_labels")
+
+
+def _read_numbers(content, name):
+    array = np.array(content[name])
+    if array.dtype.kind not in "fiu":
+        raise TypeError(f"{name} is not a table of numbers")
+    return array.astype(float)
 
 
 def _read_labels(content, name):

@@ -13,7 +13,7 @@ from skprivacy.joint import as_joint
 
 def polytopes_of(p_sx, **options):
     joint = as_joint(p_sx, "test").without_empty()
-    return LiftPolytopes(joint.lifts, options.pop("max_bases", 10**6), **options), joint
+    return LiftPolytopes(joint.deviations, options.pop("max_bases", 10**6), **options), joint
 
 
 def assert_same_points(left, right, tolerance):
@@ -23,7 +23,7 @@ def assert_same_points(left, right, tolerance):
 
 
 def dense_vertices(polytopes, lower, upper):
-    return polytopes.vertices(lower, upper).dense(polytopes.lifts.shape[1])
+    return polytopes.vertices(lower, upper).dense(polytopes.deviations.shape[1])
 
 
 @settings(max_examples=60)
@@ -32,13 +32,13 @@ def test_parametric_vertices_are_the_exact_ones(seed, epsilon):
     polytopes, joint = polytopes_of(random_joint(np.random.default_rng(seed), largest=(4, 5)))
     bound = np.exp(epsilon)
     exact = exact_max_lift_vertices(joint.p_sx, bound)
-    ours = dense_vertices(polytopes, 0.0, bound)
+    ours = dense_vertices(polytopes, -1.0, bound - 1)
     assert_same_points(ours, exact, 1e-7)
-    assert ((ours @ polytopes.lifts.T).max(axis=1) <= bound * (1 + 1e-10)).all()
+    assert ((ours @ polytopes.deviations.T).max(axis=1) <= (bound - 1) * (1 + 1e-10)).all()
 
 
 @pytest.mark.parametrize("shape", [(2, 6), (3, 5), (4, 7), (5, 6), (7, 4)])
-@pytest.mark.parametrize("bounds", [(0.0, 1.05), (0.0, 1.6), (0.9, 1.1), (0.5, 1.3)])
+@pytest.mark.parametrize("bounds", [(-1.0, 0.05), (-1.0, 0.6), (-0.1, 0.1), (-0.5, 0.3)])
 def test_both_engines_agree(shape, bounds):
     for joint in np.random.default_rng(1).random((5, *shape)):
         parametric, cdd = (
@@ -53,9 +53,9 @@ def test_pairs_are_the_bases_of_two_rows():
         polytopes, _ = polytopes_of(p_sx)
         # Splitting a symbol of S takes the general path and changes no polytope.
         general, _ = polytopes_of(np.vstack([p_sx[:1] / 2, p_sx[:1] / 2, p_sx[1:]]))
-        for bound in (1.0, 1.02, 1.3, 2.0):
+        for excess in (0.0, 0.02, 0.3, 1.0):
             assert_same_points(
-                dense_vertices(polytopes, 0.0, bound), dense_vertices(general, 0.0, bound), 1e-9
+                dense_vertices(polytopes, -1.0, excess), dense_vertices(general, -1.0, excess), 1e-9
             )
 
 
@@ -68,32 +68,32 @@ def test_vertices_move_on_straight_lines():
     )
     assert_allclose(middle, (low + high) / 2, atol=1e-12)
     # ... and are as far out as the bound they belong to.
-    halfway = (segments.t_low + segments.t_high) / 2
-    reached = (middle @ polytopes.lifts.T).max(axis=1)
+    halfway = (segments.start + segments.stop) / 2
+    reached = (middle @ polytopes.deviations.T).max(axis=1)
     moving = np.abs(high - low).max(axis=1) > 1e-9
     assert_allclose(reached[moving], halfway[moving], rtol=1e-9)
 
 
 def test_beyond_the_largest_lift_is_the_whole_simplex():
     polytopes, _ = polytopes_of(np.random.default_rng(4).random((3, 5)))
-    for bound in (polytopes.largest_lift, 1e6, np.inf):
-        assert_same_points(dense_vertices(polytopes, 0.0, bound), np.eye(5), 1e-12)
+    for excess in (polytopes.largest, 1e6, np.inf):
+        assert_same_points(dense_vertices(polytopes, -1.0, excess), np.eye(5), 1e-12)
 
 
 def test_perfect_privacy_when_one_bound_is_one():
     polytopes, joint = polytopes_of(np.random.default_rng(5).random((3, 6)))
-    for bounds in ((0.0, 1.0), (1.0, 2.0), (0.5, 1.0)):
+    for bounds in ((-1.0, 0.0), (0.0, 1.0), (-0.5, 0.0)):
         vertices = dense_vertices(polytopes, *bounds)
         assert len(vertices) > 0
-        assert_allclose(vertices @ joint.lifts.T, 1.0, atol=1e-12)
+        assert_allclose(vertices @ joint.deviations.T, 0.0, atol=1e-12)
 
 
 def test_supports_are_no_larger_than_the_rank():
     rng = np.random.default_rng(6)
     polytopes, _ = polytopes_of(rng.random((5, 2)) @ rng.random((2, 8)))
     assert polytopes.rank == 2
-    for bound in (1.0, 1.1, 1.5):
-        assert ((dense_vertices(polytopes, 0.0, bound) > 0).sum(axis=1) <= 2).all()
+    for excess in (0.0, 0.1, 0.5):
+        assert ((dense_vertices(polytopes, -1.0, excess) > 0).sum(axis=1) <= 2).all()
 
 
 def test_too_many_bases_say_how_many_and_what_to_do():
@@ -102,7 +102,23 @@ def test_too_many_bases_say_how_many_and_what_to_do():
     with pytest.raises(
         SolverError, match=rf"{count:,} candidate vertices.*max_bases=1,000\. Pool"
     ):
-        polytopes.vertices(0.0, 1.1)
+        polytopes.vertices(-1.0, 0.1)
+
+
+@pytest.mark.parametrize("size", [1e-2, 1e-4, 1e-6])
+def test_nearly_independent_tables_keep_their_vertices(size):
+    rng = np.random.default_rng(8)
+    for _ in range(3):
+        polytopes, joint = polytopes_of(1 + size * rng.standard_normal((4, 5)))
+        excess = 0.1 * polytopes.largest
+        exact = exact_max_lift_vertices(joint.p_sx, 1 + excess)
+        assert_same_points(dense_vertices(polytopes, -1.0, excess), exact, 1e-6)
+
+
+def test_cdd_says_so_where_it_cannot_tell():
+    polytopes, _ = polytopes_of(np.random.default_rng(9).random((3, 4)), engine="cdd")
+    with pytest.raises(SolverError, match="exceed 1 by 1.0e-08 only: use engine='parametric'"):
+        polytopes.vertices(-1.0, 1e-8)
 
 
 class TestPoints:

@@ -306,7 +306,7 @@ class TestJson:
             ({"x_labels": ["a", "a", "b", "c"]}, "'x_labels' .* 4 different names"),
             ({"comment": "mine"}, r"unknown keys: \['comment'\]"),
             ({"channel": [[1.0]]}, "one row for each"),
-            ({"channel": "abc"}, "could not convert"),
+            ({"channel": "abc"}, "malformed: channel is not a table"),
             ({"x_labels": [{"pickle": "x"}, 1, 2, 3]}, "not a label"),
             ({"p_sx": [[-1.0, 1.0, 0.5, 0.5]], "s_labels": ["a"]}, "nonnegative"),
         ],

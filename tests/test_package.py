@@ -91,6 +91,15 @@ def test_the_benchmark_runs():
     assert "x faster" in run.stdout
 
 
+@pytest.mark.parametrize(("column", "n_bands"), [("age", 3), ("s4", 5), ("s5", 4), ("bmi", 10)])
+def test_built_in_joints_have_readable_labels(column, n_bands):
+    joint = load_diabetes_joint(column, n_bands)
+    assert joint.columns.is_unique
+    assert joint.to_numpy().sum() == 442
+    with pytest.raises(ValueError, match="'column' parameter of load_diabetes_joint"):
+        load_diabetes_joint("sex")
+
+
 def test_the_built_in_joint():
     joint = load_diabetes_joint("bmi", n_bands=4)
     assert joint.shape == (2, 4)

@@ -1,5 +1,7 @@
 """All bases of a simplex cut by halfspaces ``rows @ W <= offsets``, in batches.
 
+Rows should be scaled to a largest entry of 1.
+
 A vertex with m positive entries makes m - 1 of the rows tight, and the square matrix of those
 rows (at those entries) over a row of ones is regular. Trying every such basis is exact also for
 degenerate polytopes, and it is pure linear algebra on stacks of tiny matrices.
@@ -32,7 +34,10 @@ class Bases:
     matrix: np.ndarray
 
     def solve(self, offsets, total):
-        """Return the entries W that give the tight rows `offsets` and the sum `total`."""
+        """Return the entries W that give the tight rows `offsets` and the sum `total`.
+
+        offsets : (n, m - 1), or a number for all of them.
+        """
         n, m = self.support.shape
         right = np.empty((n, m, 1))
         right[:, :-1, 0], right[:, -1, 0] = offsets, total

@@ -1,9 +1,11 @@
 r"""The max-lift polytopes of the paper's equation (22), for every bound at once.
 
-``Delta_t = {W in the simplex: lifts @ W <= t}`` with ``t = e^eps'``. For a fixed basis (m - 1
-tight lift rows, a support of m symbols) the vertex is ``W(t) = a + b t``: it moves on a straight
-line while t runs through an interval. One enumeration therefore gives the vertices of every
-Delta_t, as segments from ``W(t_low)`` to ``W(t_high)``.
+``Delta_t = {W in the simplex: lifts @ W <= t}`` with ``t = e^eps'``. In deviations from 1,
+``D = lifts - 1`` and ``excess = t - 1``, it reads ``D @ W <= excess``, because the entries of W sum
+to 1; that keeps the digits of nearly independent S and X, and of tiny eps'. For a fixed basis (m - 1
+tight rows, a support of m symbols) the vertex is ``W = a + b excess``: it moves on a straight line
+while the excess runs through an interval. One enumeration therefore gives the vertices of every
+Delta_t, as segments between two points.
 """
 
 from dataclasses import dataclass
@@ -12,24 +14,29 @@ from itertools import product
 
 import numpy as np
 
+from ..exceptions import SolverError
 from .bases import check_count, regular_bases
 from .cdd_vertices import simplex_vertices
 from .points import Points
 
-# Relative slack in deciding which bases are vertices, and for which t. A wrong vertex is
-# harmless, because every candidate is measured before it is used; a missed one costs utility.
+# Relative slack in deciding which bases are vertices, and where. A wrong vertex is harmless,
+# because every candidate is measured before it is used; a missed one costs utility.
 _SLACK = 1e-11
 
-# A segment that starts this close to t = 1 may start at t = 1 but for rounding.
-_NEAR_ONE = 1e-6
+# A segment that starts this close to an excess of 0, relative to the largest, may start there but
+# for rounding.
+_NEAR_ZERO = 1e-6
 
-# Slopes of a linear function of t below this are taken as rounding.
+# Slopes and constants of a linear function below this, relatively, are taken as rounding.
 _FLAT = 1e-12
+
+# cdd's own tolerance: it cannot tell a smaller excess from none.
+_SMALLEST_EXCESS_OF_CDD = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class VertexSegments:
-    """The lines on which vertices of Delta_t move, for t in [t_low, t_high].
+    """The lines on which vertices of Delta_t move, for an excess from `start` to `stop`.
 
     support : (n, width) symbols; low, high : (n, width), the point at either end. An end that is
     off by rounding may have small negative entries: clipping it would bend the whole line.
@@ -38,21 +45,22 @@ class VertexSegments:
     support: np.ndarray
     low: np.ndarray
     high: np.ndarray
-    t_low: np.ndarray
-    t_high: np.ndarray
+    start: np.ndarray
+    stop: np.ndarray
 
     def __len__(self):
-        return len(self.t_low)
+        return len(self.start)
 
-    def fractions(self, index, t):
-        """Return where each t lies on segments `index`, (n, len(t)), and whether it does.
+    def fractions(self, index, excess):
+        """Return where each excess lies on segments `index`, (n, len(excess)), and whether it does.
 
         0 is the low end of a segment, 1 its high end.
         """
-        low, high = self.t_low[index][:, None], self.t_high[index][:, None]
-        inside = (low <= t * (1 + _SLACK)) & (high >= t * (1 - _SLACK))
-        length = np.where(high > low, high - low, 1.0)
-        return np.clip((t - low) / length, 0.0, 1.0), inside
+        start, stop = self.start[index][:, None], self.stop[index][:, None]
+        slack = _SLACK * (excess + stop)
+        inside = (start <= excess + slack) & (stop >= excess - slack)
+        length = np.where(stop > start, stop - start, 1.0)
+        return np.clip((excess - start) / length, 0.0, 1.0), inside
 
     def at(self, index, fraction):
         """Return the points of segments `index` at `fraction` of their length."""
@@ -64,152 +72,175 @@ class VertexSegments:
         """Return the points at the low and at the high ends."""
         return Points(self.support, self.low), Points(self.support, self.high)
 
-    def vertices(self, t):
+    def vertices(self, excess):
         """Return the vertices of Delta_t."""
-        fraction, inside = self.fractions(slice(None), np.array([t]))
+        fraction, inside = self.fractions(slice(None), np.array([excess]))
         index = np.flatnonzero(inside)
         return self.at(index, fraction[index, 0])
 
 
 @dataclass(frozen=True, eq=False)
 class LiftPolytopes:
-    """The polytopes ``{W in the simplex: lower <= lifts @ W <= upper}`` of a joint.
+    """The polytopes ``{W in the simplex: low <= deviations @ W <= high}`` of a joint.
 
-    lifts : |S| x |X|, the lifts of the unit vectors; engine : "parametric" or "cdd".
+    deviations : |S| x |X|, of the lifts of the unit vectors from 1; engine : "parametric" or
+    "cdd".
     """
 
-    lifts: np.ndarray
+    deviations: np.ndarray
     max_bases: int
     engine: str = "parametric"
 
     @cached_property
-    def largest_lift(self):
-        """The t from which on Delta_t is the whole simplex."""
-        return float(self.lifts.max())
+    def largest(self):
+        """The excess from which on Delta_t is the whole simplex."""
+        return max(0.0, float(self.deviations.max()))
+
+    @cached_property
+    def _scale(self):
+        """The largest deviation of each row, by which rows are divided."""
+        scale = np.abs(self.deviations).max(axis=1)
+        return np.where(scale > 0, scale, 1.0)
+
+    @cached_property
+    def _rows(self):
+        return self.deviations / self._scale[:, None]
 
     @cached_property
     def rank(self):
         """The rank of P(S|X): a vertex has no larger support."""
-        return int(np.linalg.matrix_rank(self.lifts * self.scale))
-
-    @cached_property
-    def scale(self):
-        """Scales the columns of `lifts` to a largest entry of 1."""
-        return 1 / self.lifts.max(axis=0)
+        return min(int(np.linalg.matrix_rank(self._rows)) + 1, self.deviations.shape[1])
 
     @cached_property
     def segments(self):
-        """The vertices of Delta_t for every t between 1 and `largest_lift`."""
+        """The vertices of Delta_t for every excess from 0 to `largest`."""
+        check_count(*self.deviations.shape, self.rank, self.max_bases)
         units = self._unit_segments()
-        if len(self.lifts) == 2:
-            parts = [units, *(self._pair_segments(row) for row in self.lifts)]
+        if len(self.deviations) == 2:
+            parts = [units, *(self._pair_segments(row) for row in self.deviations)]
         else:
-            check_count(*self.lifts.shape, self.rank, self.max_bases)
-            bases = regular_bases(self.lifts, self.rank)
+            bases = regular_bases(self._rows, self.rank)
             parts = [units, *(self._basis_segments(batch) for batch in bases)]
         return _join([part for part in parts if len(part)])
 
-    def vertices(self, lower, upper):
-        """Return the vertices for lifts between `lower` and `upper` >= 1."""
-        # The mean of the lifts is 1: where one bound is 1, all lifts are.
-        upper = 1.0 if lower >= 1 else min(upper, self.largest_lift)
-        if lower <= self.lifts.min() or upper <= 1:
-            if self.engine == "cdd":
-                return self._cdd(self.lifts, np.full(len(self.lifts), upper))
-            return self.segments.vertices(upper)
+    def vertices(self, low, high):
+        """Return the vertices for deviations between `low` <= 0 and `high` >= 0."""
+        # The mean deviation is 0: where one bound is 0, all deviations are.
+        high = 0.0 if low >= 0 else min(high, self.largest)
+        one_sided = low <= self.deviations.min() or high <= 0
         if self.engine == "cdd":
-            rows = np.vstack([self.lifts, -self.lifts])
-            return self._cdd(rows, np.repeat([upper, -lower], len(self.lifts)))
+            return self._cdd(None if one_sided else low, high)
+        if one_sided:
+            return self.segments.vertices(high)
         return Points.concatenate(
             [
-                self._box_vertices(batch, np.array(sides), lower, upper)
+                self._box_vertices(batch, np.array(sides), low, high)
                 for batch in self._bases
-                for sides in product([lower, upper], repeat=batch.active.shape[1])
+                for sides in product([low, high], repeat=batch.active.shape[1])
             ]
         )
+
+    def _cdd(self, low, high):
+        if 0 < high < _SMALLEST_EXCESS_OF_CDD:
+            raise SolverError(
+                f"cdd cannot enumerate a polytope whose lifts exceed 1 by {high:.1e} only: use "
+                f"engine='parametric'."
+            )
+        check_count(*self.deviations.shape, self.rank, self.max_bases)
+        rows, offsets = self._rows, high / self._scale
+        if low is not None:
+            rows, offsets = np.vstack([rows, -rows]), np.append(offsets, -low / self._scale)
+        return Points.from_dense(simplex_vertices(rows, offsets))
 
     @cached_property
     def _bases(self):
         """All regular bases, for boxes of every size."""
-        check_count(*self.lifts.shape, self.rank, self.max_bases, sides=2)
-        return list(regular_bases(self.lifts, self.rank))
+        check_count(*self.deviations.shape, self.rank, self.max_bases, sides=2)
+        return list(regular_bases(self._rows, self.rank))
 
-    def _box_vertices(self, bases, sides, lower, upper):
-        """Return the vertices whose tight rows are at `sides`, each the lower or upper bound."""
-        values = bases.solve(sides, 1.0)
-        lifts = Points(bases.support, values).times(self.lifts)
-        slack = _SLACK * (1 + np.abs(lifts))
+    def _box_vertices(self, bases, sides, low, high):
+        """Return the vertices whose tight rows are at `sides`, each the low or high bound."""
+        values = bases.solve(sides / self._scale[bases.active], 1.0)
+        deviations = Points(bases.support, values).times(self.deviations)
+        slack = _SLACK * self._scale
         keep = (values >= -_SLACK).all(axis=1)
-        keep &= ((lifts >= lower - slack) & (lifts <= upper + slack)).all(axis=1)
+        keep &= ((deviations >= low - slack) & (deviations <= high + slack)).all(axis=1)
         return Points(bases.support[keep], _on_simplex(values[keep]))
 
-    def _cdd(self, rows, offsets):
-        return Points.from_dense(simplex_vertices(rows, offsets))
-
     def _unit_segments(self):
-        """A symbol released unchanged is a vertex from its own largest lift on."""
-        symbols = np.arange(self.lifts.shape[1])[:, None]
+        """Return the segments of symbols released unchanged: from their own largest lift on."""
+        symbols = np.arange(self.deviations.shape[1])[:, None]
         ones = np.ones(symbols.shape)
-        t_low = self.lifts.max(axis=0)
-        return VertexSegments(symbols, ones, ones, t_low, np.full(len(symbols), self.largest_lift))
+        start = np.maximum(self.deviations.max(axis=0), 0.0)
+        return VertexSegments(symbols, ones, ones, start, np.full(len(symbols), self.largest))
 
     def _pair_segments(self, row):
-        """|S| = 2: with this row tight, all pairs of symbols in closed form.
+        """Return the segments where this row is tight, for |S| = 2: all pairs of symbols.
 
-        The lift of this row is t >= 1, so the other one is below 1 and never binds.
+        The deviation of this row is positive, so the other one is negative and never binds.
         """
-        small, large = np.nonzero((row[:, None] < row[None, :]) & (row[None, :] > 1))
+        small, large = np.nonzero((row[:, None] < row[None, :]) & (row[None, :] > 0))
         # A segment starts where all lifts are 1, or in its smaller symbol if that is above 1.
         # The former is the same for both rows; the one that varies more gives it accurately.
-        wide = self.lifts[np.ptp(self.lifts, axis=1).argmax()]
+        wide = self.deviations[np.ptp(self.deviations, axis=1).argmax()]
         with np.errstate(divide="ignore", invalid="ignore"):
-            weight = (1 - wide[small]) / (wide[large] - wide[small])
-        weight = np.where((row[small] < 1) & (weight > 0), np.minimum(weight, 1.0), 0.0)
+            weight = -wide[small] / (wide[large] - wide[small])
+        weight = np.where((row[small] < 0) & (weight > 0), np.minimum(weight, 1.0), 0.0)
         low = np.stack([1 - weight, weight], axis=1)
         high = np.broadcast_to([0.0, 1.0], low.shape)
         support = np.stack([small, large], axis=1)
-        return VertexSegments(support, low, high, np.maximum(row[small], 1.0), row[large])
+        return VertexSegments(support, low, high, np.maximum(row[small], 0.0), row[large])
 
     def _basis_segments(self, bases):
         if bases.support.shape[1] == 1:  # the unit vectors, which have a segment already
             return _EMPTY
-        # Entries W = a + b t and slacks t - lifts @ W = c + d t must not be negative.
-        a, b = bases.solve(0.0, 1.0), bases.solve(1.0, 0.0)
-        rows = self.lifts.T[bases.support]
-        c, d = -np.einsum("nm,nms->ns", a, rows), 1 - np.einsum("nm,nms->ns", b, rows)
-        noise = _FLAT * (1 + np.einsum("nm,nms->ns", np.abs(a) + np.abs(b), rows))
+        # Entries W = a + b excess and slacks excess - D @ W = c + d excess must not be negative.
+        one = 1 / self._scale[bases.active]
+        a, b = bases.solve(0.0, 1.0), bases.solve(one, 0.0)
+        columns = self.deviations.T[bases.support]
+        c = -np.einsum("nm,nms->ns", a, columns)
+        d = 1 - np.einsum("nm,nms->ns", b, columns)
+        c_noise, d_noise = (
+            np.einsum("nm,nms->ns", np.abs(part), np.abs(columns)) for part in (a, b)
+        )
         tight = (np.arange(len(bases.active))[:, None], bases.active)
         c[tight] = d[tight] = 0.0
-        entry_noise = _FLAT * (np.abs(a) + np.abs(b)).max(axis=1, keepdims=True)
-        constant, slope = np.hstack([a, c]), np.hstack([b, d])
-        t_low, t_high = _interval(
-            constant, slope, np.hstack([np.broadcast_to(entry_noise, a.shape), noise])
+        a_noise, b_noise = (
+            np.broadcast_to(np.abs(part).max(axis=1, keepdims=True), part.shape) for part in (a, b)
         )
-        t_low, t_high = np.maximum(t_low, 1.0), np.minimum(t_high, self.largest_lift)
-        keep = t_high > t_low
-        bases, t_low, t_high = bases[keep], t_low[keep], t_high[keep]
-        low, high = (bases.solve(t[:, None], 1.0) for t in (t_low, t_high))
-        start, private = self._perfectly_private(bases.support, t_low < 1 + _NEAR_ONE)
-        t_low[start], low[start] = 1.0, private
-        return VertexSegments(bases.support, low, high, t_low, t_high)
+        start, stop = _interval(
+            np.hstack([a, c]),
+            np.hstack([b, d]),
+            _FLAT * np.hstack([a_noise, c_noise]),
+            _FLAT * np.hstack([b_noise, 1 + d_noise]),
+        )
+        start, stop = np.maximum(start, 0.0), np.minimum(stop, self.largest)
+        keep = stop > start
+        bases, start, stop, one = bases[keep], start[keep], stop[keep], one[keep]
+        low, high = (bases.solve(excess[:, None] * one, 1.0) for excess in (start, stop))
+        private, points = self._perfectly_private(bases.support, start < _NEAR_ZERO * self.largest)
+        start[private], low[private] = 0.0, points
+        return VertexSegments(bases.support, low, high, start, stop)
 
     def _perfectly_private(self, supports, near):
-        """Return which of the segments marked `near` start at t = 1, and their points there.
+        """Return which of the segments marked `near` start at an excess of 0, and where.
 
-        At t = 1 every lift is 1. Many segments start in the same such point. Computed from the
-        few rows that are tight on a segment it would come out differently each time, and badly
-        where those rows hardly vary: so it is computed from all rows at once.
+        There every lift is 1. Many segments start in the same such point. Computed from the few
+        rows that are tight on a segment it would come out differently each time, and badly where
+        those rows hardly vary: so it is computed from all rows at once.
         """
         index = np.flatnonzero(near)
         supports, inverse = np.unique(supports[index], axis=0, return_inverse=True)
         inverse = inverse.reshape(-1)  # two-dimensional in numpy 2.0.0
-        columns = np.moveaxis(self.lifts[:, supports], 0, 1)
+        columns = np.moveaxis(self._rows[:, supports], 0, 1)
         system = np.concatenate([columns, np.ones((len(supports), 1, supports.shape[1]))], axis=1)
+        right = np.append(np.zeros(len(self._rows)), 1.0)[:, None]
         pseudoinverse = np.linalg.pinv(system)
-        points = pseudoinverse.sum(axis=2, keepdims=True)
-        for _ in range(2):  # rows of very different size need a refinement
-            points += pseudoinverse @ (1 - system @ points)
-        valid = (np.abs(system @ points - 1) <= _SLACK).all(axis=(1, 2))
+        points = pseudoinverse @ right
+        for _ in range(2):  # a refinement makes the error small row by row
+            points += pseudoinverse @ (right - system @ points)
+        deviations = np.abs(system @ points - right)[:, :-1, 0]
+        valid = (deviations <= _SLACK / np.maximum(self._scale, 1.0)).all(axis=1)
         points = points[:, :, 0]
         valid &= (points >= -_SLACK).all(axis=1)
         return index[valid[inverse]], points[inverse][valid[inverse]]
@@ -220,15 +251,15 @@ _EMPTY = VertexSegments(
 )
 
 
-def _interval(constant, slope, noise):
-    """Return where ``constant + slope t >= 0`` for every column, up to `noise`."""
-    rising, falling = slope > noise, slope < -noise
+def _interval(constant, slope, constant_noise, slope_noise):
+    """Return where ``constant + slope excess >= 0`` for every column, up to noise."""
+    rising, falling = slope > slope_noise, slope < -slope_noise
     with np.errstate(divide="ignore", invalid="ignore"):
         root = -constant / slope
-    t_low = np.where(rising, root, -np.inf).max(axis=1)
-    t_high = np.where(falling, root, np.inf).min(axis=1)
-    impossible = (~rising & ~falling & (constant < -noise)).any(axis=1)
-    return t_low, np.where(impossible, -np.inf, t_high)
+    start = np.where(rising, root, -np.inf).max(axis=1)
+    stop = np.where(falling, root, np.inf).min(axis=1)
+    impossible = (~rising & ~falling & (constant < -constant_noise)).any(axis=1)
+    return start, np.where(impossible, -np.inf, stop)
 
 
 def _on_simplex(values):
@@ -244,6 +275,6 @@ def _join(parts):
         low.support,
         low.values,
         high.values,
-        np.concatenate([part.t_low for part in parts]),
-        np.concatenate([part.t_high for part in parts]),
+        np.concatenate([part.start for part in parts]),
+        np.concatenate([part.stop for part in parts]),
     )

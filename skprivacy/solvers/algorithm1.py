@@ -45,7 +45,7 @@ class Algorithm1Solver(Solver):
     eps_last : float, default=None
         Where the grid ends. None: the logarithm of the largest lift, beyond which nothing
         changes.
-    max_bases : int, default=3_000_000
+    max_bases : int, default=1_000_000
         The most candidate vertices to look at; above it, a `SolverError`.
 
     Examples
@@ -87,20 +87,21 @@ class Algorithm1Solver(Solver):
         for epsilon, points in zip(epsilons, extremal, strict=True):
             optimal_max_lift = program.solve(candidates.vertices(epsilon)).points  # line 3
             parts = [optimal_max_lift, *in_use, candidates.within(points, epsilon)]
-            mixture = program.solve(Points.concatenate(parts))  # line 12
+            excess = candidates.excess_of(epsilon)
+            mixture = program.solve(Points.concatenate(parts), excess)  # line 12
             in_use = [mixture.points]
             solutions.append(Solution(mixture.channel))
         return solutions
 
     def _window_candidates(self, candidates, epsilons):
         """Return, for each epsilon, the vertices that lines 7 to 11 add to F."""
-        leakage, largest = candidates.leakage, candidates.polytopes.largest_lift
+        leakage, largest = candidates.leakage, candidates.polytopes.largest
         implied = [candidates.bounds(epsilon)[1] for epsilon in epsilons]
-        exponents, starts = self._exponents(np.log(implied), np.log(largest))
-        bounds = np.minimum(np.exp(exponents), largest)
+        exponents, starts = self._exponents(np.log1p(implied), np.log1p(largest))
+        excesses = np.expm1(np.minimum(exponents, np.log1p(largest))).clip(max=largest)
         chosen = [[] for _ in epsilons]
         for index in _chunks(len(leakage.segments), len(exponents)):
-            fraction, inside = leakage.segments.fractions(index, bounds)
+            fraction, inside = leakage.segments.fractions(index, excesses)
             values = np.where(inside, leakage.at(fraction, index), np.nan)
             for i, epsilon in enumerate(epsilons):
                 later = values[:, starts[i] :]
@@ -132,11 +133,11 @@ class Algorithm1Solver(Solver):
     def _counts(self, n):
         """Return N without its last number."""
         if np.ndim(self.n_between) == 0:
-            return np.full(n, self.n_between)
+            return np.full(n, self.n_between, dtype=int)
         if len(self.n_between) != n:
             requirement = f"an int, or a sequence of {n} for {n + 1} epsilons"
             raise ValueError(message("Algorithm1Solver", "n_between", requirement, self.n_between))
-        return np.asarray(self.n_between)
+        return np.asarray(self.n_between, dtype=int)
 
 
 def _all_candidates(leakage, epsilon):

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from ..geometry import LiftPolytopes
 from ..joint import Joint
 from ..measures import Measure
@@ -20,8 +22,8 @@ class Candidates:
 
     @cached_property
     def polytopes(self):
-        """The polytopes ``lower <= lifts @ W <= upper``."""
-        return LiftPolytopes(self.joint.lifts, self.max_bases, self.engine)
+        """The polytopes ``low <= deviations @ W <= high``."""
+        return LiftPolytopes(self.joint.deviations, self.max_bases, self.engine)
 
     @cached_property
     def leakage(self):
@@ -29,16 +31,26 @@ class Candidates:
         return SegmentLeakage(self.polytopes.segments, self.joint, self.measure)
 
     def bounds(self, epsilon):
-        """Return the lifts (lower, upper) that imply the budget, known or found from the data."""
-        bounds = self.measure.implied_lift_bounds(epsilon)
-        return (0.0, self.leakage.largest_safe_lift(epsilon)) if bounds is None else bounds
+        """Return the deviations of lifts that imply the budget, known or found from the data."""
+        bounds = self.measure.implied_deviations(epsilon)
+        return (-1.0, self.leakage.largest_safe_excess(epsilon)) if bounds is None else bounds
 
     def vertices(self, epsilon):
         """Return the vertices of the polytope that implies the budget: steps 1 and 2."""
         return self.within(self.polytopes.vertices(*self.bounds(epsilon)), epsilon)
 
+    def excess_of(self, epsilon):
+        """Return a function that tells how much a channel is over the budget per output."""
+        p_sx, p_s, budget = self.joint.p_sx, self.joint.p_s, self.measure.budget(epsilon)
+
+        def excess(channel):
+            p_sy = p_sx @ (channel / channel.sum(axis=1, keepdims=True))
+            leakage = self.measure.leakage((p_sy / p_sy.sum(axis=0)).T, p_s)
+            return float(np.max(leakage)) - budget if budget < np.inf else 0.0
+
+        return excess
+
     def within(self, points, epsilon):
         """Return the points whose own floats keep the budget."""
-        posterior = points.times(self.joint.lifts) * self.joint.p_s
-        leakage = self.measure.leakage(posterior, self.joint.p_s)
+        leakage = self.measure.leakage(self.joint.sensitive_posterior(points), self.joint.p_s)
         return points[leakage <= self.measure.budget(epsilon, share=0.5)]

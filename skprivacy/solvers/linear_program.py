@@ -18,13 +18,22 @@ _NEGLIGIBLE = 1e-14
 # An answer that HiGHS does not call optimal is accepted this close to the bound, in nats.
 _WORST_ACCEPTED = 1e-5
 
+_OPTIONS = {
+    "output_flag": False,
+    "threads": 1,
+    "primal_feasibility_tolerance": 1e-10,
+    "dual_feasibility_tolerance": 1e-10,
+    "small_matrix_value": 1e-12,  # smaller entries are dropped
+}
 _DUAL_SIMPLEX, _PRIMAL_SIMPLEX = 1, 4
 
-# (row scale, presolve, scale strategy, simplex strategy), tried in order until HiGHS is content.
-# Rows multiplied by 1e4 make its smallest tolerance, 1e-10, mean 1e-14: a program that is feasible
-# only up to 1e-10 can break a budget of zero. Nearly equal candidates can be too much for that.
+# (row scale, presolve, scale strategy, simplex strategy), tried in order until the answer will do.
+# The smallest tolerance of HiGHS is 1e-10. A program that is feasible only up to that can break a
+# budget of zero; rows multiplied by 1e4 make it 1e-14, which can be too much for candidates that
+# are themselves known to fewer digits.
 _ATTEMPTS = (
-    (1e4, "off", 0, _DUAL_SIMPLEX),  # presolve takes longer than solving
+    (1.0, "off", 0, _DUAL_SIMPLEX),  # presolve takes longer than solving
+    (1e4, "off", 0, _DUAL_SIMPLEX),
     (1e4, "on", 0, _PRIMAL_SIMPLEX),
     (1e4, "off", 0, _PRIMAL_SIMPLEX),
     (1e4, "off", 1, _DUAL_SIMPLEX),
@@ -32,14 +41,17 @@ _ATTEMPTS = (
     (1.0, "on", 0, _DUAL_SIMPLEX),
 )
 
+# How accurately candidates are known, for the bound.
+_ACCURACY = 1e-10
+
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
     """Points with weights that average to P(X): a mechanism, before it is checked.
 
-    points : the points in use; channel : (|X|, n_outputs), its columns in the same order, with
-    one more for the independent output where that is in use; bound : no mixture of the
-    candidates has a larger ``sum q u(W)``.
+    points : the points in use; channel : (|X|, n_outputs), with a column for the independent
+    output where that is in use; bound : no mixture of the candidates has a larger
+    ``sum q u(W)``.
     """
 
     points: Points
@@ -68,68 +80,81 @@ class MixtureProgram:
         self.utility = utility
         self._independent = -float(utility.value(Points.from_dense(p_x[None]))[0])
         self._highs = highspy.Highs()
-        for option, value in {
-            "output_flag": False,
-            "threads": 1,
-            "primal_feasibility_tolerance": 1e-10,
-            "dual_feasibility_tolerance": 1e-10,
-            "small_matrix_value": 1e-12,  # smaller entries are dropped
-        }.items():
-            self._highs.setOptionValue(option, value)
 
-    def solve(self, points):
-        """Return the best `Mixture` of `points`."""
+    def solve(self, points, excess=lambda channel: 0.0):
+        """Return the best `Mixture` of `points`.
+
+        excess : how much a channel is over its budget. An answer that is over it by rounding is
+        sought again with smaller tolerances.
+        """
         ratio = points.values / self.p_x[points.support]
         room = 1 / ratio.max(axis=1)
         columns = Points(points.support, ratio * room[:, None])
         costs = -room * self.utility.value(points)
-        weights, duals, optimal = self._run(columns, costs)
+        program = self._program(columns, costs)
+        values = np.array(program.a_matrix_.value_)
+        best, bound = (np.inf, None), np.inf
+        for attempt in _ATTEMPTS:
+            answer = self._run(program, values, attempt)
+            if answer is None:
+                continue
+            weights, duals, optimal = answer
+            bound = min(bound, self._bound(columns, costs, duals))
+            mixture = self._mixture(points, columns, weights, optimal)
+            if mixture is None or self._is_poor(mixture, bound, optimal):
+                continue
+            over = excess(mixture[1])
+            best = min(best, (over, mixture), key=lambda pair: pair[0])
+            if over <= 0:
+                break
+        if best[1] is None:
+            raise SolverError(
+                f"HiGHS could not solve the linear program over {len(points)} candidate outputs: "
+                f"{self._status()!r}. Pool the rarest symbols of X."
+            )
+        return Mixture(*best[1], bound)
+
+    def _run(self, program, values, attempt):
+        """Return r, the last one that of the independent output, the duals, and if optimal.
+
+        None where HiGHS finds none. What it finds need not be optimal: weights are refined and
+        checked, and the bound holds for any duals.
+        """
+        scale, presolve, scaling, strategy = attempt
+        program.a_matrix_.value_ = scale * values
+        program.row_lower_ = program.row_upper_ = np.full(len(self.p_x), scale)
+        self._highs.clear()
+        for option, value in {
+            **_OPTIONS,
+            "presolve": presolve,
+            "simplex_scale_strategy": scaling,
+            "simplex_strategy": strategy,
+        }.items():
+            self._highs.setOptionValue(option, value)
+        self._highs.passModel(program)
+        self._highs.run()
+        solution = self._highs.getSolution()
+        if not (solution.value_valid and solution.dual_valid):
+            return None
+        duals = scale * np.array(solution.row_dual)
+        return np.array(solution.col_value), duals, self._status() == "Optimal"
+
+    def _mixture(self, points, columns, weights, optimal):
+        """Return the points in use and the channel, or None if P(X) is not reproduced."""
         used = np.flatnonzero(weights[:-1] > _NEGLIGIBLE)
         channel = columns[used].dense(len(self.p_x)).T
         if weights[-1] > _NEGLIGIBLE or not optimal:
             channel = np.hstack([channel, np.ones((len(self.p_x), 1))])
         shares = _refined(channel)
-        bound = self._bound(columns, costs, duals)
-        if not optimal:
-            self._check_quality(np.append(costs[used], self._independent) @ shares, bound)
-        return Mixture(points[used], (channel * shares)[:, shares > 0], bound)
+        return None if shares is None else (points[used], (channel * shares)[:, shares > 0])
 
-    def _run(self, columns, costs):
-        """Return r, the last one that of the independent output, the duals, and if optimal.
-
-        Where HiGHS is never content its last answer must do: weights are refined and checked,
-        and the bound holds for any duals.
-        """
-        program = self._program(columns, costs)
-        values, answer = np.array(program.a_matrix_.value_), None
-        for scale, presolve, scaling, strategy in _ATTEMPTS:
-            program.a_matrix_.value_ = scale * values
-            program.row_lower_ = program.row_upper_ = np.full(len(self.p_x), scale)
-            self._highs.setOptionValue("presolve", presolve)
-            self._highs.setOptionValue("simplex_scale_strategy", scaling)
-            self._highs.setOptionValue("simplex_strategy", strategy)
-            self._highs.passModel(program)
-            self._highs.run()
-            solution, optimal = self._highs.getSolution(), self._status() == "Optimal"
-            if solution.value_valid and solution.dual_valid:
-                duals = scale * np.array(solution.row_dual)
-                answer = np.array(solution.col_value), duals, optimal
-            if optimal:
-                break
-        if answer is None:
-            raise SolverError(
-                f"HiGHS stopped the linear program over {len(columns)} candidate outputs with "
-                f"status {self._status()!r}."
-            )
-        return answer
-
-    def _check_quality(self, cost, bound):
-        """Refuse an answer that is feasible but far from the best one."""
-        if cost + bound > _WORST_ACCEPTED:
-            raise SolverError(
-                f"HiGHS stopped with status {self._status()!r}, {cost + bound:.1e} nats from the "
-                f"bound. Pool the rarest symbols of X."
-            )
+    def _is_poor(self, mixture, bound, optimal):
+        """Return whether an answer that is not called optimal is far from the bound."""
+        if optimal:
+            return False
+        channel = mixture[1] / mixture[1].sum(axis=1, keepdims=True)
+        reached = self.utility.of_channel(self.p_x, channel) - self.utility.offset(self.p_x)
+        return bound - reached > _WORST_ACCEPTED
 
     def _status(self):
         return self._highs.modelStatusToString(self._highs.getModelStatus())
@@ -158,17 +183,15 @@ class MixtureProgram:
         """
         reduced = costs - np.einsum("nw,nw->n", columns.values, duals[columns.support])
         worst = min(reduced.min(initial=0.0), self._independent - duals.sum(), 0.0)
+        # The candidates are known to so many digits only: their reduced costs are not exact.
+        worst -= _ACCURACY * np.abs(duals).max()
         return -(float(duals.sum()) + len(self.p_x) * worst)
 
 
 def _refined(channel):
-    """Return the weights that make the rows of ``channel * weights`` sum to 1, to rounding."""
+    """Return the weights that make the rows of ``channel * weights`` sum to 1, or None."""
     ones = np.ones(len(channel))
     weights = np.linalg.lstsq(channel, ones, rcond=None)[0]
     if (weights < 0).any():  # columns in use that are nearly dependent
         weights = nnls(channel, ones)[0]
-    if np.abs(channel @ weights - 1).max() > 1e-9:
-        raise SolverError(
-            "The solution of the linear program does not reproduce the distribution of X."
-        )
-    return weights
+    return weights if np.abs(channel @ weights - 1).max() <= 1e-9 else None

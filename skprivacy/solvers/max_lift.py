@@ -8,7 +8,7 @@ from .base import Solution, Solver
 from .candidates import Candidates
 from .linear_program import MixtureProgram
 
-DEFAULT_MAX_BASES = 3_000_000
+DEFAULT_MAX_BASES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class MaxLiftSolver(Solver):
     ----------
     engine : {"parametric", "cdd"}, default="parametric"
         How vertices are enumerated: once for all epsilons, or by cdd for each of them.
-    max_bases : int, default=3_000_000
+    max_bases : int, default=1_000_000
         The most candidate vertices to look at; above it, a `SolverError`.
 
     Examples
@@ -46,10 +46,12 @@ class MaxLiftSolver(Solver):
         """Steps 1 to 3 of the paper for each epsilon."""
         candidates = Candidates(joint, measure, self.max_bases, self.engine)
         program = MixtureProgram(joint.p_x, utility)
-        exact = measure.is_lift_box and scope == "per_output"
+        # cdd in floating point may miss a vertex, and so may its bound.
+        exact = measure.is_lift_box and scope == "per_output" and self.engine != "cdd"
         solutions = []
         for epsilon in epsilons:
-            mixture = program.solve(candidates.vertices(epsilon))
+            vertices = candidates.vertices(epsilon)
+            mixture = program.solve(vertices, candidates.excess_of(epsilon))
             bound = mixture.bound + utility.offset(joint.p_x) if exact else None
             solutions.append(Solution(mixture.channel, bound))
         return solutions

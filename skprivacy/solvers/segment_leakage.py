@@ -16,7 +16,9 @@ class SegmentLeakage:
         self.segments = segments
         self._prior = joint.p_s
         self._measure = measure
-        low, high = (points.times(joint.lifts) * joint.p_s for points in segments.ends())
+        low, high = (
+            (1 + points.times(joint.deviations)) * joint.p_s for points in segments.ends()
+        )
         self._start, self._step = low, high - low
 
     def at(self, fraction, index=slice(None)):
@@ -71,15 +73,15 @@ class SegmentLeakage:
         result[beyond] = inside
         return result
 
-    def largest_safe_lift(self, epsilon):
-        """Return the largest t such that all of Delta_t meets the budget.
+    def largest_safe_excess(self, epsilon):
+        """Return the largest excess of lifts over 1 such that all of Delta_t keeps the budget.
 
         The largest leakage in Delta_t is that of one of its vertices and does not fall with t:
         t may grow until the first vertex breaks the budget.
         """
         index, first, last = self.within(epsilon)
-        safe = self.segments.t_low.copy()
-        low, high = self.segments.t_low[index], self.segments.t_high[index]
-        reached = np.where(last < 1, low + last * (high - low), np.inf)
-        safe[index] = np.where(first > 0, low, reached)
-        return max(1.0, float(safe.min()))
+        safe = self.segments.start.copy()
+        start, stop = self.segments.start[index], self.segments.stop[index]
+        reached = np.where(last < 1, start + last * (stop - start), np.inf)
+        safe[index] = np.where(first > 0, start, reached)
+        return max(0.0, float(safe.min()))
