@@ -93,7 +93,7 @@ class MixtureProgram:
         costs = -room * self.utility.value(points)
         program = self._program(columns, costs)
         values = np.array(program.a_matrix_.value_)
-        best, bound = (np.inf, None), np.inf
+        best, smallest, bound = None, np.inf, np.inf
         for attempt in _ATTEMPTS:
             answer = self._run(program, values, attempt)
             if answer is None:
@@ -104,15 +104,16 @@ class MixtureProgram:
             if mixture is None or self._is_poor(mixture, bound, optimal):
                 continue
             over = excess(mixture[1])
-            best = min(best, (over, mixture), key=lambda pair: pair[0])
+            if best is None or over < smallest:
+                best, smallest = mixture, over
             if over <= 0:
                 break
-        if best[1] is None:
+        if best is None:
             raise SolverError(
                 f"HiGHS could not solve the linear program over {len(points)} candidate outputs: "
                 f"{self._status()!r}. Pool the rarest symbols of X."
             )
-        return Mixture(*best[1], bound)
+        return Mixture(*best, bound)
 
     def _run(self, program, values, attempt):
         """Return r, the last one that of the independent output, the duals, and if optimal.
