@@ -121,7 +121,9 @@ class PandasTable(Table):
             decoded = pd.Categorical.from_codes(narrow.take(codes), dtype=dtype)
         else:
             decoded = _typed(values, dtype).take(codes)
-        return pd.Series(decoded, index=self.original.index, copy=False)
+        # Said explicitly, or pandas would take objects that are all strings for a string column.
+        dtype = object if dtype == object else None
+        return pd.Series(decoded, index=self.original.index, dtype=dtype, copy=False)
 
     def categorical(self, categories, codes):
         decoded = pd.Categorical.from_codes(codes, categories=categories)
@@ -168,8 +170,11 @@ class NarwhalsTable(Table):
         like = self.native(position)
         if like.dtype.is_integer():
             values = [v if v is None or v != int(v) else int(v) for v in _none_for_missing(values)]
-        column = self._series(_none_for_missing(values), like.dtype)
-        return column[np.asarray(codes)]
+        column = self._series(_none_for_missing(values), like.dtype).to_native()
+        type_ = getattr(like.to_native(), "type", None)  # of pyarrow, finer than narwhals' dtype
+        if type_ is not None and column.type != type_:
+            column = column.cast(type_)
+        return nw.from_native(column, series_only=True)[np.asarray(codes)]
 
     def _series(self, values, dtype):
         series = nw.new_series("", values, dtype, backend=self._frame.implementation)
@@ -183,8 +188,8 @@ class NarwhalsTable(Table):
         return nw.new_series("", values, nw.Float64(), backend=self._frame.implementation)
 
     def assemble(self, columns):
-        named = {name: column.alias(name) for name, column in columns}
-        return nw.from_dict(named, backend=self._frame.implementation).to_native()
+        named = [column.alias(name) for name, column in columns]
+        return self._frame.with_columns(*named).select([c.name for c in named]).to_native()
 
 
 def _none_for_missing(values):

@@ -117,7 +117,7 @@ def _check(layout, alphabet, names, mechanism):
     consistent = (
         alphabet.n_symbols == n_x
         and names.shape == (n_y,)
-        and ((0 <= names) & (names < n_x)).all()
+        and ((names >= 0) & (names < n_x)).all()
         and alphabet.combinations.shape == (len(alphabet.symbols), len(layout.x_positions))
         and len(alphabet.columns) == len(layout.x_positions)
         and len(alphabet.weights) == len(alphabet.symbols)
@@ -125,8 +125,8 @@ def _check(layout, alphabet, names, mechanism):
         and not set(layout.x_positions) & set(layout.s_positions)
         and alphabet.labels == list(mechanism.x_labels)
     )
-    for column, codes in zip(alphabet.columns, alphabet.combinations.T, strict=True):
+    for column, codes in zip(alphabet.columns, alphabet.combinations.T, strict=bool(consistent)):
         sizes = {len(column.values), len(column.labels), len(column.symbols), len(column.weights)}
-        consistent &= len(sizes) == 1 and bool(((0 <= codes) & (codes < column.n_symbols)).all())
+        consistent &= len(sizes) == 1 and bool(((codes >= 0) & (codes < column.n_symbols)).all())
     if not consistent:
         raise ValueError("The JSON text of this transformer is malformed: its parts do not fit.")

@@ -55,7 +55,9 @@ def test_pairs_are_the_bases_of_two_rows():
         general, _ = polytopes_of(np.vstack([p_sx[:1] / 2, p_sx[:1] / 2, p_sx[1:]]))
         for excess in (0.0, 0.02, 0.3, 1.0):
             assert_same_points(
-                dense_vertices(polytopes, -1.0, excess), dense_vertices(general, -1.0, excess), 1e-9
+                dense_vertices(polytopes, -1.0, excess),
+                dense_vertices(general, -1.0, excess),
+                1e-9,
             )
 
 

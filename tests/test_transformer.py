@@ -37,8 +37,11 @@ def frame():
             "education": np.array(["none", "school", "college", "phd"])[level],
             "income": np.round(rng.lognormal(10 - shift, 0.4), 2),
             "children": rng.integers(0, 4, size=N),
-            "city": pd.Categorical(rng.choice(["x", "y", "z"], size=N), ["z", "y", "x"], ordered=True),
-            "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, N), unit="D"),
+            "city": pd.Categorical(
+                rng.choice(["x", "y", "z"], size=N), ["z", "y", "x"], ordered=True
+            ),
+            "since": pd.Timestamp("2020-01-01")
+            + pd.to_timedelta(rng.integers(0, 900, N), unit="D"),
         },
         index=pd.Index(np.arange(N) * 3, name="row"),
     )
@@ -106,7 +109,9 @@ class TestTheLineAUserWrites:
 
     @pytest.mark.parametrize("output", ["label", "symbol", "posterior"])
     @pytest.mark.parametrize("remainder", ["drop", "passthrough"])
-    def test_the_sensitive_column_never_comes_out_and_order_is_kept(self, frame, output, remainder):
+    def test_the_sensitive_column_never_comes_out_and_order_is_kept(
+        self, frame, output, remainder
+    ):
         transformer = make(columns=["children", "education"], output=output, remainder=remainder)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyLeakWarning)
@@ -118,7 +123,9 @@ class TestTheLineAUserWrites:
             assert released["income"].equals(frame["income"])
             assert names.index("income") < names.index("city") < names.index("since")
         if output == "label":
-            wanted = ["education", "children"] if remainder == "drop" else frame.columns[1:].tolist()
+            wanted = (
+                ["education", "children"] if remainder == "drop" else frame.columns[1:].tolist()
+            )
             assert names == wanted
 
 
@@ -136,7 +143,7 @@ class TestWhereSComesFrom:
         transformer = make(sensitive=None, columns=None, n_bins=3, max_categories=3)
         quiet_fit(transformer, frame[["sex", "education"]], sensitive_features=frame["sex"])
         assert transformer.get_feature_names_out().tolist() == ["education"]
-        other = make(sensitive="sex").fit(frame, sensitive_features=frame["city"])
+        other = quiet_fit(make(sensitive="sex"), frame, sensitive_features=frame["city"])
         assert other.sensitive_categories_[0].tolist() == ["z", "y", "x"]
         assert "sex" not in other.transform(frame)
 
@@ -173,7 +180,9 @@ class TestWhereSComesFrom:
 
 
 class TestWhatXIs:
-    @pytest.mark.parametrize("columns", ["education", ["education"], 1, [1], make_column_selector("educ")])
+    @pytest.mark.parametrize(
+        "columns", ["education", ["education"], 1, [1], make_column_selector("educ")]
+    )
     def test_columns(self, frame, columns):
         assert make(columns=columns).fit(frame).get_feature_names_out().tolist() == ["education"]
 
@@ -207,7 +216,7 @@ class TestWhatXIs:
         transformer = make(columns=["x"], epsilon=0.001)
         released = quiet_fit(transformer, table).transform(table)["x"]
         assert released.dtype == column.dtype
-        assert released.isin(column).all()
+        assert (released.isin(column) | (released.isna() & column.hasnans)).all()
         # What comes out is understood by the same transformer.
         again = transformer._alphabet.encode([released], ["x"])[1]
         assert again == {}
@@ -244,7 +253,7 @@ class TestWhatXIs:
         values = rng.choice(list("abcdef"), p=[0.4, 0.3, 0.15, 0.1, 0.03, 0.02], size=N)
         table = pd.DataFrame({"sex": frame["sex"].to_numpy(), "x": values})
         for options in ({"min_frequency": 150}, {"min_frequency": 0.05}, {"max_categories": 3}):
-            ours = make(columns=["x"], **options).fit(table)
+            ours = quiet_fit(make(columns=["x"], **options), table)
             theirs = OneHotEncoder(**options).fit(table[["x"]])
             pooled = {v for v, s in zip(ours._alphabet.columns[0].values, ours._alphabet.columns[0].symbols, strict=True)
                       if ours.mechanism_.x_labels[s] == "(pooled)"}  # fmt: skip
@@ -254,7 +263,9 @@ class TestWhatXIs:
         # Members of the pool come out as often as they went in, relative to each other.
         inside = pd.Series(values).value_counts()
         pool = sorted(pooled)
-        assert_allclose(share[pool] / share[pool].sum(), inside[pool] / inside[pool].sum(), atol=0.02)
+        assert_allclose(
+            share[pool] / share[pool].sum(), inside[pool] / inside[pool].sum(), atol=0.02
+        )
 
     def test_a_frame_with_many_combinations_is_pooled_and_says_so(self):
         rng = np.random.default_rng(0)
@@ -293,7 +304,9 @@ class TestUnknownValues:
     def test_error_names_the_column_and_up_to_five_values(self, frame):
         transformer = make(handle_unknown="error").fit(frame)
         strange = pd.DataFrame({"education": [f"guru {i}" for i in range(9)]})
-        with pytest.raises(ValueError, match="'education' during transform: 'guru 0', .* 'guru 4'. Use"):
+        with pytest.raises(
+            ValueError, match="'education' during transform: 'guru 0', .* 'guru 4'. Use"
+        ):
             transformer.transform(strange)
 
     def test_unseen_combinations(self, frame):
@@ -340,7 +353,9 @@ class TestFrames:
         table = table.assign(education=holes, flag=table["children"] > 1)
         native = pl.from_pandas(table)
         native = native if kind == "polars" else native.to_arrow()
-        transformer = make(columns=["education", "flag", "city"], output=output, remainder="passthrough")
+        transformer = make(
+            columns=["education", "flag", "city"], output=output, remainder="passthrough"
+        )
         quiet_fit(transformer, native)
         released = transformer.transform(native)
         assert type(released) is type(native)
@@ -350,9 +365,11 @@ class TestFrames:
         if output == "label":
             schema = released.schema
             for name in ("education", "flag", "city", "since"):
-                before = native.schema[name] if kind == "polars" else native.schema.field(name).type
+                before = (
+                    native.schema[name] if kind == "polars" else native.schema.field(name).type
+                )
                 after = schema[name] if kind == "polars" else schema.field(name).type
-                assert before == after or kind == "pyarrow" and pa.types.is_dictionary(after)
+                assert before == after or (kind == "pyarrow" and pa.types.is_dictionary(after))
 
     def test_fitted_on_one_kind_and_applied_to_another(self, frame):
         table = frame.reset_index(drop=True)
@@ -387,7 +404,9 @@ class TestFrames:
 
     def test_categories_that_a_new_frame_does_not_have(self, frame):
         transformer = make(columns=["city"], epsilon=1e-6).fit(frame)
-        part = frame[frame["city"] == "x"].assign(city=lambda f: f["city"].cat.remove_unused_categories())
+        part = frame[frame["city"] == "x"].assign(
+            city=lambda f: f["city"].cat.remove_unused_categories()
+        )
         released = transformer.transform(part)["city"]
         assert released.isin(["x", "y", "z"]).all()
 
@@ -448,7 +467,9 @@ class TestState:
             transformer.fit(frame)
         assert not [name for name in vars(transformer) if name.endswith("_")]
 
-    @pytest.mark.parametrize("copies", [clone, copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))])
+    @pytest.mark.parametrize(
+        "copies", [clone, copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))]
+    )
     def test_copies(self, frame, copies):
         transformer = make(measure=AlphaLift(3), columns=["education", "income"]).fit(frame)
         other = copies(transformer)
@@ -527,7 +548,7 @@ class TestWarnings:
 
     def test_a_column_passed_through_that_alone_says_too_much(self, frame):
         proxy = frame.assign(proxy=np.where(frame["sex"] == "f", "p", "q"))
-        self.check(proxy, "more about S on their own.*'proxy': 0.69", remainder="passthrough")
+        self.check(proxy, "more about S on their own.*'proxy': 0.72", remainder="passthrough")
 
     def test_constant_s(self, frame):
         constant = frame.assign(sex="f")
@@ -710,10 +731,14 @@ class TestScikitLearn:
                 [("funnel", funnel, ["education"]), ("rest", "passthrough", ["income"])]
             )
             columns.fit(rows, target, sensitive_features=frame["sex"])
-            assert_array_equal(columns.named_transformers_["funnel"].p_sx_, make().fit(frame).p_sx_)
+            assert_array_equal(
+                columns.named_transformers_["funnel"].p_sx_, make().fit(frame).p_sx_
+            )
             model = LogisticRegression().set_fit_request(sample_weight=False)
             pipeline = make_pipeline(funnel, OneHotEncoder(handle_unknown="ignore"), model)
-            search = GridSearchCV(pipeline, {"privacyfunneltransformer__epsilon": [0.01, 0.1]}, cv=2)
+            search = GridSearchCV(
+                pipeline, {"privacyfunneltransformer__epsilon": [0.01, 0.1]}, cv=2
+            )
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)
                 search.fit(rows, target, sensitive_features=frame["sex"], sample_weight=np.ones(N))
@@ -721,7 +746,9 @@ class TestScikitLearn:
         assert_array_equal(fitted.p_sx_, make().fit(frame).p_sx_)
 
     def test_cross_validation_of_a_plain_pipeline(self, frame):
-        pipeline = make_pipeline(make(), OneHotEncoder(handle_unknown="ignore"), LogisticRegression())
+        pipeline = make_pipeline(
+            make(), OneHotEncoder(handle_unknown="ignore"), LogisticRegression()
+        )
         assert cross_val_score(pipeline, frame, frame["children"] > 1).shape == (5,)
 
 

@@ -141,7 +141,7 @@ def learn_alphabet(series, labels, weights, options):
         counts = np.bincount(column.symbols[occurs], weights=column.weights[occurs])
         return Alphabet(columns, own[:, None], own, counts), codes
     combinations, symbols = _combine([codes for _, codes in learned], columns)
-    counts = np.bincount(symbols, weights=weights, minlength=len(combinations))
+    counts = np.bincount(symbols, weights=weights, minlength=len(combinations)).astype(float)
     return Alphabet(columns, combinations, np.arange(len(combinations)), counts), symbols
 
 
