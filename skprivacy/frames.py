@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import check_array
 
+from .encoding.columns import take
+
 
 def as_table(X, owner):
     """Return a `Table` around a frame or an array-like."""
@@ -113,16 +115,17 @@ class PandasTable(Table):
     def decoded(self, position, values, codes):
         dtype = self.original.dtypes.iloc[position]
         if isinstance(dtype, pd.CategoricalDtype):
-            known = dtype.categories.append(pd.Index(values).dropna()).unique()
-            if len(known) > len(dtype.categories):  # symbols that this frame does not have
+            unseen = [v for v in values if v is not None and v not in dtype.categories]
+            if unseen:  # symbols that this frame does not have
+                known = dtype.categories.append(pd.Index(unseen)).unique()
                 dtype = pd.CategoricalDtype(known, dtype.ordered)
-            position_of = dtype.categories.get_indexer(pd.Index(values))
-            narrow = position_of.astype(np.min_scalar_type(-len(dtype.categories)))
-            decoded = pd.Categorical.from_codes(narrow.take(codes), dtype=dtype)
+            position_of = dtype.categories.get_indexer(pd.Index(values, tupleize_cols=False))
+            codes = take(np.append(position_of, -1), codes)
+            decoded = pd.Categorical.from_codes(codes, dtype=dtype, validate=False)
         else:
             decoded = _typed(values, dtype).take(codes)
         # Said explicitly, or pandas would take objects that are all strings for a string column.
-        dtype = object if dtype == object else None
+        dtype = object if dtype is np.dtype(object) else None
         return pd.Series(decoded, index=self.original.index, dtype=dtype, copy=False)
 
     def categorical(self, categories, codes):

@@ -1,4 +1,4 @@
-"""Names for outputs: each y is called by a symbol of X, one to one, so that no information is lost.
+"""Names for outputs: each y is called by a symbol of X, one to one, so that nothing is lost.
 
 The assignment maximises P(X = name(Y)): released names are right as often as possible.
 """

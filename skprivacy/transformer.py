@@ -395,12 +395,11 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
                     for name, column in zip(names, posterior, strict=True)
                 ]
             }
-        symbols = self._names.astype(outputs.dtype).take(outputs)
-        codes = self._alphabet.decode(symbols, uniform_numbers(words))
+        decoded = self._alphabet.decode(self._names, outputs, uniform_numbers(words))
         return {
-            at_fit: [(self._layout.name(at_fit), table.decoded(position, column.values, code))]
-            for at_fit, position, column, code in zip(
-                fit_positions, x_positions, self._alphabet.columns, codes, strict=True
+            at_fit: [(self._layout.name(at_fit), table.decoded(position, values, codes))]
+            for at_fit, position, (values, codes) in zip(
+                fit_positions, x_positions, decoded, strict=True
             )
         }
 

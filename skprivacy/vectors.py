@@ -61,8 +61,8 @@ def sensitive_columns(owner, table, y, sensitive, sensitive_features):
             f"fit(X, sensitive_features=...)."
         )
     warnings.warn(
-        "y is taken as the sensitive variable and is being protected: a model that predicts y from "
-        "the output will fail. Name the sensitive column with sensitive=..., or pass "
+        "y is taken as the sensitive variable and is being protected: a model that predicts y "
+        "from the output will fail. Name the sensitive column with sensitive=..., or pass "
         "sensitive_features to fit.",
         PrivacyLeakWarning,
         stacklevel=4,

@@ -32,9 +32,9 @@ def _about_groups(mechanism, sizes, labels):
         shown = ", ".join(map(repr, small[:_MOST_NAMES]))
         more = f" and {len(small) - _MOST_NAMES} more" if len(small) > _MOST_NAMES else ""
         yield (
-            f"The sensitive groups {shown}{more} have fewer rows than X has symbols ({n_x}): their "
-            f"distribution is estimated badly, and the true leakage may exceed epsilon. Pool "
-            f"symbols of X or set smoothing."
+            f"The sensitive groups {shown}{more} have fewer rows than X has symbols ({n_x}): "
+            f"their distribution is estimated badly, and the true leakage may exceed epsilon. "
+            f"Pool symbols of X or set smoothing."
         )
 
 
@@ -51,8 +51,8 @@ def _about_release(mechanism):
         )
     elif mechanism.utility < 1e-12:
         yield (
-            f"The output is constant or says nothing about X: epsilon={mechanism.epsilon:g} allows "
-            f"no more."
+            f"The output is constant or says nothing about X: epsilon={mechanism.epsilon:g} "
+            f"allows no more."
         )
 
 
@@ -70,8 +70,8 @@ def _about_columns(mechanism, columns, s_codes, weights):
     if too_much:
         yield (
             f"Columns that are passed through say more about S on their own than "
-            f"epsilon={mechanism.epsilon:g} allows: {too_much}. Release them through a transformer "
-            f"too, or drop them."
+            f"epsilon={mechanism.epsilon:g} allows: {too_much}. Release them through a "
+            f"transformer too, or drop them."
         )
 
 

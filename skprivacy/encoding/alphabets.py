@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from .columns import POOLED, UNKNOWN, learn_column, narrow, pool
+from .columns import POOLED, UNKNOWN, learn_column, pool, take
 
 # Combinations of columns are looked up in a table up to this size, and searched for beyond.
 _MOST_LOOK_UPS = 1 << 22
@@ -46,12 +46,11 @@ class Alphabet:
                 labels[symbol] = parts if len(parts) > 1 else parts[0]
         return labels
 
-    @cached_property
+    @property
     def _sizes(self):
         return tuple(column.n_symbols for column in self.columns)
 
-    @cached_property
-    def _packed(self):
+    def _pack_combinations(self):
         return np.ravel_multi_index(self.combinations.T, self._sizes)
 
     def encode(self, series, labels):
@@ -60,19 +59,25 @@ class Alphabet:
         series, labels : one each for every column. Unknown combinations of known values are
         counted under the last key, None.
         """
-        codes = [c.encode(s, n) for c, s, n in zip(self.columns, series, labels, strict=True)]
+        columns = [self._only_column()] if len(self.columns) == 1 else self.columns
+        codes = [c.encode(s, n) for c, s, n in zip(columns, series, labels, strict=True)]
         unknown = {
             label: int(count)
             for label, code in zip(labels, codes, strict=True)
             if (count := np.count_nonzero(code == UNKNOWN))
         }
         if len(codes) == 1:
-            return narrow(np.append(self.symbols, UNKNOWN)).take(codes[0]), unknown
+            return codes[0], unknown
         symbols = self._find(codes)
         known = np.logical_and.reduce([code != UNKNOWN for code in codes])
         if combinations := np.count_nonzero(known & (symbols == UNKNOWN)):
             unknown[None] = int(combinations)
         return symbols, unknown
+
+    def _only_column(self):
+        """Return the column of an alphabet that has one, with the symbols of the alphabet."""
+        (column,) = self.columns
+        return replace(column, symbols=np.append(self.symbols, UNKNOWN).take(column.symbols))
 
     def _find(self, codes):
         """Return the symbol of each row from the symbols of its columns."""
@@ -85,10 +90,11 @@ class Alphabet:
         packed = _pack(codes, self._sizes)
         if n_possible <= _MOST_LOOK_UPS:
             table = np.full(int(n_possible), UNKNOWN)
-            table[self._packed] = self.symbols
+            table[self._pack_combinations()] = self.symbols
             return np.where(known, table.take(packed, mode="clip"), UNKNOWN)
-        found = np.searchsorted(self._packed, packed).clip(max=len(self._packed) - 1)
-        known &= self._packed[found] == packed
+        combinations = self._pack_combinations()
+        found = np.searchsorted(combinations, packed).clip(max=len(combinations) - 1)
+        known &= combinations[found] == packed
         return np.where(known, self.symbols[found], UNKNOWN)
 
     def pooled(self, n_symbols):
@@ -96,32 +102,53 @@ class Alphabet:
         symbols = pool(np.bincount(self.symbols, weights=self.weights), None, n_symbols)
         return replace(self, symbols=symbols[self.symbols]), symbols
 
-    def decode(self, symbols, uniform):
-        """Return, for each column, the index into its values of each row.
+    def decode(self, names, outputs, uniform):
+        """Return, for each column, a list of values and for each row an index into it.
 
-        A pooled symbol stands for one of its members, drawn as often as it was seen.
-        uniform : a function that draws n numbers from [0, 1).
+        names : the symbol that each output stands for. A pooled symbol stands for one of its
+        members, drawn as often as it was seen. uniform : draws n numbers from [0, 1).
         """
-        combination = _members(self.symbols, self.weights, symbols, uniform)
-        return [
-            _members(column.symbols, column.weights, column_codes.take(combination), uniform)
-            for column, column_codes in zip(self.columns, self.combinations.T, strict=True)
-        ]
+        combination = _first_members(self.symbols)[names]
+        pooled = _pools(self.symbols) & set(names.tolist())
+        rows = np.flatnonzero(np.isin(outputs, np.flatnonzero(np.isin(names, list(pooled)))))
+        drawn = _draw_members(self.symbols, self.weights, names[outputs[rows]], uniform)
+        decoded = []
+        for column, of_combination in zip(self.columns, self.combinations.T, strict=True):
+            member = _first_members(column.symbols)
+            of_output = member[of_combination[combination]]
+            if not (pooled or _pools(column.symbols)):
+                decoded.append(([column.values[i] for i in of_output], outputs))
+                continue
+            codes = take(np.append(of_output, UNKNOWN), outputs)
+            codes = codes.astype(np.intp)
+            codes[rows] = member[of_combination[drawn]]
+            for pool_ in _pools(column.symbols):
+                inside = np.flatnonzero(codes == member[pool_])
+                symbols = np.full(len(inside), pool_)
+                codes[inside] = _draw_members(column.symbols, column.weights, symbols, uniform)
+            decoded.append((list(column.values), codes))
+        return decoded
 
 
-def _members(symbol_of, weights, symbols, uniform):
-    """Return a member of each symbol; of several, drawn by weight."""
-    sizes = np.bincount(symbol_of[symbol_of >= 0])
-    first = np.zeros(len(sizes), dtype=np.intp)
-    first[symbol_of[symbol_of >= 0][::-1]] = np.flatnonzero(symbol_of >= 0)[::-1]
-    members = narrow(first).take(symbols)
-    for symbol in np.flatnonzero(sizes > 1):
-        rows = np.flatnonzero(symbols == symbol)
-        own = np.flatnonzero(symbol_of == symbol)
+def _first_members(symbol_of):
+    """Return the first member of each symbol."""
+    symbols, first = np.unique(symbol_of, return_index=True)
+    return first[symbols >= 0]
+
+
+def _pools(symbol_of):
+    """Return the symbols that have several members."""
+    return set(np.flatnonzero(np.bincount(symbol_of[symbol_of >= 0]) > 1).tolist())
+
+
+def _draw_members(symbol_of, weights, symbols, uniform):
+    """Return a member of each of `symbols`, drawn by weight."""
+    members = np.zeros(len(symbols), dtype=np.intp)
+    for symbol in np.unique(symbols):
+        rows, own = np.flatnonzero(symbols == symbol), np.flatnonzero(symbol_of == symbol)
         cumulated = np.cumsum(weights[own])
-        if cumulated[-1] > 0:
-            drawn = np.searchsorted(cumulated, uniform(len(rows)) * cumulated[-1], side="right")
-            members[rows] = own[drawn.clip(max=len(own) - 1)]
+        drawn = np.searchsorted(cumulated, uniform(len(rows)) * cumulated[-1], side="right")
+        members[rows] = own[drawn.clip(max=len(own) - 1)]
     return members
 
 

@@ -13,6 +13,8 @@ UNKNOWN = -1
 POOLED = "(pooled)"
 DEFAULT_BINS = 10
 
+_CHUNK = 1 << 15
+
 
 @dataclass(frozen=True, eq=False)
 class ColumnAlphabet:
@@ -46,21 +48,35 @@ class ColumnAlphabet:
 
     def encode(self, series, label):
         """Return the symbol of each row of a pandas Series."""
-        # The missing value, if there is one, is last: index -1 of what follows.
-        missing = self.symbols[-1] if self.has_missing else UNKNOWN
-        known = self.symbols[: len(self.values) - self.has_missing]
         if self.edges is not None:
-            return self._encode_bins(as_numbers(series, label), known, missing)
-        codes, seen = factorize(series, label)
-        index = pd.Index(self.values[: len(known)], dtype=object, tupleize_cols=False)
-        found = index.get_indexer(pd.Index(seen, dtype=object, tupleize_cols=False))
-        of_seen = np.append(np.where(found >= 0, known.take(found), UNKNOWN), missing)
-        return narrow(of_seen).take(codes)
+            return self._of_numbers(as_numbers(series, label))
+        codes, values = factorize(series, label)
+        return take(self.of_values(values, label), codes)
 
-    def _encode_bins(self, numbers, known, missing):
-        symbols = narrow(known).take(np.searchsorted(self.edges, numbers).clip(max=len(known) - 1))
+    def of_values(self, values, label):
+        """Return the symbols of some values, and after them that of a missing one."""
+        if self.edges is not None:
+            known = self._of_numbers(as_numbers(pd.Series(values), label))
+        else:
+            index = pd.Index(self._present, dtype=object, tupleize_cols=False)
+            found = index.get_indexer(pd.Index(values, dtype=object, tupleize_cols=False))
+            known = np.append(self.symbols[: len(index)], UNKNOWN).take(found)
+        return np.append(known, self._of_missing)
+
+    @property
+    def _present(self):
+        """The values that are not the missing one, which is last."""
+        return self.values[: len(self.values) - self.has_missing]
+
+    @property
+    def _of_missing(self):
+        return self.symbols[-1] if self.has_missing else UNKNOWN
+
+    def _of_numbers(self, numbers):
+        bins = np.searchsorted(self.edges, numbers).clip(max=len(self._present) - 1)
+        symbols = take(self.symbols, bins)
         symbols[(numbers < self.bounds[0]) | (numbers > self.bounds[1])] = UNKNOWN
-        symbols[np.isnan(numbers)] = missing
+        symbols[np.isnan(numbers)] = self._of_missing
         return symbols
 
 
@@ -69,14 +85,32 @@ def narrow(codes):
     return codes.astype(np.min_scalar_type(-int(codes.max(initial=0)) - 1))
 
 
+def take(table, codes):
+    """Return ``table[codes]`` in the smallest dtype; code -1 is the last entry of the table.
+
+    In chunks: numpy makes eight bytes of every code, which need not leave the cache.
+    """
+    table = narrow(table)
+    # Code -1 itself means the last entry, so a table that changes nothing ends with -1.
+    if table[-1] == UNKNOWN and (table[:-1] == np.arange(len(table) - 1)).all():
+        return codes
+    taken = np.empty(len(codes), dtype=table.dtype)
+    for start in range(0, len(codes), _CHUNK):
+        table.take(codes[start : start + _CHUNK], out=taken[start : start + _CHUNK], mode="wrap")
+    return taken
+
+
 def learn_column(series, weights, label, *, n_bins=DEFAULT_BINS, pooling=(None, None)):
     """Return the `ColumnAlphabet` of a column and the symbol of each row.
 
     weights : of the rows, or None; pooling : (min_frequency, max_categories).
     """
-    codes, values = factorize(series, label)
+    codes, distinct = factorize(series, label)
+    values = distinct
     rows = np.bincount(codes + 1, minlength=len(values) + 1)  # missing ones first
-    totals = np.bincount(codes + 1, weights=weights, minlength=len(values) + 1).astype(float)
+    totals = rows.astype(float)
+    if weights is not None:
+        totals = np.bincount(codes + 1, weights=weights, minlength=len(values) + 1)
     seen = np.flatnonzero(rows[1:])
     values, totals_seen = [values[i] for i in seen], totals[1:][seen]
     is_categorical = isinstance(series.dtype, pd.CategoricalDtype)
@@ -103,7 +137,7 @@ def learn_column(series, weights, label, *, n_bins=DEFAULT_BINS, pooling=(None, 
     alphabet = ColumnAlphabet(
         tuple(values), tuple(labels), symbols, totals_seen, edges, bounds, bool(rows[0])
     )
-    return alphabet, alphabet.encode(series, label)
+    return alphabet, take(alphabet.of_values(distinct, label), codes)
 
 
 def _is_to_be_cut(family, n_bins, n_values):

@@ -1,11 +1,11 @@
 r"""The max-lift polytopes of the paper's equation (22), for every bound at once.
 
 ``Delta_t = {W in the simplex: lifts @ W <= t}`` with ``t = e^eps'``. In deviations from 1,
-``D = lifts - 1`` and ``excess = t - 1``, it reads ``D @ W <= excess``, because the entries of W sum
-to 1; that keeps the digits of nearly independent S and X, and of tiny eps'. For a fixed basis (m - 1
-tight rows, a support of m symbols) the vertex is ``W = a + b excess``: it moves on a straight line
-while the excess runs through an interval. One enumeration therefore gives the vertices of every
-Delta_t, as segments between two points.
+``D = lifts - 1`` and ``excess = t - 1``, it reads ``D @ W <= excess``, because the entries of W
+sum to 1; that keeps the digits of nearly independent S and X, and of tiny eps'. For a fixed basis
+(m - 1 tight rows, a support of m symbols) the vertex is ``W = a + b excess``: it moves on a
+straight line while the excess runs through an interval. One enumeration therefore gives the
+vertices of every Delta_t, as segments between two points.
 """
 
 from dataclasses import dataclass
@@ -52,9 +52,9 @@ class VertexSegments:
         return len(self.start)
 
     def fractions(self, index, excess):
-        """Return where each excess lies on segments `index`, (n, len(excess)), and whether it does.
+        """Return where each excess lies on segments `index`, and whether it does.
 
-        0 is the low end of a segment, 1 its high end.
+        Both of shape (n, len(excess)); 0 is the low end of a segment, 1 its high end.
         """
         start, stop = self.start[index][:, None], self.stop[index][:, None]
         slack = _SLACK * (excess + stop)
