@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from ._labels import decode_label, encode_label, label_key
+from ._json import decode_label, document, encode_label, label_key, parse_document
 from ._validation import check_real, message
 from .joint import as_joint, readonly
 from .measures import (
@@ -18,9 +18,6 @@ from .measures import (
     lift,
 )
 from .utilities import get_utility, mutual_information
-
-_SCHEMA = "skprivacy.mechanism"
-_SCHEMA_VERSION = 1
 
 # How far the rows of a channel may be from 1.
 _ROW_TOLERANCE = 1e-12
@@ -367,8 +364,7 @@ class Mechanism(Evaluation):
             As in `json.dumps`.
         """
         content = {
-            "schema": _SCHEMA,
-            "version": _SCHEMA_VERSION,
+            **document("mechanism"),
             "epsilon": encode_label(self.epsilon),
             "measure": {key: encode_label(value) for key, value in self.measure.to_dict().items()},
             "scope": self.scope,
@@ -405,22 +401,7 @@ class Mechanism(Evaluation):
         >>> shipped.p_sx is None and (shipped.channel == mechanism.channel).all()
         np.True_
         """
-        return _from_content(cls, _parse(text), measure)
-
-
-def _parse(text):
-    try:
-        content = json.loads(text)
-    except (TypeError, json.JSONDecodeError) as error:
-        raise ValueError(f"This is not the JSON text of a mechanism: {error}.") from error
-    if not isinstance(content, dict) or content.get("schema") != _SCHEMA:
-        raise ValueError(f"This is not the JSON text of a mechanism: no schema {_SCHEMA!r}.")
-    if content.get("version") is True or content.get("version") != _SCHEMA_VERSION:
-        raise ValueError(
-            f"This mechanism has schema version {content.get('version')!r}; this version of "
-            f"skprivacy reads version {_SCHEMA_VERSION}."
-        )
-    return content
+        return _from_content(cls, parse_document(text, "mechanism"), measure)
 
 
 _KEYS = {

@@ -4,13 +4,10 @@ import json
 
 import numpy as np
 
-from ._labels import decode_label, encode_label
+from ._json import decode_label, document, encode_label, parse_document
 from .encoding import Alphabet, ColumnAlphabet
 from .layout import Layout
 from .mechanism import Mechanism
-
-_SCHEMA = "skprivacy.transformer"
-_SCHEMA_VERSION = 1
 
 # The parameters that matter after fit, and those that tell how it was fitted.
 _PARAMETERS = ("epsilon", "scope", "utility", "output", "remainder", "handle_unknown", "smoothing",
@@ -21,8 +18,7 @@ def write_transformer(transformer, indent):
     """Return the JSON text of a fitted transformer."""
     layout, alphabet = transformer._layout, transformer._alphabet
     content = {
-        "schema": _SCHEMA,
-        "version": _SCHEMA_VERSION,
+        **document("transformer"),
         "parameters": {name: encode_label(getattr(transformer, name)) for name in _PARAMETERS},
         "layout": {
             "names": None if layout.names is None else [encode_label(n) for n in layout.names],
@@ -54,17 +50,7 @@ def _write_column(column):
 
 def read_transformer(text, measure):
     """Return the parameters and the fitted parts of the transformer that was written."""
-    try:
-        content = json.loads(text)
-    except (TypeError, json.JSONDecodeError) as error:
-        raise ValueError(f"This is not the JSON text of a transformer: {error}.") from error
-    if not isinstance(content, dict) or content.get("schema") != _SCHEMA:
-        raise ValueError(f"This is not the JSON text of a transformer: no schema {_SCHEMA!r}.")
-    if content.get("version") != _SCHEMA_VERSION:
-        raise ValueError(
-            f"This transformer has schema version {content.get('version')!r}; this version of "
-            f"skprivacy reads version {_SCHEMA_VERSION}."
-        )
+    content = parse_document(text, "transformer")
     try:
         return _read_content(content, measure)
     except (KeyError, TypeError, IndexError, AttributeError) as error:

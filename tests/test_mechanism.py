@@ -12,7 +12,7 @@ from reference import THREE_BY_THREE, entropy
 from test_solvers import Hellinger
 
 from skprivacy import KL, AlphaLift, Evaluation, Lip, Mechanism, design_mechanism
-from skprivacy._labels import decode_label, encode_label
+from skprivacy._json import decode_label, encode_label
 from skprivacy.measures import MEASURES
 
 

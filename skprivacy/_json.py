@@ -1,4 +1,4 @@
-"""Labels of symbols as JSON, and back without loss."""
+"""JSON documents of the package, and labels of symbols in them without loss."""
 
 import datetime
 import json
@@ -6,6 +6,31 @@ import math
 
 import numpy as np
 import pandas as pd
+
+_VERSION = 1
+
+
+def document(kind):
+    """Return what a document of some kind begins with."""
+    return {"schema": f"skprivacy.{kind}", "version": _VERSION}
+
+
+def parse_document(text, kind):
+    """Return the content of a document, if it is one of that kind and of a version we read."""
+    try:
+        content = json.loads(text)
+    except (TypeError, json.JSONDecodeError) as error:
+        raise ValueError(f"This is not the JSON text of a {kind}: {error}.") from error
+    schema = f"skprivacy.{kind}"
+    if not isinstance(content, dict) or content.get("schema") != schema:
+        raise ValueError(f"This is not the JSON text of a {kind}: no schema {schema!r}.")
+    version = content.get("version")
+    if version is True or version != _VERSION:
+        raise ValueError(
+            f"This {kind} has schema version {version!r}; this version of skprivacy reads version "
+            f"{_VERSION}."
+        )
+    return content
 
 
 def encode_label(label):
