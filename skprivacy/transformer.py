@@ -91,7 +91,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
     >>> from skprivacy import PrivacyFunnelTransformer
     >>> frame = pd.DataFrame({
     ...     "sex": ["f", "m"] * 200,
-    ...     "band": ["low", "low", "low", "high", "high", "high", "high", "low"] * 50,
+    ...     "band": ["low", "high", "low", "low", "low", "high", "high", "high"] * 50,
     ... })
     >>> transformer = PrivacyFunnelTransformer(0.001, sensitive="sex", random_state=0)
     >>> released = transformer.fit_transform(frame)
