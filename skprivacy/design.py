@@ -148,10 +148,6 @@ def _allows_identity(joint, epsilon, measure):
     return identity.average_leakage <= epsilon
 
 
-def _leakage(figures, scope):
-    return figures.max_leakage if scope == "per_output" else figures.average_leakage
-
-
 def _check_smallest_at_prior(measure, joint, owner):
     """Check what the whole theory needs of a measure: releasing nothing is always allowed."""
     at_prior = measure.value(joint.p_s, joint.p_s)
@@ -194,7 +190,8 @@ def _finish(joint, solution, epsilon, measure, scope, utility, solver):
     labels = joint.s_labels, joint.x_labels, tuple(range(channel.shape[1]))
 
     def leakage(channel):
-        return _leakage(Evaluation(channel, joint.p_sx, *labels, measure, utility.name), scope)
+        figures = Evaluation(channel, joint.p_sx, *labels, measure, utility.name)
+        return figures.leakage_in(scope)
 
     return Mechanism(
         repaired(channel, joint.p_x @ channel, leakage, measure.budget(epsilon)),

@@ -64,15 +64,24 @@ class Table(ABC):
         """Return how to call a column in a message."""
         return position if self.names is None else self.names[position]
 
-    def positions(self, owner, parameter, columns):
-        """Return the positions of columns given by name, position, or a callable."""
+    def positions_there(self, owner, parameter, columns):
+        """Return the positions of the columns that are there, of those given."""
+        listed = self._listed(columns)
+        there = [c for c in listed if not isinstance(c, str) or c in (self.names or ())]
+        return self.positions(owner, parameter, there)
+
+    def _listed(self, columns):
         if callable(columns):
             columns = columns(self.original)
-        if isinstance(columns, str | int | np.integer):
-            columns = [columns]
         if isinstance(columns, slice):
-            columns = list(range(*columns.indices(self.n_columns)))
-        found = [self._position(owner, parameter, column) for column in columns]
+            columns = range(*columns.indices(self.n_columns))
+        if isinstance(columns, tuple) and self.names is not None and columns in self.names:
+            return [columns]  # a name that is a tuple
+        return [columns] if isinstance(columns, str | int | np.integer) else list(columns)
+
+    def positions(self, owner, parameter, columns):
+        """Return the positions of columns given by name, position, or a callable."""
+        found = [self._position(owner, parameter, c) for c in self._listed(columns)]
         repeated = [column for column in found if found.count(column) > 1]
         if repeated:
             raise ValueError(
@@ -164,16 +173,17 @@ class NarwhalsTable(Table):
         self.n_rows, self.n_columns = frame.shape
 
     def column(self, position):
-        return self._frame[self.names[position]].to_pandas()
+        return _to_pandas(self._frame[self.names[position]])
 
     def native(self, position):
         return self._frame[self.names[position]]
 
     def decoded(self, position, values, codes):
         like = self.native(position)
+        values = _none_for_missing(values)
         if like.dtype.is_integer():
-            values = [v if v is None or v != int(v) else int(v) for v in _none_for_missing(values)]
-        column = self._series(_none_for_missing(values), like.dtype).to_native()
+            values = [v if v is None or v != int(v) else int(v) for v in values]
+        column = self._series(values, like.dtype).to_native()
         type_ = getattr(like.to_native(), "type", None)  # of pyarrow, finer than narwhals' dtype
         if type_ is not None and column.type != type_:
             column = column.cast(type_)
@@ -193,6 +203,24 @@ class NarwhalsTable(Table):
     def assemble(self, columns):
         named = [column.alias(name) for name, column in columns]
         return self._frame.with_columns(*named).select([c.name for c in named]).to_native()
+
+
+def as_series(vector):
+    """Return a Series of polars or pyarrow as one of pandas; None for anything else."""
+    series = nw.from_native(vector, series_only=True, pass_through=True)
+    return _to_pandas(series) if isinstance(series, nw.Series) else None
+
+
+def _to_pandas(series):
+    if series.dtype.is_integer() and series.null_count():
+        # As floats, large integers would lose their last digits.
+        values = series.fill_null(0).to_numpy().astype(np.int64)
+        array = pd.arrays.IntegerArray(values, series.is_null().to_numpy().astype(bool))
+        return pd.Series(array, name=series.name)
+    try:
+        return series.to_pandas()
+    except ModuleNotFoundError:  # polars goes through pyarrow, which it does not require
+        return pd.Series(series.to_list(), name=series.name)
 
 
 def _none_for_missing(values):

@@ -84,7 +84,7 @@ class Layout:
             text = (
                 f"X does not have valid feature names, but {owner} was fitted with feature names"
             )
-            warnings.warn(text, UserWarning, stacklevel=4)
+            warnings.warn(text, UserWarning, stacklevel=5)
         elif self.names is None and table.names is not None:
             text = f"X has feature names, but {owner} was fitted without feature names"
-            warnings.warn(text, UserWarning, stacklevel=4)
+            warnings.warn(text, UserWarning, stacklevel=5)

@@ -135,6 +135,10 @@ class Evaluation:
             return float("nan")
         return float(self.measure.inverse(self.p_y @ self._values))
 
+    def leakage_in(self, scope):
+        """Return the leakage that a budget of some scope is about."""
+        return self.max_leakage if scope == "per_output" else self.average_leakage
+
     @cached_property
     def sensitive_information(self):
         """``I(S;Y)`` in nats."""
@@ -278,7 +282,7 @@ class Mechanism(Evaluation):
     def _check_budget(self):
         if self.p_sx is None:
             return
-        leakage = self.max_leakage if self.scope == "per_output" else self.average_leakage
+        leakage = self.leakage_in(self.scope)
         if not leakage <= self.measure.budget(self.epsilon):
             raise ValueError(
                 f"The channel breaks its budget: epsilon={self.epsilon} for {self.measure!r}, "

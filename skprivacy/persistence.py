@@ -9,9 +9,11 @@ from .encoding import Alphabet, ColumnAlphabet
 from .layout import Layout
 from .mechanism import Mechanism
 
-# The parameters that matter after fit, and those that tell how it was fitted.
-_PARAMETERS = ("epsilon", "scope", "utility", "output", "remainder", "handle_unknown", "smoothing",
-               "min_frequency", "max_categories")  # fmt: skip
+# The parameters that matter after fit; the budget and its measure are the mechanism's.
+_PARAMETERS = ("output", "remainder", "handle_unknown")
+
+_KEYS = {"schema", "version", "parameters", "layout", "columns", "combinations", "symbols",
+         "weights", "names", "mechanism"}  # fmt: skip
 
 
 def write_transformer(transformer, indent):
@@ -58,6 +60,8 @@ def read_transformer(text, measure):
 
 
 def _read_content(content, measure):
+    if unknown := sorted(set(content) - _KEYS):
+        raise ValueError(f"The JSON text of this transformer has unknown keys: {unknown}.")
     mechanism = Mechanism.from_json(json.dumps(content["mechanism"]), measure=measure)
     alphabet = Alphabet(
         tuple(_read_column(column) for column in content["columns"]),
@@ -69,7 +73,8 @@ def _read_content(content, measure):
     layout = _read_layout(content["layout"])
     _check(layout, alphabet, names, mechanism)
     parameters = {name: decode_label(content["parameters"][name]) for name in _PARAMETERS}
-    parameters["measure"] = mechanism.measure
+    for name in ("epsilon", "measure", "scope"):
+        parameters[name] = getattr(mechanism, name)
     parameters["columns"] = [layout.name_or_position(p) for p in layout.x_positions]
     parameters["sensitive"] = [layout.name_or_position(p) for p in layout.s_positions] or None
     return parameters, (layout, alphabet, names, mechanism)
@@ -100,19 +105,33 @@ def _read_column(content):
 def _check(layout, alphabet, names, mechanism):
     """Check that the parts belong together: a wrong encoder would sample from wrong rows."""
     n_x, n_y = mechanism.channel.shape
-    consistent = (
+    positions = (*layout.x_positions, *layout.s_positions)
+    fits = (
         alphabet.n_symbols == n_x
-        and names.shape == (n_y,)
-        and ((names >= 0) & (names < n_x)).all()
-        and alphabet.combinations.shape == (len(alphabet.symbols), len(layout.x_positions))
-        and len(alphabet.columns) == len(layout.x_positions)
-        and len(alphabet.weights) == len(alphabet.symbols)
-        and all(0 <= p < layout.n_columns for p in (*layout.x_positions, *layout.s_positions))
-        and not set(layout.x_positions) & set(layout.s_positions)
         and alphabet.labels == list(mechanism.x_labels)
+        and names.shape == (n_y,)
+        and len(set(names.tolist())) == n_y
+        and ((names >= 0) & (names < n_x)).all()
+        and (mechanism.channel[names, np.arange(n_y)] > 0).all()
+        and len(set(positions)) == len(positions)
+        and all(0 <= position < layout.n_columns for position in positions)
+        and (layout.names is None or len(layout.names) == layout.n_columns)
+        and len(alphabet.columns) == len(layout.x_positions)
+        and alphabet.combinations.shape == (len(alphabet.symbols), len(alphabet.columns))
+        and len(alphabet.weights) == len(alphabet.symbols)
+        and (alphabet.weights >= 0).all()
+        and all(map(_column_fits, alphabet.columns, alphabet.combinations.T))
     )
-    for column, codes in zip(alphabet.columns, alphabet.combinations.T, strict=bool(consistent)):
-        sizes = {len(column.values), len(column.labels), len(column.symbols), len(column.weights)}
-        consistent &= len(sizes) == 1 and bool(((codes >= 0) & (codes < column.n_symbols)).all())
-    if not consistent:
+    if not fits:
         raise ValueError("The JSON text of this transformer is malformed: its parts do not fit.")
+
+
+def _column_fits(column, codes):
+    n_values, n_bins = len(column.values), len(column.values) - column.has_missing
+    return (
+        {len(column.labels), len(column.symbols), len(column.weights)} == {n_values}
+        and (column.weights >= 0).all()
+        and ((codes >= 0) & (codes < column.n_symbols)).all()
+        and (column.edges is None or len(column.edges) + 1 == n_bins)
+        and (column.edges is None or (np.diff(column.edges) > 0).all())
+    )

@@ -96,7 +96,7 @@ def within_budget_as_sampled(mechanism):
 
     def leakage(channel):
         sampled = mechanism.with_channel(sampled_channel(integer_boundaries(channel)))
-        return sampled.max_leakage if mechanism.scope == "per_output" else sampled.average_leakage
+        return sampled.leakage_in(mechanism.scope)
 
     channel = repaired(
         mechanism.channel,

@@ -15,15 +15,17 @@ from .frames import as_table
 from .geometry.bases import count_bases
 from .joint import count_pairs
 from .layout import Layout
+from .measures import get_measure
 from .naming import name_outputs
 from .persistence import read_transformer, write_transformer
 from .sampling import Sampler, random_words, uniform_numbers, within_budget_as_sampled
 from .vectors import check_length, check_weights, sensitive_columns
-from .warn import warn_if_misleading
+from .warn import warn_if_misleading, warn_of_passed_through
 
 # With solver="auto" the rarest symbols of X are pooled until the design looks at no more
 # candidates than this: a few seconds.
 _MOST_BASES_OF_AUTO = 60_000
+_MOST_SYMBOLS_OF_AUTO = 1_000
 
 
 class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
@@ -168,6 +170,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
             owner, table, y, self.sensitive, sensitive_features
         )
         x_positions = self._x_positions(table, s_positions)
+        self._check_bin_names([*table.names] if table.names else range(table.n_columns), s_columns)
         x_columns = {table.label(position): table.column(position) for position in x_positions}
         # A row of weight zero counts as little as one that is not there.
         counted = slice(None) if weights is None else np.flatnonzero(weights)
@@ -183,18 +186,25 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
             x_positions=tuple(x_positions),
             s_positions=tuple(s_positions),
         )
-        warn_if_misleading(
-            mechanism,
-            np.bincount(s_codes, minlength=sensitive.n_symbols),
-            sensitive.labels,
-            self._passed_through(table, layout, counted),
-            s_codes,
-            weights,
+        warn_of_passed_through(
+            mechanism, self._passed_through(table, layout, counted), s_codes, weights
         )
+        warn_if_misleading(mechanism, np.bincount(s_codes, minlength=sensitive.n_symbols))
+        self._check_names_out(layout, mechanism)
         self._assign(layout, alphabet, names, mechanism)
         self.p_sx_ = mechanism.p_sx
         self.sensitive_categories_ = _categories(sensitive)
         return self
+
+    def _check_names_out(self, layout, mechanism):
+        """Refuse an output with two columns of one name."""
+        names = [str(name) for name in self._names_out(layout, mechanism)]
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise ValueError(
+                f"The output would have the column {twice[0]!r} twice: rename the column of X "
+                f"that is passed through, or use another output."
+            )
 
     def _assign(self, layout, alphabet, names, mechanism):
         """Set what `transform` needs: last, so that a failed fit leaves nothing."""
@@ -236,6 +246,16 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
             if n_bins is not None and np.ndim(n_bins) == 0:
                 check_integer(owner, "n_bins", n_bins, low=1)
 
+    def _check_bin_names(self, names, s_columns):
+        if isinstance(self.n_bins, dict):
+            unknown = [name for name in self.n_bins if name not in names and name not in s_columns]
+            if unknown:
+                owner = type(self).__name__
+                raise ValueError(
+                    f"The 'n_bins' parameter of {owner} names the column {unknown[0]!r}, which X "
+                    f"does not have."
+                )
+
     def _bins_of(self, label, is_sensitive=False):
         if isinstance(self.n_bins, dict):
             return self.n_bins.get(label, DEFAULT_BINS)
@@ -276,8 +296,10 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         n_x = alphabet.n_symbols
         if self.solver != "auto" or "max_bases" in (self.solver_options or {}):
             return alphabet, codes
-        kept = n_x
-        while kept > 2 and count_bases(n_s, kept, min(n_s, kept)) > _MOST_BASES_OF_AUTO:
+        bounds = get_measure(self.measure).implied_deviations(self.epsilon)
+        sides = 2 if bounds is not None and bounds[0] > -1 else 1
+        kept = min(n_x, _MOST_SYMBOLS_OF_AUTO)
+        while kept > 2 and count_bases(n_s, kept, min(n_s, kept), sides) > _MOST_BASES_OF_AUTO:
             kept = min(kept - 1, int(kept * 0.97))
         if kept == n_x:
             return alphabet, codes
@@ -362,7 +384,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
                 f"Values that fit did not see are replaced by draws from P(Y): {shown} (rows per "
                 f"column).",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,  # scikit-learn wraps transform
             )
             return
         label = next(iter(unknown))
@@ -388,7 +410,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
             return {first: [(prefix, table.categorical(names, outputs))]}
         if self.output == "posterior":
             posterior = self.mechanism_.posterior.T
-            names = self._posterior_names()
+            names = _posterior_names(self._layout, self.mechanism_)
             return {
                 first: [
                     (name, table.floats(column.take(outputs)))
@@ -403,15 +425,12 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
             )
         }
 
-    def _posterior_names(self, prefix=None):
-        prefix = self._layout.joint_name if prefix is None else prefix
-        return [f"{prefix}_{text}" for text in _texts(self.mechanism_.x_labels)]
-
     def to_json(self, *, indent=None):
         """Return what another machine needs to apply the fitted transformer, as JSON text.
 
-        The encoder and the channel, without P_SX and without the values of S. The random state
-        is left out: whoever loads it draws from the cryptographic source.
+        The encoder and the channel, without P_SX and without the values of S. What matters only
+        to `fit` (n_bins, the solver, ...) is left out, and so is the random state: whoever loads
+        it draws from the cryptographic source.
 
         Parameters
         ----------
@@ -459,6 +478,9 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         layout = self._layout.renamed(input_features)
+        return np.array(self._names_out(layout, self.mechanism_), dtype=object)
+
+    def _names_out(self, layout, mechanism):
         names = []
         for position in layout.order(self.remainder == "passthrough"):
             if position not in layout.x_positions or self.output == "label":
@@ -466,8 +488,8 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
             elif position == layout.x_positions[0] and self.output == "symbol":
                 names.append(layout.joint_name)
             elif position == layout.x_positions[0]:
-                names += self._posterior_names(layout.joint_name)
-        return np.array(names, dtype=object)
+                names += _posterior_names(layout, mechanism)
+        return names
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -485,6 +507,10 @@ def _categories(alphabet):
 
 def _hollow(labels):
     return [np.nan if label is None else label for label in labels]
+
+
+def _posterior_names(layout, mechanism):
+    return [f"{layout.joint_name}_{text}" for text in _texts(mechanism.x_labels)]
 
 
 def _texts(labels):

@@ -2,13 +2,12 @@
 
 import warnings
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
 
 from ._validation import message
 from .exceptions import PrivacyLeakWarning
-from .frames import as_table
+from .frames import as_series, as_table
 
 
 def check_length(vector, n_rows, name):
@@ -47,7 +46,8 @@ def sensitive_columns(owner, table, y, sensitive, sensitive_features):
     if sensitive_features is not None:
         check_length(sensitive_features, table.n_rows, "sensitive_features")
         columns = _as_columns(sensitive_features, "sensitive_features")
-        return columns, _hidden(owner, table, sensitive, columns)
+        hidden = [] if sensitive is None else table.positions_there(owner, "sensitive", sensitive)
+        return columns, sorted({*hidden, *_named_like(columns, table)})
     if sensitive is not None:
         positions = table.positions(owner, "sensitive", sensitive)
         if not positions:
@@ -65,28 +65,25 @@ def sensitive_columns(owner, table, y, sensitive, sensitive_features):
         "from the output will fail. Name the sensitive column with sensitive=..., or pass "
         "sensitive_features to fit.",
         PrivacyLeakWarning,
-        stacklevel=4,
+        stacklevel=3,
     )
-    return _as_columns(y, "y"), []
+    columns = _as_columns(y, "y")
+    return columns, _named_like(columns, table)
 
 
-def _hidden(owner, table, sensitive, columns):
+def _named_like(columns, table):
     """Return the columns of the table that hold S although S was passed beside it."""
-    hidden = [] if table.names is None else [p for p, n in enumerate(table.names) if n in columns]
-    if sensitive is not None:
-        named = [sensitive] if isinstance(sensitive, str | int) else list(sensitive)
-        there = [n for n in named if table.names is None or n in table.names]
-        hidden += table.positions(owner, "sensitive", there)
-    return sorted(set(hidden))
+    if table.names is None:
+        return []
+    return [p for p, name in enumerate(table.names) if name in columns]
 
 
 def _as_columns(vectors, name):
     """Return a vector or table as a dict of pandas Series."""
     if isinstance(vectors, pd.Series):
         return {name if vectors.name is None else vectors.name: vectors}
-    series = nw.from_native(vectors, series_only=True, pass_through=True)
-    if isinstance(series, nw.Series):
-        return {series.name or name: series.to_pandas()}
+    if (series := as_series(vectors)) is not None:
+        return {series.name or name: series}
     if not hasattr(vectors, "columns") and (array := np.asarray(vectors)).ndim == 1:
         return {name: pd.Series(array)}
     table = as_table(vectors, name)

@@ -1,4 +1,4 @@
-"""Warnings where a release keeps its budget and would mislead its user all the same."""
+"""Where a release keeps its budget and would mislead its user all the same."""
 
 import warnings
 
@@ -7,27 +7,26 @@ import numpy as np
 from .encoding import learn_column
 from .exceptions import PrivacyLeakWarning
 from .joint import as_joint, count_pairs
-from .mechanism import Evaluation
 
 _MOST_NAMES = 5
 
+# A column with more distinct values than this share of its rows is judged by its bins: that nearly
+# every value occurs with a single S says nothing about the next row.
+_MOST_DISTINCT = 0.2
 
-def warn_if_misleading(mechanism, group_sizes, group_labels, passed_through, s_codes, weights):
-    """Warn of everything that a user of the release should know and might not."""
-    for text in (
-        *_about_groups(mechanism, group_sizes, group_labels),
-        *_about_release(mechanism),
-        *_about_columns(mechanism, passed_through, s_codes, weights),
-    ):
+
+def warn_if_misleading(mechanism, group_sizes):
+    """Warn of what a user of the release should know and might not."""
+    for text in (*_about_groups(mechanism, group_sizes), *_about_release(mechanism)):
         warnings.warn(text, PrivacyLeakWarning, stacklevel=3)
 
 
-def _about_groups(mechanism, sizes, labels):
+def _about_groups(mechanism, sizes):
     if len(sizes) == 1:
-        yield "S has a single value: there is nothing to protect, and X is released unchanged."
+        yield "S has a single value: there is nothing to protect, and no noise is added to X."
         return
     n_x = len(mechanism.x_labels)
-    small = [label for label, size in zip(labels, sizes, strict=True) if size < n_x]
+    small = [label for label, size in zip(mechanism.s_labels, sizes, strict=True) if size < n_x]
     if small:
         shown = ", ".join(map(repr, small[:_MOST_NAMES]))
         more = f" and {len(small) - _MOST_NAMES} more" if len(small) > _MOST_NAMES else ""
@@ -43,11 +42,11 @@ def _about_release(mechanism):
         return
     seen = mechanism.p_sx[:, mechanism.p_x > 0]
     if ((seen > 0).sum(axis=0) == 1).all():
-        yield "X determines S in the data: every value of X occurs with a single value of S."
+        yield "X determines S in the data: every symbol of X occurs with a single value of S."
     if mechanism.normalized_utility > 1 - 1e-12:
         yield (
-            f"X is released unchanged: epsilon={mechanism.epsilon:g} allows it, its leakage is "
-            f"{_leakage(mechanism, mechanism.scope):.3g}."
+            f"No noise is added to X: epsilon={mechanism.epsilon:g} allows to release its symbols "
+            f"as they are, with a leakage of {mechanism.leakage_in(mechanism.scope):.3g}."
         )
     elif mechanism.utility < 1e-12:
         yield (
@@ -56,35 +55,46 @@ def _about_release(mechanism):
         )
 
 
-def _leakage(figures, scope):
-    return figures.max_leakage if scope == "per_output" else figures.average_leakage
-
-
-def _about_columns(mechanism, columns, s_codes, weights):
+def warn_of_passed_through(mechanism, columns, s_codes, weights):
     """Warn of columns that are passed through and alone say more than the budget."""
-    too_much = {}
+    too_much, unclear = {}, []
     for name, column in columns.items():
-        leakage = _leakage_of_column(mechanism, name, column, s_codes, weights)
+        try:
+            counts = _counts(name, column, s_codes, weights)
+        except (TypeError, ValueError):  # lists, infinity, mixed types: not ours to encode
+            unclear.append(name)
+            continue
+        leakage = _leakage_unchanged(mechanism, counts)
         if leakage > mechanism.measure.budget(mechanism.epsilon):
             too_much[name] = round(leakage, 4)
     if too_much:
-        yield (
+        warnings.warn(
             f"Columns that are passed through say more about S on their own than "
-            f"epsilon={mechanism.epsilon:g} allows: {too_much}. Release them through a "
-            f"transformer too, or drop them."
+            f"epsilon={mechanism.epsilon:g} allows: {too_much}. Name them in sensitive=... if "
+            f"they are S, release them through a transformer too, or drop them.",
+            PrivacyLeakWarning,
+            stacklevel=3,
+        )
+    if unclear:
+        warnings.warn(
+            f"What the columns {unclear} say about S cannot be judged, and they are passed "
+            f"through.",
+            PrivacyLeakWarning,
+            stacklevel=3,
         )
 
 
-def _leakage_of_column(mechanism, name, column, s_codes, weights):
+def _counts(name, column, s_codes, weights):
+    alphabet, codes = learn_column(column, weights, name, n_bins=None)
+    if alphabet.n_symbols > _MOST_DISTINCT * len(codes):
+        alphabet, codes = learn_column(column, weights, name)
+    return count_pairs(s_codes, codes, weights)
+
+
+def _leakage_unchanged(mechanism, counts):
     """Return what releasing a column unchanged leaks."""
-    alphabet, codes = learn_column(column, weights, name)
-    joint = as_joint(count_pairs(s_codes, codes, weights), "PrivacyFunnelTransformer")
-    unchanged = Evaluation(
-        np.eye(alphabet.n_symbols),
-        joint.p_sx,
-        joint.s_labels,
-        joint.x_labels,
-        joint.x_labels,
-        mechanism.measure,
-    )
-    return _leakage(unchanged, mechanism.scope)
+    joint = as_joint(counts, "PrivacyFunnelTransformer").without_empty()
+    values = mechanism.measure.value((joint.p_sx / joint.p_x).T, joint.p_s)
+    if mechanism.scope == "average":
+        return float(mechanism.measure.inverse(joint.p_x @ values))
+    return float(np.max(mechanism.measure.inverse(values)))

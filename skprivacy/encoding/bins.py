@@ -1,5 +1,6 @@
 """Numbers and times cut into bins ``(edge, next edge]``."""
 
+import datetime
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -73,8 +74,9 @@ def _given_edges(given, numbers, values, label):
 
 
 def _labels(edges, example):
-    if isinstance(example, pd.Timestamp | pd.Timedelta):
-        shown = [str(type(example)(int(edge))) for edge in edges]
+    if isinstance(example, datetime.datetime | datetime.timedelta):
+        is_time = isinstance(example, datetime.datetime)
+        shown = [str((pd.Timestamp if is_time else pd.Timedelta)(int(edge))) for edge in edges]
     else:
         shown = [f"{edge:g}" for edge in edges]
         if len(set(shown)) < len(shown):

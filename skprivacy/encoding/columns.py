@@ -125,7 +125,7 @@ def learn_column(series, weights, label, *, n_bins=DEFAULT_BINS, pooling=(None, 
         if family == "number":
             _finite(np.array(values, dtype=float), label)
         if not is_categorical:  # categories have an order of their own
-            order = sorted(range(len(values)), key=values.__getitem__)
+            order = _sorted(values, label)
             values, totals_seen = [values[i] for i in order], totals_seen[order]
         labels = values
     occurs = np.array([value is not None for value in values], dtype=bool)
@@ -138,6 +138,16 @@ def learn_column(series, weights, label, *, n_bins=DEFAULT_BINS, pooling=(None, 
         tuple(values), tuple(labels), symbols, totals_seen, edges, bounds, bool(rows[0])
     )
     return alphabet, take(alphabet.of_values(distinct, label), codes)
+
+
+def _sorted(values, label):
+    try:
+        return sorted(range(len(values)), key=values.__getitem__)
+    except TypeError as error:
+        raise TypeError(
+            f"The column {label!r} has values without an order ({error}): convert it to strings "
+            f"or to a category first."
+        ) from error
 
 
 def _is_to_be_cut(family, n_bins, n_values):

@@ -1,5 +1,9 @@
 """The distinct values of a column, and columns as numbers."""
 
+import datetime
+import decimal
+import numbers
+
 import numpy as np
 import pandas as pd
 
@@ -30,11 +34,11 @@ def family_of(values, label):
 
 
 def _family(value):
-    if isinstance(value, bool):
+    if isinstance(value, bool | np.bool):
         return "bool"
-    if isinstance(value, int | float):
+    if isinstance(value, numbers.Real | decimal.Decimal):
         return "number"
-    if isinstance(value, pd.Timestamp | pd.Timedelta):
+    if isinstance(value, datetime.datetime | datetime.timedelta | np.datetime64 | np.timedelta64):
         return "time"
     return type(value).__name__
 
