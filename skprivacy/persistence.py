@@ -107,7 +107,9 @@ def _check(layout, alphabet, names, mechanism):
     n_x, n_y = mechanism.channel.shape
     positions = (*layout.x_positions, *layout.s_positions)
     fits = (
-        alphabet.n_symbols == n_x
+        len(alphabet.columns) == len(layout.x_positions)
+        and alphabet.combinations.shape == (len(alphabet.symbols), len(alphabet.columns))
+        and alphabet.n_symbols == n_x
         and alphabet.labels == list(mechanism.x_labels)
         and names.shape == (n_y,)
         and len(set(names.tolist())) == n_y
@@ -116,8 +118,6 @@ def _check(layout, alphabet, names, mechanism):
         and len(set(positions)) == len(positions)
         and all(0 <= position < layout.n_columns for position in positions)
         and (layout.names is None or len(layout.names) == layout.n_columns)
-        and len(alphabet.columns) == len(layout.x_positions)
-        and alphabet.combinations.shape == (len(alphabet.symbols), len(alphabet.columns))
         and len(alphabet.weights) == len(alphabet.symbols)
         and (alphabet.weights >= 0).all()
         and all(map(_column_fits, alphabet.columns, alphabet.combinations.T))

@@ -24,7 +24,11 @@ def imports_of(path):
 
 @pytest.mark.parametrize(
     ("library", "module"),
-    [("cdd", "geometry/cdd_vertices.py"), ("highspy", "solvers/linear_program.py")],
+    [
+        ("cdd", "geometry/cdd_vertices.py"),
+        ("highspy", "solvers/linear_program.py"),
+        ("narwhals", "frames.py"),
+    ],
 )
 def test_third_parties_are_imported_in_one_module(library, module):
     importers = [
@@ -85,10 +89,18 @@ def test_the_scripts_of_the_figures_run(script, tmp_path):
     assert "Wrote" in run.stdout
 
 
-def test_the_benchmark_runs():
-    command = [sys.executable, ROOT / "benchmarks/algorithm1_path.py", "--joints", "1"]
+@pytest.mark.parametrize(
+    ("script", "text"),
+    [
+        (["algorithm1_path.py", "--joints", "1"], "x faster"),
+        (["transformer.py", "--rows", "100000", "--repeats", "1"], "fit without design, strings"),
+    ],
+    ids=["algorithm1_path", "transformer"],
+)
+def test_the_benchmarks_run(script, text):
+    command = [sys.executable, ROOT / "benchmarks" / script[0], *script[1:]]
     run = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
-    assert "x faster" in run.stdout
+    assert text in run.stdout
 
 
 @pytest.mark.parametrize(("column", "n_bands"), [("age", 3), ("s4", 5), ("s5", 4), ("bmi", 10)])
