@@ -123,7 +123,7 @@ def _design(owner, p_sx, epsilons, measure, scope, utility, solver, options):
     check_scope(owner, scope, measure)
     utility = get_utility(utility, owner)
     solver = get_solver(solver, options, measure, owner)
-    positive = joint.without_empty()
+    positive = joint.without_empty().without_copies()
     _check_smallest_at_prior(measure, positive, owner)
     _check_inverse(measure, epsilons, owner)
     increasing = sorted(set(epsilons))

@@ -30,6 +30,19 @@ def as_table(X, owner):
     return ArrayTable(X, owner)
 
 
+def converted(X, container):
+    """Return a frame of another library as one of `container`, "pandas" or "polars".
+
+    scikit-learn converts the output of a transformer only from pandas and from arrays.
+    """
+    if isinstance(X, pd.DataFrame):
+        return X
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return X
+    return {"pandas": frame.to_pandas, "polars": frame.to_polars}.get(container, lambda: X)()
+
+
 class Table(ABC):
     """A table with columns by position.
 
@@ -151,16 +164,22 @@ class PandasTable(Table):
             index=self.original.index,
             copy=False,
         )
-        frame.columns = pd.Index(names, name=self.original.columns.name, tupleize_cols=False)
+        if isinstance(self.original.columns, pd.MultiIndex) and set(names) <= set(self.names):
+            frame.columns = pd.MultiIndex.from_tuples(names, names=self.original.columns.names)
+        else:
+            frame.columns = pd.Index(names, name=self.original.columns.name, tupleize_cols=False)
         return frame
 
 
 def _typed(values, dtype):
     """Return values as a pandas array of `dtype`, or of their own where that cannot hold them."""
     try:
-        return pd.array(values, dtype=dtype)
-    except (TypeError, ValueError):  # a missing value in a column of ints, say
+        typed = pd.array(values, dtype=dtype)
+    except (TypeError, ValueError, OverflowError):  # a missing value in a column of ints, say
         return pd.array(values)
+    # 1.5 as an int would be 1, and a missing bool False.
+    same = [pd.isna(t) if v is None else t == v for v, t in zip(values, typed, strict=True)]
+    return typed if all(same) else pd.array(values)
 
 
 class NarwhalsTable(Table):
@@ -183,11 +202,18 @@ class NarwhalsTable(Table):
         values = _none_for_missing(values)
         if like.dtype.is_integer():
             values = [v if v is None or v != int(v) else int(v) for v in values]
-        column = self._series(values, like.dtype).to_native()
-        type_ = getattr(like.to_native(), "type", None)  # of pyarrow, finer than narwhals' dtype
-        if type_ is not None and column.type != type_:
-            column = column.cast(type_)
-        return nw.from_native(column, series_only=True)[np.asarray(codes)]
+        return self._like(like, values)[np.asarray(codes)]
+
+    def _like(self, like, values):
+        """Return values in the type of a column, or in their own where that cannot hold them."""
+        plain = nw.new_series("", values, backend=self._frame.implementation)
+        try:
+            # The types of pyarrow are finer than the dtypes of narwhals.
+            if (type_ := getattr(like.to_native(), "type", None)) is not None:
+                return nw.from_native(plain.to_native().cast(type_), series_only=True)
+            return self._series(values, like.dtype)
+        except Exception:  # every engine has errors of its own
+            return plain
 
     def _series(self, values, dtype):
         series = nw.new_series("", values, dtype, backend=self._frame.implementation)
@@ -217,6 +243,12 @@ def _to_pandas(series):
         values = series.fill_null(0).to_numpy().astype(np.int64)
         array = pd.arrays.IntegerArray(values, series.is_null().to_numpy().astype(bool))
         return pd.Series(array, name=series.name)
+    native = series.to_native()
+    if (type_ := getattr(native, "type", None)) is not None:
+        # Of pyarrow; narwhals would turn what is missing in a dictionary into its first value.
+        value_type = getattr(type_, "value_type", None)
+        decoded = native.cast(value_type) if hasattr(type_, "index_type") else native
+        return pd.Series(decoded.to_pandas(), name=series.name)
     try:
         return series.to_pandas()
     except ModuleNotFoundError:  # polars goes through pyarrow, which it does not require
@@ -247,12 +279,11 @@ class ArrayTable(Table):
         return self.original[:, position]
 
     def decoded(self, position, values, codes):
-        dtype = self.original.dtype
-        try:
-            typed = np.array(values, dtype=dtype if dtype.kind not in "US" else object)
-        except (TypeError, ValueError):
-            typed = np.array(values)
-        return typed.take(codes)
+        kind = self.original.dtype.kind
+        if kind in "US" and None not in values:
+            return np.array(values, dtype=kind).take(codes)
+        dtype = object if kind in "US" else self.original.dtype
+        return np.asarray(_typed(list(values), dtype)).take(codes)
 
     def categorical(self, categories, codes):
         return np.asarray(categories).take(codes)
@@ -261,4 +292,7 @@ class ArrayTable(Table):
         return values
 
     def assemble(self, columns):
-        return np.column_stack([column for _, column in columns])
+        arrays = [np.asarray(column) for _, column in columns]
+        if len({array.dtype.kind in "OUSM" for array in arrays}) > 1:  # numbers beside texts
+            arrays = [array.astype(object) for array in arrays]
+        return np.column_stack(arrays)

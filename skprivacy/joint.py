@@ -60,6 +60,20 @@ class Joint:
         keep = lambda labels, mask: tuple(np.array(labels, dtype=object)[mask])  # noqa: E731
         return Joint(self.p_sx[np.ix_(s, x)], keep(self.s_labels, s), keep(self.x_labels, x))
 
+    def without_copies(self):
+        """Return the joint with symbols of S that go with the same P(X|s) merged.
+
+        They have the same lifts in every output: merging them changes no measure of leakage, and
+        a sensitive variable with very many values often has few such distributions.
+        """
+        given_s = (self.p_sx / self.p_s[:, None]).round(13)
+        first, copies = np.unique(given_s, axis=0, return_index=True, return_inverse=True)[1:]
+        if len(first) == len(given_s):
+            return self
+        merged = np.zeros((len(first), self.p_sx.shape[1]))
+        np.add.at(merged, copies.reshape(-1), self.p_sx)
+        return Joint(merged, tuple(self.s_labels[i] for i in first), self.x_labels)
+
 
 def as_joint(p_sx, owner, name="p_sx"):
     """Return a `Joint` from an array or DataFrame of probabilities or counts.

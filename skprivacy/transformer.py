@@ -5,13 +5,14 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ._validation import check_choice, check_integer, check_real, message
 from .design import design_mechanism
 from .encoding import DEFAULT_BINS, UNKNOWN, learn_alphabet
-from .frames import as_table
+from .frames import as_table, converted
 from .geometry.bases import count_bases
 from .joint import count_pairs
 from .layout import Layout
@@ -189,7 +190,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         warn_of_passed_through(
             mechanism, self._passed_through(table, layout, counted), s_codes, weights
         )
-        warn_if_misleading(mechanism, np.bincount(s_codes, minlength=sensitive.n_symbols))
+        warn_if_misleading(mechanism, counts, np.bincount(s_codes))
         self._check_names_out(layout, mechanism)
         self._assign(layout, alphabet, names, mechanism)
         self.p_sx_ = mechanism.p_sx
@@ -233,8 +234,9 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         if not isinstance(self.solver_options, dict | None):
             requirement = "a dict or None"
             raise TypeError(message(owner, "solver_options", requirement, self.solver_options))
-        kinds = numbers.Integral | np.random.RandomState | np.random.Generator | None
-        if not isinstance(self.random_state, kinds):
+        if isinstance(self.random_state, numbers.Integral):
+            check_integer(owner, "random_state", self.random_state, low=0)
+        elif not isinstance(self.random_state, np.random.RandomState | np.random.Generator | None):
             requirement = "an int, a RandomState, a Generator or None"
             raise TypeError(message(owner, "random_state", requirement, self.random_state))
         self._check_bins()
@@ -245,6 +247,8 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         for n_bins in given:
             if n_bins is not None and np.ndim(n_bins) == 0:
                 check_integer(owner, "n_bins", n_bins, low=1)
+            elif np.ndim(n_bins) > 1:
+                raise ValueError(message(owner, "n_bins", "a list of edges", n_bins))
 
     def _check_bin_names(self, names, s_columns):
         if isinstance(self.n_bins, dict):
@@ -355,7 +359,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         owner = type(self).__name__
-        table = as_table(X, owner)
+        table = as_table(converted(X, self._container()), owner)
         positions = self._layout.match(table, owner, self.remainder == "passthrough")
         x_positions = [positions[p] for p in self._layout.x_positions]
         labels = [table.label(p) for p in x_positions]
@@ -375,6 +379,11 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
                 name = self._layout.name(position)
                 columns.append((name, table.native(positions[position])))
         return table.assemble(columns)
+
+    def _container(self):
+        """Return what `set_output` asks for."""
+        own = getattr(self, "_sklearn_output_config", {})
+        return own.get("transform", get_config()["transform_output"])
 
     def _handle_unknown(self, series, labels, symbols, unknown):
         joint = "combination of " + ", ".join(map(repr, labels))

@@ -87,6 +87,6 @@ def _as_columns(vectors, name):
     if not hasattr(vectors, "columns") and (array := np.asarray(vectors)).ndim == 1:
         return {name: pd.Series(array)}
     table = as_table(vectors, name)
-    labels = [name if table.n_columns == 1 and table.names is None else table.label(p)
-              for p in range(table.n_columns)]  # fmt: skip
-    return {label: table.column(p) for p, label in enumerate(labels)}
+    # The columns of an array have no names, and must not be taken for columns of X that have.
+    named = table.names or [f"{name}_{p}" if p else name for p in range(table.n_columns)]
+    return {label: table.column(p) for p, label in enumerate(named)}

@@ -13,11 +13,15 @@ _MOST_NAMES = 5
 # A column with more distinct values than this share of its rows is judged by its bins: that nearly
 # every value occurs with a single S says nothing about the next row.
 _MOST_DISTINCT = 0.2
+_MANY_ROWS = 50
 
 
-def warn_if_misleading(mechanism, group_sizes):
-    """Warn of what a user of the release should know and might not."""
-    for text in (*_about_groups(mechanism, group_sizes), *_about_release(mechanism)):
+def warn_if_misleading(mechanism, counts, group_sizes):
+    """Warn of what a user of the release should know and might not.
+
+    counts : of pairs (s, x), before smoothing; group_sizes : rows for each s, without weights.
+    """
+    for text in (*_about_groups(mechanism, group_sizes), *_about_release(mechanism, counts)):
         warnings.warn(text, PrivacyLeakWarning, stacklevel=3)
 
 
@@ -37,11 +41,10 @@ def _about_groups(mechanism, sizes):
         )
 
 
-def _about_release(mechanism):
+def _about_release(mechanism, counts):
     if len(mechanism.s_labels) == 1 or len(mechanism.x_labels) == 1:
         return
-    seen = mechanism.p_sx[:, mechanism.p_x > 0]
-    if ((seen > 0).sum(axis=0) == 1).all():
+    if ((counts > 0).sum(axis=0) <= 1).all():
         yield "X determines S in the data: every symbol of X occurs with a single value of S."
     if mechanism.normalized_utility > 1 - 1e-12:
         yield (
@@ -61,7 +64,7 @@ def warn_of_passed_through(mechanism, columns, s_codes, weights):
     for name, column in columns.items():
         try:
             counts = _counts(name, column, s_codes, weights)
-        except (TypeError, ValueError):  # lists, infinity, mixed types: not ours to encode
+        except (TypeError, ValueError):  # names, lists, mixed types: not ours to encode
             unclear.append(name)
             continue
         leakage = _leakage_unchanged(mechanism, counts)
@@ -88,6 +91,8 @@ def _counts(name, column, s_codes, weights):
     alphabet, codes = learn_column(column, weights, name, n_bins=None)
     if alphabet.n_symbols > _MOST_DISTINCT * len(codes):
         alphabet, codes = learn_column(column, weights, name)
+    if alphabet.n_symbols > _MOST_DISTINCT * len(codes) and len(codes) >= _MANY_ROWS:
+        raise ValueError("nearly every row has a value of its own")
     return count_pairs(s_codes, codes, weights)
 
 

@@ -735,7 +735,7 @@ class TestBadInput:
         ("cells", "error", "text"),
         [
             ([1.0, np.inf], ValueError, "'x' has infinity among its numbers"),
-            ([1, "a"], TypeError, "'x' mixes number and str values: convert"),
+            ([1, "a"], TypeError, "'x' mixes numbers and str values: convert"),
             ([[1], [2]], TypeError, "'x' has cells that cannot be compared"),
             ([1j, 2j], TypeError, "'x' has values without an order"),
         ],

@@ -31,6 +31,11 @@ def cut(values, numbers, weights, n_bins, label):
 
     numbers : the values as numbers; n_bins : a number of bins of about equal weight, or edges.
     """
+    if len(np.unique(numbers)) < len(numbers):
+        raise ValueError(
+            f"The column {label!r} has integers too large to be told apart as floats: subtract a "
+            f"constant, or convert it to strings."
+        )
     order = np.argsort(numbers, kind="stable")
     values, numbers, weights = [values[i] for i in order], numbers[order], weights[order]
     if np.ndim(n_bins) == 1:
@@ -74,8 +79,8 @@ def _given_edges(given, numbers, values, label):
 
 
 def _labels(edges, example):
-    if isinstance(example, datetime.datetime | datetime.timedelta):
-        is_time = isinstance(example, datetime.datetime)
+    if isinstance(example, datetime.date | datetime.timedelta):
+        is_time = isinstance(example, datetime.date)
         shown = [str((pd.Timestamp if is_time else pd.Timedelta)(int(edge))) for edge in edges]
     else:
         shown = [f"{edge:g}" for edge in edges]

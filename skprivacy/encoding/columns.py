@@ -1,5 +1,6 @@
 """The alphabet of one column."""
 
+import numbers
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -122,7 +123,7 @@ def learn_column(series, weights, label, *, n_bins=DEFAULT_BINS, pooling=(None, 
         edges, bounds, labels, totals_seen = bins.edges, bins.bounds, bins.labels, bins.weights
         values = bins.medians
     else:
-        if family == "number":
+        if family == "numbers":
             _finite(np.array(values, dtype=float), label)
         if not is_categorical:  # categories have an order of their own
             order = _sorted(values, label)
@@ -151,7 +152,7 @@ def _sorted(values, label):
 
 
 def _is_to_be_cut(family, n_bins, n_values):
-    if family not in ("number", "time") or n_bins is None:
+    if family not in ("numbers", "times") or n_bins is None:
         return False
     return np.ndim(n_bins) == 1 or n_values > n_bins
 
@@ -170,12 +171,12 @@ def pool(counts, min_frequency, max_categories):
     min_frequency and max_categories mean what they mean in scikit-learn's OneHotEncoder.
     """
     least = 0 if min_frequency is None else min_frequency
-    if isinstance(least, float):
+    if not isinstance(least, numbers.Integral):
         least *= counts.sum()
     rare = counts < least
     n_symbols = len(counts) - rare.sum() + rare.any()
     if max_categories is not None and n_symbols > max_categories:
-        by_frequency = np.argsort(-counts, kind="stable")
-        rare[by_frequency[max_categories - 1 :]] = True
+        by_frequency = np.argsort(counts, kind="stable")
+        rare[by_frequency[: len(counts) - (max_categories - 1)]] = True
     symbols = np.cumsum(~rare) - 1
     return np.where(rare, symbols.max(initial=-1) + 1, symbols)

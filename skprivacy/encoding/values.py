@@ -23,7 +23,7 @@ def factorize(series, label):
 
 
 def family_of(values, label):
-    """Return what kind of values a column has: "number", "time", or the name of a type."""
+    """Return what kind of values a column has: "numbers", "times", or the name of a type."""
     families = {_family(value) for value in values}
     if len(families) > 1:
         raise TypeError(
@@ -37,16 +37,18 @@ def _family(value):
     if isinstance(value, bool | np.bool):
         return "bool"
     if isinstance(value, numbers.Real | decimal.Decimal):
-        return "number"
-    if isinstance(value, datetime.datetime | datetime.timedelta | np.datetime64 | np.timedelta64):
-        return "time"
-    return type(value).__name__
+        return "numbers"
+    if isinstance(value, datetime.date | datetime.timedelta | np.datetime64 | np.timedelta64):
+        return "times"  # a datetime is a date too
+    return "str" if isinstance(value, str) else type(value).__name__
 
 
 def as_numbers(series, label):
     """Return a column of numbers or times (as nanoseconds) as floats, NaN where missing."""
     if series.dtype == object or isinstance(series.dtype, pd.CategoricalDtype):
         series = pd.Series(series.tolist()).infer_objects()
+        if isinstance(series.dropna().iloc[:1].squeeze(), datetime.date):
+            series = pd.to_datetime(series)
     if series.dtype.kind in "mM":
         times = series.dt.as_unit("ns")
         return np.where(times.isna(), np.nan, times.astype("int64").to_numpy())

@@ -16,6 +16,7 @@ import numpy as np
 from ..exceptions import SolverError
 
 _BATCH = 20_000  # bases at once: a few MB
+_MOST_CELLS = 100_000_000  # bases times rows: what is stored of them
 
 # A basis whose determinant is this small relative to its columns is taken as singular.
 _SINGULAR = 1e-13
@@ -60,7 +61,7 @@ def count_bases(n_rows, n_symbols, rank, sides=1):
 def check_count(n_rows, n_symbols, rank, max_bases, sides=1):
     """Refuse a polytope with too many candidate vertices."""
     count = count_bases(n_rows, n_symbols, rank, sides)
-    if count > max_bases:
+    if count > max_bases or count * n_rows > _MOST_CELLS:
         raise SolverError(
             f"A joint of {n_rows} symbols of S and {n_symbols} of X has up to {count:,} candidate "
             f"vertices, more than max_bases={max_bases:,}. Pool rare symbols of X, coarsen S, or "

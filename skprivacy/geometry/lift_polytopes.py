@@ -57,7 +57,7 @@ class VertexSegments:
         Both of shape (n, len(excess)); 0 is the low end of a segment, 1 its high end.
         """
         start, stop = self.start[index][:, None], self.stop[index][:, None]
-        slack = _SLACK * (excess + stop)
+        slack = _SLACK * excess + np.finfo(float).eps
         inside = (start <= excess + slack) & (stop >= excess - slack)
         length = np.where(stop > start, stop - start, 1.0)
         return np.clip((excess - start) / length, 0.0, 1.0), inside
