@@ -221,7 +221,7 @@ class NarwhalsTable(Table):
 
     def categorical(self, categories, codes):
         values = [str(category) for category in categories]
-        return self._series(values, nw.Categorical())[np.asarray(codes)]
+        return self._series(values, nw.String())[np.asarray(codes)].cast(nw.Categorical())
 
     def floats(self, values):
         return nw.new_series("", values, nw.Float64(), backend=self._frame.implementation)

@@ -879,9 +879,13 @@ class TestScikitLearn:
             )
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)
-                search.fit(rows, target, sensitive_features=frame["sex"], sample_weight=np.ones(N))
+                search.fit(rows, target, sensitive_features=frame["sex"])
+                weights = np.where(frame["sex"] == "f", 2.0, 1.0)
+                pipeline.fit(rows, target, sensitive_features=frame["sex"], sample_weight=weights)
+            weighted = pipeline["privacyfunneltransformer"].p_sx_
         fitted = search.best_estimator_["privacyfunneltransformer"]
         assert_array_equal(fitted.p_sx_, make().fit(frame).p_sx_)
+        assert_array_equal(weighted, make().fit(frame, sample_weight=weights).p_sx_)
 
     def test_cross_validation_of_a_plain_pipeline(self, frame):
         pipeline = make_pipeline(
