@@ -13,7 +13,7 @@ from .mechanism import Mechanism
 _PARAMETERS = ("output", "remainder", "handle_unknown")
 
 _KEYS = {"schema", "version", "parameters", "layout", "columns", "combinations", "symbols",
-         "weights", "names", "mechanism"}  # fmt: skip
+         "members", "member_of", "weights", "names", "mechanism"}  # fmt: skip
 
 
 def write_transformer(transformer, indent):
@@ -31,6 +31,8 @@ def write_transformer(transformer, indent):
         "columns": [_write_column(column) for column in alphabet.columns],
         "combinations": alphabet.combinations.tolist(),
         "symbols": alphabet.symbols.tolist(),
+        "members": alphabet.members.tolist(),
+        "member_of": alphabet.member_of.tolist(),
         "weights": alphabet.weights.tolist(),
         "names": transformer._names.tolist(),
         "mechanism": json.loads(transformer.mechanism_.to_json(include_joint=False)),
@@ -67,6 +69,8 @@ def _read_content(content, measure):
         tuple(_read_column(column) for column in content["columns"]),
         np.array(content["combinations"], dtype=np.intp),
         np.array(content["symbols"], dtype=np.intp),
+        np.array(content["members"], dtype=np.intp),
+        np.array(content["member_of"], dtype=np.intp),
         np.array(content["weights"], dtype=float),
     )
     names = np.array(content["names"], dtype=np.intp)
@@ -118,20 +122,23 @@ def _check(layout, alphabet, names, mechanism):
         and len(set(positions)) == len(positions)
         and all(0 <= position < layout.n_columns for position in positions)
         and (layout.names is None or len(layout.names) == layout.n_columns)
-        and len(alphabet.weights) == len(alphabet.symbols)
+        and alphabet.members.shape == (len(alphabet.member_of), len(alphabet.columns))
+        and set(alphabet.member_of.tolist()) == set(range(len(alphabet.symbols)))
+        and len(alphabet.weights) == len(alphabet.member_of)
         and (alphabet.weights >= 0).all()
-        and all(map(_column_fits, alphabet.columns, alphabet.combinations.T))
+        and all(map(_column_fits, alphabet.columns, alphabet.combinations.T, alphabet.members.T))
     )
     if not fits:
         raise ValueError("The JSON text of this transformer is malformed: its parts do not fit.")
 
 
-def _column_fits(column, codes):
+def _column_fits(column, codes, members):
     n_values, n_bins = len(column.values), len(column.values) - column.has_missing
     return (
         {len(column.labels), len(column.symbols), len(column.weights)} == {n_values}
         and (column.weights >= 0).all()
         and ((codes >= 0) & (codes < column.n_symbols)).all()
+        and ((members >= 0) & (members < n_values)).all()
         and (column.edges is None or len(column.edges) + 1 == n_bins)
         and (column.edges is None or (np.diff(column.edges) > 0).all())
     )

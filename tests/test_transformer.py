@@ -310,6 +310,18 @@ class TestWhatXIs:
             share[pool] / share[pool].sum(), inside[pool] / inside[pool].sum(), atol=0.02
         )
 
+    def test_pools_of_several_columns_are_drawn_together(self):
+        rng = np.random.default_rng(0)
+        country = rng.choice(["FR", "DE", "IT", "ES"], N, p=[0.5, 0.3, 0.1, 0.1])
+        city = pd.Series(country) + rng.choice(["1", "2"], N, p=[0.9, 0.1])
+        table = pd.DataFrame({"sex": rng.choice(["f", "m"], N), "country": country, "city": city})
+        transformer = quiet_fit(make(1.0, columns=None, max_categories=3), table)
+        released = transformer.transform(table)
+        assert (released["city"].str[:2] == released["country"]).all()
+        assert set(zip(*released.to_numpy().T, strict=True)) <= set(
+            zip(country, city, strict=True)
+        )
+
     def test_a_frame_with_many_combinations_is_pooled_and_says_so(self):
         rng = np.random.default_rng(0)
         table = pd.DataFrame(rng.normal(size=(3000, 25)))

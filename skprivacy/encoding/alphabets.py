@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from .columns import POOLED, UNKNOWN, learn_column, pool, take
+from .columns import POOLED, UNKNOWN, learn_column, pool
 
 # Combinations of columns are looked up in a table up to this size, and searched for beyond.
 _MOST_LOOK_UPS = 1 << 22
@@ -21,12 +21,16 @@ class Alphabet:
 
     columns : a `ColumnAlphabet` each; combinations : (n, n_columns), the symbols of the columns
     that occur together, in lexicographic order; symbols : which symbol each combination is part
-    of; weights : how often each was seen.
+    of. For the way back, members : (m, n_columns), the values that occur together, as positions
+    in each column's list; member_of : which combination each is part of; weights : how often
+    each was seen.
     """
 
     columns: tuple
     combinations: np.ndarray
     symbols: np.ndarray
+    members: np.ndarray
+    member_of: np.ndarray
     weights: np.ndarray
 
     @cached_property
@@ -99,7 +103,8 @@ class Alphabet:
 
     def pooled(self, n_symbols):
         """Return an alphabet in which the rarest symbols share one, and its codes of the old."""
-        symbols = pool(np.bincount(self.symbols, weights=self.weights), None, n_symbols)
+        counts = np.bincount(self.symbols[self.member_of], weights=self.weights)
+        symbols = pool(counts, None, n_symbols)
         return replace(self, symbols=symbols[self.symbols]), symbols
 
     def decode(self, names, outputs, uniform):
@@ -108,37 +113,26 @@ class Alphabet:
         names : the symbol that each output stands for. A pooled symbol stands for one of its
         members, drawn as often as it was seen. uniform : draws n numbers from [0, 1).
         """
-        combination = _first_members(self.symbols)[names]
-        pooled = _pools(self.symbols) & set(names.tolist())
-        rows = np.flatnonzero(np.isin(outputs, np.flatnonzero(np.isin(names, list(pooled)))))
-        drawn = _draw_members(self.symbols, self.weights, names[outputs[rows]], uniform)
-        decoded = []
-        for column, of_combination in zip(self.columns, self.combinations.T, strict=True):
-            member = _first_members(column.symbols)
-            of_output = member[of_combination[combination]]
-            if not (pooled or _pools(column.symbols)):
-                decoded.append(([column.values[i] for i in of_output], outputs))
-                continue
-            codes = take(np.append(of_output, UNKNOWN), outputs)
-            codes = codes.astype(np.intp)
-            codes[rows] = member[of_combination[drawn]]
-            for pool_ in _pools(column.symbols):
-                inside = np.flatnonzero(codes == member[pool_])
-                symbols = np.full(len(inside), pool_)
-                codes[inside] = _draw_members(column.symbols, column.weights, symbols, uniform)
-            decoded.append((list(column.values), codes))
-        return decoded
+        symbol_of = self.symbols[self.member_of]
+        member = _first_members(symbol_of)[names]
+        pooled = np.bincount(symbol_of)[names] > 1
+        if not pooled.any():
+            return [
+                ([column.values[i] for i in of_member[member]], outputs)
+                for column, of_member in zip(self.columns, self.members.T, strict=True)
+            ]
+        drawn = member.take(outputs)
+        rows = np.flatnonzero(pooled.take(outputs))
+        drawn[rows] = _draw_members(symbol_of, self.weights, names[outputs[rows]], uniform)
+        return [
+            (list(column.values), of_member.take(drawn))
+            for column, of_member in zip(self.columns, self.members.T, strict=True)
+        ]
 
 
 def _first_members(symbol_of):
     """Return the first member of each symbol."""
-    symbols, first = np.unique(symbol_of, return_index=True)
-    return first[symbols >= 0]
-
-
-def _pools(symbol_of):
-    """Return the symbols that have several members."""
-    return set(np.flatnonzero(np.bincount(symbol_of[symbol_of >= 0]) > 1).tolist())
+    return np.unique(symbol_of, return_index=True)[1]
 
 
 def _draw_members(symbol_of, weights, symbols, uniform):
@@ -163,13 +157,28 @@ def learn_alphabet(series, labels, weights, options):
     ]
     columns = tuple(alphabet for alphabet, _ in learned)
     if len(columns) == 1:
-        (column, codes) = learned[0]
-        occurs, own = column.symbols >= 0, np.arange(column.n_symbols)
-        counts = np.bincount(column.symbols[occurs], weights=column.weights[occurs])
-        return Alphabet(columns, own[:, None], own, counts), codes
+        (column, symbols) = learned[0]
+        own, members = np.arange(column.n_symbols), np.flatnonzero(column.symbols >= 0)
+        member_of, counts = column.symbols[members], column.weights[members]
+        return Alphabet(columns, own[:, None], own, members[:, None], member_of, counts), symbols
     combinations, symbols = _combine([codes for _, codes in learned], columns)
-    counts = np.bincount(symbols, weights=weights, minlength=len(combinations)).astype(float)
-    return Alphabet(columns, combinations, np.arange(len(combinations)), counts), symbols
+    # What is pooled, and what is released in its place, differs only for columns with pools.
+    plain = [column.without_pools() for column in columns]
+    codes = [
+        codes if column.n_symbols == part.n_symbols else part.encode(column_, label)
+        for (column, codes), part, column_, label in zip(
+            learned, plain, series, labels, strict=True
+        )
+    ]
+    members, member = _combine(codes, plain)
+    member_of = np.zeros(len(members), dtype=np.intp)
+    member_of[member] = symbols
+    counts = np.bincount(member, weights=weights, minlength=len(members)).astype(float)
+    positions = np.stack(
+        [part.positions[of] for part, of in zip(plain, members.T, strict=True)], axis=1
+    )
+    own = np.arange(len(combinations))
+    return Alphabet(columns, combinations, own, positions, member_of, counts), symbols
 
 
 def _combine(codes, columns):

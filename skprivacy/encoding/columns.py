@@ -1,7 +1,7 @@
 """The alphabet of one column."""
 
 import numbers
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -46,6 +46,16 @@ class ColumnAlphabet:
         sizes = np.bincount(self.symbols[self.symbols >= 0], minlength=self.n_symbols)
         of_symbol = dict(zip(self.symbols.tolist(), self.labels, strict=True))
         return [of_symbol[s] if sizes[s] == 1 else POOLED for s in range(self.n_symbols)]
+
+    def without_pools(self):
+        """Return the alphabet in which every category and bin that occurs is a symbol."""
+        occurs = self.symbols >= 0
+        return replace(self, symbols=np.where(occurs, np.cumsum(occurs) - 1, UNKNOWN))
+
+    @property
+    def positions(self):
+        """Where each symbol of an alphabet without pools stands in `values`."""
+        return np.flatnonzero(self.symbols >= 0)
 
     def encode(self, series, label):
         """Return the symbol of each row of a pandas Series."""
