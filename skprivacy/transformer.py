@@ -12,16 +12,16 @@ from sklearn.utils.validation import check_is_fitted
 from ._validation import check_choice, check_integer, check_real, message
 from .design import design_mechanism
 from .encoding import DEFAULT_BINS, UNKNOWN, learn_alphabet
+from .fit_inputs import check_length, check_weights, sensitive_columns
 from .frames import as_table, converted
 from .geometry.bases import count_bases
 from .joint import count_pairs
 from .layout import Layout
+from .leak_warnings import warn_if_misleading, warn_of_passed_through
 from .measures import get_measure
 from .naming import name_outputs
 from .persistence import read_transformer, write_transformer
 from .sampling import Sampler, random_words, uniform_numbers, within_budget_as_sampled
-from .vectors import check_length, check_weights, sensitive_columns
-from .warn import warn_if_misleading, warn_of_passed_through
 
 # With solver="auto" the rarest symbols of X are pooled until the design looks at no more
 # candidates than this: a few seconds.
