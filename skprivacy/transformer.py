@@ -1,6 +1,5 @@
 """PrivacyFunnelTransformer: a frame in, a frame out, with X replaced by Y."""
 
-import numbers
 import warnings
 from dataclasses import replace
 
@@ -9,7 +8,6 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ._validation import check_choice, check_integer, check_real, message
 from .design import design_mechanism
 from .encoding import DEFAULT_BINS, UNKNOWN, learn_alphabet
 from .fit_inputs import check_length, check_weights, sensitive_columns
@@ -20,6 +18,7 @@ from .layout import Layout
 from .leak_warnings import warn_if_misleading, warn_of_passed_through
 from .measures import get_measure
 from .naming import name_outputs
+from .parameters import check_bin_names, check_parameters
 from .persistence import read_transformer, write_transformer
 from .sampling import Sampler, random_words, uniform_numbers, within_budget_as_sampled
 
@@ -160,7 +159,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         -------
         self
         """
-        self._check_parameters()
+        check_parameters(self)
         owner = type(self).__name__
         table = as_table(X, owner)
         if table.n_rows == 0:
@@ -171,7 +170,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
             owner, table, y, self.sensitive, sensitive_features
         )
         x_positions = self._x_positions(table, s_positions)
-        self._check_bin_names([*table.names] if table.names else range(table.n_columns), s_columns)
+        check_bin_names(self, [*(table.names or range(table.n_columns)), *s_columns])
         x_columns = {table.label(position): table.column(position) for position in x_positions}
         # A row of weight zero counts as little as one that is not there.
         counted = slice(None) if weights is None else np.flatnonzero(weights)
@@ -217,48 +216,6 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
             self.feature_names_in_ = np.array(layout.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-
-    def _check_parameters(self):
-        owner = type(self).__name__
-        check_real(owner, "epsilon", self.epsilon, low=0)
-        check_choice(owner, "output", self.output, {"label", "symbol", "posterior"})
-        check_choice(owner, "remainder", self.remainder, {"drop", "passthrough"})
-        check_choice(owner, "handle_unknown", self.handle_unknown, {"resample", "error"})
-        check_real(owner, "smoothing", self.smoothing, low=0, high_open=True)
-        if isinstance(self.min_frequency, numbers.Integral):
-            check_integer(owner, "min_frequency", self.min_frequency, low=1)
-        elif self.min_frequency is not None:
-            check_real(owner, "min_frequency", self.min_frequency, low=0, high=1)
-        if self.max_categories is not None:
-            check_integer(owner, "max_categories", self.max_categories, low=1)
-        if not isinstance(self.solver_options, dict | None):
-            requirement = "a dict or None"
-            raise TypeError(message(owner, "solver_options", requirement, self.solver_options))
-        if isinstance(self.random_state, numbers.Integral):
-            check_integer(owner, "random_state", self.random_state, low=0)
-        elif not isinstance(self.random_state, np.random.RandomState | np.random.Generator | None):
-            requirement = "an int, a RandomState, a Generator or None"
-            raise TypeError(message(owner, "random_state", requirement, self.random_state))
-        self._check_bins()
-
-    def _check_bins(self):
-        owner = type(self).__name__
-        given = self.n_bins.values() if isinstance(self.n_bins, dict) else [self.n_bins]
-        for n_bins in given:
-            if n_bins is not None and np.ndim(n_bins) == 0:
-                check_integer(owner, "n_bins", n_bins, low=1)
-            elif np.ndim(n_bins) > 1:
-                raise ValueError(message(owner, "n_bins", "a list of edges", n_bins))
-
-    def _check_bin_names(self, names, s_columns):
-        if isinstance(self.n_bins, dict):
-            unknown = [name for name in self.n_bins if name not in names and name not in s_columns]
-            if unknown:
-                owner = type(self).__name__
-                raise ValueError(
-                    f"The 'n_bins' parameter of {owner} names the column {unknown[0]!r}, which X "
-                    f"does not have."
-                )
 
     def _bins_of(self, label, is_sensitive=False):
         if isinstance(self.n_bins, dict):
@@ -472,7 +429,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         """
         parameters, fitted = read_transformer(text, measure)
         transformer = cls(**parameters)
-        transformer._check_parameters()
+        check_parameters(transformer)
         transformer._assign(*fitted)
         return transformer
 

@@ -1,0 +1,61 @@
+"""The parameters of the transformer, checked in `fit` as scikit-learn does."""
+
+import numbers
+
+import numpy as np
+
+from ._validation import check_choice, check_integer, check_real, message
+
+
+def check_parameters(transformer):
+    """Check the parameters that do not depend on the data; the design checks its own."""
+    owner = type(transformer).__name__
+    check_real(owner, "epsilon", transformer.epsilon, low=0)
+    check_choice(owner, "output", transformer.output, {"label", "symbol", "posterior"})
+    check_choice(owner, "remainder", transformer.remainder, {"drop", "passthrough"})
+    check_choice(owner, "handle_unknown", transformer.handle_unknown, {"resample", "error"})
+    check_real(owner, "smoothing", transformer.smoothing, low=0, high_open=True)
+    _check_pooling(owner, transformer.min_frequency, transformer.max_categories)
+    _check_bins(owner, transformer.n_bins)
+    _check_random_state(owner, transformer.random_state)
+    if not isinstance(transformer.solver_options, dict | None):
+        raise TypeError(
+            message(owner, "solver_options", "a dict or None", transformer.solver_options)
+        )
+
+
+def _check_pooling(owner, min_frequency, max_categories):
+    if isinstance(min_frequency, numbers.Integral):
+        check_integer(owner, "min_frequency", min_frequency, low=1)
+    elif min_frequency is not None:
+        check_real(owner, "min_frequency", min_frequency, low=0, high=1)
+    if max_categories is not None:
+        check_integer(owner, "max_categories", max_categories, low=1)
+
+
+def _check_bins(owner, n_bins):
+    for given in n_bins.values() if isinstance(n_bins, dict) else [n_bins]:
+        if given is not None and np.ndim(given) == 0:
+            check_integer(owner, "n_bins", given, low=1)
+        elif np.ndim(given) > 1:
+            raise ValueError(message(owner, "n_bins", "a list of edges", given))
+
+
+def _check_random_state(owner, random_state):
+    if isinstance(random_state, numbers.Integral):
+        check_integer(owner, "random_state", random_state, low=0)
+    elif not isinstance(random_state, np.random.RandomState | np.random.Generator | None):
+        requirement = "an int, a RandomState, a Generator or None"
+        raise TypeError(message(owner, "random_state", requirement, random_state))
+
+
+def check_bin_names(transformer, names):
+    """Check that `n_bins`, if it is a dict, speaks of columns that are there."""
+    if not isinstance(transformer.n_bins, dict):
+        return
+    unknown = [name for name in transformer.n_bins if name not in names]
+    if unknown:
+        raise ValueError(
+            f"The 'n_bins' parameter of {type(transformer).__name__} names the column "
+            f"{unknown[0]!r}, which X does not have."
+        )
