@@ -22,12 +22,12 @@ EPSILONS = np.arange(1, 201) * 0.0025
 
 # Where the time goes: the functions of ours that a path consists of.
 STAGES = {
-    "enumerate vertices": "segments",
-    "leakage on the grid, windows": "_window_candidates",
-    "max-lift vertices": "lift_vertices",
-    "linear programs": "solve",
-    "of which HiGHS": "run",
-    "mechanisms and their checks": "_finish",
+    "enumerate vertices": ("lift_polytopes.py", "segments"),
+    "leakage on the grid, windows": ("algorithm1.py", "_window_candidates"),
+    "max-lift vertices": ("candidates.py", "vertices"),
+    "linear programs": ("linear_program.py", "solve"),
+    "of which HiGHS": ("~", "run"),
+    "mechanisms and their checks": ("design.py", "_finish"),
 }
 
 
@@ -50,17 +50,18 @@ def profile(joint):
     statistics = pstats.Stats(profiler).stats
     total = max(cumulative for _, _, _, cumulative, _ in statistics.values())
     print("\nWhere the time of a path goes (profiled, so slower than above):")
-    for stage, name in STAGES.items():
+    for stage, (module, name) in STAGES.items():
         spent = sum(
             cumulative
             for (file, _, function), (_, _, _, cumulative, _) in statistics.items()
-            if _is_stage(function, name) and ("skprivacy" in file or name == "run")
+            if file.endswith(module) and _is_called(function, name)
         )
         print(f"  {stage:<30} {spent:6.3f} s  {spent / total:5.0%}")
 
 
-def _is_stage(function, name):
-    return function == name or (name == "run" and "highspy" in function and ".run" in function)
+def _is_called(function, name):
+    """Return whether a profiled function has a name, bare or as a method of HiGHS."""
+    return function == name or ("highspy" in function and f".{name}" in function)
 
 
 def main():
