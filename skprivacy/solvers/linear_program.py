@@ -39,6 +39,8 @@ _ATTEMPTS = (
     (1e4, "off", 1, _DUAL_SIMPLEX),
     (1.0, "off", 0, _PRIMAL_SIMPLEX),
     (1.0, "on", 0, _DUAL_SIMPLEX),
+    (1.0, "off", 1, _DUAL_SIMPLEX),
+    (1e2, "off", 1, _PRIMAL_SIMPLEX),
 )
 
 # How accurately candidates are known, for the bound.
