@@ -257,7 +257,8 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         n_x = alphabet.n_symbols
         if self.solver != "auto" or "max_bases" in (self.solver_options or {}):
             return alphabet, codes
-        bounds = get_measure(self.measure).implied_deviations(self.epsilon)
+        measure = get_measure(self.measure, type(self).__name__)
+        bounds = measure.implied_deviations(self.epsilon)
         sides = 2 if bounds is not None and bounds[0] > -1 else 1
         kept = min(n_x, _MOST_SYMBOLS_OF_AUTO)
         while kept > 2 and count_bases(n_s, kept, min(n_s, kept), sides) > _MOST_BASES_OF_AUTO:

@@ -393,6 +393,16 @@ class TestUnknownValues:
         with pytest.raises(ValueError, match=r"combination of .*: \('phd', 'x'\)"):
             transformer.set_params(handle_unknown="error").transform(frame)
 
+    @pytest.mark.parametrize("columns", [["income"], ["income", "city"], ["city", "income"]])
+    def test_a_bin_that_was_empty_at_fit_is_unknown(self, frame, columns):
+        edges = [0, 20000, frame["income"].max(), 1e9, 2e9]
+        transformer = quiet_fit(make(columns=columns, n_bins=edges), frame)
+        beyond = frame.assign(income=frame["income"].where(frame.index > 5, 1.5e9))
+        symbols, unknown = transformer._alphabet.encode([beyond[c] for c in columns], columns)
+        assert unknown == {"income": 2}
+        assert (symbols[:2] == -1).all()
+        assert 0 <= symbols[2:].min() <= symbols.max() < len(transformer.mechanism_.x_labels)
+
     def test_outside_of_given_edges(self, frame):
         edges = [0, 20000, frame["income"].max()]
         transformer = make(columns=["income"], n_bins=edges).fit(frame)

@@ -72,8 +72,8 @@ class Alphabet:
         }
         if len(codes) == 1:
             return codes[0], unknown
-        symbols = self._find(codes)
         known = np.logical_and.reduce([code != UNKNOWN for code in codes])
+        symbols = self._find(codes, known)
         if combinations := np.count_nonzero(known & (symbols == UNKNOWN)):
             unknown[None] = int(combinations)
         return symbols, unknown
@@ -83,9 +83,8 @@ class Alphabet:
         (column,) = self.columns
         return replace(column, symbols=np.append(self.symbols, UNKNOWN).take(column.symbols))
 
-    def _find(self, codes):
-        """Return the symbol of each row from the symbols of its columns."""
-        known = np.logical_and.reduce([code != UNKNOWN for code in codes])
+    def _find(self, codes, known):
+        """Return the symbol of each row from the symbols of its columns, if all are known."""
         n_possible = np.prod([float(size) for size in self._sizes])
         if n_possible >= _MOST_PACKED:
             index = pd.MultiIndex.from_arrays(self.combinations.T)
@@ -98,8 +97,8 @@ class Alphabet:
             return np.where(known, table.take(packed, mode="clip"), UNKNOWN)
         combinations = self._pack_combinations()
         found = np.searchsorted(combinations, packed).clip(max=len(combinations) - 1)
-        known &= combinations[found] == packed
-        return np.where(known, self.symbols[found], UNKNOWN)
+        seen = combinations[found] == packed
+        return np.where(known & seen, self.symbols[found], UNKNOWN)
 
     def pooled(self, n_symbols):
         """Return an alphabet in which the rarest symbols share one, and its codes of the old."""

@@ -85,7 +85,7 @@ class ColumnAlphabet:
 
     def _of_numbers(self, numbers):
         bins = np.searchsorted(self.edges, numbers).clip(max=len(self._present) - 1)
-        symbols = take(self.symbols, bins)
+        symbols = take(np.append(self.symbols, UNKNOWN), bins)
         symbols[(numbers < self.bounds[0]) | (numbers > self.bounds[1])] = UNKNOWN
         symbols[np.isnan(numbers)] = self._of_missing
         return symbols
@@ -97,12 +97,13 @@ def narrow(codes):
 
 
 def take(table, codes):
-    """Return ``table[codes]`` in the smallest dtype; code -1 is the last entry of the table.
+    """Return ``table[codes]`` in the smallest dtype.
 
-    In chunks: numpy makes eight bytes of every code, which need not leave the cache.
+    The last entry of the table is that of code -1, and of no other code. In chunks: numpy makes
+    eight bytes of every code, which need not leave the cache.
     """
     table = narrow(table)
-    # Code -1 itself means the last entry, so a table that changes nothing ends with -1.
+    # A table that changes nothing: the codes themselves, which may be the caller's own.
     if table[-1] == UNKNOWN and (table[:-1] == np.arange(len(table) - 1)).all():
         return codes
     taken = np.empty(len(codes), dtype=table.dtype)
@@ -117,13 +118,12 @@ def learn_column(series, weights, label, *, n_bins=DEFAULT_BINS, pooling=(None, 
     weights : of the rows, or None; pooling : (min_frequency, max_categories).
     """
     codes, distinct = factorize(series, label)
-    values = distinct
-    rows = np.bincount(codes + 1, minlength=len(values) + 1)  # missing ones first
+    rows = np.bincount(codes + 1, minlength=len(distinct) + 1)  # missing ones first
     totals = rows.astype(float)
     if weights is not None:
-        totals = np.bincount(codes + 1, weights=weights, minlength=len(values) + 1)
+        totals = np.bincount(codes + 1, weights=weights, minlength=len(distinct) + 1)
     seen = np.flatnonzero(rows[1:])
-    values, totals_seen = [values[i] for i in seen], totals[1:][seen]
+    values, totals_seen = [distinct[i] for i in seen], totals[1:][seen]
     is_categorical = isinstance(series.dtype, pd.CategoricalDtype)
     family = "category" if is_categorical else family_of(values, label)
     bounds, edges = (-np.inf, np.inf), None
