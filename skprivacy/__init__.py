@@ -4,8 +4,9 @@ from .design import design_mechanism, privacy_utility_path
 from .exceptions import PrivacyLeakWarning, SolverError
 from .measures import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Measure, get_measure
 from .mechanism import Evaluation, Mechanism
-from .solvers import Algorithm1Solver, MaxLiftSolver
+from .solvers import Algorithm1Solver, MaxLiftSolver, OptimalSolver
 from .transformer import PrivacyFunnelTransformer
+from .utilities import Guess, MutualInformation, Target, Utility, get_utility
 
 __version__ = "0.1.0.dev0"
 
@@ -16,15 +17,21 @@ __all__ = [
     "AlphaLift",
     "Chi2",
     "Evaluation",
+    "Guess",
     "Lip",
     "MaxLift",
     "MaxLiftSolver",
     "Measure",
     "Mechanism",
+    "MutualInformation",
+    "OptimalSolver",
     "PrivacyFunnelTransformer",
     "PrivacyLeakWarning",
     "SolverError",
+    "Target",
+    "Utility",
     "design_mechanism",
     "get_measure",
+    "get_utility",
     "privacy_utility_path",
 ]

@@ -122,12 +122,14 @@ def _design(owner, p_sx, epsilons, measure, scope, utility, solver, options):
     measure = get_measure(measure, owner)
     check_scope(owner, scope, measure)
     utility = get_utility(utility, owner)
+    utility.largest(joint.p_x)  # checks that it is about this X
     solver = get_solver(solver, options, measure, owner)
     positive = joint.without_empty().without_copies()
     _check_smallest_at_prior(measure, positive, owner)
     _check_inverse(measure, epsilons, owner)
     increasing = sorted(set(epsilons))
-    solutions = solver.solve_path(positive, increasing, measure, scope, utility)
+    useful = utility.restricted(joint.p_x > 0)
+    solutions = solver.solve_path(positive, increasing, measure, scope, useful)
     mechanisms, before = {}, None
     for epsilon, solution in zip(increasing, solutions, strict=True):
         if scope == "average" and _allows_identity(positive, epsilon, measure):
@@ -190,7 +192,7 @@ def _finish(joint, solution, epsilon, measure, scope, utility, solver):
     labels = joint.s_labels, joint.x_labels, tuple(range(channel.shape[1]))
 
     def leakage(channel):
-        figures = Evaluation(channel, joint.p_sx, *labels, measure, utility.name)
+        figures = Evaluation(channel, joint.p_sx, *labels, measure, utility)
         return figures.leakage_in(scope)
 
     return Mechanism(
@@ -198,7 +200,7 @@ def _finish(joint, solution, epsilon, measure, scope, utility, solver):
         joint.p_sx,
         *labels,
         measure,
-        utility.name,
+        utility,
         epsilon=epsilon,
         scope=scope,
         solver=solver.name,

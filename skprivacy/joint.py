@@ -74,6 +74,12 @@ class Joint:
         np.add.at(merged, copies.reshape(-1), self.p_sx)
         return Joint(merged, tuple(self.s_labels[i] for i in first), self.x_labels)
 
+    def merged(self, groups):
+        """Return the joint with symbols of X merged: `groups` has the new symbol of each."""
+        merged = np.zeros((len(self.p_s), groups.max() + 1))
+        np.add.at(merged.T, groups, self.p_sx.T)
+        return Joint(merged, self.s_labels, tuple(range(merged.shape[1])))
+
 
 def as_joint(p_sx, owner, name="p_sx"):
     """Return a `Joint` from an array or DataFrame of probabilities or counts.

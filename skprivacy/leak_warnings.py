@@ -51,7 +51,7 @@ def _about_release(mechanism, counts):
             f"No noise is added to X: epsilon={mechanism.epsilon:g} allows to release its symbols "
             f"as they are, with a leakage of {mechanism.leakage_in(mechanism.scope):.3g}."
         )
-    elif mechanism.utility < 1e-12:
+    elif mechanism.normalized_utility < 1e-12:
         yield (
             f"The output is constant or says nothing about X: epsilon={mechanism.epsilon:g} "
             f"allows no more."

@@ -37,6 +37,8 @@ def budget_with_tolerance(epsilon, share=1.0):
 def lift(posterior, prior):
     """Return ``posterior / prior``, with 0 / 0 = 1: an impossible symbol says nothing."""
     posterior, prior = np.asarray(posterior, float), np.asarray(prior, float)
+    if prior.min(initial=1.0) > 0:
+        return posterior / prior
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = posterior / prior
     return np.where((prior == 0) & (posterior == 0), 1.0, ratio)
@@ -118,6 +120,13 @@ class Measure(ABC):
         """
         return None
 
+    def information(self, epsilon):
+        """Return the largest I(S;Y) that a budget of epsilon on average allows, if it is known.
+
+        Infinity where it is not.
+        """
+        return math.inf
+
     def facets(self, prior, epsilon):
         """Return (normals, offsets) such that the budget is ``normals @ T <= offsets``.
 
@@ -174,6 +183,9 @@ class KL(_Shipped):
 
     def inverse(self, value):
         return np.asarray(value, float)
+
+    def information(self, epsilon):
+        return epsilon
 
     def implied_deviations(self, epsilon):
         return -1.0, _expm1(epsilon)
@@ -242,6 +254,10 @@ class Chi2(_Shipped):
     def inverse(self, value):
         return np.sqrt(value)
 
+    def information(self, epsilon):
+        """The divergence is at most the logarithm of 1 + chi2, which is concave."""
+        return math.log1p(epsilon * epsilon)
+
     def implied_deviations(self, epsilon):
         """Lifts up to M give chi2 <= M - 1, tight; not the paper's (M - 1)^2."""
         return -1.0, epsilon * epsilon
@@ -266,6 +282,10 @@ class MaxLift(_LiftScale):
 
     def subgradient(self, posterior, prior):
         return _lift_gradient(lift(posterior, prior).argmax(axis=-1), prior)
+
+    def information(self, epsilon):
+        """Maximal leakage is not below mutual information."""
+        return epsilon
 
     def implied_deviations(self, epsilon):
         return -1.0, _expm1(epsilon)
@@ -309,6 +329,10 @@ class AlphaLift(_LiftScale):
     def subgradient(self, posterior, prior):
         norm = self.value(posterior, prior)[..., None]
         return (lift(posterior, prior) / norm) ** (self.alpha - 1)
+
+    def information(self, epsilon):
+        """Sibson information does not fall with alpha, and for alpha = 1 it is I(S;Y)."""
+        return epsilon * self.alpha / (self.alpha - 1)
 
     def implied_deviations(self, epsilon):
         """Lifts up to M give an alpha-norm of at most M^((alpha - 1) / alpha), tight."""
@@ -375,6 +399,9 @@ class Lip(_LiftScale):
         row = np.where(low, lifts.argmin(axis=-1), lifts.argmax(axis=-1))
         slope = np.where(low, -1 / smallest**2, 1.0)
         return slope[..., None] * _lift_gradient(row, prior)
+
+    def information(self, epsilon):
+        return epsilon
 
     def implied_deviations(self, epsilon):
         return _expm1(-(epsilon if self.lower is None else self.lower)), _expm1(epsilon)

@@ -14,10 +14,9 @@ from .measures import (
     MEASURES,
     Measure,
     check_scope,
-    get_measure,
     lift,
 )
-from .utilities import get_utility, mutual_information
+from .utilities import UTILITIES, MutualInformation, Utility, get_utility, mutual_information
 
 # How far the rows of a channel may be from 1.
 _ROW_TOLERANCE = 1e-12
@@ -37,8 +36,8 @@ class Evaluation:
         Names of the symbols.
     measure : Measure
         The measure of leakage.
-    objective : str
-        The name of the utility.
+    objective : Utility
+        What `utility` means: what the channel was designed for.
     p_x : ndarray of shape (n_x,)
         The distribution of X.
     """
@@ -49,10 +48,11 @@ class Evaluation:
     x_labels: tuple
     y_labels: tuple
     measure: Measure
-    objective: str = "mutual_information"
+    objective: Utility = MutualInformation()
     p_x: np.ndarray | None = None
 
     def __post_init__(self):
+        object.__setattr__(self, "objective", get_utility(self.objective, type(self).__name__))
         if self.p_sx is not None:  # given beside a joint, p_x could contradict it
             object.__setattr__(self, "p_x", np.sum(self.p_sx, axis=0))
         for name in ("channel", "p_sx", "p_x"):
@@ -155,17 +155,27 @@ class Evaluation:
 
     @cached_property
     def utility(self):
-        """The utility in nats: ``I(X;Y)``."""
-        return get_utility(self.objective).of_channel(self.p_x, self.channel)
+        """The utility that the channel was designed for: ``I(X;Y)`` unless `objective` differs."""
+        return self.objective.of_channel(self.p_x, self.channel)
+
+    @cached_property
+    def mutual_information(self):
+        """``I(X;Y)`` in nats, whatever the objective."""
+        return mutual_information(self.p_x[:, None] * self.channel)
 
     @cached_property
     def _largest_utility(self):
-        return get_utility(self.objective).largest(self.p_x)
+        return self.objective.largest(self.p_x)
 
     @property
     def normalized_utility(self):
-        """The share of the largest utility that is kept; 1 where there is none to keep."""
-        return self.utility / self._largest_utility if self._largest_utility > 0 else 1.0
+        """The share that is kept of the utility of X, beyond what a constant output has.
+
+        1 where there is none to keep.
+        """
+        smallest = self.objective.smallest(self.p_x)
+        room = self._largest_utility - smallest
+        return (self.utility - smallest) / room if room > 0 else 1.0
 
     def table(self):
         """Return a DataFrame with one row per output.
@@ -191,6 +201,9 @@ class Evaluation:
             yield f"max_leakage={self.max_leakage:.6g}"
             yield f"average_leakage={self.average_leakage:.6g}"
         yield f"utility={self.utility:.6g} ({self.normalized_utility:.1%} of the largest)"
+        if not isinstance(self.objective, MutualInformation):
+            yield f"objective={self.objective!r}"
+            yield f"I(X;Y)={self.mutual_information:.6g}"
 
     def __repr__(self):
         return f"{type(self).__name__}({self.measure!r}: {', '.join(self._figures())})"
@@ -372,7 +385,7 @@ class Mechanism(Evaluation):
             "epsilon": encode_label(self.epsilon),
             "measure": {key: encode_label(value) for key, value in self.measure.to_dict().items()},
             "scope": self.scope,
-            "objective": self.objective,
+            "objective": self.objective.to_dict(),
             "solver": self.solver,
             "upper_bound": self.upper_bound,
             "x_labels": [encode_label(label) for label in self.x_labels],
@@ -387,7 +400,7 @@ class Mechanism(Evaluation):
         return json.dumps(content, allow_nan=False, indent=indent)
 
     @classmethod
-    def from_json(cls, text, *, measure=None):
+    def from_json(cls, text, *, measure=None, utility=None):
         """Return the mechanism that `to_json` wrote, after checking all of it.
 
         Parameters
@@ -396,6 +409,8 @@ class Mechanism(Evaluation):
             The JSON text.
         measure : Measure, default=None
             Needed for a mechanism designed with a measure of your own.
+        utility : Utility, default=None
+            Needed for a mechanism designed for a utility of your own.
 
         Examples
         --------
@@ -405,7 +420,7 @@ class Mechanism(Evaluation):
         >>> shipped.p_sx is None and (shipped.channel == mechanism.channel).all()
         np.True_
         """
-        return _from_content(cls, parse_document(text, "mechanism"), measure)
+        return _from_content(cls, parse_document(text, "mechanism"), measure, utility)
 
 
 _KEYS = {
@@ -414,11 +429,12 @@ _KEYS = {
 }  # fmt: skip
 
 
-def _from_content(cls, content, measure):
+def _from_content(cls, content, measure, utility):
     if unknown := sorted(set(content) - _KEYS):
         raise ValueError(f"The JSON text of this mechanism has unknown keys: {unknown}.")
     try:
-        measure = _read_measure(content["measure"], measure)
+        measure = _read_part(content, "measure", measure, MEASURES)
+        objective = _read_part(content, "objective", utility, UTILITIES)
         p_sx, s_labels = _read_joint(content)
         return cls(
             _read_numbers(content, "channel"),
@@ -427,7 +443,7 @@ def _from_content(cls, content, measure):
             _read_labels(content, "x_labels"),
             _read_labels(content, "y_labels"),
             measure,
-            content["objective"],
+            objective,
             None if p_sx is not None else _read_numbers(content, "p_x"),
             epsilon=decode_label(content["epsilon"]),
             scope=content["scope"],
@@ -461,18 +477,26 @@ def _read_labels(content, name):
     return tuple(decode_label(label) for label in content[name])
 
 
-def _read_measure(saved, given):
-    if not isinstance(saved, dict):
-        raise TypeError("the measure is not an object")
-    saved = {key: decode_label(value) for key, value in saved.items()}
+def _read_part(content, key, given, shipped):
+    """Return the measure or the utility: made again from its name, or the one given."""
+    if not isinstance(content[key], dict):
+        raise TypeError(f"the {key} is not an object")
+    parameters = {name: _decoded(value) for name, value in content[key].items()}
     if given is not None:
-        if given.to_dict() != saved:
-            raise ValueError(f"This mechanism was designed with {saved}, not with {given!r}.")
+        if given.to_dict() != parameters:
+            shown = {k: value for k, value in parameters.items() if not isinstance(value, list)}
+            raise ValueError(f"This mechanism was designed with {shown}, not with {given!r}.")
         return given
-    name = saved.pop("name")
-    if name not in MEASURES:
+    name = parameters.pop("name")
+    if name not in shipped:
+        argument = "measure" if key == "measure" else "utility"
         raise ValueError(
-            f"This mechanism was designed with a measure of the user's own ({name!r}): pass it "
-            f"as from_json(text, measure=...)."
+            f"This mechanism was designed with a {argument} of the user's own ({name!r}): pass it "
+            f"as from_json(text, {argument}=...)."
         )
-    return get_measure(name, "Mechanism.from_json", **saved)
+    return shipped[name](**parameters)
+
+
+def _decoded(value):
+    """Return a parameter: a table as it is, anything else as a label."""
+    return value if isinstance(value, list) else decode_label(value)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from .utilities import mutual_information
+from .geometry import Points
 
 
 def name_outputs(mechanism):
@@ -16,12 +16,12 @@ def name_outputs(mechanism):
 
     names : for each output the position of a symbol of X that has P(x|y) > 0.
     """
-    channel, p_x = mechanism.channel, mechanism.p_x
+    channel, p_x, utility = mechanism.channel, mechanism.p_x, mechanism.objective
     while channel.shape[1] > len(p_x):  # the average scope can have one output too many
-        channel = _without_cheapest(channel, p_x)
+        channel = _without_cheapest(channel, p_x, utility)
     names = _assign(p_x[:, None] * channel)
     while names is None:
-        channel = _without_cheapest(channel, p_x)
+        channel = _without_cheapest(channel, p_x, utility)
         names = _assign(p_x[:, None] * channel)
     order = np.argsort(names)
     y_labels = tuple(range(channel.shape[1]))
@@ -37,15 +37,19 @@ def _assign(p_xy):
     return x[np.argsort(y)]
 
 
-def _without_cheapest(channel, p_x):
+def _without_cheapest(channel, p_x, utility):
     """Merge the two outputs that cost the least utility: merging never adds leakage."""
-    n_y, best = channel.shape[1], (-np.inf, None)
-    for i in range(n_y):
-        for j in range(i):
-            merged = np.delete(channel, i, axis=1)
-            merged[:, j] += channel[:, i]
-            best = max(best, (mutual_information(p_x[:, None] * merged), (i, j)))
-    i, j = best[1]
+    p_y = p_x @ channel
+    posterior = (p_x[:, None] * channel / p_y).T
+    worth = p_y * utility.value(Points.from_dense(posterior))
+    cheapest = (np.inf, None)
+    for i in range(1, len(p_y)):
+        total = p_y[i] + p_y[:i]
+        merged = (p_y[i] * posterior[i] + p_y[:i, None] * posterior[:i]) / total[:, None]
+        costs = worth[i] + worth[:i] - total * utility.value(Points.from_dense(merged))
+        j = int(costs.argmin())
+        cheapest = min(cheapest, (float(costs[j]), (i, j)))
+    i, j = cheapest[1]
     merged = np.delete(channel, i, axis=1)
     merged[:, j] += channel[:, i]
     return merged

@@ -1,10 +1,17 @@
 """What usefulness is: ``sum q u(W)`` over the outputs, with u convex in ``W = P(X | Y = y)``."""
 
+from abc import ABC, abstractmethod
 from typing import ClassVar
 
+import numpy as np
 from scipy.special import rel_entr, xlogy
 
-from ._validation import check_choice
+from ._validation import check_choice, message
+from .joint import as_joint, readonly
+
+# Where a probability is zero an entropy has no slope: gradients are taken at this probability.
+# They need not be exact: they only point the search for columns somewhere.
+_SMALLEST_PROBABILITY = 1e-3
 
 
 def entropy(distribution):
@@ -18,36 +25,253 @@ def mutual_information(joint):
     return max(0.0, float(rel_entr(joint, independent).sum()))
 
 
-class MutualInformation:
-    """``I(X;Y) = H(X) - sum q h(W)``: u is minus the entropy of the posterior of X."""
+class Utility(ABC):
+    """A convex function u of the posterior of X; a mechanism is worth ``offset + sum q u(W)``.
+
+    Posteriors come as `skprivacy.geometry.Points`, which store their few positive entries.
+    """
+
+    name: ClassVar[str] = "custom"
+
+    @abstractmethod
+    def value(self, points):
+        """Return u of each of `points`."""
+
+    def preference(self, points):
+        """Return what decides between mixtures of equal utility, from 0 to -1."""
+        return np.zeros(len(points))
+
+    @abstractmethod
+    def slope(self, points, n_x):
+        """Return a gradient of u at each of `points`, of shape (n_points, n_x).
+
+        It need not be exact where u has none: it points the search for columns somewhere.
+        """
+
+    @abstractmethod
+    def offset(self, p_x):
+        """Return what ``sum q u(W)`` lacks to be the utility."""
+
+    @abstractmethod
+    def of_channel(self, p_x, channel):
+        """Return the utility of a channel, from its own floats."""
+
+    @abstractmethod
+    def largest(self, p_x):
+        """Return the utility of releasing X itself: no mechanism has more."""
+
+    def smallest(self, p_x):
+        """Return the utility of releasing nothing: no mechanism needs to have less."""
+        return 0.0
+
+    def given_sensitive(self, joint):
+        """Return ``I(V;X|S)``, if the utility is an ``I(V;Y)``, else infinity.
+
+        ``I(V;Y) <= I(S;Y) + I(V;X|S)`` then bounds what a budget on average leaves.
+        """
+        return np.inf
+
+    def traits(self, n_x):
+        """Return a matrix with a column for each symbol of X: equal columns, equal use."""
+        return np.eye(n_x)
+
+    def restricted(self, symbols):
+        """Return the utility for the symbols of X that are left, a mask or an index."""
+        return self
+
+    def to_dict(self):
+        """Return the name and parameters, from which an equal object can be made."""
+        return {"name": self.name}
+
+    def __eq__(self, other):
+        return type(self) is type(other) and self.to_dict() == other.to_dict()
+
+    def __hash__(self):
+        return hash(self.name)
+
+
+class MutualInformation(Utility):
+    """``I(X;Y) = H(X) - sum q h(W)``: u is minus the entropy of the posterior of X.
+
+    Examples
+    --------
+    >>> from skprivacy import MutualInformation, design_mechanism
+    >>> joint = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]
+    >>> mechanism = design_mechanism(joint, 0.02, utility=MutualInformation())
+    >>> mechanism.utility == mechanism.mutual_information
+    True
+    """
 
     name: ClassVar[str] = "mutual_information"
 
+    def __repr__(self):
+        return "MutualInformation()"
+
     def value(self, points):
-        """Return u of each of `points`."""
         return -entropy(points.values)
 
+    def slope(self, points, n_x):
+        return np.log(np.maximum(points.dense(n_x), _SMALLEST_PROBABILITY)) + 1
+
     def offset(self, p_x):
-        """Return what ``sum q u(W)`` lacks to be the utility."""
         return float(entropy(p_x))
 
     def of_channel(self, p_x, channel):
-        """Return the utility of a channel, from its own floats."""
         return mutual_information(p_x[:, None] * channel)
 
     def largest(self, p_x):
-        """Return the utility of releasing X itself."""
         return float(entropy(p_x))
 
+    def given_sensitive(self, joint):
+        """Return ``H(X|S)``."""
+        return float(joint.p_s @ entropy(joint.p_sx / joint.p_s[:, None]))
 
-UTILITIES = {cls.name: cls for cls in (MutualInformation,)}
+    def traits(self, n_x):
+        return np.empty((0, n_x))
+
+
+class Target(Utility):
+    """``I(V;Y)`` for a target V that X is meant to predict.
+
+    u is minus the entropy of ``P(V | Y = y) = P(V|X) W``.
+
+    Parameters
+    ----------
+    p_vx : array-like or DataFrame of shape (n_v, n_x)
+        The joint distribution of V (rows) and X (columns), as probabilities or counts, or
+        P(V|X): only the shares within each column matter. Columns are in the order of p_sx.
+
+    Examples
+    --------
+    >>> from skprivacy import Target, design_mechanism
+    >>> joint = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]
+    >>> target = Target([[30, 10, 5], [5, 20, 30]])
+    >>> mechanism = design_mechanism(joint, 0.02, utility=target)
+    >>> 0 < mechanism.utility < mechanism.mutual_information
+    True
+    """
+
+    name: ClassVar[str] = "target"
+
+    def __init__(self, p_vx):
+        table = as_joint(p_vx, "Target", "p_vx").p_sx
+        total = table.sum(axis=0)
+        # A column without rows says nothing about V. It is refused if X ever takes that symbol.
+        self._unseen = np.flatnonzero(total == 0)
+        self.p_v_given_x = readonly(table / np.where(total > 0, total, 1.0))
+
+    def __repr__(self):
+        return "Target(<{} x {} table>)".format(*self.p_v_given_x.shape)
+
+    def value(self, points):
+        return -entropy(np.maximum(points.times(self.p_v_given_x), 0.0))
+
+    def slope(self, points, n_x):
+        given_y = np.maximum(points.times(self.p_v_given_x), _SMALLEST_PROBABILITY)
+        return (np.log(given_y) + 1) @ self.p_v_given_x
+
+    def offset(self, p_x):
+        return float(entropy(self._matched(p_x) @ p_x))
+
+    def of_channel(self, p_x, channel):
+        return mutual_information(self._matched(p_x) @ (p_x[:, None] * channel))
+
+    def largest(self, p_x):
+        return mutual_information(self._matched(p_x) * p_x)
+
+    def given_sensitive(self, joint):
+        given = [mutual_information(self.p_v_given_x * p_x / p_x.sum()) for p_x in joint.p_sx]
+        return float(joint.p_s @ given)
+
+    def traits(self, n_x):
+        return self.p_v_given_x
+
+    def restricted(self, symbols):
+        return Target(self.p_v_given_x[:, symbols])
+
+    def to_dict(self):
+        return {"name": self.name, "p_vx": self.p_v_given_x.tolist()}
+
+    def _matched(self, p_x):
+        """Return P(V|X), if it belongs to this distribution of X."""
+        if len(p_x) != self.p_v_given_x.shape[1]:
+            requirement = f"a table with {len(p_x)} columns, one per symbol of X"
+            raise ValueError(message("Target", "p_vx", requirement, self))
+        if (unseen := self._unseen[p_x[self._unseen] > 0]).size:
+            raise ValueError(
+                f"The 'p_vx' parameter of Target must say what goes with every symbol of X that "
+                f"occurs: its column {unseen[0]} is all zeros."
+            )
+        return self.p_v_given_x
+
+
+class Guess(Utility):
+    """The chance to guess X from Y: ``sum q max W``.
+
+    Several mechanisms often have the same chance; of those, the one with the larger ``I(X;Y)``
+    is preferred.
+
+    Examples
+    --------
+    >>> from skprivacy import design_mechanism
+    >>> joint = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]
+    >>> mechanism = design_mechanism(joint, 0.02, utility="guess")
+    >>> 0.4 < mechanism.utility < 1
+    True
+    """
+
+    name: ClassVar[str] = "guess"
+
+    def __repr__(self):
+        return "Guess()"
+
+    def value(self, points):
+        return points.values.max(axis=1)
+
+    def preference(self, points):
+        return -entropy(points.values) / max(1.0, np.log(points.values.shape[1]))
+
+    def slope(self, points, n_x):
+        best = points.values.argmax(axis=1)
+        return np.eye(n_x)[points.support[np.arange(len(points)), best]]
+
+    def offset(self, p_x):
+        return 0.0
+
+    def of_channel(self, p_x, channel):
+        return float((p_x[:, None] * channel).max(axis=0).sum())
+
+    def largest(self, p_x):
+        return 1.0
+
+    def smallest(self, p_x):
+        return float(np.max(p_x))
+
+    def traits(self, n_x):
+        return np.empty((0, n_x))
+
+
+UTILITIES = {cls.name: cls for cls in (MutualInformation, Target, Guess)}
 
 
 def get_utility(utility, owner="get_utility"):
-    """Return a utility object from its name."""
-    if isinstance(utility, str) and utility in ("target", "guess"):
+    """Return a utility object from a name, or the object itself.
+
+    Examples
+    --------
+    >>> from skprivacy import get_utility
+    >>> get_utility("guess")
+    Guess()
+    """
+    if isinstance(utility, Utility):
+        return utility
+    if isinstance(utility, type) and issubclass(utility, Utility):
+        requirement = f"an instance of {utility.__name__}, not the class"
+        raise TypeError(message(owner, "utility", requirement, utility))
+    check_choice(owner, "utility", utility, UTILITIES, " or an instance of skprivacy.Utility")
+    if utility == Target.name:
         raise ValueError(
-            f"The 'utility' parameter of {owner} is {utility!r}, which no solver of this version "
-            f"can maximise. Use utility='mutual_information'."
+            f"The 'utility' parameter of {owner} is 'target', which needs to know the target: "
+            f"pass Target(p_vx) with the table of V and X. (PrivacyFunnelTransformer takes y.)"
         )
-    return UTILITIES[check_choice(owner, "utility", utility, UTILITIES)]()
+    return UTILITIES[utility]()

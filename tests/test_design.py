@@ -4,7 +4,7 @@ import pytest
 from numpy.testing import assert_allclose
 from reference import THREE_BY_THREE, entropy
 
-from skprivacy import AlphaLift, Lip, design_mechanism, privacy_utility_path
+from skprivacy import AlphaLift, Lip, Target, design_mechanism, privacy_utility_path
 from skprivacy.measures import MEASURES
 
 ALL_MEASURES = [*sorted(MEASURES), AlphaLift(5), Lip(lower=0.1)]
@@ -61,12 +61,14 @@ class TestBadInput:
             ({"measure": 2}, TypeError, "'measure' .* Got 2 instead"),
             ({"scope": "worst"}, ValueError, "'scope' .*{'average', 'per_output'}. Got 'worst'"),
             ({"measure": "lip", "scope": "average"}, ValueError, r"Lip\(.* has no scope 'average'.*per_output"),
-            ({"utility": "accuracy"}, ValueError, "'utility' .*{'mutual_information'}. Got 'accuracy'"),
-            ({"utility": "target"}, ValueError, "'target', which no solver of this version"),
-            ({"utility": "guess"}, ValueError, "'guess', which no solver of this version"),
+            ({"utility": "accuracy"}, ValueError, "'utility' .*{'guess', 'mutual_information', 'target'}.*Got 'accuracy'"),
+            ({"utility": "target"}, ValueError, r"'target', which needs .* Target\(p_vx\)"),
+            ({"utility": Target}, TypeError, "an instance of Target, not the class"),
+            ({"utility": Target([[1, 2], [2, 1]])}, ValueError, "'p_vx' .* 3 columns, one per symbol"),
+            ({"utility": Target([[1, 0, 1]])}, ValueError, "its column 1 is all zeros"),
             ({"utility": 3}, TypeError, "'utility' .* Got 3"),
             ({"utility": np.array([1, 2])}, TypeError, "'utility' .* Got ndarray of shape"),
-            ({"solver": "magic"}, ValueError, "'solver' .*{'algorithm1', 'auto', 'max_lift'}.* Got 'magic'"),
+            ({"solver": "magic"}, ValueError, "'solver' .*{'algorithm1', 'auto', .*'max_lift', 'optimal'}.* Got 'magic'"),
             ({"solver": 3}, TypeError, "'solver' .* Got 3"),
             ({"solver": "max_lift", "delta": 0.1}, TypeError,
              "unexpected option 'delta' for solver 'max_lift', which takes engine, max_bases"),

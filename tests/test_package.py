@@ -26,7 +26,7 @@ def imports_of(path):
     ("library", "module"),
     [
         ("cdd", "geometry/cdd_vertices.py"),
-        ("highspy", "solvers/linear_program.py"),
+        ("highspy", "solvers/highs.py"),
         ("narwhals", "frames.py"),
     ],
 )

@@ -1,6 +1,16 @@
-"""The simplex of posteriors ``W = P(X | Y = y)``, cut by bounds on the lifts of S."""
+"""The simplex of posteriors ``W = P(X | Y = y)``, cut by bounds on what they say about S."""
 
+from .interval import slab_vertices
 from .lift_polytopes import LiftPolytopes
+from .outer_polytope import OuterPolytope, TooManyVerticesError
 from .points import Points
+from .slab_epigraph import SlabEpigraph
 
-__all__ = ["LiftPolytopes", "Points"]
+__all__ = [
+    "LiftPolytopes",
+    "OuterPolytope",
+    "Points",
+    "SlabEpigraph",
+    "TooManyVerticesError",
+    "slab_vertices",
+]

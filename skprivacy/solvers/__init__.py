@@ -6,10 +6,19 @@ from .._validation import check_choice, message
 from .algorithm1 import Algorithm1Solver
 from .base import Solution, Solver
 from .max_lift import MaxLiftSolver
+from .optimal import OptimalSolver
 
-SOLVERS = {cls.name: cls for cls in (Algorithm1Solver, MaxLiftSolver)}
+SOLVERS = {cls.name: cls for cls in (Algorithm1Solver, MaxLiftSolver, OptimalSolver)}
 
-__all__ = ["SOLVERS", "Algorithm1Solver", "MaxLiftSolver", "Solution", "Solver", "get_solver"]
+__all__ = [
+    "SOLVERS",
+    "Algorithm1Solver",
+    "MaxLiftSolver",
+    "OptimalSolver",
+    "Solution",
+    "Solver",
+    "get_solver",
+]
 
 
 def get_solver(solver, options, measure, owner):

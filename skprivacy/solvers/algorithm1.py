@@ -18,7 +18,7 @@ import numpy as np
 from .._validation import check_choice, check_integer, check_real, message
 from ..geometry import Points
 from .base import Solution, Solver
-from .candidates import Candidates
+from .candidates import Candidates, all_candidates
 from .linear_program import MixtureProgram
 from .max_lift import DEFAULT_MAX_BASES
 
@@ -80,18 +80,17 @@ class Algorithm1Solver(Solver):
         candidates = Candidates(joint, measure, self.max_bases)
         program = MixtureProgram(joint.p_x, utility)
         if self.candidates == "all":
-            extremal = (_all_candidates(candidates.leakage, epsilon) for epsilon in epsilons)
+            extremal = (all_candidates(candidates, epsilon) for epsilon in epsilons)
         else:
             extremal = self._window_candidates(candidates, epsilons)
-        solutions, in_use = [], []
+        in_use = []
         for epsilon, points in zip(epsilons, extremal, strict=True):
             optimal_max_lift = program.solve(candidates.vertices(epsilon)).points  # line 3
             parts = [optimal_max_lift, *in_use, candidates.within(points, epsilon)]
             excess = candidates.excess_of(epsilon)
             mixture = program.solve(Points.concatenate(parts), excess)  # line 12
             in_use = [mixture.points]
-            solutions.append(Solution(mixture.channel))
-        return solutions
+            yield Solution(mixture.channel)
 
     def _window_candidates(self, candidates, epsilons):
         """Return, for each epsilon, the vertices that lines 7 to 11 add to F."""
@@ -140,19 +139,10 @@ class Algorithm1Solver(Solver):
         return np.asarray(self.n_between, dtype=int)
 
 
-def _all_candidates(leakage, epsilon):
-    """Return both ends of the part of each line that meets the budget.
-
-    Its other points are mixtures of these two, and a mixture has the smaller u: u is convex.
-    """
-    index, first, last = leakage.within(epsilon)
-    return leakage.segments.at(np.tile(index, 2), np.concatenate([first, last]))
-
-
 def _first_and_last(window):
     """Return the first and last True of each row that has one; the rest is superfluous.
 
-    As in `_all_candidates`, vertices between two others of the same line never improve F.
+    As in `all_candidates`, vertices between two others of the same line never improve F.
     """
     rows = np.flatnonzero(window.any(axis=1))
     first = window[rows].argmax(axis=1)

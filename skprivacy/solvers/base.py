@@ -25,7 +25,7 @@ class Solver(ABC):
 
     @abstractmethod
     def solve_path(self, joint, epsilons, measure, scope, utility):
-        """Return one `Solution` per epsilon.
+        """Yield one `Solution` per epsilon.
 
         joint : without symbols of probability zero; epsilons : increasing, without repeats;
         measure, scope, utility : as in `design_mechanism`, checked.

@@ -54,3 +54,13 @@ class Candidates:
         """Return the points whose own floats keep the budget."""
         leakage = self.measure.leakage(self.joint.sensitive_posterior(points), self.joint.p_s)
         return points[leakage <= self.measure.budget(epsilon, share=0.5)]
+
+
+def all_candidates(candidates, epsilon):
+    """Return both ends of the part of each line of vertices that meets the budget.
+
+    Its other points are mixtures of these two, and a mixture has the smaller u: u is convex.
+    """
+    index, first, last = candidates.leakage.within(epsilon)
+    points = candidates.leakage.segments.at(np.tile(index, 2), np.concatenate([first, last]))
+    return candidates.within(points, epsilon)

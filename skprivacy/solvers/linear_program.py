@@ -1,16 +1,13 @@
-r"""The paper's linear program (23): how often to use which posterior.
-
-The only module that imports HiGHS.
-"""
+r"""The paper's linear program (23): how often to use which posterior."""
 
 from dataclasses import dataclass
 
-import highspy
 import numpy as np
 from scipy.optimize import nnls
 
 from ..exceptions import SolverError
 from ..geometry import Points
+from .highs import DUAL_SIMPLEX, INFINITY, PRIMAL_SIMPLEX, Columns, Program
 
 # Weights below this share of the largest weight that a point can have are rounding.
 _NEGLIGIBLE = 1e-14
@@ -18,33 +15,27 @@ _NEGLIGIBLE = 1e-14
 # An answer that HiGHS does not call optimal is accepted this close to the bound, in nats.
 _WORST_ACCEPTED = 1e-5
 
-_OPTIONS = {
-    "output_flag": False,
-    "threads": 1,
-    "primal_feasibility_tolerance": 1e-10,
-    "dual_feasibility_tolerance": 1e-10,
-    "small_matrix_value": 1e-12,  # smaller entries are dropped
-}
-_DUAL_SIMPLEX, _PRIMAL_SIMPLEX = 1, 4
-
 # (row scale, presolve, scale strategy, simplex strategy), tried in order until the answer will do.
 # The smallest tolerance of HiGHS is 1e-10. A program that is feasible only up to that can break a
 # budget of zero; rows multiplied by 1e4 make it 1e-14, which can be too much for candidates that
 # are themselves known to fewer digits.
 _ATTEMPTS = (
-    (1.0, "off", 0, _DUAL_SIMPLEX),  # presolve takes longer than solving
-    (1e4, "off", 0, _DUAL_SIMPLEX),
-    (1e4, "on", 0, _PRIMAL_SIMPLEX),
-    (1e4, "off", 0, _PRIMAL_SIMPLEX),
-    (1e4, "off", 1, _DUAL_SIMPLEX),
-    (1.0, "off", 0, _PRIMAL_SIMPLEX),
-    (1.0, "on", 0, _DUAL_SIMPLEX),
-    (1.0, "off", 1, _DUAL_SIMPLEX),
-    (1e2, "off", 1, _PRIMAL_SIMPLEX),
+    (1.0, "off", 0, DUAL_SIMPLEX),
+    (1e4, "off", 0, DUAL_SIMPLEX),
+    (1e4, "on", 0, PRIMAL_SIMPLEX),
+    (1e4, "off", 0, PRIMAL_SIMPLEX),
+    (1e4, "off", 1, DUAL_SIMPLEX),
+    (1.0, "off", 0, PRIMAL_SIMPLEX),
+    (1.0, "on", 0, DUAL_SIMPLEX),
+    (1.0, "off", 1, DUAL_SIMPLEX),
+    (1e2, "off", 1, PRIMAL_SIMPLEX),
 )
 
 # How accurately candidates are known, for the bound.
 _ACCURACY = 1e-10
+
+# The most rounds of adding columns to a program that starts with few of them.
+_MOST_ROUNDS = 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +52,57 @@ class Mixture:
     bound: float
 
 
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """What a linear program says without its tolerances mattering.
+
+    symbols : lambda, the price of each symbol of X; budget : mu, the price of the whole budget on
+    average, 0 without one. A point is worth ``u(W) - lambda . W - mu charge`` more than it costs.
+    """
+
+    symbols: np.ndarray
+    budget: float
+
+    def surplus(self, offers):
+        """Return what each of the candidates is worth more than it costs."""
+        points = offers.points
+        surplus = offers.values - np.einsum(
+            "nw,nw->n", self.symbols[points.support], points.values
+        )
+        if offers.charges is not None:
+            surplus -= self.budget * offers.charges
+        return surplus
+
+    def bound(self, p_x, largest_surplus):
+        """Return a bound on ``sum q u(W)``, the weights of a mixture being 1 in total."""
+        return float(self.symbols @ p_x) + self.budget + largest_surplus
+
+
+@dataclass(frozen=True, eq=False)
+class Offers:
+    """Points, their u, and the share of a budget on average that each would take, or None."""
+
+    points: Points
+    values: np.ndarray
+    charges: np.ndarray | None = None
+
+    def __len__(self):
+        return len(self.values)
+
+    def __getitem__(self, index):
+        charges = None if self.charges is None else self.charges[index]
+        return Offers(self.points[index], self.values[index], charges)
+
+    @classmethod
+    def concatenate(cls, parts):
+        """Return the candidates of all `parts`, in order."""
+        charges = None
+        if parts[0].charges is not None:
+            charges = np.concatenate([part.charges for part in parts])
+        points = Points.concatenate([part.points for part in parts])
+        return cls(points, np.concatenate([part.values for part in parts]), charges)
+
+
 class MixtureProgram:
     r"""Finds the best mixture of candidate points; one object serves many candidate sets.
 
@@ -69,6 +111,7 @@ class MixtureProgram:
 
         minimise    sum_i r_i cost_i                   cost_i = -room_i u(W_i)
         subject to  sum_i r_i column_i(x) = 1 for all x,   column_i(x) = room_i W_i(x) / px(x),
+                    sum_i r_i room_i charge_i <= 1         with a budget on average,
                     r >= 0.
 
     Columns and right-hand sides are of order 1 however rare a symbol is; unscaled, HiGHS drops
@@ -80,30 +123,34 @@ class MixtureProgram:
     def __init__(self, p_x, utility):
         self.p_x = p_x
         self.utility = utility
-        self._independent = -float(utility.value(Points.from_dense(p_x[None]))[0])
-        self._highs = highspy.Highs()
+        self.independent = float(utility.value(Points.from_dense(p_x[None]))[0])
+        self._program = Program()
 
-    def solve(self, points, excess=lambda channel: 0.0):
+    def solve(self, points, excess=lambda channel: 0.0, charges=None, values=None):
         """Return the best `Mixture` of `points`.
 
         excess : how much a channel is over its budget. An answer that is over it by rounding is
-        sought again with smaller tolerances.
+        sought again with smaller tolerances. values : other than those of the utility.
         """
-        ratio = points.values / self.p_x[points.support]
-        room = 1 / ratio.max(axis=1)
-        columns = Points(points.support, ratio * room[:, None])
-        costs = -room * self.utility.value(points)
-        program = self._program(columns, costs)
-        values = np.array(program.a_matrix_.value_)
+        values = self.utility.value(points) if values is None else values
+        offers = Offers(points, values, charges)
+        room, columns = self._columns(offers)
         best, smallest, bound = None, np.inf, np.inf
-        for attempt in _ATTEMPTS:
-            answer = self._run(program, values, attempt)
+        for scale, presolve, scaling, strategy in _ATTEMPTS:
+            self._load(
+                columns,
+                charges is not None,
+                scale,
+                presolve=presolve,
+                simplex_scale_strategy=scaling,
+                simplex_strategy=strategy,
+            )
+            answer = self._program.run()
             if answer is None:
                 continue
-            weights, duals, optimal = answer
-            bound = min(bound, self._bound(columns, costs, duals))
-            mixture = self._mixture(points, columns, weights, optimal)
-            if mixture is None or self._is_poor(mixture, bound, optimal):
+            bound = min(bound, self._bound(offers, room, scale * answer.duals))
+            mixture = self._mixture(offers, room, answer)
+            if mixture is None or self._is_poor(mixture, bound, answer.is_optimal):
                 continue
             over = excess(mixture[1])
             if best is None or over < smallest:
@@ -113,43 +160,87 @@ class MixtureProgram:
         if best is None:
             raise SolverError(
                 f"HiGHS could not solve the linear program over {len(points)} candidate outputs: "
-                f"{self._status()!r}. Pool the rarest symbols of X."
+                f"{self._program.status!r}. Pool the rarest symbols of X."
             )
         return Mixture(*best, bound)
 
-    def _run(self, program, values, attempt):
-        """Return r, the last one that of the independent output, the duals, and if optimal.
+    def price(self, offers, accuracy, start):
+        """Return (weights, prices, largest surplus) for the best mixture of many offers.
 
-        None where HiGHS finds none. What it finds need not be optimal: weights are refined and
-        checked, and the bound holds for any duals.
+        Few of them matter: those at index `start` and, round after round, those that are worth
+        more than they cost by `accuracy`. The weights are for the offers, not refined.
         """
-        scale, presolve, scaling, strategy = attempt
-        program.a_matrix_.value_ = scale * values
-        program.row_lower_ = program.row_upper_ = np.full(len(self.p_x), scale)
-        self._highs.clear()
-        for option, value in {
-            **_OPTIONS,
-            "presolve": presolve,
-            "simplex_scale_strategy": scaling,
-            "simplex_strategy": strategy,
-        }.items():
-            self._highs.setOptionValue(option, value)
-        self._highs.passModel(program)
-        self._highs.run()
-        solution = self._highs.getSolution()
-        if not (solution.value_valid and solution.dual_valid):
-            return None
-        duals = scale * np.array(solution.row_dual)
-        return np.array(solution.col_value), duals, self._status() == "Optimal"
+        chosen = start
+        room, columns = self._columns(offers[chosen])
+        rooms = room[:-1]
+        self._load(columns, offers.charges is not None)
+        prices, surplus = None, np.empty(0)
+        for _ in range(_MOST_ROUNDS):
+            answer = self._program.run()
+            if answer is None:
+                raise SolverError(
+                    f"HiGHS could not solve a linear program over {len(chosen)} candidate "
+                    f"outputs: {self._program.status!r}. Pool the rarest symbols of X."
+                )
+            prices = self._prices(answer.duals)
+            surplus = prices.surplus(offers)
+            surplus[chosen] = np.minimum(surplus[chosen], accuracy)
+            worth = np.flatnonzero(surplus > accuracy)
+            if not len(worth):
+                break
+            worth = _most_of(worth, surplus, 20 + 2 * len(self.p_x))
+            room, columns = self._columns(offers[worth], independent=False)
+            self._program.add_columns(columns)
+            chosen, rooms = np.concatenate([chosen, worth]), np.concatenate([rooms, room])
+        weights = np.zeros(len(offers))
+        values = np.delete(answer.values, len(start))  # without the independent output
+        weights[chosen] = np.maximum(values, 0.0) * rooms
+        surplus = prices.surplus(offers)
+        own = self.independent - float(prices.symbols @ self.p_x)
+        return weights, prices, max(float(surplus.max(initial=own)), own)
 
-    def _mixture(self, points, columns, weights, optimal):
+    def _prices(self, duals):
+        n_x = len(self.p_x)
+        budget = max(0.0, -float(duals[n_x])) if len(duals) > n_x else 0.0
+        return Prices(-duals[:n_x] / self.p_x, budget)
+
+    def _columns(self, offers, independent=True):
+        """Return the rooms and the columns of the program, the independent output last."""
+        points, n_x = offers.points, len(self.p_x)
+        ratio = points.values / self.p_x[points.support]
+        room = 1 / ratio.max(axis=1)
+        index, values = points.support, ratio * room[:, None]
+        if offers.charges is not None:
+            index = np.hstack([index, np.full((len(points), 1), n_x)])
+            values = np.hstack([values, (room * offers.charges)[:, None]])
+        columns = Columns.from_rows(-room * offers.values, index, values)
+        if not independent:
+            return room, columns
+        last = Columns(
+            np.append(columns.costs, -self.independent),
+            np.append(columns.start, columns.start[-1] + n_x),
+            np.append(columns.index, np.arange(n_x)),
+            np.append(columns.values, np.ones(n_x)),
+        )
+        return np.append(room, 1.0), last
+
+    def _load(self, columns, has_charges, scale=1.0, **options):
+        ones = np.ones(len(self.p_x) + has_charges)
+        lower = np.where(np.arange(len(ones)) < len(self.p_x), scale, -INFINITY)
+        self._program.load(columns.scaled(scale), lower, scale * ones, **options)
+
+    def _mixture(self, offers, room, answer):
         """Return the points in use and the channel, or None if P(X) is not reproduced."""
+        weights = answer.values
         used = np.flatnonzero(weights[:-1] > _NEGLIGIBLE)
-        channel = columns[used].dense(len(self.p_x)).T
-        if weights[-1] > _NEGLIGIBLE or not optimal:
+        points = offers.points[used]
+        channel = (room[used, None] * points.dense(len(self.p_x)) / self.p_x).T
+        shares = weights[used]
+        if weights[-1] > _NEGLIGIBLE or not answer.is_optimal:
             channel = np.hstack([channel, np.ones((len(self.p_x), 1))])
-        shares = _refined(channel)
-        return None if shares is None else (points[used], (channel * shares)[:, shares > 0])
+            shares = np.append(shares, weights[-1])
+        shares = _refined(channel, shares)
+        return None if shares is None else (points, (channel * shares)[:, shares > 0])
 
     def _is_poor(self, mixture, bound, optimal):
         """Return whether an answer that is not called optimal is far from the bound."""
@@ -159,42 +250,31 @@ class MixtureProgram:
         reached = self.utility.of_channel(self.p_x, channel) - self.utility.offset(self.p_x)
         return bound - reached > _WORST_ACCEPTED
 
-    def _status(self):
-        return self._highs.modelStatusToString(self._highs.getModelStatus())
-
-    def _program(self, columns, costs):
-        """Return the program for HiGHS, with the independent output as its last column."""
-        n_x, n_columns, positive = len(self.p_x), len(columns) + 1, columns.values > 0
-        program = highspy.HighsLp()
-        program.num_col_, program.num_row_ = n_columns, n_x
-        program.col_cost_ = np.append(costs, self._independent)
-        program.col_lower_ = np.zeros(n_columns)
-        program.col_upper_ = np.full(n_columns, highspy.kHighsInf)
-        matrix = program.a_matrix_
-        matrix.format_ = highspy.MatrixFormat.kColwise
-        lengths = np.append(positive.sum(axis=1), n_x)
-        matrix.start_ = np.concatenate([[0], np.cumsum(lengths)])
-        matrix.index_ = np.append(columns.support[positive], np.arange(n_x))
-        matrix.value_ = np.append(columns.values[positive], np.ones(n_x))
-        return program
-
-    def _bound(self, columns, costs, duals):
+    def _bound(self, offers, room, duals):
         """Return an upper bound on ``sum q u(W)`` from the duals, whatever their tolerances.
 
         For any duals the cost is at least their sum plus what the columns with negative reduced
-        costs can add; some optimal mixture uses at most |X| columns, each with r <= 1.
+        costs can add; some optimal mixture uses at most |X| + 1 columns, each with r <= 1.
         """
-        reduced = costs - np.einsum("nw,nw->n", columns.values, duals[columns.support])
-        worst = min(reduced.min(initial=0.0), self._independent - duals.sum(), 0.0)
+        prices = self._prices(duals)
+        surplus = room[:-1] * prices.surplus(offers)
+        own = self.independent - float(prices.symbols @ self.p_x)
         # The candidates are known to so many digits only: their reduced costs are not exact.
-        worst -= _ACCURACY * np.abs(duals).max()
-        return -(float(duals.sum()) + len(self.p_x) * worst)
+        worst = max(surplus.max(initial=0.0), own, 0.0) + _ACCURACY * np.abs(duals).max()
+        return prices.bound(self.p_x, 0.0) + len(duals) * worst
 
 
-def _refined(channel):
-    """Return the weights that make the rows of ``channel * weights`` sum to 1, or None."""
+def _refined(channel, shares):
+    """Return `shares` moved so that the rows of ``channel * shares`` sum to 1, or None."""
     ones = np.ones(len(channel))
-    weights = np.linalg.lstsq(channel, ones, rcond=None)[0]
-    if (weights < 0).any():  # columns in use that are nearly dependent
-        weights = nnls(channel, ones)[0]
-    return weights if np.abs(channel @ weights - 1).max() <= 1e-9 else None
+    refined = shares + np.linalg.lstsq(channel, ones - channel @ shares, rcond=None)[0]
+    if (refined < 0).any():  # columns in use that are nearly dependent
+        refined = nnls(channel, ones)[0]
+    return refined if np.abs(channel @ refined - 1).max() <= 1e-9 else None
+
+
+def _most_of(index, surplus, n):
+    """Return the n of `index` with the largest surplus."""
+    if len(index) <= n:
+        return index
+    return index[np.argpartition(-surplus[index], n)[:n]]

@@ -48,10 +48,8 @@ class MaxLiftSolver(Solver):
         program = MixtureProgram(joint.p_x, utility)
         # cdd in floating point may miss a vertex, and so may its bound.
         exact = measure.is_lift_box and scope == "per_output" and self.engine != "cdd"
-        solutions = []
         for epsilon in epsilons:
             vertices = candidates.vertices(epsilon)
             mixture = program.solve(vertices, candidates.excess_of(epsilon))
             bound = mixture.bound + utility.offset(joint.p_x) if exact else None
-            solutions.append(Solution(mixture.channel, bound))
-        return solutions
+            yield Solution(mixture.channel, bound)

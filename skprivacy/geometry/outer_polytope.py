@@ -1,0 +1,354 @@
+r"""A polytope around the allowed posteriors, cut smaller one tangent at a time.
+
+The points ``(W, z)`` have W in the simplex of X and a height z, for which a measure g of leakage
+allows ``g <= z``. A tangent of g cuts off part of that: ``normal . d - z <= offset`` for all
+allowed points, with ``d = deviations @ W`` the deviations of their lifts from 1. Vertices and
+edges are kept by double description: a cut removes the vertices beyond it, and puts a new vertex
+on every edge that crosses it. Because cuts see W through d only, of rank r - 1, no vertex that
+matters has more than r positive entries, and neither has any edge that can be cut.
+
+Two vertices are joined by an edge when they have all but one of their tight constraints in
+common. That is certain for simple polytopes, where a vertex has no more tight constraints than it
+needs: every cut is therefore moved outward by a tiny random amount, which breaks all ties and
+keeps the polytope around what it is around. Whether it has worked is checked for each cut: the
+edges of the new facet must fit together, each with two ends. A cut that fails is moved further,
+and at last left out: what remains is always around the allowed points.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..exceptions import SolverError
+from .growing_table import GrowingTable
+from .points import Points
+
+_NO_CUT = -1
+_ATTEMPTS = 4
+_LIFTED = 1e-11
+_SEED = 20_240_607  # ties are broken in the same way every time
+
+
+class TooManyVerticesError(Exception):
+    """A cut would leave more vertices than are allowed; the polytope is as before."""
+
+
+class OuterPolytope:
+    """The vertices and edges of a prism over the simplex, cut by halfspaces.
+
+    Parameters
+    ----------
+    deviations : ndarray of shape (n_s, n_x)
+        Of the lifts of the unit vectors from 1.
+    rank : int
+        One more than the rank of `deviations`, and at most n_x.
+    low, high : float
+        The heights of floor and ceiling. If they are equal, all points have that height.
+    describe : callable
+        Returns an (n, k) array of what the caller wants to know of new vertices, from their
+        `Points` and their deviations.
+    n_traits : int
+        That k.
+    max_vertices : int
+        A cut that would leave more raises `TooManyVerticesError`.
+    """
+
+    def __init__(
+        self,
+        deviations: np.ndarray,
+        rank: int,
+        low: float,
+        high: float,
+        describe: Callable,
+        n_traits: int,
+        max_vertices: int,
+    ):
+        n_s, self._n_x = deviations.shape
+        self._rank = rank
+        self._describe = describe
+        self._max_vertices = max_vertices
+        self._random = np.random.default_rng(_SEED)
+        self._is_flat = low == high
+        # A set of symbols and cuts is told from others by the sum of its random numbers.
+        self._of_symbol = np.append(self._numbers(self._n_x), np.uint64(0))
+        self._of_cut = GrowingTable(number=(np.uint64, ()))
+        self._vertices = GrowingTable(
+            support=(np.int32, (rank,)),
+            values=(float, (rank,)),
+            deviations=(float, (n_s,)),
+            heights=(float, ()),
+            cuts=(np.int32, (max(rank - self._is_flat, 1),)),
+            traits=(float, (n_traits,)),
+            alive=(bool, ()),
+        )
+        self._edges = _edge_table()
+        self.n_vertices = 0
+        self._start(deviations, low, high)
+
+    def _numbers(self, n):
+        return self._random.integers(0, 2**64, n, dtype=np.uint64)
+
+    def _start(self, deviations, low, high):
+        """Set the vertices and edges of the simplex, or of the prism over it."""
+        n, levels = self._n_x, [low] if self._is_flat else [low, high]
+        self._of_cut.append(number=self._numbers(0 if self._is_flat else 2))
+        self._floor = 0
+        symbols = np.arange(n)
+        support = np.full((n, self._rank), n)
+        support[:, 0] = symbols
+        values = (support < n).astype(float)
+        one, other = np.triu_indices(n, 1)
+        for level, height in enumerate(levels):
+            cuts = np.full((n, self._vertices["cuts"].shape[1]), _NO_CUT)
+            pairs = self._of_symbol[one] + self._of_symbol[other]
+            if not self._is_flat:
+                cuts[:, -1] = level
+                pairs = pairs + self._of_cut["number"][level]
+            self._append_vertices(support, values, deviations.T, np.full(n, height), cuts)
+            if self._rank > 1:
+                self._edges.append(one=one + level * n, other=other + level * n, key=pairs)
+        if not self._is_flat:
+            self._edges.append(one=symbols, other=symbols + n, key=self._of_symbol[:n])
+
+    def _append_vertices(self, support, values, deviations, heights, cuts):
+        self._vertices.append(
+            support=support,
+            values=values,
+            deviations=deviations,
+            heights=heights,
+            cuts=cuts,
+            traits=self._describe(self._points(support, values), deviations),
+            alive=np.ones(len(support), bool),
+        )
+        self.n_vertices += len(support)
+
+    def _points(self, support, values):
+        return Points(np.minimum(support, self._n_x - 1), values)
+
+    def select(self, *, on_floor=False):
+        """Return (points, deviations, heights, traits) of all vertices, or of those on the floor."""
+        table = self._vertices
+        chosen = table["alive"]
+        if on_floor and not self._is_flat:
+            chosen = chosen & (table["cuts"] == self._floor).any(axis=1)
+        index = np.flatnonzero(chosen)
+        points = self._points(table["support"][index], table["values"][index])
+        return points, *(table[name][index] for name in ("deviations", "heights", "traits"))
+
+    def raise_floor(self, height):
+        """Remove what is below `height`, or below very little more: what is there stays in it."""
+        none = np.zeros((1, self._vertices["deviations"].shape[1]))
+        for attempt in range(_ATTEMPTS):
+            at = height * (1 + _LIFTED * (1 + self._random.random()) * 8.0**attempt)
+            floor = len(self._of_cut)
+            if not self._cut_all(none, np.array([-at]), at_once=True):
+                self._floor = floor
+                return
+        raise SolverError("The outer approximation could not be cut at the next budget.")
+
+    def cut(self, normals, offsets, slack):
+        """Cut with the halfspaces ``normal . d - z <= offset``; return how many it has done.
+
+        slack : (n,) by how much, once or twice, each may be moved outward against ties.
+        """
+        done, attempt = 0, 0
+        waiting = np.arange(len(offsets))
+        while len(waiting) and attempt < _ATTEMPTS:
+            shift = slack * (1 + self._random.random(len(slack))) * 8.0**attempt
+            failed = self._cut_all(
+                normals[waiting], (offsets + shift)[waiting], at_once=attempt == 0
+            )
+            done += len(waiting) - len(failed)
+            waiting, attempt = waiting[failed], attempt + 1
+        return done
+
+    def _cut_all(self, normals, offsets, at_once):
+        """Cut with all halfspaces, those far apart at once; return the indices that failed."""
+        beyond = self._beyond(0, normals, offsets)
+        waiting = [i for i, vertices in enumerate(beyond) if len(vertices)]
+        failed = []
+        if not waiting:
+            return failed
+        near = self._take_edges(np.concatenate(beyond))
+        try:
+            while waiting:
+                batch, waiting = self._far_apart(beyond, waiting, near, at_once)
+                first = len(self._vertices)
+                if not self._apply(batch, beyond, near, normals, offsets):
+                    failed += batch
+                elif waiting:
+                    waiting = self._update(beyond, waiting, first, normals, offsets)
+        finally:
+            self._edges.append(**{name: near[name] for name in ("one", "other", "key")})
+        self._compact()
+        return failed
+
+    def _excess(self, vertices, cuts, normals, offsets):
+        """Return how far each vertex is beyond its cut."""
+        table = self._vertices
+        inner = np.einsum("ns,ns->n", table["deviations"][vertices], normals[cuts])
+        return inner - table["heights"][vertices] - offsets[cuts]
+
+    def _beyond(self, first, normals, offsets):
+        """Return the vertices beyond each cut, of those from `first` on."""
+        table = self._vertices
+        limits = table["deviations"][first:] @ normals.T
+        limits -= table["heights"][first:, None]
+        outside = (limits > offsets) & table["alive"][first:, None]
+        return [first + np.flatnonzero(column) for column in outside.T]
+
+    def _update(self, beyond, waiting, first, normals, offsets):
+        """Bring `beyond` up to date after a batch; return the cuts that have something left."""
+        alive = self._vertices["alive"]
+        new = self._beyond(first, normals[waiting], offsets[waiting])
+        for i, vertices in zip(waiting, new, strict=True):
+            beyond[i] = np.concatenate([beyond[i][alive[beyond[i]]], vertices])
+        return [i for i in waiting if len(beyond[i])]
+
+    def _take_edges(self, vertices):
+        """Return the edges of some vertices, and forget them: all others stay as they are."""
+        mask = np.zeros(len(self._vertices), bool)
+        mask[vertices] = True
+        near = mask[self._edges["one"]] | mask[self._edges["other"]]
+        taken = _edge_table()
+        taken.append(**{name: self._edges[name][near] for name in ("one", "other", "key")})
+        self._edges.keep(~near)
+        return taken
+
+    def _far_apart(self, beyond, waiting, near, at_once):
+        """Return the cuts that can be done at once, and those for later.
+
+        Cuts do not interfere when no vertex, and no two vertices joined by an edge, are beyond two
+        of them.
+        """
+        if not at_once or len(waiting) == 1:
+            return waiting[:1], waiting[1:]
+        batch, later = [], []
+        touched = np.zeros(len(self._vertices), bool)
+        one, other = near["one"], near["other"]
+        for i in waiting:
+            if batch and touched[beyond[i]].any():
+                later.append(i)
+                continue
+            batch.append(i)
+            mine = np.zeros(len(self._vertices), bool)
+            mine[beyond[i]] = touched[beyond[i]] = True
+            touched[other[mine[one]]] = True
+            touched[one[mine[other]]] = True
+        return batch, later
+
+    def _apply(self, batch, beyond, edges, normals, offsets):
+        """Replace the vertices beyond the cuts of a batch by new ones on the edges they cross."""
+        table = self._vertices
+        which = np.full(len(table), _NO_CUT, np.int32)
+        for i in batch:
+            which[beyond[i]] = i
+        one_out, other_out = which[edges["one"]] != _NO_CUT, which[edges["other"]] != _NO_CUT
+        crossing = np.flatnonzero(one_out != other_out)
+        one, other = edges["one"][crossing], edges["other"][crossing]
+        outside = np.where(one_out[crossing], one, other)
+        inside = np.where(one_out[crossing], other, one)
+        cut = which[outside]
+        position = np.empty(len(offsets), np.int32)
+        position[batch] = len(self._of_cut) + np.arange(len(batch))
+        numbers = self._numbers(len(batch))
+        keys = edges["key"][crossing] + numbers[position[cut] - len(self._of_cut)]
+
+        above = self._excess(outside, cut, normals, offsets)
+        below = self._excess(inside, cut, normals, offsets)
+        share = above / (above - below)  # of the inner end
+        support = _united(table["support"][outside], table["support"][inside], self._n_x)
+        support = support[:, : self._rank]
+        cuts = _common(table["cuts"][outside], table["cuts"][inside])
+        cuts[:, 0] = position[cut]
+        facet = self._facet_edges(support, cuts, keys, numbers)
+        if facet is None:
+            return False
+        n_removed = sum(len(beyond[i]) for i in batch)
+        if self.n_vertices - n_removed + len(crossing) > self._max_vertices:
+            raise TooManyVerticesError
+
+        self._of_cut.append(number=numbers)
+        new = len(table) + np.arange(len(crossing))
+        edges["one"][crossing] = np.where(one_out[crossing], new, one)
+        edges["other"][crossing] = np.where(one_out[crossing], other, new)
+        edges.keep(~(one_out & other_out))
+        edges.append(one=new[facet[0]], other=new[facet[1]], key=facet[2])
+        self.n_vertices -= n_removed
+        table["alive"][which != _NO_CUT] = False
+        self._append_vertices(
+            support,
+            _between(share, _at(support, table, outside), _at(support, table, inside)),
+            _between(share, table["deviations"][outside], table["deviations"][inside]),
+            _between(share, table["heights"][outside], table["heights"][inside]),
+            cuts,
+        )
+        return True
+
+    def _facet_edges(self, support, cuts, keys, numbers):
+        """Return (one, other, key) of the edges between new vertices, or None.
+
+        Such an edge lacks one of the tight constraints of a vertex: another cut, or a zero entry.
+        Each must come up exactly twice, once from either end.
+        """
+        number_of = np.concatenate([self._of_cut["number"], numbers])
+        vertex, column = np.nonzero(cuts[:, 1:] != _NO_CUT)
+        lacking = [keys[vertex] - number_of[cuts[vertex, column + 1]]]
+        ends = [vertex]
+        smaller = np.flatnonzero((support < self._n_x).sum(axis=1) < self._rank)
+        if len(smaller):
+            is_zero = np.ones((len(smaller), self._n_x + 1), bool)
+            is_zero[np.arange(len(smaller))[:, None], support[smaller]] = False
+            vertex, symbol = np.nonzero(is_zero[:, : self._n_x])
+            lacking.append(keys[smaller[vertex]] + self._of_symbol[symbol])
+            ends.append(smaller[vertex])
+        lacking, ends = np.concatenate(lacking), np.concatenate(ends)
+        order = np.argsort(lacking)
+        lacking, ends = lacking[order], ends[order]
+        in_pairs = len(lacking) % 2 == 0 and (lacking[::2] == lacking[1::2]).all()
+        if not in_pairs or (lacking[1:-1:2] == lacking[2::2]).any():
+            return None
+        return ends[::2], ends[1::2], lacking[::2]
+
+    def _compact(self):
+        """Forget removed vertices once they are in the majority."""
+        alive = self._vertices["alive"]
+        if 2 * self.n_vertices > len(alive) - 256:
+            return
+        position = np.cumsum(alive) - 1
+        for end in ("one", "other"):
+            self._edges[end][:] = position[self._edges[end]]
+        self._vertices.keep(alive)
+
+
+def _edge_table():
+    return GrowingTable(one=(np.int64, ()), other=(np.int64, ()), key=(np.uint64, ()))
+
+
+def _between(share, outside, inside):
+    """Return points on edges, at a `share` of the inner end."""
+    share = share.reshape(-1, *[1] * (outside.ndim - 1))
+    return (1 - share) * outside + share * inside
+
+
+def _united(one, other, nothing):
+    """Return the union of sets of symbols: sorted rows, filled up with `nothing`."""
+    both = np.concatenate([one, other], axis=1)
+    both.sort(axis=1)
+    both[:, 1:][both[:, 1:] == both[:, :-1]] = nothing
+    both.sort(axis=1)
+    return both
+
+
+def _common(one, other):
+    """Return the intersection of sets of cuts, preceded by at least one `_NO_CUT`."""
+    shared = (one[:, :, None] == other[:, None, :]).any(axis=2)
+    common = np.where(shared, one, _NO_CUT)
+    common.sort(axis=1)
+    return common
+
+
+def _at(support, table, index):
+    """Return the entries of vertices `index` at the symbols `support`."""
+    same = support[:, :, None] == table["support"][index][:, None, :]
+    return np.einsum("nij,nj->ni", same, table["values"][index])

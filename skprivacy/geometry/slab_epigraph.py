@@ -1,0 +1,90 @@
+r"""The epigraph of a convex function of one number ``t . W``, from below by straight lines.
+
+What `OuterPolytope` is for any rank, where P(S|X) has rank 2: what W says about S is one number t.
+The lower bound on g is a polygon, with corners at few t, and the vertices are the symbols of X and
+the pairs of symbols at each corner: nothing needs to be kept from one cut to the next.
+"""
+
+import numpy as np
+
+from .interval import pairs_at
+from .outer_polytope import TooManyVerticesError
+from .points import Points
+
+
+class SlabEpigraph:
+    """Vertices of ``{(W, z): z >= 0, normal . d - z <= offset}`` with d of rank 1.
+
+    Parameters and methods as in `OuterPolytope`.
+    """
+
+    def __init__(self, deviations, describe, max_vertices):
+        row = np.ptp(deviations, axis=1).argmax()
+        self._t = deviations[row]
+        widest = np.abs(self._t).argmax()
+        self._direction = deviations[:, widest] / self._t[widest]
+        self._deviations = deviations
+        self._describe = describe
+        self._max_vertices = max_vertices
+        self._slopes, self._offsets = np.zeros(1), np.zeros(1)
+        self._selected = None
+
+    def cut(self, normals, offsets, slack):
+        """Cut with the halfspaces ``normal . d - z <= offset``; return how many it has done."""
+        slopes, offsets = normals @ self._direction, offsets + slack
+        slopes = np.concatenate([self._slopes, slopes])
+        offsets = np.concatenate([self._offsets, offsets])
+        kept, corners = _upper_envelope(slopes, offsets, self._t.min(), self._t.max())
+        n_pairs = sum(
+            np.count_nonzero(self._t < t) * np.count_nonzero(self._t > t) for t in corners
+        )
+        if n_pairs + len(self._t) > self._max_vertices:
+            raise TooManyVerticesError
+        done = np.count_nonzero(kept >= len(self._slopes))
+        self._slopes, self._offsets = slopes[kept], offsets[kept]
+        self._selected = None
+        return done
+
+    def select(self):
+        """Return (points, deviations, heights, traits) of all vertices."""
+        if self._selected is None:
+            t = self._t
+            _, corners = _upper_envelope(self._slopes, self._offsets, t.min(), t.max())
+            units = Points(np.arange(len(t))[:, None], np.ones((len(t), 1)))
+            points = Points.concatenate([units, *(pairs_at(t, corner) for corner in corners)])
+            deviations = points.times(self._deviations)
+            heights = points.times(t[None])[:, 0, None] * self._slopes - self._offsets
+            traits = self._describe(points, deviations)
+            self._selected = points, deviations, heights.max(axis=1), traits
+        return self._selected
+
+    @property
+    def n_vertices(self):
+        """How many vertices there are."""
+        return len(self.select()[0])
+
+
+def _upper_envelope(slopes, offsets, low, high):
+    """Return the lines ``slope t - offset`` that are highest somewhere, and where they meet.
+
+    Between `low` and `high`; in increasing order of slope.
+    """
+    order = np.lexsort((-offsets, slopes))
+    kept, corners = [], []
+    for i in order:
+        while kept:
+            if slopes[i] == slopes[kept[-1]]:  # a parallel line that is not lower
+                corner = -np.inf
+            else:
+                corner = (offsets[i] - offsets[kept[-1]]) / (slopes[i] - slopes[kept[-1]])
+            if corner > (corners[-1] if corners else low):
+                break
+            kept.pop()
+            if corners:
+                corners.pop()
+        if kept:
+            if corner >= high:
+                continue
+            corners.append(corner)
+        kept.append(i)
+    return np.array(kept), np.array(corners)

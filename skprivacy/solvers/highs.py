@@ -1,0 +1,127 @@
+"""HiGHS, as the solvers use it: the only module that imports it."""
+
+from dataclasses import dataclass
+
+import highspy
+import numpy as np
+
+INFINITY = highspy.kHighsInf
+DUAL_SIMPLEX, PRIMAL_SIMPLEX = 1, 4
+
+_OPTIONS = {
+    "output_flag": False,
+    "threads": 1,
+    "presolve": "off",  # it takes longer than solving
+    "simplex_scale_strategy": 0,
+    "simplex_strategy": DUAL_SIMPLEX,
+    "primal_feasibility_tolerance": 1e-10,
+    "dual_feasibility_tolerance": 1e-10,
+    "small_matrix_value": 1e-12,  # smaller entries are dropped
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What HiGHS found: values of the columns, duals of the rows, and if it calls them optimal."""
+
+    values: np.ndarray
+    duals: np.ndarray
+    is_optimal: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Columns of a program, with nonnegative variables: costs and a sparse matrix by columns."""
+
+    costs: np.ndarray
+    start: np.ndarray
+    index: np.ndarray
+    values: np.ndarray
+
+    @classmethod
+    def from_rows(cls, costs, index, values):
+        """Return columns from the (n, width) rows and values of each; zeros are left out."""
+        nonzero = values != 0
+        start = np.concatenate([[0], np.cumsum(nonzero.sum(axis=1))])
+        return cls(costs, start, index[nonzero], values[nonzero])
+
+    def scaled(self, factor):
+        """Return the columns with their matrix multiplied by `factor`."""
+        return Columns(self.costs, self.start, self.index, factor * self.values)
+
+
+class Program:
+    """A linear program, minimised, that can be changed and solved again from where it was."""
+
+    def __init__(self):
+        self._highs = highspy.Highs()
+        self._options = {}
+
+    def load(self, columns, row_lower, row_upper, **options):
+        """Start over with a program; `options` are those of HiGHS."""
+        program = highspy.HighsLp()
+        program.num_col_, program.num_row_ = len(columns.costs), len(row_lower)
+        program.col_cost_ = columns.costs
+        program.col_lower_ = np.zeros(program.num_col_)
+        program.col_upper_ = np.full(program.num_col_, INFINITY)
+        program.row_lower_, program.row_upper_ = row_lower, row_upper
+        matrix = program.a_matrix_
+        matrix.format_ = highspy.MatrixFormat.kColwise
+        matrix.start_, matrix.index_, matrix.value_ = columns.start, columns.index, columns.values
+        self._set(_OPTIONS | options)
+        self._highs.passModel(program)
+
+    def _set(self, options):
+        """Set the options that are not yet so: each takes its time."""
+        for option, value in options.items():
+            if self._options.get(option) != value:
+                self._highs.setOptionValue(option, value)
+                self._options[option] = value
+
+    def add_columns(self, columns):
+        """Add columns: what was feasible stays so."""
+        n = len(columns.costs)
+        self._set({"simplex_strategy": PRIMAL_SIMPLEX})
+        self._highs.addCols(
+            n,
+            columns.costs,
+            np.zeros(n),
+            np.full(n, INFINITY),
+            len(columns.values),
+            columns.start[:-1].astype(np.int32),
+            columns.index.astype(np.int32),
+            columns.values,
+        )
+
+    def add_rows(self, rows, upper):
+        """Add dense rows ``rows @ x <= upper``."""
+        n, n_columns = rows.shape
+        self._set({"simplex_strategy": DUAL_SIMPLEX})
+        self._highs.addRows(
+            n,
+            np.full(n, -INFINITY),
+            upper,
+            rows.size,
+            np.arange(n, dtype=np.int32) * n_columns,
+            np.tile(np.arange(n_columns, dtype=np.int32), n),
+            rows.ravel(),
+        )
+
+    def change_costs(self, costs):
+        """Change the costs of all columns: what was feasible stays so."""
+        self._set({"simplex_strategy": PRIMAL_SIMPLEX})
+        self._highs.changeColsCost(len(costs), np.arange(len(costs), dtype=np.int32), costs)
+
+    def run(self):
+        """Return the `Answer`, or None where HiGHS finds none."""
+        self._highs.run()
+        solution = self._highs.getSolution()
+        if not (solution.value_valid and solution.dual_valid):
+            return None
+        optimal = self._highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
+        return Answer(np.array(solution.col_value), np.array(solution.row_dual), optimal)
+
+    @property
+    def status(self):
+        """What HiGHS says of its last run."""
+        return self._highs.modelStatusToString(self._highs.getModelStatus())

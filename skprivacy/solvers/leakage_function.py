@@ -1,0 +1,126 @@
+r"""A measure as a function of the deviations of lifts from 1, with its tangents.
+
+``g(d) = g(P(S) (1 + d)) - g(P(S))``, so that g is 0 at an output that says nothing, and convex.
+In these coordinates a posterior W of X has ``d = deviations @ W``.
+"""
+
+import numpy as np
+
+from ..geometry import Points
+
+_EPS = np.finfo(float).eps
+
+# Where a lift is smaller than this, tangents are taken a little closer to the prior: a measure
+# may have none at zero, and a tangent at any other point is as valid.
+_SMALLEST_LIFT = 1e-9
+
+# A tangent must not be above the measure by more, relative to the size of its terms.
+_CONVEX = 1e-7
+
+# By how much of its scale a cut may be moved outward against ties, see OuterPolytope.
+_SLACK = 1e-10
+
+# Searches for the boundary end this share inside of it, or closer.
+_INSIDE = 1e-13
+
+_NEWTON_STEPS = 8
+_NEWTON_STEPS_OF_SHARE = 30
+_BISECTIONS = 60
+
+
+class LeakageFunction:
+    """What a posterior leaks, for one joint and one measure."""
+
+    def __init__(self, joint, measure):
+        self.deviations = joint.deviations
+        self._prior = joint.p_s
+        self._measure = measure
+        self._at_prior = float(measure.value(joint.p_s, joint.p_s))
+        self._widest = np.abs(joint.deviations).max(axis=1)
+
+    def threshold(self, epsilon):
+        """Return the largest g that epsilon allows."""
+        return float(self._measure.threshold(epsilon)) - self._at_prior
+
+    def value(self, deviations):
+        """Return g at each row of `deviations`."""
+        posterior = np.maximum(1 + deviations, 0.0) * self._prior
+        return self._measure.value(posterior, self._prior) - self._at_prior
+
+    def tangents(self, deviations, scale):
+        """Return (normals, offsets, slack): ``normal . d - g(d) <= offset`` for all d.
+
+        One for each row of `deviations`, where it is an equality. `scale` is the size of g that
+        matters; slack is what is negligible against it.
+        """
+        at_zero = (1 + deviations).min(axis=1) < _SMALLEST_LIFT
+        shrunk = deviations * np.where(at_zero, 1 - _SMALLEST_LIFT, 1.0)[:, None]
+        normals, values = self._slope(shrunk), self.value(shrunk)
+        terms = np.abs(normals) @ self._widest
+        rounding = 8 * _EPS * (terms + np.abs(values) + abs(self._at_prior) + self._prior.max())
+        offsets = (normals * shrunk).sum(axis=1) - values + rounding
+        self._check_convex(normals, offsets, terms)
+        return normals, offsets, np.maximum(_SLACK * scale, 64 * _EPS * (terms + abs(scale)))
+
+    def _slope(self, deviations):
+        posterior = np.maximum(1 + deviations, 0.0) * self._prior
+        return self._measure.subgradient(posterior, self._prior) * self._prior
+
+    def _check_convex(self, normals, offsets, terms):
+        """Check on the symbols of X that tangents are below the measure."""
+        over = normals @ self.deviations - offsets[:, None] - self.value(self.deviations.T)
+        if not (over <= _CONVEX * (1 + terms)[:, None]).all():  # NaN fails too
+            raise ValueError(
+                f"The measure {self._measure!r} must be convex in the posterior, and its "
+                f"'subgradient' a subgradient of its 'value': a tangent exceeds the value."
+            )
+
+    def pulled_back(self, points, limit):
+        """Return `points` moved within their support until g <= limit, and their deviations.
+
+        They are tilted against the slope of g, by Newton's method: ``W exp(-a slope)``. Where that
+        does not end within the limit, the point is mixed with P(X) instead, which always does.
+        """
+        columns = self.deviations.T[points.support]
+        values = points.values
+        aim = limit * (1 - _INSIDE)
+        for _ in range(_NEWTON_STEPS):
+            deviations = np.einsum("nw,nws->ns", values, columns)
+            over = self.value(deviations) - aim
+            outside = over > _INSIDE * limit
+            if not outside.any():
+                break
+            slope = np.einsum("nws,ns->nw", columns, self._slope(deviations))
+            slope -= (values * slope).sum(axis=1, keepdims=True)
+            steepness = (values * slope**2).sum(axis=1)
+            step = np.where(outside, over, 0.0) / np.where(steepness > 0, steepness, np.inf)
+            tilt = np.exp(np.clip(-step[:, None] * slope, -30, 30))
+            values = values * tilt
+            values /= values.sum(axis=1, keepdims=True)
+        deviations = np.einsum("nw,nws->ns", values, columns)
+        return Points(points.support, values), deviations
+
+    def shrunk(self, deviations, limit):
+        """Return the largest share of each row of `deviations` that keeps g <= limit.
+
+        By Newton's method from outside, where a convex function is approached from above.
+        """
+        share = np.ones(len(deviations))
+        for _ in range(_NEWTON_STEPS_OF_SHARE):
+            at = share[:, None] * deviations
+            over = self.value(at) - limit * (1 - _INSIDE)
+            outside = over > _INSIDE * limit
+            if not outside.any():
+                return share
+            slope = (self._slope(at) * deviations).sum(axis=1)
+            step = np.where(outside, over, 0.0) / np.where(slope > 0, slope, np.inf)
+            share = np.maximum(share - step, 0.0)
+        return self._bisected(deviations, limit)
+
+    def _bisected(self, deviations, limit):
+        low, high = np.zeros(len(deviations)), np.ones(len(deviations))
+        for _ in range(_BISECTIONS):
+            middle = (low + high) / 2
+            within = self.value(middle[:, None] * deviations) <= limit
+            low, high = np.where(within, middle, low), np.where(within, high, middle)
+        return np.where(self.value(deviations) <= limit, 1.0, low)

@@ -1,0 +1,103 @@
+"""The best mechanism there is, with a proof of how good it is."""
+
+import time
+import warnings
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from .._validation import check_choice, check_integer, check_real
+from .base import Solution, Solver
+from .problem import Problem
+from .refinement import Limits, OnAverage, PerOutput
+
+# The refinement stops at this share of the tolerance: the rest is for the rounding of the channel.
+_SHARE_OF_TOLERANCE = 0.9
+
+_WHY = {
+    "max_time": "max_time={solver.max_time} seconds are over",
+    "max_vertices": "there are more than max_vertices={solver.max_vertices:,} vertices",
+    "rounding": "rounding leaves nothing to cut off",
+}
+
+
+@dataclass(frozen=True)
+class OptimalSolver(Solver):
+    """The certified optimum, for every measure and utility, per output and on average.
+
+    Parameters
+    ----------
+    tol : float, default=1e-5
+        The largest gap to stop at, as a share of the largest value that the utility can have.
+    max_time : float, default=None
+        Seconds after which to stop with the gap reached, for all epsilons together.
+    max_vertices : int, default=1_000_000
+        The most vertices of the outer polytope, which take about 400 bytes each. At more, it
+        stops with the gap reached.
+    start : {"simplex", "algorithm1"}, default="simplex"
+        Where the search for outputs starts. From the candidates of Algorithm 1 the result is
+        never worse than that of `Algorithm1Solver`, not even by the tolerance.
+
+    Examples
+    --------
+    >>> from skprivacy import design_mechanism
+    >>> joint = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]
+    >>> mechanism = design_mechanism(joint, 0.02, scope="average", solver="optimal")
+    >>> bool(mechanism.gap <= 1e-5)
+    True
+    """
+
+    tol: float = 1e-5
+    max_time: float | None = None
+    max_vertices: int = 1_000_000
+    start: str = "simplex"
+    name: ClassVar[str] = "optimal"
+
+    def __post_init__(self):
+        owner = "OptimalSolver"
+        check_real(owner, "tol", self.tol, low=0, low_open=True)
+        if self.max_time is not None:
+            check_real(owner, "max_time", self.max_time, low=0)
+        check_integer(owner, "max_vertices", self.max_vertices, low=1)
+        check_choice(owner, "start", self.start, {"simplex", "algorithm1"})
+
+    def solve_path(self, joint, epsilons, measure, scope, utility):
+        """Refine one outer polytope for all epsilons."""
+        deadline = time.perf_counter() + (np.inf if self.max_time is None else self.max_time)
+        problem = Problem(joint, measure, scope, utility, self.max_vertices)
+        gap = _SHARE_OF_TOLERANCE * self.tol * utility.largest(joint.p_x)
+        refinement = self._refinement(problem, epsilons, Limits(gap, deadline, self.max_vertices))
+        for epsilon in epsilons:
+            special = problem.special(epsilon)
+            if special is not None:
+                yield special
+                continue
+            if self.start == "algorithm1":
+                refinement.add(problem.algorithm1_candidates(epsilon))
+            refined = refinement.solve(problem.threshold(epsilon))
+            solution = problem.solution(refined.offers, refined.bound, epsilon, self.tol)
+            if refined.stopped:
+                self._warn(refined.stopped, solution, problem, epsilon)
+            yield solution
+
+    def _refinement(self, problem, epsilons, limits):
+        """Return what refines the budgets that are not special, or None if all are."""
+        thresholds = [problem.threshold(e) for e in epsilons if not problem.is_special(e)]
+        if not thresholds:
+            return None
+        if problem.scope == "average":
+            return OnAverage(problem, limits)
+        return PerOutput(problem, limits, thresholds[0], thresholds[-1])
+
+    def _warn(self, reason, solution, problem, epsilon):
+        why = _WHY[reason].format(solver=self)
+        gap = problem.gap(solution)
+        warnings.warn(
+            f"The optimal solver has stopped at epsilon={epsilon:g} because {why}: the mechanism "
+            f"keeps its budget, but up to {gap:.2g} of the largest utility may be missing, more "
+            f"than tol={self.tol:g}. See mechanism.gap.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )

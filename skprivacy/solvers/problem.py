@@ -1,0 +1,144 @@
+"""What is to be solved, in the coordinates of the solvers, with the cases that are exact at once."""
+
+from functools import cached_property
+
+import numpy as np
+
+from ..geometry import LiftPolytopes, Points, slab_vertices
+from .base import Solution
+from .candidates import Candidates, all_candidates
+from .interchangeable import InterchangeableSymbols
+from .leakage_function import LeakageFunction
+from .linear_program import MixtureProgram, Offers
+
+# How much of the tolerance may be given up for the utility's preference between equals.
+_PREFERENCE = 0.01
+
+# How accurately enumerated vertices are known, for the bound.
+_ACCURACY = 1e-10
+
+
+class Problem:
+    """A joint, a measure, a scope and a utility, with interchangeable symbols of X merged."""
+
+    def __init__(self, joint, measure, scope, utility, max_bases):
+        self.original, self.measure, self.scope, self.utility = joint, measure, scope, utility
+        self._original_utility = utility
+        self._symbols = InterchangeableSymbols(joint, utility)
+        self.joint = joint
+        if not self._symbols.are_few:
+            self.joint = joint.merged(self._symbols.groups)
+            self.utility = utility.restricted(self._symbols.representatives)
+        self.max_bases = max_bases
+        self.leakage = LeakageFunction(self.joint, measure)
+        self.program = MixtureProgram(self.joint.p_x, self.utility)
+        self._original_program = MixtureProgram(joint.p_x, utility)
+
+    @property
+    def p_x(self):
+        """The distribution of the merged X."""
+        return self.joint.p_x
+
+    @cached_property
+    def rank(self):
+        """The rank of P(S|X): a useful output has no larger support."""
+        return self._candidates.polytopes.rank
+
+    @cached_property
+    def _candidates(self):
+        return Candidates(self.joint, self.measure, self.max_bases)
+
+    def threshold(self, epsilon):
+        """Return the largest g that epsilon allows."""
+        return self.leakage.threshold(epsilon)
+
+    def allows_identity(self, epsilon):
+        """Return whether the budget allows Y = X."""
+        values = self.leakage.value(self.leakage.deviations.T)
+        leakage = values.max() if self.scope == "per_output" else self.p_x @ values
+        return leakage <= self.threshold(epsilon)
+
+    def is_special(self, epsilon):
+        """Return whether a budget is one of those that are exact at once."""
+        if self.allows_identity(epsilon) or self.threshold(epsilon) <= 0:
+            return True
+        return self.scope == "per_output" and (self.measure.is_lift_box or self.rank <= 2)
+
+    def special(self, epsilon):
+        """Return the exact solution of a special budget; None for the others.
+
+        Saturation: Y = X. Perfect privacy: the outputs with ``deviations @ W = 0``. Bounded lifts:
+        the vertices of (22). One degree of freedom of S: pairs of symbols.
+        """
+        if not self.is_special(epsilon):
+            return None
+        if self.allows_identity(epsilon):
+            n_x = len(self.original.p_x)
+            return Solution(np.eye(n_x), self._original_utility.largest(self.original.p_x))
+        if self.rank <= 2 and not self.measure.is_lift_box:
+            vertices = self._slab(self.threshold(epsilon))
+        elif self.threshold(epsilon) <= 0:
+            vertices = self._candidates.polytopes.vertices(-1.0, 0.0)
+        else:
+            vertices = self._candidates.vertices(epsilon)
+        return self._enumerated(vertices, epsilon)
+
+    def _slab(self, threshold):
+        """Return the vertices of what is allowed, where it is an interval of one number."""
+        row = np.ptp(self.leakage.deviations, axis=1).argmax()
+        t = self.leakage.deviations[row]
+        ends = self.leakage.deviations[:, [t.argmin(), t.argmax()]].T
+        low, high = self.leakage.shrunk(ends, max(threshold, 0.0)) * [t.min(), t.max()]
+        return slab_vertices(t, low, high)
+
+    def _enumerated(self, vertices, epsilon):
+        """Return the solution whose outputs are among all `vertices` of what is allowed."""
+        offers = Offers(vertices, self.utility.value(vertices))
+        few = np.argsort(-offers.values)[: 20 * len(self.p_x)]
+        weights, prices, surplus = self.program.price(offers, 1e-9, few)
+        bound = prices.bound(self.p_x, surplus) + _ACCURACY * (1 + np.abs(prices.symbols).max())
+        most = np.argsort(-prices.surplus(offers))[: 10 * len(self.p_x)]
+        return self.solution(offers[np.union1d(np.flatnonzero(weights), most)], bound, epsilon)
+
+    def algorithm1_candidates(self, epsilon):
+        """Return what Algorithm 1 would choose from, for any exponent."""
+        parts = [self._candidates.vertices(epsilon), all_candidates(self._candidates, epsilon)]
+        return Points.concatenate(parts)
+
+    def solution(self, offers, bound, epsilon, tol=1e-5):
+        """Return the solution that mixes allowed points, with a bound on ``sum q u(W)``."""
+        points, charges = offers.points, offers.charges
+        if not self._symbols.are_few:
+            points, index = self._symbols.expanded(points)
+            charges = None if charges is None else charges[index]
+        preference = _PREFERENCE * tol * self._original_utility.preference(points)
+        mixture = self._original_program.solve(
+            points,
+            self._excess_of(epsilon),
+            charges,
+            self._original_utility.value(points) + preference,
+        )
+        p_x = self.original.p_x
+        bound += self._original_utility.offset(p_x)
+        given = self._original_utility.given_sensitive(self.original)
+        return Solution(mixture.channel, min(bound, self.measure.information(epsilon) + given))
+
+    def _excess_of(self, epsilon):
+        """Return a function that tells how much a channel is over the budget."""
+        p_sx, p_s, budget = self.original.p_sx, self.original.p_s, self.measure.budget(epsilon)
+
+        def excess(channel):
+            p_sy = p_sx @ (channel / channel.sum(axis=1, keepdims=True))
+            p_y = p_sy.sum(axis=0)
+            values = self.measure.value((p_sy / p_y).T, p_s)
+            value = values.max() if self.scope == "per_output" else p_y @ values
+            return float(self.measure.inverse(value)) - budget
+
+        return excess
+
+    def gap(self, solution):
+        """Return how much a solution lacks at most, of the largest utility."""
+        p_x = self.original.p_x
+        channel = solution.channel / solution.channel.sum(axis=1, keepdims=True)
+        reached = self._original_utility.of_channel(p_x, channel)
+        return (solution.upper_bound - reached) / self._original_utility.largest(p_x)

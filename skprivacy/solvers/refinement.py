@@ -1,0 +1,242 @@
+r"""The certified optimum by outer approximation.
+
+An outer polytope around the allowed points, its vertices and the linear program give an upper
+bound on the utility; the vertices in use that are not allowed give, pulled back, allowed points
+and a lower bound, and tangents of the measure that cut them off. Both bounds meet.
+
+Per output the points ``W = P(X | Y = y)`` are allowed where ``g <= threshold``. On average all
+are: there the points (W, z) of the epigraph, ``g <= z``, share a budget ``sum q z <= threshold``,
+and an outer polytope makes them cheaper than they are.
+"""
+
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..geometry import OuterPolytope, Points, SlabEpigraph, TooManyVerticesError
+from .linear_program import Offers
+
+# How far from the optimum of its own candidates a linear program may stop, of the tolerance.
+_ACCURACY = 0.02
+
+# A tangent at the allowed point next to a vertex cuts it off deeply. Where it cuts off less than
+# this share of the excess, as at a corner of a polyhedral measure, the tangent at the vertex does.
+_DEEP_ENOUGH = 0.1
+
+# Excess over the threshold, of the threshold, that is rounding or slack.
+_NEGLIGIBLE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """When to stop: at a gap, at a time, at a number of vertices."""
+
+    gap: float
+    deadline: float
+    max_vertices: int
+
+    def is_late(self):
+        """Return whether the time is over."""
+        return time.perf_counter() >= self.deadline
+
+
+@dataclass(frozen=True, eq=False)
+class Refined:
+    """Allowed points, the upper bound on ``sum q u(W)``, and why it stopped early, if it did."""
+
+    offers: Offers
+    bound: float
+    stopped: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Outer:
+    """Vertices of the outer polytope as offers, with their deviations and their true g."""
+
+    offers: Offers
+    deviations: np.ndarray
+    leakage: np.ndarray
+
+    def __getitem__(self, index):
+        return Outer(self.offers[index], self.deviations[index], self.leakage[index])
+
+
+class Refinement(ABC):
+    """The outer polytope and the allowed points found so far; serves increasing thresholds."""
+
+    def __init__(self, problem, limits):
+        self._p_x = problem.p_x
+        self._rank = problem.rank
+        self._limits = limits
+        self._utility = problem.utility
+        self._leakage = problem.leakage
+        self._program = problem.program
+        self._prices = None
+        self._inner = Offers(Points(np.empty((0, 1), int), np.empty((0, 1))), np.empty(0))
+        self._inner_leakage = np.empty(0)
+        self._full = False
+
+    def add(self, points):
+        """Add points that are allowed to those that the lower bound may use."""
+        leakage = self._leakage.value(points.times(self._leakage.deviations))
+        self._inner = Offers(
+            Points.concatenate([self._inner.points, points]),
+            np.concatenate([self._inner.values, self._utility.value(points)]),
+        )
+        self._inner_leakage = np.concatenate([self._inner_leakage, leakage])
+
+    def solve(self, threshold):
+        """Return the `Refined` answer for a threshold, not below those before."""
+        self._advance(threshold)
+        upper, stopped = np.inf, None
+        while True:
+            outer = self._outer(threshold)
+            weights, self._prices, surplus = self._price(outer.offers, self._prices)
+            upper = min(upper, self._prices.bound(self._p_x, surplus))
+            chosen = outer[self._worth_cutting(weights, outer)]
+            allowed, places = self._allowed(chosen, threshold)
+            self.add(allowed)
+            offers, lower = self._lower(threshold)
+            if upper - lower <= self._limits.gap:
+                break
+            stopped = self._cut(chosen, places, threshold)
+            if stopped:
+                break
+        return Refined(offers, max(upper, lower), stopped)
+
+    @abstractmethod
+    def _advance(self, threshold):
+        """Prepare the polytope for a threshold."""
+
+    @abstractmethod
+    def _outer(self, threshold):
+        """Return the vertices that matter, as `Outer`."""
+
+    @abstractmethod
+    def _allowed(self, chosen, threshold):
+        """Return allowed points near `chosen` vertices, and deviations to take tangents at."""
+
+    def _describe(self, points, deviations):
+        """Return u and g of vertices."""
+        return np.stack([self._utility.value(points), self._leakage.value(deviations)], axis=1)
+
+    def _polytope(self, low, high):
+        deviations, most = self._leakage.deviations, self._limits.max_vertices
+        return OuterPolytope(deviations, self._rank, low, high, self._describe, 2, most)
+
+    def _price(self, offers, prices):
+        n_first = 10 + 8 * len(self._p_x)
+        start = np.arange(len(offers))
+        if len(offers) > n_first:
+            surplus = offers.values if prices is None else prices.surplus(offers)
+            start = np.argpartition(-surplus, n_first)[:n_first]
+        return self._program.price(offers, _ACCURACY * self._limits.gap, start)
+
+    def _worth_cutting(self, weights, outer):
+        """Return the vertices in use and those that come next in surplus."""
+        surplus = self._prices.surplus(outer.offers)
+        n = min(len(self._p_x) + 1, len(surplus) - 1)
+        best = np.argpartition(-surplus, n)[: n + 1]
+        return np.union1d(np.flatnonzero(weights > 0), best)
+
+    def _lower(self, threshold):
+        """Return the allowed points that matter, as offers, and what they reach."""
+        charges = self._charges(self._inner_leakage, threshold)
+        offers = Offers(self._inner.points, self._inner.values, charges)
+        weights, prices, _ = self._price(offers, self._prices)
+        lower = weights @ offers.values + (1 - weights.sum()) * self._program.independent
+        most = 20 * (len(self._p_x) + 1)
+        if len(offers) > 2 * most:
+            rank = prices.surplus(offers) + (weights > 0)  # a surplus is not positive
+            kept = np.argpartition(-rank, most)[:most]
+            self._inner, self._inner_leakage = self._inner[kept], self._inner_leakage[kept]
+            offers = offers[kept]
+        return offers, lower
+
+    def _charges(self, leakage, threshold):
+        return None
+
+    def _cut(self, chosen, places, threshold):
+        """Cut off the chosen vertices that are not allowed; return why it stops, if it does."""
+        if self._limits.is_late():
+            return "max_time"
+        if self._full:
+            return "max_vertices"
+        excess = chosen.leakage - self._heights(chosen, threshold)
+        over = np.flatnonzero(excess > _NEGLIGIBLE * threshold)
+        normals, offsets, slack = self._leakage.tangents(places[over], threshold)
+        depth = (normals * chosen.deviations[over]).sum(axis=1) - offsets
+        depth -= self._heights(chosen, threshold)[over]
+        if (shallow := depth <= _DEEP_ENOUGH * excess[over]).any():
+            again = self._leakage.tangents(chosen.deviations[over[shallow]], threshold)
+            for cut, replacement in zip((normals, offsets, slack), again, strict=True):
+                cut[shallow] = replacement
+        try:
+            done = self._body.cut(normals, offsets, slack)
+        except TooManyVerticesError:
+            self._full = True
+            return "max_vertices"
+        return None if done else "rounding"
+
+
+class PerOutput(Refinement):
+    """Every output must keep the threshold: the slice of the epigraph at that height."""
+
+    def __init__(self, problem, limits, smallest, largest):
+        super().__init__(problem, limits)
+        self._body = self._polytope(smallest, smallest if smallest == largest else 2 * largest)
+        self._smallest = smallest
+
+    def _advance(self, threshold):
+        if threshold > self._smallest:
+            self._body.raise_floor(threshold)
+
+    def _outer(self, threshold):
+        points, deviations, _, traits = self._body.select(on_floor=True)
+        return Outer(Offers(points, traits[:, 0]), deviations, traits[:, 1])
+
+    def _heights(self, chosen, threshold):
+        return np.full(len(chosen.leakage), threshold)
+
+    def _allowed(self, chosen, threshold):
+        points, places = self._leakage.pulled_back(chosen.offers.points, threshold)
+        far = self._leakage.value(places) > threshold
+        if not far.any():
+            return points, places
+        # Mixed with P(X), its deviations are a share of what they were.
+        share = self._leakage.shrunk(chosen.deviations[far], threshold)[:, None]
+        places = places.copy()
+        places[far] = share * chosen.deviations[far]
+        dense = share * chosen.offers.points[far].dense(len(self._p_x)) + (1 - share) * self._p_x
+        return Points.concatenate([points[~far], Points.from_dense(dense)]), places
+
+
+class OnAverage(Refinement):
+    """The outputs share a budget: the whole epigraph, for all thresholds."""
+
+    def __init__(self, problem, limits):
+        super().__init__(problem, limits)
+        deviations = self._leakage.deviations
+        if self._rank == 2:
+            self._body = SlabEpigraph(deviations, self._describe, limits.max_vertices)
+        else:
+            self._body = self._polytope(0.0, 2 * self._leakage.value(deviations.T).max())
+
+    def _advance(self, threshold):
+        pass
+
+    def _outer(self, threshold):
+        points, deviations, heights, traits = self._body.select()
+        charges = self._charges(heights, threshold)
+        return Outer(Offers(points, traits[:, 0], charges), deviations, traits[:, 1])
+
+    def _charges(self, leakage, threshold):
+        return np.maximum(leakage, 0.0) / threshold
+
+    def _heights(self, chosen, threshold):
+        return chosen.offers.charges * threshold
+
+    def _allowed(self, chosen, threshold):
+        return chosen.offers.points, chosen.deviations
