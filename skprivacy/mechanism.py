@@ -48,7 +48,7 @@ class Evaluation:
     x_labels: tuple
     y_labels: tuple
     measure: Measure
-    objective: Utility = MutualInformation()
+    objective: Utility | str = "mutual_information"
     p_x: np.ndarray | None = None
 
     def __post_init__(self):
@@ -58,7 +58,7 @@ class Evaluation:
         for name in ("channel", "p_sx", "p_x"):
             value = getattr(self, name)
             if value is not None:
-                object.__setattr__(self, name, readonly(np.array(value, dtype=float)))
+                object.__setattr__(self, name, readonly(np.array(value, dtype=float, order="C")))
 
     def with_channel(self, channel):
         """Return the figures of another channel under the same joint."""

@@ -126,7 +126,7 @@ class OuterPolytope:
         return Points(np.minimum(support, self._n_x - 1), values)
 
     def select(self, *, on_floor=False):
-        """Return (points, deviations, heights, traits) of all vertices, or of those on the floor."""
+        """Return (points, deviations, heights, traits) of all vertices, or those on the floor."""
         table = self._vertices
         chosen = table["alive"]
         if on_floor and not self._is_flat:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .._validation import check_choice, check_integer, check_real
-from .base import Solution, Solver
+from .base import Solver
 from .problem import Problem
 from .refinement import Limits, OnAverage, PerOutput
 

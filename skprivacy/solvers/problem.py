@@ -1,10 +1,10 @@
-"""What is to be solved, in the coordinates of the solvers, with the cases that are exact at once."""
+"""What is to be solved, as the solvers see it, and the cases that are exact at once."""
 
 from functools import cached_property
 
 import numpy as np
 
-from ..geometry import LiftPolytopes, Points, slab_vertices
+from ..geometry import Points, slab_vertices
 from .base import Solution
 from .candidates import Candidates, all_candidates
 from .interchangeable import InterchangeableSymbols
