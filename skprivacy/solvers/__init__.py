@@ -5,14 +5,19 @@ from dataclasses import fields
 from .._validation import check_choice, message
 from .algorithm1 import Algorithm1Solver
 from .base import Solution, Solver
+from .column_generation import ColumnGenerationSolver
 from .max_lift import MaxLiftSolver
 from .optimal import OptimalSolver
 
-SOLVERS = {cls.name: cls for cls in (Algorithm1Solver, MaxLiftSolver, OptimalSolver)}
+SOLVERS = {
+    cls.name: cls
+    for cls in (Algorithm1Solver, ColumnGenerationSolver, MaxLiftSolver, OptimalSolver)
+}
 
 __all__ = [
     "SOLVERS",
     "Algorithm1Solver",
+    "ColumnGenerationSolver",
     "MaxLiftSolver",
     "OptimalSolver",
     "Solution",

@@ -55,14 +55,15 @@ class LeakageFunction:
         """
         at_zero = (1 + deviations).min(axis=1) < _SMALLEST_LIFT
         shrunk = deviations * np.where(at_zero, 1 - _SMALLEST_LIFT, 1.0)[:, None]
-        normals, values = self._slope(shrunk), self.value(shrunk)
+        normals, values = self.slope(shrunk), self.value(shrunk)
         terms = np.abs(normals) @ self._widest
         rounding = 8 * _EPS * (terms + np.abs(values) + abs(self._at_prior) + self._prior.max())
         offsets = (normals * shrunk).sum(axis=1) - values + rounding
         self._check_convex(normals, offsets, terms)
         return normals, offsets, np.maximum(_SLACK * scale, 64 * _EPS * (terms + abs(scale)))
 
-    def _slope(self, deviations):
+    def slope(self, deviations):
+        """Return a gradient of g at each row of `deviations`."""
         posterior = np.maximum(1 + deviations, 0.0) * self._prior
         return self._measure.subgradient(posterior, self._prior) * self._prior
 
@@ -75,11 +76,29 @@ class LeakageFunction:
                 f"'subgradient' a subgradient of its 'value': a tangent exceeds the value."
             )
 
+    def allowed(self, points, deviations, limit, p_x):
+        """Return points with g <= limit next to `points`, with their deviations, and which.
+
+        The last are the positions in `points` that they come from. Points are pulled back within
+        their support. Where that does not end within the limit, they are mixed with P(X), which
+        always does: their deviations are then a share of what they were.
+        """
+        index = np.arange(len(points))
+        pulled, places = self.pulled_back(points, limit)
+        far = self.value(places) > limit
+        if not far.any():
+            return pulled, places, index
+        share = self.shrunk(deviations[far], limit)[:, None]
+        mixed = share * points[far].dense(len(p_x)) + (1 - share) * p_x
+        both = Points.concatenate([pulled[~far], Points.from_dense(mixed)])
+        places = np.concatenate([places[~far], share * deviations[far]])
+        return both, places, np.concatenate([index[~far], index[far]])
+
     def pulled_back(self, points, limit):
         """Return `points` moved within their support until g <= limit, and their deviations.
 
-        They are tilted against the slope of g, by Newton's method: ``W exp(-a slope)``. Where that
-        does not end within the limit, the point is mixed with P(X) instead, which always does.
+        They are tilted against the slope of g, by Newton's method: ``W exp(-a slope)``. It need
+        not end within the limit.
         """
         columns = self.deviations.T[points.support]
         values = points.values
@@ -90,7 +109,7 @@ class LeakageFunction:
             outside = over > _INSIDE * limit
             if not outside.any():
                 break
-            slope = np.einsum("nws,ns->nw", columns, self._slope(deviations))
+            slope = np.einsum("nws,ns->nw", columns, self.slope(deviations))
             slope -= (values * slope).sum(axis=1, keepdims=True)
             steepness = (values * slope**2).sum(axis=1)
             step = np.where(outside, over, 0.0) / np.where(steepness > 0, steepness, np.inf)
@@ -112,7 +131,7 @@ class LeakageFunction:
             outside = over > _INSIDE * limit
             if not outside.any():
                 return share
-            slope = (self._slope(at) * deviations).sum(axis=1)
+            slope = (self.slope(at) * deviations).sum(axis=1)
             step = np.where(outside, over, 0.0) / np.where(slope > 0, slope, np.inf)
             share = np.maximum(share - step, 0.0)
         return self._bisected(deviations, limit)

@@ -9,7 +9,9 @@ from .base import Solution
 from .candidates import Candidates, all_candidates
 from .interchangeable import InterchangeableSymbols
 from .leakage_function import LeakageFunction
+from .linear_oracle import LinearOracle
 from .linear_program import MixtureProgram, Offers
+from .max_lift import DEFAULT_MAX_BASES
 
 # How much of the tolerance may be given up for the utility's preference between equals.
 _PREFERENCE = 0.01
@@ -21,7 +23,7 @@ _ACCURACY = 1e-10
 class Problem:
     """A joint, a measure, a scope and a utility, with interchangeable symbols of X merged."""
 
-    def __init__(self, joint, measure, scope, utility, max_bases):
+    def __init__(self, joint, measure, scope, utility, max_bases=DEFAULT_MAX_BASES):
         self.original, self.measure, self.scope, self.utility = joint, measure, scope, utility
         self._original_utility = utility
         self._symbols = InterchangeableSymbols(joint, utility)
@@ -58,11 +60,16 @@ class Problem:
         leakage = values.max() if self.scope == "per_output" else self.p_x @ values
         return leakage <= self.threshold(epsilon)
 
+    def is_easy(self, epsilon):
+        """Return whether a budget is exact at once, however large the alphabet of X."""
+        is_pairs = self.rank <= 2 and not self.measure.is_lift_box
+        is_pairs = is_pairs and (self.scope == "per_output" or self.threshold(epsilon) <= 0)
+        return is_pairs or self.allows_identity(epsilon)
+
     def is_special(self, epsilon):
-        """Return whether a budget is one of those that are exact at once."""
-        if self.allows_identity(epsilon) or self.threshold(epsilon) <= 0:
-            return True
-        return self.scope == "per_output" and (self.measure.is_lift_box or self.rank <= 2)
+        """Return whether a budget is exact once all vertices of (22) are known."""
+        is_box = self.scope == "per_output" and self.measure.is_lift_box
+        return self.is_easy(epsilon) or self.threshold(epsilon) <= 0 or is_box
 
     def special(self, epsilon):
         """Return the exact solution of a special budget; None for the others.
@@ -99,6 +106,34 @@ class Problem:
         bound = prices.bound(self.p_x, surplus) + _ACCURACY * (1 + np.abs(prices.symbols).max())
         most = np.argsort(-prices.surplus(offers))[: 10 * len(self.p_x)]
         return self.solution(offers[np.union1d(np.flatnonzero(weights), most)], bound, epsilon)
+
+    def allowed(self, points, epsilon):
+        """Return allowed points next to `points`; on average all are."""
+        if self.scope == "average":
+            return points
+        deviations = points.times(self.leakage.deviations)
+        return self.leakage.allowed(points, deviations, self.threshold(epsilon), self.p_x)[0]
+
+    def leakage_of(self, points):
+        """Return g of points."""
+        return self.leakage.value(points.times(self.leakage.deviations))
+
+    def oracle(self, epsilon):
+        """Return what finds the best allowed point for a linear objective."""
+        threshold, on_average = self.threshold(epsilon), self.scope == "average"
+        if threshold <= 0:
+            return self.lift_oracle(0.0)
+        if self.measure.is_lift_box and not on_average:
+            return self.lift_oracle(epsilon)
+        return LinearOracle(self.leakage, threshold, on_average)
+
+    def lift_oracle(self, epsilon):
+        """Return the oracle of the lifts that imply the budget: the polytope (22)."""
+        low, high = self.measure.implied_deviations(epsilon) or (0.0, 0.0)
+        rows = self.leakage.deviations
+        rows, upper = np.vstack([rows, -rows]), np.repeat([high, -low], len(rows))
+        finite = upper < np.inf
+        return LinearOracle(self.leakage, np.inf, False, rows[finite], upper[finite])
 
     def algorithm1_candidates(self, epsilon):
         """Return what Algorithm 1 would choose from, for any exponent."""

@@ -201,16 +201,10 @@ class PerOutput(Refinement):
         return np.full(len(chosen.leakage), threshold)
 
     def _allowed(self, chosen, threshold):
-        points, places = self._leakage.pulled_back(chosen.offers.points, threshold)
-        far = self._leakage.value(places) > threshold
-        if not far.any():
-            return points, places
-        # Mixed with P(X), its deviations are a share of what they were.
-        share = self._leakage.shrunk(chosen.deviations[far], threshold)[:, None]
-        places = places.copy()
-        places[far] = share * chosen.deviations[far]
-        dense = share * chosen.offers.points[far].dense(len(self._p_x)) + (1 - share) * self._p_x
-        return Points.concatenate([points[~far], Points.from_dense(dense)]), places
+        points, places, index = self._leakage.allowed(
+            chosen.offers.points, chosen.deviations, threshold, self._p_x
+        )
+        return points, places[np.argsort(index)]
 
 
 class OnAverage(Refinement):

@@ -1,0 +1,203 @@
+r"""Large alphabets: outputs are generated where the prices of a linear program ask for them.
+
+There are too many vertices to enumerate, but few matter. The duals price a point by
+``u(W) - lambda . W - mu g(W)``, convex minus convex; from many starts, u is replaced by its
+tangent, and the best point of what is left, a linear program, is the next start.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from .._validation import check_integer, check_real
+from ..geometry import Points
+from .base import Solver
+from .linear_oracle import LinearOracle
+from .linear_program import Offers
+from .problem import Problem
+
+_SEED = 20_240_607
+_CLIMBS = 6  # tangents of u in a row
+_AT_ONCE = 40  # starts between two linear programs
+_ACCURACY = 0.1  # of the tolerance
+_POLISHES = 8
+_STEEPEST = 3.0  # the exponent of a tilt
+
+
+@dataclass(frozen=True)
+class ColumnGenerationSolver(Solver):
+    """Good mechanisms for alphabets whose vertices cannot be enumerated.
+
+    They keep their budget like all others. There is no proof of how good they are, but where S
+    has two values and every output must keep the budget: there they are optimal. Elsewhere
+    `upper_bound` is what the budget allows at most, for instance ``epsilon + H(X|S)``.
+
+    Parameters
+    ----------
+    tol : float, default=1e-5
+        It stops when no start leads to an output that is worth more than it costs by this share
+        of the largest utility.
+    max_time : float, default=None
+        Seconds after which to stop, for all epsilons together.
+    n_starts : int, default=4
+        How often to look from each symbol of X before it stops.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skprivacy import design_mechanism
+    >>> joint = np.random.default_rng(0).random((3, 30))
+    >>> mechanism = design_mechanism(joint, 0.02, solver="column_generation")
+    >>> mechanism.normalized_utility > 0.6
+    True
+    """
+
+    tol: float = 1e-5
+    max_time: float | None = None
+    n_starts: int = 4
+    name: ClassVar[str] = "column_generation"
+
+    def __post_init__(self):
+        owner = "ColumnGenerationSolver"
+        check_real(owner, "tol", self.tol, low=0, low_open=True)
+        if self.max_time is not None:
+            check_real(owner, "max_time", self.max_time, low=0)
+        check_integer(owner, "n_starts", self.n_starts, low=1)
+
+    def solve_path(self, joint, epsilons, measure, scope, utility):
+        """Generate columns for each epsilon, starting with those of the one before."""
+        deadline = time.perf_counter() + (np.inf if self.max_time is None else self.max_time)
+        problem = Problem(joint, measure, scope, utility)
+        tol = self.tol * utility.largest(joint.p_x)
+        before = []
+        for epsilon in epsilons:
+            if problem.is_easy(epsilon):
+                yield problem.special(epsilon)
+                continue
+            offers = ColumnSearch(problem, epsilon, tol, deadline).run(before, self.n_starts)
+            before = [offers.points]
+            yield problem.solution(offers, np.inf, epsilon, self.tol)
+
+
+class ColumnSearch:
+    """The search for the outputs of one budget."""
+
+    def __init__(self, problem, epsilon, tol, deadline):
+        self._problem = problem
+        self._epsilon = epsilon
+        self._threshold = problem.threshold(epsilon)
+        self._tol = tol
+        self._deadline = deadline
+        self._on_average = problem.scope == "average"
+        self._random = np.random.default_rng(_SEED)
+        self._oracle = problem.oracle(epsilon)
+        self.n_x = len(problem.p_x)
+
+    def run(self, before, n_starts):
+        """Return the offers that matter, those of `before` among them."""
+        first = Points.concatenate([*before, *self._first()])
+        offers = self._offers(self._problem.allowed(first, self._epsilon))
+        idle, starts = 0, []
+        while idle <= n_starts * self.n_x and time.perf_counter() < self._deadline:
+            offers, prices, in_use = self._priced(offers)
+            starts = starts or self._starts(in_use)
+            found = [self._climb(starts.pop(), prices) for _ in range(min(_AT_ONCE, len(starts)))]
+            points = self._problem.allowed(Points.concatenate([in_use, *found]), self._epsilon)
+            new = self._polished(self._offers(points), prices)
+            surplus = prices.surplus(new)
+            idle = 0 if (surplus > self._tol).any() else idle + len(found)
+            offers = Offers.concatenate([offers, new[surplus > 0]])
+        return self._priced(offers)[0]
+
+    def _offers(self, points):
+        """Return allowed points as offers."""
+        charges = None
+        if self._on_average:
+            charges = np.maximum(self._problem.leakage_of(points), 0.0) / self._threshold
+        return Offers(points, self._problem.utility.value(points), charges)
+
+    def _polished(self, offers, prices):
+        """Return offers moved within their support to where they are worth more.
+
+        Each is tilted along the slope of its worth and pulled back; a step that does not help is
+        taken back, and the next is shorter.
+        """
+        step = np.ones(len(offers))
+        for _ in range(_POLISHES):
+            slope = self._slope(offers.points, prices)
+            tilt = np.clip(step[:, None] * slope, -_STEEPEST, _STEEPEST)
+            moved = offers.points.values * np.exp(tilt)
+            moved = Points(offers.points.support, moved / moved.sum(axis=1, keepdims=True))
+            if not self._on_average:
+                moved, deviations = self._problem.leakage.pulled_back(moved, self._threshold)
+            new = self._offers(moved)
+            better = prices.surplus(new) > prices.surplus(offers)
+            if not self._on_average:
+                better &= self._problem.leakage.value(deviations) <= self._threshold
+            values = np.where(better[:, None], moved.values, offers.points.values)
+            offers = self._offers(Points(moved.support, values))
+            step *= np.where(better, 2.0, 0.25)
+        return offers
+
+    def _slope(self, points, prices):
+        """Return the slope of what points are worth, at their own symbols."""
+        slope = self._problem.utility.slope(points, self.n_x) - prices.symbols
+        if self._on_average:
+            leakage = self._problem.leakage
+            normals = leakage.slope(points.times(leakage.deviations))
+            slope -= prices.budget / self._threshold * normals @ leakage.deviations
+        slope = np.take_along_axis(slope, points.support, axis=1)
+        return slope - (points.values * slope).sum(axis=1, keepdims=True)
+
+    def _first(self):
+        """Return outputs that are as much as possible about one symbol of X each.
+
+        Once with bounded lifts, which are vertices of (22), and once with the budget itself.
+        """
+        eye = np.eye(self.n_x)
+        oracles = [self._problem.lift_oracle(self._epsilon), self._oracle]
+        return [oracle.best(slope) for oracle in oracles for slope in eye]
+
+    def _priced(self, offers):
+        """Return the offers that are not far too expensive, the prices, and those in use."""
+        most = 30 * self.n_x
+        start = np.argpartition(-offers.values, min(most, len(offers) - 1))[:most]
+        accuracy = _ACCURACY * self._tol
+        weights, prices, _ = self._problem.program.price(offers, accuracy, start)
+        rank = prices.surplus(offers) + (weights > 0)  # a surplus is not positive
+        if len(offers) > 2 * most:
+            kept = np.argpartition(-rank, most)[:most]
+            offers, weights = offers[kept], weights[kept]
+        return offers, prices, offers.points[weights > 0]
+
+    def _starts(self, in_use):
+        """Return points to climb from: all symbols, what is in use, and mixtures of symbols."""
+        units = Points.from_dense(np.eye(self.n_x))
+        few = self._random.integers(self.n_x, size=(self.n_x, 3))
+        mixed = np.zeros((self.n_x, self.n_x))
+        mixed[np.arange(self.n_x)[:, None], few] = self._random.dirichlet(np.ones(3), self.n_x)
+        mixed /= mixed.sum(axis=1, keepdims=True)
+        starts = Points.concatenate([units, in_use, Points.from_dense(mixed)])
+        return [starts[[i]] for i in self._random.permutation(len(starts))]
+
+    def _climb(self, point, prices):
+        """Return a point that no tangent of u leads up from."""
+        price = prices.budget / self._threshold if self._on_average else 0.0
+        best = -np.inf
+        for _ in range(_CLIMBS):
+            slope = self._problem.utility.slope(point, self.n_x)[0] - prices.symbols
+            above = self._oracle.best(slope, price)
+            reached = self._worth(above, prices, price)
+            if reached <= best + _ACCURACY * self._tol:
+                break
+            point, best = above, reached
+        return point
+
+    def _worth(self, point, prices, price):
+        worth = self._problem.utility.value(point)[0]
+        worth -= prices.symbols[point.support[0]] @ point.values[0]
+        if price:
+            worth -= price * self._problem.leakage_of(point)[0]
+        return worth

@@ -1,0 +1,86 @@
+"""The best allowed posterior for a linear objective: a small linear program with tangents."""
+
+import numpy as np
+
+from ..exceptions import SolverError
+from ..geometry import Points
+from .highs import Columns, Program
+
+# A point is accepted when g is above its bound by no more than this share of the threshold: it is
+# pulled back afterwards.
+_CLOSE = 0.2
+
+# As in refinement.
+_DEEP_ENOUGH = 0.1
+
+_MOST_TANGENTS = 20  # for one objective
+_NEGLIGIBLE = 1e-12
+
+
+class LinearOracle:
+    """Maximises ``slope . W - price g(W)`` over the simplex, or with ``g(W) <= threshold``.
+
+    The tangents that it needs are kept for the objectives to come.
+
+    Parameters
+    ----------
+    leakage : LeakageFunction
+    threshold : float
+        Of the budget, infinite for none. With `on_average`, the scale on which g matters.
+    on_average : bool
+        Whether g has a price instead of a bound.
+    rows, upper : ndarray, default=None
+        Further bounds, ``rows @ W <= upper``.
+    """
+
+    def __init__(self, leakage, threshold, on_average, rows=None, upper=None):
+        self._leakage = leakage
+        self._threshold = threshold
+        self._on_average = on_average
+        self._deviations = leakage.deviations
+        n_x = self._deviations.shape[1]
+        # The last column is z, the height above which g must not be.
+        index, ones = np.zeros((n_x + 1, 1), int), np.append(np.ones(n_x), 0.0)
+        columns = Columns.from_rows(np.zeros(n_x + 1), index, ones[:, None])
+        self._program = Program()
+        self._program.load(columns, np.ones(1), np.ones(1))
+        if rows is not None:
+            self._add(rows, upper, 0.0)
+
+    def _add(self, rows, upper, height):
+        """Add rows ``rows @ W + height z <= upper``, divided by their size."""
+        rows = np.hstack([rows, np.full((len(rows), 1), height)])
+        scale = np.abs(rows).max(axis=1)
+        rows, upper, scale = rows[scale > 0], upper[scale > 0], scale[scale > 0]
+        self._program.add_rows(rows / scale[:, None], upper / scale)
+
+    def best(self, slope, price=0.0):
+        """Return the best point of the simplex that is nearly allowed."""
+        self._program.change_costs(np.append(-slope, price))
+        for _ in range(_MOST_TANGENTS):
+            answer = self._program.run()
+            if answer is None:
+                raise SolverError(f"HiGHS could not find an output: {self._program.status!r}.")
+            weights = np.where(answer.values[:-1] > _NEGLIGIBLE, answer.values[:-1], 0.0)
+            weights /= weights.sum()
+            bound = max(answer.values[-1], 0.0) if self._on_average else self._threshold
+            if bound == np.inf:
+                break
+            deviations = (self._deviations @ weights)[None]
+            excess = self._leakage.value(deviations)[0] - bound
+            if excess <= _CLOSE * self._threshold:
+                break
+            self._cut(deviations, bound, excess)
+        return Points.from_dense(weights[None])
+
+    def _cut(self, deviations, bound, excess):
+        """Add a tangent that cuts off a point: one next to it, or the one at it."""
+        if self._on_average:
+            normals, offsets, _ = self._leakage.tangents(deviations, self._threshold)
+            self._add(normals @ self._deviations, offsets, -1.0)
+            return
+        share = self._leakage.shrunk(deviations, bound)[:, None]
+        normals, offsets, _ = self._leakage.tangents(share * deviations, bound)
+        if normals[0] @ deviations[0] - offsets[0] - bound <= _DEEP_ENOUGH * excess:
+            normals, offsets, _ = self._leakage.tangents(deviations, bound)
+        self._add(normals @ self._deviations, offsets + bound, 0.0)
