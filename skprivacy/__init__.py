@@ -2,9 +2,10 @@
 
 from .design import design_mechanism, privacy_utility_path
 from .exceptions import PrivacyLeakWarning, SolverError
+from .inverse_design import smallest_epsilon
 from .measures import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Measure, get_measure
 from .mechanism import Evaluation, Mechanism
-from .solvers import Algorithm1Solver, MaxLiftSolver, OptimalSolver
+from .solvers import Algorithm1Solver, ColumnGenerationSolver, MaxLiftSolver, OptimalSolver
 from .transformer import PrivacyFunnelTransformer
 from .utilities import Guess, MutualInformation, Target, Utility, get_utility
 
@@ -16,6 +17,7 @@ __all__ = [
     "Algorithm1Solver",
     "AlphaLift",
     "Chi2",
+    "ColumnGenerationSolver",
     "Evaluation",
     "Guess",
     "Lip",
@@ -34,4 +36,5 @@ __all__ = [
     "get_measure",
     "get_utility",
     "privacy_utility_path",
+    "smallest_epsilon",
 ]

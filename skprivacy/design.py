@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+from tqdm.auto import tqdm
 
 from ._validation import check_real, message
 from .joint import as_joint
@@ -38,13 +39,17 @@ def design_mechanism(
         as ``AlphaLift(alpha=5)`` or one of your own.
     scope : {"per_output", "average"}, default="per_output"
         Whether every output must keep the budget, or all on average.
-    utility : str, default="mutual_information"
-        What is maximised.
+    utility : str or Utility, default="mutual_information"
+        What is maximised: "mutual_information" is I(X;Y), "guess" the chance to guess X from Y,
+        and ``Target(p_vx)`` is I(V;Y) for a target V.
     solver : str or Solver, default="auto"
-        "max_lift", "algorithm1", or "auto": "max_lift" where it is optimal, elsewhere
-        "algorithm1" with ``candidates="all"``, which is never worse than its default.
+        "optimal" (certified), "column_generation" (large alphabets), "algorithm1" (the paper's),
+        "max_lift" (bounded lifts), or "auto": the certified optimum, started from the candidates
+        of Algorithm 1, and where that would take long, column generation. `Mechanism.solver` says
+        which.
     **options
-        Options of the solver, see `MaxLiftSolver` and `Algorithm1Solver`.
+        Options of the solver, see `OptimalSolver`, `ColumnGenerationSolver`, `Algorithm1Solver`
+        and `MaxLiftSolver`.
 
     Returns
     -------
@@ -83,6 +88,7 @@ def privacy_utility_path(
     scope="per_output",
     utility="mutual_information",
     solver="auto",
+    verbose=False,
     **options,
 ):
     """Design mechanisms for several budgets, sharing the work between them.
@@ -95,6 +101,8 @@ def privacy_utility_path(
         The budgets, in any order.
     measure, scope, utility, solver, **options
         As in `design_mechanism`.
+    verbose : bool, default=False
+        Whether to show a progress bar.
 
     Returns
     -------
@@ -114,24 +122,25 @@ def privacy_utility_path(
     epsilons = [check_real(owner, "epsilons", epsilon, low=0) for epsilon in epsilons]
     if not epsilons:
         raise ValueError(message(owner, "epsilons", "at least one float", epsilons))
-    return _design(owner, p_sx, epsilons, measure, scope, utility, solver, options)
+    return _design(owner, p_sx, epsilons, measure, scope, utility, solver, options, verbose)
 
 
-def _design(owner, p_sx, epsilons, measure, scope, utility, solver, options):
+def _design(owner, p_sx, epsilons, measure, scope, utility, solver, options, verbose=False):
     joint = as_joint(p_sx, owner)
     measure = get_measure(measure, owner)
     check_scope(owner, scope, measure)
     utility = get_utility(utility, owner)
     utility.largest(joint.p_x)  # checks that it is about this X
-    solver = get_solver(solver, options, measure, owner)
     positive = joint.without_empty().without_copies()
+    solver = get_solver(solver, options, owner, positive, measure, scope)
     _check_smallest_at_prior(measure, positive, owner)
     _check_inverse(measure, epsilons, owner)
     increasing = sorted(set(epsilons))
     useful = utility.restricted(joint.p_x > 0)
     solutions = solver.solve_path(positive, increasing, measure, scope, useful)
     mechanisms, before = {}, None
-    for epsilon, solution in zip(increasing, solutions, strict=True):
+    steps = tqdm(solutions, total=len(increasing), unit="epsilon", disable=not verbose)
+    for epsilon, solution in zip(increasing, steps, strict=True):
         if scope == "average" and _allows_identity(positive, epsilon, measure):
             solution = Solution(np.eye(len(positive.p_x)))
         mechanism = _finish(joint, solution, epsilon, measure, scope, utility, solver)

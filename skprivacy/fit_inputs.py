@@ -71,6 +71,27 @@ def sensitive_columns(owner, table, y, sensitive, sensitive_features):
     return columns, _named_like(columns, table)
 
 
+def target_columns(owner, y, s_columns):
+    """Return the columns of the target V by name, from y."""
+    if y is None:
+        raise ValueError(
+            f"{owner} with utility='target' requires y to be passed to fit: it is the target that "
+            f"the output is to say much about."
+        )
+    columns = _as_columns(y, "y")
+    if any(
+        column is s_column or column.equals(s_column)
+        for column in columns.values()
+        for s_column in s_columns.values()
+    ):
+        raise ValueError(
+            f"{owner} with utility='target' got the sensitive variable itself as y: it cannot "
+            f"protect it and keep what X says about it. Name the sensitive column with "
+            f"sensitive=..., or pass sensitive_features to fit."
+        )
+    return columns
+
+
 def _named_like(columns, table):
     """Return the columns of the table that hold S although S was passed beside it."""
     if table.names is None:

@@ -84,6 +84,9 @@ class Measure(ABC):
     scopes: ClassVar[tuple[str, ...]] = SCOPES
     #: Whether `implied_deviations` is the budget itself and not merely sufficient for it.
     is_lift_box: ClassVar[bool] = False
+    #: Whether the prior alone has the smallest value, so that epsilon = 0 is independence. Say so
+    #: of a measure of your own, and its optimum at epsilon = 0 is certified too.
+    is_strict: ClassVar[bool] = False
 
     @abstractmethod
     def value(self, posterior, prior):
@@ -127,6 +130,13 @@ class Measure(ABC):
         """
         return math.inf
 
+    def curvature(self, largest_lift):
+        """Return a k such that ``k KL(T) - g(T)`` is convex where lifts are bounded, if known.
+
+        Infinity where none is. It makes bounds on average tighter.
+        """
+        return math.inf
+
     def facets(self, prior, epsilon):
         """Return (normals, offsets) such that the budget is ``normals @ T <= offsets``.
 
@@ -141,6 +151,8 @@ class Measure(ABC):
 
 class _Shipped(Measure):
     """The shipped measures: frozen dataclasses that compare and print by their parameters."""
+
+    is_strict: ClassVar[bool] = True
 
     def to_dict(self):
         return {"name": self.name, **asdict(self)}
@@ -186,6 +198,9 @@ class KL(_Shipped):
 
     def information(self, epsilon):
         return epsilon
+
+    def curvature(self, largest_lift):
+        return 1.0
 
     def implied_deviations(self, epsilon):
         return -1.0, _expm1(epsilon)
@@ -257,6 +272,10 @@ class Chi2(_Shipped):
     def information(self, epsilon):
         """The divergence is at most the logarithm of 1 + chi2, which is concave."""
         return math.log1p(epsilon * epsilon)
+
+    def curvature(self, largest_lift):
+        """The second derivatives are 2 / ps, and those of KL are 1 / T >= 1 / (M ps)."""
+        return 2 * largest_lift
 
     def implied_deviations(self, epsilon):
         """Lifts up to M give chi2 <= M - 1, tight; not the paper's (M - 1)^2."""
@@ -333,6 +352,10 @@ class AlphaLift(_LiftScale):
     def information(self, epsilon):
         """Sibson information does not fall with alpha, and for alpha = 1 it is I(S;Y)."""
         return epsilon * self.alpha / (self.alpha - 1)
+
+    def curvature(self, largest_lift):
+        """The second derivatives are at most (alpha - 1) (l / g)^(alpha - 1) / T, and g >= 1."""
+        return (self.alpha - 1) * largest_lift ** (self.alpha - 1)
 
     def implied_deviations(self, epsilon):
         """Lifts up to M give an alpha-norm of at most M^((alpha - 1) / alpha), tight."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from .geometry import Points
+from .merging import without_cheapest
 
 
 def name_outputs(mechanism):
@@ -18,10 +18,10 @@ def name_outputs(mechanism):
     """
     channel, p_x, utility = mechanism.channel, mechanism.p_x, mechanism.objective
     while channel.shape[1] > len(p_x):  # the average scope can have one output too many
-        channel = _without_cheapest(channel, p_x, utility)
+        channel, _ = without_cheapest(channel, p_x, utility)
     names = _assign(p_x[:, None] * channel)
     while names is None:
-        channel = _without_cheapest(channel, p_x, utility)
+        channel, _ = without_cheapest(channel, p_x, utility)
         names = _assign(p_x[:, None] * channel)
     order = np.argsort(names)
     y_labels = tuple(range(channel.shape[1]))
@@ -35,21 +35,3 @@ def _assign(p_xy):
     if (p_xy[x, y] <= 0).any():
         return None
     return x[np.argsort(y)]
-
-
-def _without_cheapest(channel, p_x, utility):
-    """Merge the two outputs that cost the least utility: merging never adds leakage."""
-    p_y = p_x @ channel
-    posterior = (p_x[:, None] * channel / p_y).T
-    worth = p_y * utility.value(Points.from_dense(posterior))
-    cheapest = (np.inf, None)
-    for i in range(1, len(p_y)):
-        total = p_y[i] + p_y[:i]
-        merged = (p_y[i] * posterior[i] + p_y[:i, None] * posterior[:i]) / total[:, None]
-        costs = worth[i] + worth[:i] - total * utility.value(Points.from_dense(merged))
-        j = int(costs.argmin())
-        cheapest = min(cheapest, (float(costs[j]), (i, j)))
-    i, j = cheapest[1]
-    merged = np.delete(channel, i, axis=1)
-    merged[:, j] += channel[:, i]
-    return merged

@@ -10,22 +10,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from .design import design_mechanism
 from .encoding import DEFAULT_BINS, UNKNOWN, learn_alphabet
-from .fit_inputs import check_length, check_weights, sensitive_columns
+from .fit_inputs import check_length, check_weights, sensitive_columns, target_columns
 from .frames import as_table, converted
-from .geometry.bases import count_bases
 from .joint import count_pairs
 from .layout import Layout
 from .leak_warnings import warn_if_misleading, warn_of_passed_through
-from .measures import get_measure
 from .naming import name_outputs
 from .parameters import check_bin_names, check_parameters
 from .persistence import read_transformer, write_transformer
 from .sampling import Sampler, random_words, uniform_numbers, within_budget_as_sampled
-
-# With solver="auto" the rarest symbols of X are pooled until the design looks at no more
-# candidates than this: a few seconds.
-_MOST_BASES_OF_AUTO = 60_000
-_MOST_SYMBOLS_OF_AUTO = 1_000
+from .solvers import most_symbols
+from .utilities import Target
 
 
 class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
@@ -50,7 +45,8 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         The columns to be replaced, taken jointly as one X; a callable such as
         `sklearn.compose.make_column_selector` gets the table. None: all that are not sensitive.
     measure, scope, utility, solver : default="kl", "per_output", "mutual_information", "auto"
-        As in `design_mechanism`.
+        As in `design_mechanism`. With utility="target", V is the y that is passed to `fit`: the
+        output keeps what X says about y.
     solver_options : dict, default=None
         Options of the solver.
     output : {"label", "symbol", "posterior"}, default="label"
@@ -148,8 +144,9 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         X : frame or array-like of shape (n_samples, n_features)
             The table. pandas, polars and pyarrow frames, and arrays.
         y : array-like, default=None
-            The target. Where S comes neither from `sensitive_features` nor from the `sensitive`
-            columns of X, y itself is S, with a warning.
+            The target, which only utility="target" uses. Where S comes neither from
+            `sensitive_features` nor from the `sensitive` columns of X, y itself is S, with a
+            warning.
         sensitive_features : array-like or frame, default=None
             S. Goes before the `sensitive` columns of X.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -179,7 +176,8 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         alphabet, x_codes = self._learn(x_columns, counted, weights)
         alphabet, x_codes = self._pooled(alphabet, x_codes, sensitive.n_symbols)
         counts = count_pairs(s_codes, x_codes, weights)
-        mechanism, names = self._design(counts, sensitive, alphabet)
+        utility = self._utility(y, s_columns, counted, weights, x_codes)
+        mechanism, names = self._design(counts, sensitive, alphabet, utility)
         layout = Layout(
             names=table.names,
             n_columns=table.n_columns,
@@ -254,35 +252,36 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
 
     def _pooled(self, alphabet, codes, n_s):
         """Pool the rarest symbols where the design would take long."""
-        n_x = alphabet.n_symbols
-        if self.solver != "auto" or "max_bases" in (self.solver_options or {}):
-            return alphabet, codes
-        measure = get_measure(self.measure, type(self).__name__)
-        bounds = measure.implied_deviations(self.epsilon)
-        sides = 2 if bounds is not None and bounds[0] > -1 else 1
-        kept = min(n_x, _MOST_SYMBOLS_OF_AUTO)
-        while kept > 2 and count_bases(n_s, kept, min(n_s, kept), sides) > _MOST_BASES_OF_AUTO:
-            kept = min(kept - 1, int(kept * 0.97))
-        if kept == n_x:
+        n_x, kept = alphabet.n_symbols, most_symbols(n_s)
+        if self.solver != "auto" or n_x <= kept:
             return alphabet, codes
         pooled, symbols = alphabet.pooled(kept)
         warnings.warn(
-            f"X has {n_x} symbols, too many for an exact design with {n_s} sensitive groups: the "
-            f"{n_x - kept + 1} rarest are pooled into one. Set max_categories, min_frequency or "
-            f"n_bins, or release fewer columns jointly, to choose yourself what is pooled.",
+            f"X has {n_x} symbols, too many for a design in seconds with {n_s} sensitive groups: "
+            f"the {n_x - kept + 1} rarest are pooled into one. Set max_categories, min_frequency "
+            f"or n_bins, or release fewer columns jointly, to choose yourself what is pooled; "
+            f"solver='column_generation' designs for all of them.",
             UserWarning,
             stacklevel=3,
         )
         return pooled, symbols.take(codes)
 
-    def _design(self, counts, sensitive, alphabet):
+    def _utility(self, y, s_columns, counted, weights, x_codes):
+        """Return what is maximised; for "target", I(V;Y) with V = y."""
+        if not isinstance(self.utility, str) or self.utility != Target.name:
+            return self.utility
+        columns = target_columns(type(self).__name__, y, s_columns)
+        _, v_codes = self._learn(columns, counted, weights, is_sensitive=True)
+        return Target(count_pairs(v_codes, x_codes, weights))
+
+    def _design(self, counts, sensitive, alphabet, utility):
         """Return the mechanism as it is sampled, and which symbol of X names each output."""
         mechanism = design_mechanism(
             counts + self.smoothing,
             self.epsilon,
             measure=self.measure,
             scope=self.scope,
-            utility=self.utility,
+            utility=utility,
             solver=self.solver,
             **(self.solver_options or {}),
         )

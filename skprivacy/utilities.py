@@ -32,6 +32,8 @@ class Utility(ABC):
     """
 
     name: ClassVar[str] = "custom"
+    #: A c such that ``u(W) - c KL(P(S|y))`` is convex in W, whatever P(S|X) is.
+    surplus_convexity: ClassVar[float] = 0.0
 
     @abstractmethod
     def value(self, points):
@@ -103,6 +105,8 @@ class MutualInformation(Utility):
     """
 
     name: ClassVar[str] = "mutual_information"
+    # By the data processing inequality: S cannot be told apart better than X.
+    surplus_convexity: ClassVar[float] = 1.0
 
     def __repr__(self):
         return "MutualInformation()"

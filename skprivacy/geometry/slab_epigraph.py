@@ -13,17 +13,18 @@ from .points import Points
 
 
 class SlabEpigraph:
-    """Vertices of ``{(W, z): z >= 0, normal . d - z <= offset}`` with d of rank 1.
+    """Vertices of ``{(W, z): 0 <= z <= high, normal . d - z <= offset}`` with d of rank 1.
 
     Parameters and methods as in `OuterPolytope`.
     """
 
-    def __init__(self, deviations, describe, max_vertices):
+    def __init__(self, deviations, high, describe, max_vertices):
         row = np.ptp(deviations, axis=1).argmax()
         self._t = deviations[row]
         widest = np.abs(self._t).argmax()
         self._direction = deviations[:, widest] / self._t[widest]
         self._deviations = deviations
+        self._high = high
         self._describe = describe
         self._max_vertices = max_vertices
         self._slopes, self._offsets = np.zeros(1), np.zeros(1)
@@ -38,7 +39,7 @@ class SlabEpigraph:
         n_pairs = sum(
             np.count_nonzero(self._t < t) * np.count_nonzero(self._t > t) for t in corners
         )
-        if n_pairs + len(self._t) > self._max_vertices:
+        if n_pairs + 2 * len(self._t) > self._max_vertices:
             raise TooManyVerticesError
         done = np.count_nonzero(kept >= len(self._slopes))
         self._slopes, self._offsets = slopes[kept], offsets[kept]
@@ -51,11 +52,13 @@ class SlabEpigraph:
             t = self._t
             _, corners = _upper_envelope(self._slopes, self._offsets, t.min(), t.max())
             units = Points(np.arange(len(t))[:, None], np.ones((len(t), 1)))
-            points = Points.concatenate([units, *(pairs_at(t, corner) for corner in corners)])
+            pairs = [pairs_at(t, corner) for corner in corners]
+            points = Points.concatenate([units, units, *pairs])
             deviations = points.times(self._deviations)
-            heights = points.times(t[None])[:, 0, None] * self._slopes - self._offsets
-            traits = self._describe(points, deviations)
-            self._selected = points, deviations, heights.max(axis=1), traits
+            lines = points.times(t[None])[:, 0, None] * self._slopes - self._offsets
+            heights = lines.max(axis=1)
+            heights[: len(t)] = self._high
+            self._selected = points, deviations, heights, self._describe(points, deviations)
         return self._selected
 
     @property

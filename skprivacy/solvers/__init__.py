@@ -4,15 +4,14 @@ from dataclasses import fields
 
 from .._validation import check_choice, message
 from .algorithm1 import Algorithm1Solver
+from .automatic import automatic, most_symbols
 from .base import Solution, Solver
 from .column_generation import ColumnGenerationSolver
 from .max_lift import MaxLiftSolver
 from .optimal import OptimalSolver
 
-SOLVERS = {
-    cls.name: cls
-    for cls in (Algorithm1Solver, ColumnGenerationSolver, MaxLiftSolver, OptimalSolver)
-}
+_CLASSES = Algorithm1Solver, ColumnGenerationSolver, MaxLiftSolver, OptimalSolver
+SOLVERS = {cls.name: cls for cls in _CLASSES}
 
 __all__ = [
     "SOLVERS",
@@ -23,11 +22,15 @@ __all__ = [
     "Solution",
     "Solver",
     "get_solver",
+    "most_symbols",
 ]
 
 
-def get_solver(solver, options, measure, owner):
-    """Return a solver object from a name and its options, or the object itself."""
+def get_solver(solver, options, owner, joint, measure, scope):
+    """Return a solver object from a name and its options, or the object itself.
+
+    "auto" is decided by the joint, the measure and the scope.
+    """
     if isinstance(solver, Solver):
         if options:
             raise TypeError(
@@ -39,10 +42,9 @@ def get_solver(solver, options, measure, owner):
         requirement = f"an instance: write {solver.__name__}(), not the class"
         raise TypeError(message(owner, "solver", requirement, solver))
     check_choice(owner, "solver", solver, {"auto", *SOLVERS}, " or a solver object")
-    if solver == "auto" and measure.is_lift_box:
-        solver = "max_lift"
-    elif solver == "auto":
-        solver, options = "algorithm1", {"candidates": "all"} | options
+    if solver == "auto":
+        solver, defaults = automatic(joint, measure, scope)
+        options = defaults | options
     allowed = [field.name for field in fields(SOLVERS[solver])]
     unknown = sorted(set(options) - set(allowed))
     if unknown:

@@ -14,7 +14,6 @@ import numpy as np
 from .._validation import check_integer, check_real
 from ..geometry import Points
 from .base import Solver
-from .linear_oracle import LinearOracle
 from .linear_program import Offers
 from .problem import Problem
 

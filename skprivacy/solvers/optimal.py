@@ -76,7 +76,8 @@ class OptimalSolver(Solver):
                 continue
             if self.start == "algorithm1":
                 refinement.add(problem.algorithm1_candidates(epsilon))
-            refined = refinement.solve(problem.threshold(epsilon))
+            ceiling = problem.ceiling(epsilon)
+            refined = refinement.solve(problem.threshold(epsilon), ceiling)
             solution = problem.solution(refined.offers, refined.bound, epsilon, self.tol)
             if refined.stopped:
                 self._warn(refined.stopped, solution, problem, epsilon)

@@ -5,6 +5,7 @@ from functools import cached_property
 import numpy as np
 
 from ..geometry import Points, slab_vertices
+from ..merging import tidied
 from .base import Solution
 from .candidates import Candidates, all_candidates
 from .interchangeable import InterchangeableSymbols
@@ -13,7 +14,8 @@ from .linear_oracle import LinearOracle
 from .linear_program import MixtureProgram, Offers
 from .max_lift import DEFAULT_MAX_BASES
 
-# How much of the tolerance may be given up for the utility's preference between equals.
+# How much of the tolerance may be given up for the utility's preference between equals, and as
+# much again for fewer outputs.
 _PREFERENCE = 0.01
 
 # How accurately enumerated vertices are known, for the bound.
@@ -104,6 +106,8 @@ class Problem:
         few = np.argsort(-offers.values)[: 20 * len(self.p_x)]
         weights, prices, surplus = self.program.price(offers, 1e-9, few)
         bound = prices.bound(self.p_x, surplus) + _ACCURACY * (1 + np.abs(prices.symbols).max())
+        if self.threshold(epsilon) <= 0 and not self.measure.is_strict:
+            bound = np.inf  # other outputs than these may have the smallest value
         most = np.argsort(-prices.surplus(offers))[: 10 * len(self.p_x)]
         return self.solution(offers[np.union1d(np.flatnonzero(weights), most)], bound, epsilon)
 
@@ -153,10 +157,26 @@ class Problem:
             charges,
             self._original_utility.value(points) + preference,
         )
-        p_x = self.original.p_x
-        bound += self._original_utility.offset(p_x)
+        allowance = _PREFERENCE * tol * self._original_utility.largest(self.original.p_x)
+        channel = tidied(mixture.channel, self.original.p_x, self._original_utility, allowance)
+        bound = min(bound, self.ceiling(epsilon))
+        return Solution(channel, bound + self._original_utility.offset(self.original.p_x))
+
+    @property
+    def convexity(self):
+        """A c such that u - c g is convex."""
+        largest_lift = 1 + self.leakage.deviations.max()
+        return self.utility.surplus_convexity / self.measure.curvature(largest_lift)
+
+    def ceiling(self, epsilon):
+        """Return a bound on ``sum q u(W)`` that holds for any channel within the budget.
+
+        ``I(V;Y) <= I(S;Y) + I(V;X|S)``, and a budget bounds the former: attained where S is a
+        function of X, and where the refinement is slow.
+        """
         given = self._original_utility.given_sensitive(self.original)
-        return Solution(mixture.channel, min(bound, self.measure.information(epsilon) + given))
+        most = self.measure.information(epsilon) + given
+        return most - self._original_utility.offset(self.original.p_x)
 
     def _excess_of(self, epsilon):
         """Return a function that tells how much a channel is over the budget."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..geometry import OuterPolytope, Points, SlabEpigraph, TooManyVerticesError
-from .linear_program import Offers
+from .linear_program import Offers, Prices
 
 # How far from the optimum of its own candidates a linear program may stop, of the tolerance.
 _ACCURACY = 0.02
@@ -87,14 +87,17 @@ class Refinement(ABC):
         )
         self._inner_leakage = np.concatenate([self._inner_leakage, leakage])
 
-    def solve(self, threshold):
-        """Return the `Refined` answer for a threshold, not below those before."""
+    def solve(self, threshold, ceiling):
+        """Return the `Refined` answer for a threshold, not below those before.
+
+        ceiling : a bound on ``sum q u(W)`` that is known without a search.
+        """
         self._advance(threshold)
-        upper, stopped = np.inf, None
+        upper, stopped = ceiling, None
         while True:
             outer = self._outer(threshold)
-            weights, self._prices, surplus = self._price(outer.offers, self._prices)
-            upper = min(upper, self._prices.bound(self._p_x, surplus))
+            weights, self._prices, _ = self._price(outer.offers, self._prices)
+            upper = min(upper, self._bound(outer.offers, threshold))
             chosen = outer[self._worth_cutting(weights, outer)]
             allowed, places = self._allowed(chosen, threshold)
             self.add(allowed)
@@ -105,6 +108,15 @@ class Refinement(ABC):
             if stopped:
                 break
         return Refined(offers, max(upper, lower), stopped)
+
+    def _bound(self, offers, threshold):
+        """Return what no mixture of the allowed points exceeds."""
+        prices = Prices(self._prices.symbols, self._price_of_budget(threshold))
+        own = self._program.independent - float(prices.symbols @ self._p_x)
+        return prices.bound(self._p_x, max(float(prices.surplus(offers).max()), own))
+
+    def _price_of_budget(self, threshold):
+        return 0.0
 
     @abstractmethod
     def _advance(self, threshold):
@@ -213,18 +225,28 @@ class OnAverage(Refinement):
     def __init__(self, problem, limits):
         super().__init__(problem, limits)
         deviations = self._leakage.deviations
+        self._convexity = problem.convexity
+        high = 2 * self._leakage.value(deviations.T).max()
         if self._rank == 2:
-            self._body = SlabEpigraph(deviations, self._describe, limits.max_vertices)
+            self._body = SlabEpigraph(deviations, high, self._describe, limits.max_vertices)
         else:
-            self._body = self._polytope(0.0, 2 * self._leakage.value(deviations.T).max())
+            self._body = self._polytope(0.0, high)
 
     def _advance(self, threshold):
         pass
 
     def _outer(self, threshold):
         points, deviations, heights, traits = self._body.select()
+        values, leakage = traits.T
+        # With c such that u - c g is convex, so is u - c (g - z) in (W, z). It is u on the graph
+        # of g and less below it: what a vertex is below g counts for less. At a price of z above
+        # c, which the ceiling sees to, no point above the graph is better than the one on it.
+        values = values - self._convexity * (leakage - heights)
         charges = self._charges(heights, threshold)
-        return Outer(Offers(points, traits[:, 0], charges), deviations, traits[:, 1])
+        return Outer(Offers(points, values, charges), deviations, leakage)
+
+    def _price_of_budget(self, threshold):
+        return max(self._prices.budget, self._convexity * threshold)
 
     def _charges(self, leakage, threshold):
         return np.maximum(leakage, 0.0) / threshold

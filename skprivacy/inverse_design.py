@@ -1,0 +1,86 @@
+"""The other way round: from the utility that is needed to the smallest budget that allows it."""
+
+import numpy as np
+
+from ._validation import check_real
+from .design import design_mechanism
+from .joint import as_joint
+from .measures import check_scope, get_measure
+from .mechanism import Evaluation
+
+# The budget is found to this share of itself.
+_RTOL = 1e-4
+
+
+def smallest_epsilon(
+    p_sx,
+    utility_at_least=0.9,
+    *,
+    measure="kl",
+    scope="per_output",
+    utility="mutual_information",
+    solver="auto",
+    **options,
+):
+    """Design the mechanism with the least leakage that keeps a share of the utility.
+
+    Parameters
+    ----------
+    p_sx : array-like or DataFrame of shape (n_s, n_x)
+        As in `design_mechanism`.
+    utility_at_least : float, default=0.9
+        The `normalized_utility` that is needed, from 0 to 1.
+    measure, scope, utility, solver, **options
+        As in `design_mechanism`.
+
+    Returns
+    -------
+    Mechanism
+        Its `epsilon` is the smallest budget that allows the utility, to within a share of 1e-4
+        and the tolerance of the solver.
+
+    Examples
+    --------
+    >>> from skprivacy import smallest_epsilon
+    >>> mechanism = smallest_epsilon([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.8)
+    >>> 0.8 <= mechanism.normalized_utility < 0.801
+    True
+    """
+    owner = "smallest_epsilon"
+    needed = check_real(owner, "utility_at_least", utility_at_least, low=0, high=1)
+    joint = as_joint(p_sx, owner)
+    measure = get_measure(measure, owner)
+    check_scope(owner, scope, measure)
+
+    def design(epsilon):
+        chosen = {"measure": measure, "scope": scope, "utility": utility, "solver": solver}
+        return design_mechanism(p_sx, epsilon, **chosen, **options)
+
+    labels = joint.s_labels, joint.x_labels, joint.x_labels
+    unchanged = Evaluation(np.eye(len(joint.p_x)), joint.p_sx, *labels, measure)
+    # What releasing X itself leaks allows everything; a little more, against rounding.
+    enough = design(unchanged.leakage_in(scope) * (1 + 1e-12))
+    nothing = design(0.0)
+    if nothing.normalized_utility >= needed:
+        return nothing
+    return _search(design, nothing, enough, needed)
+
+
+def _search(design, below, above, needed):
+    """Return the mechanism of the smallest budget between two that keeps what is needed."""
+    bisect = False
+    while above.epsilon - below.epsilon > _RTOL * above.epsilon:
+        share = 0.5
+        if not bisect:
+            # A chord of a concave function is below it: its crossing is not too small.
+            kept = above.normalized_utility - below.normalized_utility
+            share = np.clip((needed - below.normalized_utility) / kept, 0.02, 0.98)
+        middle = design(below.epsilon + share * (above.epsilon - below.epsilon))
+        width = above.epsilon - below.epsilon
+        if middle.normalized_utility >= needed:
+            above = middle
+        else:
+            below = middle
+        # A chord alone can come from one side only, with ever smaller steps.
+        bisect = above.epsilon - below.epsilon > 0.5 * width
+    return above

@@ -1,0 +1,33 @@
+"""Which solver "auto" takes, by the number of vertices that there may be."""
+
+from ..geometry.bases import count_bases
+
+# Above so many vertices of (22) a certificate takes longer than it is worth to most.
+_MOST_BASES = 60_000
+
+# With one degree of freedom of S there are pairs only: on average, at some twenty places each.
+_MOST_SYMBOLS_IN_PAIRS = 400
+
+# Alphabets of X for which column generation takes seconds, not minutes: of S with two values,
+# where pairs are exact, and with more.
+_MOST_SYMBOLS = {True: 500, False: 64}
+
+
+def automatic(joint, measure, scope):
+    """Return the name of the solver, and the options that differ from its defaults."""
+    n_s, n_x = joint.p_sx.shape
+    rank = min(n_s, n_x)
+    if scope == "per_output" and measure.is_lift_box:
+        sides = 1 if measure.implied_deviations(1.0)[0] == -1 else 2
+        few = count_bases(n_s, n_x, rank, sides) <= _MOST_BASES
+        return ("max_lift" if few else "column_generation"), {}
+    if rank <= 2 and (scope == "per_output" or n_x <= _MOST_SYMBOLS_IN_PAIRS):
+        return "optimal", {}
+    if count_bases(n_s, n_x, rank) <= _MOST_BASES:
+        return "optimal", {"start": "algorithm1"}
+    return "column_generation", {}
+
+
+def most_symbols(n_s):
+    """Return how many symbols of X "auto" designs for in some seconds."""
+    return _MOST_SYMBOLS[n_s <= 2]
