@@ -7,6 +7,8 @@ import cdd
 import numpy as np
 from scipy.optimize import linprog
 
+from skprivacy.geometry import Points
+
 THREE_BY_THREE = np.array([[0.90, 0.08, 0.40], [0.025, 0.82, 0.05], [0.075, 0.10, 0.55]]) / 3
 EXAMPLE_1 = np.array([[0.25, 0.4], [0.75, 0.6]]) * [0.25, 0.75]
 
@@ -126,3 +128,32 @@ def naive_algorithm1(p_sx, epsilons, *, eps_last, n_between=5, n_last=500, delta
         in_use = candidates[weights > 0]
         utilities.append(entropy(p_x) - weights @ entropy(candidates))
     return np.array(utilities)
+
+
+def simplex_grid(n, steps):
+    """Return all points of the simplex whose entries are multiples of 1 / steps."""
+    if n == 1:
+        return np.ones((1, 1))
+    parts = []
+    for first in range(steps + 1):
+        rest = simplex_grid(n - 1, steps - first) if first < steps else np.zeros((1, n - 1))
+        parts.append(np.hstack([np.full((len(rest), 1), first), (steps - first) * rest]))
+    return np.vstack(parts) / steps
+
+
+def best_on_grid(p_sx, epsilon, measure, scope, utility, steps=120):
+    """Return the best utility of a mixture of points of a grid, by one linear program."""
+    p_s, p_x = p_sx.sum(axis=1), p_sx.sum(axis=0)
+    grid = np.vstack([simplex_grid(len(p_x), steps), p_x])
+    leakage = measure.value(grid @ (p_sx / p_x).T, p_s)
+    values = utility.value(Points.from_dense(grid))
+    threshold = measure.threshold(epsilon)
+    options = {"A_eq": grid.T, "b_eq": p_x}
+    if scope == "average":
+        options |= {"A_ub": leakage[None], "b_ub": [threshold]}
+    else:
+        keep = leakage <= threshold + 1e-15
+        values, options["A_eq"] = values[keep], grid[keep].T
+    result = linprog(-values, **options)
+    assert result.success, result.message
+    return utility.offset(p_x) - result.fun

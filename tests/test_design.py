@@ -72,7 +72,7 @@ class TestBadInput:
             ({"solver": 3}, TypeError, "'solver' .* Got 3"),
             ({"solver": "max_lift", "delta": 0.1}, TypeError,
              "unexpected option 'delta' for solver 'max_lift', which takes engine, max_bases"),
-            ({"detla": 0.1}, TypeError, "unexpected option 'detla' for solver 'algorithm1'"),
+            ({"detla": 0.1}, TypeError, "unexpected option 'detla' for solver 'optimal'"),
         ],
     )  # fmt: skip
     def test_the_rest(self, options, error, text):
@@ -169,8 +169,9 @@ class TestInvariance:
     def test_splitting_s_and_permuting_symbols_change_nothing(self, measure):
         rng = np.random.default_rng(2)
         joint = rng.random((3, 6))
-        options = {"measure": measure, "candidates": "all"} if measure not in (
-            "max_lift", "lip") else {"measure": measure}  # fmt: skip
+        options = {"measure": measure}
+        if measure not in ("max_lift", "lip"):
+            options |= {"solver": "algorithm1", "candidates": "all"}
         expected = design_mechanism(joint, 0.05, **options)
         split = np.vstack([joint[:1] * 0.3, joint[:1] * 0.7, joint[1:]])
         assert_allclose(
@@ -190,14 +191,43 @@ class TestInvariance:
         )
 
 
-def test_auto_takes_the_exact_solver_where_there_is_one():
-    solvers = {
-        name: design_mechanism(THREE_BY_THREE, 0.1, measure=name).solver for name in MEASURES
-    }
-    assert solvers == {
-        "kl": "algorithm1", "l1": "algorithm1", "chi2": "algorithm1", "alpha_lift": "algorithm1",
-        "max_lift": "max_lift", "lip": "max_lift",
-    }  # fmt: skip
+class TestAuto:
+    def test_takes_a_solver_that_certifies(self):
+        solvers = {
+            name: design_mechanism(THREE_BY_THREE, 0.1, measure=name).solver for name in MEASURES
+        }
+        assert solvers == {
+            "kl": "optimal", "l1": "optimal", "chi2": "optimal", "alpha_lift": "optimal",
+            "max_lift": "max_lift", "lip": "max_lift",
+        }  # fmt: skip
+        average = design_mechanism(THREE_BY_THREE, 0.1, measure="max_lift", scope="average")
+        assert average.solver == "optimal"
+
+    @pytest.mark.parametrize(
+        ("shape", "options", "solver"),
+        [
+            ((4, 40), {}, "column_generation"),
+            ((4, 40), {"measure": "lip"}, "column_generation"),
+            ((2, 150), {}, "optimal"),
+            ((2, 40), {"scope": "average"}, "optimal"),
+        ],
+    )
+    def test_takes_column_generation_for_large_alphabets(self, shape, options, solver):
+        joint = np.random.default_rng(0).random(shape)
+        mechanism = design_mechanism(joint, 0.2, **options, tol=1e-2)
+        assert mechanism.solver == solver
+
+    @pytest.mark.parametrize("measure", ["kl", "l1", "chi2", "alpha_lift"])
+    def test_is_never_worse_than_algorithm1(self, measure):
+        epsilons = [0.005, 0.05, 0.2]
+        for seed in range(3):
+            joint = np.random.default_rng(seed).random((3, 6))
+            ours, theirs = (
+                privacy_utility_path(joint, epsilons, measure=measure, solver=solver)
+                for solver in ("auto", "algorithm1")
+            )
+            for one, other in zip(ours, theirs, strict=True):
+                assert one.utility >= other.utility - 1e-7
 
 
 def test_labels_from_a_crosstab():

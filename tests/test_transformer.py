@@ -28,6 +28,7 @@ from skprivacy import (
     PrivacyFunnelTransformer,
     PrivacyLeakWarning,
     SolverError,
+    Target,
     design_mechanism,
 )
 from skprivacy.naming import name_outputs
@@ -38,6 +39,7 @@ from skprivacy.sampling import (
     sampled_channel,
     within_budget_as_sampled,
 )
+from skprivacy.utilities import mutual_information
 
 N = 2000
 
@@ -217,9 +219,46 @@ class TestWhereSComesFrom:
         with pytest.raises(ValueError, match=r"requires y to be passed.*sensitive=\.\.\."):
             make(sensitive=None).fit(frame)
 
-    def test_target_is_refused_for_now(self, frame):
-        with pytest.raises(ValueError, match="'target', which no solver of this version"):
-            make(utility="target").fit(frame, frame["children"] > 1)
+
+class TestTarget:
+    """With utility="target" the output keeps what X says about y."""
+
+    @pytest.fixture
+    def target(self, frame):
+        return frame["children"] > 1
+
+    def test_y_is_the_target(self, frame, target):
+        fitted = make(utility="target", epsilon=0.01).fit(frame, target)
+        mechanism = fitted.mechanism_
+        counts = pd.crosstab(target, frame["education"])[list(mechanism.x_labels)].to_numpy()
+        assert mechanism.objective == Target(counts)
+        p_vy = counts / counts.sum() @ mechanism.channel
+        assert_allclose(mechanism.utility, mutual_information(p_vy), atol=1e-12)
+        plain = make(epsilon=0.01).fit(frame, target).mechanism_
+        other = Target(counts).of_channel(plain.p_x, plain.channel)
+        assert mechanism.utility >= other - 1e-5
+        assert mechanism.mutual_information <= plain.utility + 1e-5
+
+    def test_weights_and_numbers(self, frame):
+        weights = np.arange(len(frame)) % 3
+        y = np.random.default_rng(0).normal(size=len(frame))
+        fitted = make(utility="target").fit(frame, y, sample_weight=weights)
+        assert fitted.mechanism_.objective.p_v_given_x.shape[0] == 10  # quantile bins
+
+    def test_needs_y(self, frame):
+        with pytest.raises(ValueError, match="utility='target' requires y"):
+            make(utility="target").fit(frame)
+
+    def test_y_must_not_be_s(self, frame):
+        with pytest.raises(ValueError, match="got the sensitive variable itself as y"):
+            make(utility="target").fit(frame, frame["sex"])
+        with pytest.raises(ValueError, match="itself as y"), pytest.warns(PrivacyLeakWarning):
+            make(utility="target", sensitive=None).fit(frame[["education"]], frame["sex"])
+
+    def test_is_shipped(self, frame, target):
+        fitted = make(utility="target").fit(frame, target)
+        shipped = PrivacyFunnelTransformer.from_json(fitted.to_json())
+        assert shipped.mechanism_.utility == fitted.mechanism_.utility
 
 
 class TestWhatXIs:

@@ -8,9 +8,10 @@ _MOST_BASES = 60_000
 # With one degree of freedom of S there are pairs only: on average, at some twenty places each.
 _MOST_SYMBOLS_IN_PAIRS = 400
 
-# Alphabets of X for which column generation takes seconds, not minutes: of S with two values,
-# where pairs are exact, and with more.
-_MOST_SYMBOLS = {True: 500, False: 64}
+# Alphabets of X for which a design takes seconds, not minutes, by the number of values of S: with
+# one there is nothing to do, with two there are pairs, with more columns are generated.
+_MOST_SYMBOLS = {1: 1000, 2: 500}
+_MOST_SYMBOLS_ELSE = 64
 
 
 def automatic(joint, measure, scope):
@@ -30,4 +31,4 @@ def automatic(joint, measure, scope):
 
 def most_symbols(n_s):
     """Return how many symbols of X "auto" designs for in some seconds."""
-    return _MOST_SYMBOLS[n_s <= 2]
+    return _MOST_SYMBOLS.get(n_s, _MOST_SYMBOLS_ELSE)

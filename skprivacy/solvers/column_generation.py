@@ -6,10 +6,12 @@ tangent, and the best point of what is left, a linear program, is the next start
 """
 
 import time
+import warnings
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from .._validation import check_integer, check_real
 from ..geometry import Points
@@ -19,6 +21,7 @@ from .problem import Problem
 
 _SEED = 20_240_607
 _CLIMBS = 6  # tangents of u in a row
+_FEW_BASES = 30_000  # candidate vertices of polytopes of bounded lifts
 _AT_ONCE = 40  # starts between two linear programs
 _ACCURACY = 0.1  # of the tolerance
 _POLISHES = 8
@@ -75,8 +78,17 @@ class ColumnGenerationSolver(Solver):
             if problem.is_easy(epsilon):
                 yield problem.special(epsilon)
                 continue
-            offers = ColumnSearch(problem, epsilon, tol, deadline).run(before, self.n_starts)
+            search = ColumnSearch(problem, epsilon, tol, deadline)
+            offers = search.run(before, self.n_starts)
             before = [offers.points]
+            if search.is_late():
+                warnings.warn(
+                    f"Column generation has stopped at epsilon={epsilon:g} because max_time="
+                    f"{self.max_time} seconds are over: the mechanism keeps its budget, but more "
+                    f"time might find a better one.",
+                    ConvergenceWarning,
+                    stacklevel=5,
+                )
             yield problem.solution(offers, np.inf, epsilon, self.tol)
 
 
@@ -89,7 +101,8 @@ class ColumnSearch:
         self._threshold = problem.threshold(epsilon)
         self._tol = tol
         self._deadline = deadline
-        self._on_average = problem.scope == "average"
+        # Without a budget to share, every output must be independent of S.
+        self._on_average = problem.scope == "average" and self._threshold > 0
         self._random = np.random.default_rng(_SEED)
         self._oracle = problem.oracle(epsilon)
         self.n_x = len(problem.p_x)
@@ -99,7 +112,7 @@ class ColumnSearch:
         first = Points.concatenate([*before, *self._first()])
         offers = self._offers(self._problem.allowed(first, self._epsilon))
         idle, starts = 0, []
-        while idle <= n_starts * self.n_x and time.perf_counter() < self._deadline:
+        while idle <= n_starts * (self.n_x + _AT_ONCE) and not self.is_late():
             offers, prices, in_use = self._priced(offers)
             starts = starts or self._starts(in_use)
             found = [self._climb(starts.pop(), prices) for _ in range(min(_AT_ONCE, len(starts)))]
@@ -109,6 +122,10 @@ class ColumnSearch:
             idle = 0 if (surplus > self._tol).any() else idle + len(found)
             offers = Offers.concatenate([offers, new[surplus > 0]])
         return self._priced(offers)[0]
+
+    def is_late(self):
+        """Return whether the time is over."""
+        return time.perf_counter() >= self._deadline
 
     def _offers(self, points):
         """Return allowed points as offers."""
@@ -124,7 +141,7 @@ class ColumnSearch:
         taken back, and the next is shorter.
         """
         step = np.ones(len(offers))
-        for _ in range(_POLISHES):
+        for _ in range(_POLISHES if self._threshold > 0 else 0):
             slope = self._slope(offers.points, prices)
             tilt = np.clip(step[:, None] * slope, -_STEEPEST, _STEEPEST)
             moved = offers.points.values * np.exp(tilt)
@@ -151,13 +168,17 @@ class ColumnSearch:
         return slope - (points.values * slope).sum(axis=1, keepdims=True)
 
     def _first(self):
-        """Return outputs that are as much as possible about one symbol of X each.
+        """Return vertices of polytopes of bounded lifts, and outputs mostly about one symbol.
 
-        Once with bounded lifts, which are vertices of (22), and once with the budget itself.
+        All vertices where they are few; elsewhere those that are most about one symbol of X.
         """
-        eye = np.eye(self.n_x)
-        oracles = [self._problem.lift_oracle(self._epsilon), self._oracle]
-        return [oracle.best(slope) for oracle in oracles for slope in eye]
+        eye, first = np.eye(self.n_x), []
+        if self._problem.count_bases() <= _FEW_BASES:
+            first = [self._problem.algorithm1_candidates(self._epsilon)]
+        else:
+            oracle = self._problem.lift_oracle(self._epsilon)
+            first = [oracle.best(slope) for slope in eye]
+        return first + [self._oracle.best(slope) for slope in eye]
 
     def _priced(self, offers):
         """Return the offers that are not far too expensive, the prices, and those in use."""

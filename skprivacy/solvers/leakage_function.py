@@ -106,7 +106,7 @@ class LeakageFunction:
         for _ in range(_NEWTON_STEPS):
             deviations = np.einsum("nw,nws->ns", values, columns)
             over = self.value(deviations) - aim
-            outside = over > _INSIDE * limit
+            outside = (over > _INSIDE * limit) & (over < np.inf)
             if not outside.any():
                 break
             slope = np.einsum("nws,ns->nw", columns, self.slope(deviations))
@@ -131,6 +131,8 @@ class LeakageFunction:
             outside = over > _INSIDE * limit
             if not outside.any():
                 return share
+            if (over == np.inf).any():
+                break
             slope = (self.slope(at) * deviations).sum(axis=1)
             step = np.where(outside, over, 0.0) / np.where(slope > 0, slope, np.inf)
             share = np.maximum(share - step, 0.0)

@@ -236,10 +236,12 @@ class MixtureProgram:
         points = offers.points[used]
         channel = (room[used, None] * points.dense(len(self.p_x)) / self.p_x).T
         shares = weights[used]
+        charges = None if offers.charges is None else room[used] * offers.charges[used]
         if weights[-1] > _NEGLIGIBLE or not answer.is_optimal:
             channel = np.hstack([channel, np.ones((len(self.p_x), 1))])
             shares = np.append(shares, weights[-1])
-        shares = _refined(channel, shares)
+            charges = None if charges is None else np.append(charges, 0.0)
+        shares = _refined(channel, shares, charges)
         return None if shares is None else (points, (channel * shares)[:, shares > 0])
 
     def _is_poor(self, mixture, bound, optimal):
@@ -264,12 +266,17 @@ class MixtureProgram:
         return prices.bound(self.p_x, 0.0) + len(duals) * worst
 
 
-def _refined(channel, shares):
-    """Return `shares` moved so that the rows of ``channel * shares`` sum to 1, or None."""
-    ones = np.ones(len(channel))
-    refined = shares + np.linalg.lstsq(channel, ones - channel @ shares, rcond=None)[0]
+def _refined(channel, shares, charges):
+    """Return `shares` moved so that the rows of ``channel * shares`` sum to 1, or None.
+
+    What they take of a budget on average stays the same.
+    """
+    rows, right = channel, np.ones(len(channel))
+    if charges is not None:
+        rows, right = np.vstack([channel, charges]), np.append(right, charges @ shares)
+    refined = shares + np.linalg.lstsq(rows, right - rows @ shares, rcond=None)[0]
     if (refined < 0).any():  # columns in use that are nearly dependent
-        refined = nnls(channel, ones)[0]
+        refined = nnls(rows, right)[0]
     return refined if np.abs(channel @ refined - 1).max() <= 1e-9 else None
 
 

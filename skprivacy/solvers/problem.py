@@ -5,6 +5,7 @@ from functools import cached_property
 import numpy as np
 
 from ..geometry import Points, slab_vertices
+from ..geometry.bases import count_bases
 from ..merging import tidied
 from .base import Solution
 from .candidates import Candidates, all_candidates
@@ -51,6 +52,11 @@ class Problem:
     @cached_property
     def _candidates(self):
         return Candidates(self.joint, self.measure, self.max_bases)
+
+    def count_bases(self):
+        """Return how many vertices polytopes of bounded lifts may have."""
+        low, _ = self.measure.implied_deviations(1.0) or (-1.0, 1.0)
+        return count_bases(*self.joint.p_sx.shape, self.rank, sides=1 if low == -1 else 2)
 
     def threshold(self, epsilon):
         """Return the largest g that epsilon allows."""
@@ -113,10 +119,26 @@ class Problem:
 
     def allowed(self, points, epsilon):
         """Return allowed points next to `points`; on average all are."""
+        threshold = self.threshold(epsilon)
+        if threshold <= 0:
+            return self._candidates.within(self._independent(points), epsilon)
         if self.scope == "average":
             return points
         deviations = points.times(self.leakage.deviations)
-        return self.leakage.allowed(points, deviations, self.threshold(epsilon), self.p_x)[0]
+        return self.leakage.allowed(points, deviations, threshold, self.p_x)[0]
+
+    def _independent(self, points):
+        """Return points whose lifts are 1 but for rounding, moved until they are."""
+        columns = np.swapaxes(self.leakage.deviations.T[points.support], 1, 2)
+        system = np.concatenate([columns, np.ones((len(points), 1, columns.shape[2]))], axis=1)
+        system *= (points.values > 0)[:, None, :]
+        right = np.append(np.zeros(len(self.leakage.deviations)), 1.0)
+        inverse, values = np.linalg.pinv(system), points.values
+        for _ in range(2):
+            missing = right - np.einsum("nsw,nw->ns", system, values)
+            values = values + np.einsum("nws,ns->nw", inverse, missing)
+        values = np.maximum(values, 0.0)
+        return Points(points.support, values / values.sum(axis=1, keepdims=True))
 
     def leakage_of(self, points):
         """Return g of points."""
@@ -141,8 +163,10 @@ class Problem:
 
     def algorithm1_candidates(self, epsilon):
         """Return what Algorithm 1 would choose from, for any exponent."""
-        parts = [self._candidates.vertices(epsilon), all_candidates(self._candidates, epsilon)]
-        return Points.concatenate(parts)
+        vertices = self._candidates.vertices(epsilon)
+        if self.measure.is_lift_box:
+            return vertices
+        return Points.concatenate([vertices, all_candidates(self._candidates, epsilon)])
 
     def solution(self, offers, bound, epsilon, tol=1e-5):
         """Return the solution that mixes allowed points, with a bound on ``sum q u(W)``."""
