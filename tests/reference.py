@@ -62,6 +62,12 @@ def _exact_vertices(rows, offsets):
     return np.array(sorted(vertices), dtype=float)
 
 
+def exact_vertices(rows, offsets):
+    """Return the vertices of the simplex cut by ``rows @ W <= offsets``, in rational arithmetic."""
+    rows = [[Fraction(float(value)) for value in row] for row in rows]
+    return _exact_vertices(rows, [Fraction(float(value)) for value in offsets])
+
+
 def _solve(matrix, right):
     rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
     for i in range(len(rows)):
