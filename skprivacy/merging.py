@@ -7,23 +7,27 @@ from .geometry import Points
 # With more outputs than this, all pairs are too many to be compared.
 _MOST_OUTPUTS = 200
 
+_AT_ONCE = 5_000_000  # entries of posteriors
+
 
 def without_cheapest(channel, p_x, utility):
     """Return (channel, cost) with the two outputs merged that cost the least utility."""
     p_y = p_x @ channel
     posterior = (p_x[:, None] * channel / p_y).T
     worth = p_y * utility.value(Points.from_dense(posterior))
-    cheapest = (np.inf, None)
-    for i in range(1, len(p_y)):
-        total = p_y[i] + p_y[:i]
-        merged = (p_y[i] * posterior[i] + p_y[:i, None] * posterior[:i]) / total[:, None]
-        costs = worth[i] + worth[:i] - total * utility.value(Points.from_dense(merged))
-        j = int(costs.argmin())
-        cheapest = min(cheapest, (float(costs[j]), (i, j)))
-    cost, (i, j) = cheapest
-    merged = np.delete(channel, i, axis=1)
-    merged[:, j] += channel[:, i]
-    return merged, cost
+    one, other = np.triu_indices(len(p_y), 1)
+    costs = np.empty(len(one))
+    for part in np.array_split(np.arange(len(one)), 1 + costs.size * len(p_x) // _AT_ONCE):
+        i, j = one[part], other[part]
+        share = (p_y[i] / (p_y[i] + p_y[j]))[:, None]
+        merged = share * posterior[i] + (1 - share) * posterior[j]
+        merged = Points(np.broadcast_to(np.arange(len(p_x)), merged.shape), merged)
+        costs[part] = worth[i] + worth[j] - (p_y[i] + p_y[j]) * utility.value(merged)
+    cheapest = costs.argmin()
+    i, j = one[cheapest], other[cheapest]
+    merged = np.delete(channel, j, axis=1)
+    merged[:, i] += channel[:, j]
+    return merged, float(costs[cheapest])
 
 
 def tidied(channel, p_x, utility, allowance):

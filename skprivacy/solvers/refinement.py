@@ -25,6 +25,10 @@ _ACCURACY = 0.02
 # this share of the excess, as at a corner of a polyhedral measure, the tangent at the vertex does.
 _DEEP_ENOUGH = 0.1
 
+# How many candidates a linear program starts with, and how many allowed points are kept.
+_FIRST_PER_SYMBOL = 8
+_KEPT_PER_SYMBOL = 20
+
 # Excess over the threshold, of the threshold, that is rounding or slack.
 _NEGLIGIBLE = 1e-9
 
@@ -73,7 +77,7 @@ class Refinement(ABC):
         self._utility = problem.utility
         self._leakage = problem.leakage
         self._program = problem.program
-        self._prices = None
+        self._prices = self._inner_prices = None
         self._inner = Offers(Points(np.empty((0, 1), int), np.empty((0, 1))), np.empty(0))
         self._inner_leakage = np.empty(0)
         self._full = False
@@ -96,7 +100,7 @@ class Refinement(ABC):
         upper, stopped = ceiling, None
         while True:
             outer = self._outer(threshold)
-            weights, self._prices, _ = self._price(outer.offers, self._prices)
+            weights, self._prices = self._price(outer.offers, self._prices)
             upper = min(upper, self._bound(outer.offers, threshold))
             chosen = outer[self._worth_cutting(weights, outer)]
             allowed, places = self._allowed(chosen, threshold)
@@ -139,12 +143,12 @@ class Refinement(ABC):
         return OuterPolytope(deviations, self._rank, low, high, self._describe, 2, most)
 
     def _price(self, offers, prices):
-        n_first = 10 + 8 * len(self._p_x)
+        n_first = _FIRST_PER_SYMBOL * (1 + len(self._p_x))
         start = np.arange(len(offers))
         if len(offers) > n_first:
             surplus = offers.values if prices is None else prices.surplus(offers)
             start = np.argpartition(-surplus, n_first)[:n_first]
-        return self._program.price(offers, _ACCURACY * self._limits.gap, start)
+        return self._program.price(offers, _ACCURACY * self._limits.gap, start)[:2]
 
     def _worth_cutting(self, weights, outer):
         """Return the vertices in use and those that come next in surplus."""
@@ -157,15 +161,15 @@ class Refinement(ABC):
         """Return the allowed points that matter, as offers, and what they reach."""
         charges = self._charges(self._inner_leakage, threshold)
         offers = Offers(self._inner.points, self._inner.values, charges)
-        weights, prices, _ = self._price(offers, self._prices)
+        weights, self._inner_prices = self._price(offers, self._inner_prices or self._prices)
         lower = weights @ offers.values + (1 - weights.sum()) * self._program.independent
-        most = 20 * (len(self._p_x) + 1)
+        rank = self._inner_prices.surplus(offers) + (weights > 0)  # a surplus is not positive
+        most = _KEPT_PER_SYMBOL * (len(self._p_x) + 1)
         if len(offers) > 2 * most:
-            rank = prices.surplus(offers) + (weights > 0)  # a surplus is not positive
             kept = np.argpartition(-rank, most)[:most]
             self._inner, self._inner_leakage = self._inner[kept], self._inner_leakage[kept]
-            offers = offers[kept]
-        return offers, lower
+        few = np.argsort(-rank)[: 3 * len(self._p_x)]
+        return offers[few], lower
 
     def _charges(self, leakage, threshold):
         return None
