@@ -10,6 +10,10 @@ from .mechanism import Evaluation
 
 # The budget is found to this share of itself.
 _RTOL = 1e-4
+_ATOL = 1e-12
+
+# Beyond this budget only an infinite one is tried.
+_LARGEST = 1e3
 
 
 def smallest_epsilon(
@@ -56,20 +60,43 @@ def smallest_epsilon(
         chosen = {"measure": measure, "scope": scope, "utility": utility, "solver": solver}
         return design_mechanism(p_sx, epsilon, **chosen, **options)
 
-    labels = joint.s_labels, joint.x_labels, joint.x_labels
-    unchanged = Evaluation(np.eye(len(joint.p_x)), joint.p_sx, *labels, measure)
-    # What releasing X itself leaks allows everything; a little more, against rounding.
-    enough = design(unchanged.leakage_in(scope) * (1 + 1e-12))
-    nothing = design(0.0)
+    nothing, enough = design(0.0), design(_allowing_everything(joint, measure, scope))
+    if enough.normalized_utility < needed:
+        raise ValueError(
+            f"No budget allows a normalized_utility of {needed}: {measure!r} keeps it at "
+            f"{enough.normalized_utility:.6g} or less. Ask for less, or relax the measure."
+        )
     if nothing.normalized_utility >= needed:
         return nothing
+    if enough.epsilon == np.inf:
+        nothing, enough = _finite(design, nothing, enough, needed)
     return _search(design, nothing, enough, needed)
+
+
+def _allowing_everything(joint, measure, scope):
+    """Return what releasing X itself leaks, and a little more, against rounding."""
+    labels = joint.s_labels, joint.x_labels, joint.x_labels
+    unchanged = Evaluation(np.eye(len(joint.p_x)), joint.p_sx, *labels, measure)
+    return max(0.0, unchanged.leakage_in(scope)) * (1 + 1e-12) + 1e-15
+
+
+def _finite(design, below, above, needed):
+    """Return two finite budgets around the one that is needed, if there are."""
+    epsilon = 1.0
+    while epsilon < _LARGEST:
+        middle = design(epsilon)
+        if middle.normalized_utility >= needed:
+            return below, middle
+        below, epsilon = middle, 2 * epsilon
+    return below, above
 
 
 def _search(design, below, above, needed):
     """Return the mechanism of the smallest budget between two that keeps what is needed."""
     bisect = False
-    while above.epsilon - below.epsilon > _RTOL * above.epsilon:
+    while np.isfinite(above.epsilon) and (
+        above.epsilon - below.epsilon > _RTOL * above.epsilon + _ATOL
+    ):
         share = 0.5
         if not bisect:
             # A chord of a concave function is below it: its crossing is not too small.

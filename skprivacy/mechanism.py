@@ -175,7 +175,7 @@ class Evaluation:
         """
         smallest = self.objective.smallest(self.p_x)
         room = self._largest_utility - smallest
-        return (self.utility - smallest) / room if room > 0 else 1.0
+        return (self.utility - smallest) / room if room > 1e-13 else 1.0  # or rounding
 
     def table(self):
         """Return a DataFrame with one row per output.

@@ -26,6 +26,7 @@ from .points import Points
 _NO_CUT = -1
 _ATTEMPTS = 4
 _LIFTED = 1e-11
+_TINY = 1e-300
 _SEED = 20_240_607  # ties are broken in the same way every time
 
 
@@ -254,8 +255,9 @@ class OuterPolytope:
         numbers = self._numbers(len(batch))
         keys = edges["key"][crossing] + numbers[position[cut] - len(self._of_cut)]
 
-        above = self._excess(outside, cut, normals, offsets)
-        below = self._excess(inside, cut, normals, offsets)
+        # Which side a vertex is on has been decided: rounding must not change it here.
+        above = np.maximum(self._excess(outside, cut, normals, offsets), _TINY)
+        below = np.minimum(self._excess(inside, cut, normals, offsets), 0.0)
         share = above / (above - below)  # of the inner end
         support = _united(table["support"][outside], table["support"][inside], self._n_x)
         support = support[:, : self._rank]

@@ -185,7 +185,7 @@ class ColumnSearch:
         most = 30 * self.n_x
         start = np.argpartition(-offers.values, min(most, len(offers) - 1))[:most]
         accuracy = _ACCURACY * self._tol
-        weights, prices, _ = self._problem.program.price(offers, accuracy, start)
+        weights, prices = self._problem.program.price(offers, accuracy, start)
         rank = prices.surplus(offers) + (weights > 0)  # a surplus is not positive
         if len(offers) > 2 * most:
             kept = np.argpartition(-rank, most)[:most]

@@ -23,6 +23,7 @@ _SLACK = 1e-10
 # Searches for the boundary end this share inside of it, or closer.
 _INSIDE = 1e-13
 
+_SAMPLES = 64  # points to check a measure on
 _NEWTON_STEPS = 8
 _NEWTON_STEPS_OF_SHARE = 30
 _BISECTIONS = 60
@@ -37,10 +38,19 @@ class LeakageFunction:
         self._measure = measure
         self._at_prior = float(measure.value(joint.p_s, joint.p_s))
         self._widest = np.abs(joint.deviations).max(axis=1)
+        self._samples = self._sampled()
+
+    def _sampled(self):
+        """Return deviations and g of the symbols of X and of some mixtures, to check with."""
+        n_x = self.deviations.shape[1]
+        mixtures = np.random.default_rng(0).dirichlet(np.full(n_x, 0.5), _SAMPLES)
+        deviations = self.deviations @ np.vstack([np.eye(n_x), mixtures]).T
+        return deviations, self.value(deviations.T)
 
     def threshold(self, epsilon):
-        """Return the largest g that epsilon allows."""
-        return float(self._measure.threshold(epsilon)) - self._at_prior
+        """Return the largest g that epsilon allows: 0 where it is more by rounding only."""
+        threshold = float(self._measure.threshold(epsilon)) - self._at_prior
+        return threshold if threshold > 8 * _EPS * abs(self._at_prior) else 0.0
 
     def value(self, deviations):
         """Return g at each row of `deviations`."""
@@ -68,8 +78,9 @@ class LeakageFunction:
         return self._measure.subgradient(posterior, self._prior) * self._prior
 
     def _check_convex(self, normals, offsets, terms):
-        """Check on the symbols of X that tangents are below the measure."""
-        over = normals @ self.deviations - offsets[:, None] - self.value(self.deviations.T)
+        """Check on some points that tangents are below the measure."""
+        deviations, values = self._samples
+        over = normals @ deviations - offsets[:, None] - values
         if not (over <= _CONVEX * (1 + terms)[:, None]).all():  # NaN fails too
             raise ValueError(
                 f"The measure {self._measure!r} must be convex in the posterior, and its "

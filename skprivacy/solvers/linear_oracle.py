@@ -13,6 +13,7 @@ _CLOSE = 0.2
 # As in refinement.
 _DEEP_ENOUGH = 0.1
 
+_MOST_TANGENTS_KEPT = 200
 _MOST_TANGENTS = 20  # for one objective
 _NEGLIGIBLE = 1e-12
 
@@ -41,11 +42,17 @@ class LinearOracle:
         n_x = self._deviations.shape[1]
         # The last column is z, the height above which g must not be.
         index, ones = np.zeros((n_x + 1, 1), int), np.append(np.ones(n_x), 0.0)
-        columns = Columns.from_rows(np.zeros(n_x + 1), index, ones[:, None])
+        self._columns = Columns.from_rows(np.zeros(n_x + 1), index, ones[:, None])
+        self._bounds = None if rows is None else (rows, upper, 0.0)
         self._program = Program()
-        self._program.load(columns, np.ones(1), np.ones(1))
-        if rows is not None:
-            self._add(rows, upper, 0.0)
+        self._restart()
+
+    def _restart(self):
+        """Start over without tangents: old ones make every program slower."""
+        self._n_tangents = 0
+        self._program.load(self._columns, np.ones(1), np.ones(1))
+        if self._bounds is not None:
+            self._add(*self._bounds)
 
     def _add(self, rows, upper, height):
         """Add rows ``rows @ W + height z <= upper``, divided by their size."""
@@ -56,6 +63,8 @@ class LinearOracle:
 
     def best(self, slope, price=0.0):
         """Return the best point of the simplex that is nearly allowed."""
+        if self._n_tangents > _MOST_TANGENTS_KEPT:
+            self._restart()
         self._program.change_costs(np.append(-slope, price))
         for _ in range(_MOST_TANGENTS):
             answer = self._program.run()
@@ -75,6 +84,7 @@ class LinearOracle:
 
     def _cut(self, deviations, bound, excess):
         """Add a tangent that cuts off a point: one next to it, or the one at it."""
+        self._n_tangents += 1
         if self._on_average:
             normals, offsets, _ = self._leakage.tangents(deviations, self._threshold)
             self._add(normals @ self._deviations, offsets, -1.0)

@@ -34,6 +34,12 @@ _ATTEMPTS = (
 # How accurately candidates are known, for the bound.
 _ACCURACY = 1e-10
 
+# Singular values below this share of the largest are dependence.
+_DEPENDENT = 1e-8
+
+# A share of a budget on average beyond this is as good as infinite.
+_LARGEST_CHARGE = 1e10
+
 # The most rounds of adding columns to a program that starts with few of them.
 _MOST_ROUNDS = 1_000
 
@@ -73,9 +79,23 @@ class Prices:
             surplus -= self.budget * offers.charges
         return surplus
 
-    def bound(self, p_x, largest_surplus):
-        """Return a bound on ``sum q u(W)``, the weights of a mixture being 1 in total."""
-        return float(self.symbols @ p_x) + self.budget + largest_surplus
+    def bound(self, p_x, offers, error=0.0):
+        """Return what no mixture of `offers` exceeds, however good the prices are.
+
+        It is what the budgets are worth, and what the weights q, 1 in total, can add. None is
+        larger than ``min_x px(x) / W(x)``: a large surplus of a rare symbol adds little.
+        error : of each surplus.
+        """
+        surplus = self.surplus(offers) + error
+        total = float(self.symbols @ p_x) + self.budget
+        worth = np.flatnonzero(surplus > 0)
+        if not len(worth):
+            return total + float(surplus.max())
+        worth = worth[np.argsort(-surplus[worth])]
+        points = offers.points[worth]
+        room = 1 / (points.values / p_x[points.support]).max(axis=1)
+        weights = np.diff(np.minimum(np.cumsum(room), 1.0), prepend=0.0)
+        return total + float(weights @ surplus[worth])
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +155,7 @@ class MixtureProgram:
         values = self.utility.value(points) if values is None else values
         offers = Offers(points, values, charges)
         room, columns = self._columns(offers)
-        best, smallest, bound = None, np.inf, np.inf
+        best, rank, bound = None, (True, True, np.inf), np.inf
         for scale, presolve, scaling, strategy in _ATTEMPTS:
             self._load(
                 columns,
@@ -150,12 +170,14 @@ class MixtureProgram:
                 continue
             bound = min(bound, self._bound(offers, room, scale * answer.duals))
             mixture = self._mixture(offers, room, answer)
-            if mixture is None or self._is_poor(mixture, bound, answer.is_optimal):
+            if mixture is None:
                 continue
-            over = excess(mixture[1])
-            if best is None or over < smallest:
-                best, smallest = mixture, over
-            if over <= 0:
+            over, poor = excess(mixture[1]), self._is_poor(mixture, bound)
+            if poor and not answer.is_optimal:
+                continue
+            if best is None or (over > 0, poor, over) < rank:
+                best, rank = mixture, (over > 0, poor, over)
+            if over <= 0 and not poor:
                 break
         if best is None:
             raise SolverError(
@@ -165,7 +187,7 @@ class MixtureProgram:
         return Mixture(*best, bound)
 
     def price(self, offers, accuracy, start):
-        """Return (weights, prices, largest surplus) for the best mixture of many offers.
+        """Return (weights, prices) for the best mixture of many offers.
 
         Few of them matter: those at index `start` and, round after round, those that are worth
         more than they cost by `accuracy`. The weights are for the offers, not refined.
@@ -195,9 +217,7 @@ class MixtureProgram:
         weights = np.zeros(len(offers))
         values = np.delete(answer.values, len(start))  # without the independent output
         weights[chosen] = np.maximum(values, 0.0) * rooms
-        surplus = prices.surplus(offers)
-        own = self.independent - float(prices.symbols @ self.p_x)
-        return weights, prices, max(float(surplus.max(initial=own)), own)
+        return weights, prices
 
     def _prices(self, duals):
         n_x = len(self.p_x)
@@ -212,7 +232,8 @@ class MixtureProgram:
         index, values = points.support, ratio * room[:, None]
         if offers.charges is not None:
             index = np.hstack([index, np.full((len(points), 1), n_x)])
-            values = np.hstack([values, (room * offers.charges)[:, None]])
+            charges = np.minimum(room * offers.charges, _LARGEST_CHARGE)
+            values = np.hstack([values, charges[:, None]])
         columns = Columns.from_rows(-room * offers.values, index, values)
         if not independent:
             return room, columns
@@ -244,10 +265,8 @@ class MixtureProgram:
         shares = _refined(channel, shares, charges)
         return None if shares is None else (points, (channel * shares)[:, shares > 0])
 
-    def _is_poor(self, mixture, bound, optimal):
-        """Return whether an answer that is not called optimal is far from the bound."""
-        if optimal:
-            return False
+    def _is_poor(self, mixture, bound):
+        """Return whether an answer is far from the bound."""
         channel = mixture[1] / mixture[1].sum(axis=1, keepdims=True)
         reached = self.utility.of_channel(self.p_x, channel) - self.utility.offset(self.p_x)
         return bound - reached > _WORST_ACCEPTED
@@ -263,7 +282,7 @@ class MixtureProgram:
         own = self.independent - float(prices.symbols @ self.p_x)
         # The candidates are known to so many digits only: their reduced costs are not exact.
         worst = max(surplus.max(initial=0.0), own, 0.0) + _ACCURACY * np.abs(duals).max()
-        return prices.bound(self.p_x, 0.0) + len(duals) * worst
+        return float(prices.symbols @ self.p_x) + prices.budget + len(duals) * worst
 
 
 def _refined(channel, shares, charges):
@@ -274,8 +293,9 @@ def _refined(channel, shares, charges):
     rows, right = channel, np.ones(len(channel))
     if charges is not None:
         rows, right = np.vstack([channel, charges]), np.append(right, charges @ shares)
-    refined = shares + np.linalg.lstsq(rows, right - rows @ shares, rcond=None)[0]
-    if (refined < 0).any():  # columns in use that are nearly dependent
+    # Columns in use may be nearly dependent: no step along what hardly matters.
+    refined = shares + np.linalg.lstsq(rows, right - rows @ shares, rcond=_DEPENDENT)[0]
+    if (refined < 0).any():
         refined = nnls(rows, right)[0]
     return refined if np.abs(channel @ refined - 1).max() <= 1e-9 else None
 

@@ -16,10 +16,13 @@ from .refinement import Limits, OnAverage, PerOutput
 # The refinement stops at this share of the tolerance: the rest is for the rounding of the channel.
 _SHARE_OF_TOLERANCE = 0.9
 
+# Below this threshold on g rounding may leave little but the outputs that say nothing about S.
+_NEARLY_ZERO = 1e-10
+
 _WHY = {
     "max_time": "max_time={solver.max_time} seconds are over",
     "max_vertices": "there are more than max_vertices={solver.max_vertices:,} vertices",
-    "rounding": "rounding leaves nothing to cut off",
+    "rounding": "rounding lets it get no further",
 }
 
 
@@ -66,7 +69,7 @@ class OptimalSolver(Solver):
     def solve_path(self, joint, epsilons, measure, scope, utility):
         """Refine one outer polytope for all epsilons."""
         deadline = time.perf_counter() + (np.inf if self.max_time is None else self.max_time)
-        problem = Problem(joint, measure, scope, utility, self.max_vertices)
+        problem = Problem(joint, measure, scope, utility)
         gap = _SHARE_OF_TOLERANCE * self.tol * utility.largest(joint.p_x)
         refinement = self._refinement(problem, epsilons, Limits(gap, deadline, self.max_vertices))
         for epsilon in epsilons:
@@ -76,11 +79,13 @@ class OptimalSolver(Solver):
                 continue
             if self.start == "algorithm1":
                 refinement.add(problem.algorithm1_candidates(epsilon))
+            if problem.threshold(epsilon) < _NEARLY_ZERO:
+                refinement.add(problem.perfectly_private())
             ceiling = problem.ceiling(epsilon)
             refined = refinement.solve(problem.threshold(epsilon), ceiling)
             solution = problem.solution(refined.offers, refined.bound, epsilon, self.tol)
-            if refined.stopped:
-                self._warn(refined.stopped, solution, problem, epsilon)
+            if problem.gap(solution) > self.tol:
+                self._warn(refined.stopped or "rounding", solution, problem, epsilon)
             yield solution
 
     def _refinement(self, problem, epsilons, limits):

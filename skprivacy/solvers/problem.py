@@ -19,14 +19,17 @@ from .max_lift import DEFAULT_MAX_BASES
 # much again for fewer outputs.
 _PREFERENCE = 0.01
 
-# How accurately enumerated vertices are known, for the bound.
+# A utility that is rounding, in nats.
+_USELESS = 1e-13
+
+# How accurately enumerated vertices are known, relatively, for the bound.
 _ACCURACY = 1e-10
 
 
 class Problem:
     """A joint, a measure, a scope and a utility, with interchangeable symbols of X merged."""
 
-    def __init__(self, joint, measure, scope, utility, max_bases=DEFAULT_MAX_BASES):
+    def __init__(self, joint, measure, scope, utility):
         self.original, self.measure, self.scope, self.utility = joint, measure, scope, utility
         self._original_utility = utility
         self._symbols = InterchangeableSymbols(joint, utility)
@@ -34,7 +37,6 @@ class Problem:
         if not self._symbols.are_few:
             self.joint = joint.merged(self._symbols.groups)
             self.utility = utility.restricted(self._symbols.representatives)
-        self.max_bases = max_bases
         self.leakage = LeakageFunction(self.joint, measure)
         self.program = MixtureProgram(self.joint.p_x, self.utility)
         self._original_program = MixtureProgram(joint.p_x, utility)
@@ -51,7 +53,7 @@ class Problem:
 
     @cached_property
     def _candidates(self):
-        return Candidates(self.joint, self.measure, self.max_bases)
+        return Candidates(self.joint, self.measure, DEFAULT_MAX_BASES)
 
     def count_bases(self):
         """Return how many vertices polytopes of bounded lifts may have."""
@@ -72,7 +74,13 @@ class Problem:
         """Return whether a budget is exact at once, however large the alphabet of X."""
         is_pairs = self.rank <= 2 and not self.measure.is_lift_box
         is_pairs = is_pairs and (self.scope == "per_output" or self.threshold(epsilon) <= 0)
-        return is_pairs or self.allows_identity(epsilon)
+        return is_pairs or self.allows_identity(epsilon) or self._is_useless()
+
+    def _is_useless(self):
+        """Return whether no output has any utility: V and X are independent."""
+        p_x = self.original.p_x
+        useful = self._original_utility.largest(p_x) - self._original_utility.smallest(p_x)
+        return useful <= _USELESS
 
     def is_special(self, epsilon):
         """Return whether a budget is exact once all vertices of (22) are known."""
@@ -87,16 +95,21 @@ class Problem:
         """
         if not self.is_special(epsilon):
             return None
-        if self.allows_identity(epsilon):
-            n_x = len(self.original.p_x)
-            return Solution(np.eye(n_x), self._original_utility.largest(self.original.p_x))
+        if self.allows_identity(epsilon) or self._is_useless():
+            n_x, largest = len(self.original.p_x), self._original_utility.largest
+            channel = np.eye(n_x) if self.allows_identity(epsilon) else np.ones((n_x, 1))
+            return Solution(channel, largest(self.original.p_x))
         if self.rank <= 2 and not self.measure.is_lift_box:
             vertices = self._slab(self.threshold(epsilon))
         elif self.threshold(epsilon) <= 0:
-            vertices = self._candidates.polytopes.vertices(-1.0, 0.0)
+            vertices = self.perfectly_private()
         else:
             vertices = self._candidates.vertices(epsilon)
         return self._enumerated(vertices, epsilon)
+
+    def perfectly_private(self):
+        """Return the vertices of the outputs that say nothing about S."""
+        return self._candidates.polytopes.vertices(-1.0, 0.0)
 
     def _slab(self, threshold):
         """Return the vertices of what is allowed, where it is an interval of one number."""
@@ -110,8 +123,10 @@ class Problem:
         """Return the solution whose outputs are among all `vertices` of what is allowed."""
         offers = Offers(vertices, self.utility.value(vertices))
         few = np.argsort(-offers.values)[: 20 * len(self.p_x)]
-        weights, prices, surplus = self.program.price(offers, 1e-9, few)
-        bound = prices.bound(self.p_x, surplus) + _ACCURACY * (1 + np.abs(prices.symbols).max())
+        weights, prices = self.program.price(offers, 1e-9, few)
+        # A vertex that is off by a share of itself changes what it costs by that share.
+        cost = (np.abs(prices.symbols)[vertices.support] * vertices.values).sum(axis=1)
+        bound = prices.bound(self.p_x, offers, _ACCURACY * (1 + cost))
         if self.threshold(epsilon) <= 0 and not self.measure.is_strict:
             bound = np.inf  # other outputs than these may have the smallest value
         most = np.argsort(-prices.surplus(offers))[: 10 * len(self.p_x)]
@@ -220,4 +235,5 @@ class Problem:
         p_x = self.original.p_x
         channel = solution.channel / solution.channel.sum(axis=1, keepdims=True)
         reached = self._original_utility.of_channel(p_x, channel)
-        return (solution.upper_bound - reached) / self._original_utility.largest(p_x)
+        largest = self._original_utility.largest(p_x)
+        return (min(solution.upper_bound, largest) - reached) / largest

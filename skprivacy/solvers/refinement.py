@@ -29,6 +29,10 @@ _DEEP_ENOUGH = 0.1
 _FIRST_PER_SYMBOL = 8
 _KEPT_PER_SYMBOL = 20
 
+# It stops when so many rounds have not made the gap smaller than this share.
+_PATIENCE = 40
+_PROGRESS = 0.95
+
 # Excess over the threshold, of the threshold, that is rounding or slack.
 _NEGLIGIBLE = 1e-9
 
@@ -97,7 +101,7 @@ class Refinement(ABC):
         ceiling : a bound on ``sum q u(W)`` that is known without a search.
         """
         self._advance(threshold)
-        upper, stopped = ceiling, None
+        upper, stopped, gaps = ceiling, None, []
         while True:
             outer = self._outer(threshold)
             weights, self._prices = self._price(outer.offers, self._prices)
@@ -106,7 +110,11 @@ class Refinement(ABC):
             allowed, places = self._allowed(chosen, threshold)
             self.add(allowed)
             offers, lower = self._lower(threshold)
-            if upper - lower <= self._limits.gap:
+            gaps.append(upper - lower)
+            if gaps[-1] <= self._limits.gap:
+                break
+            if len(gaps) > _PATIENCE and gaps[-1] > _PROGRESS * gaps[-1 - _PATIENCE]:
+                stopped = "rounding"
                 break
             stopped = self._cut(chosen, places, threshold)
             if stopped:
@@ -116,8 +124,7 @@ class Refinement(ABC):
     def _bound(self, offers, threshold):
         """Return what no mixture of the allowed points exceeds."""
         prices = Prices(self._prices.symbols, self._price_of_budget(threshold))
-        own = self._program.independent - float(prices.symbols @ self._p_x)
-        return prices.bound(self._p_x, max(float(prices.surplus(offers).max()), own))
+        return prices.bound(self._p_x, offers)
 
     def _price_of_budget(self, threshold):
         return 0.0
@@ -148,7 +155,7 @@ class Refinement(ABC):
         if len(offers) > n_first:
             surplus = offers.values if prices is None else prices.surplus(offers)
             start = np.argpartition(-surplus, n_first)[:n_first]
-        return self._program.price(offers, _ACCURACY * self._limits.gap, start)[:2]
+        return self._program.price(offers, _ACCURACY * self._limits.gap, start)
 
     def _worth_cutting(self, weights, outer):
         """Return the vertices in use and those that come next in surplus."""
