@@ -126,7 +126,7 @@ class Problem:
         weights, prices = self.program.price(offers, 1e-9, few)
         # A vertex that is off by a share of itself changes what it costs by that share.
         cost = (np.abs(prices.symbols)[vertices.support] * vertices.values).sum(axis=1)
-        bound = prices.bound(self.p_x, offers, _ACCURACY * (1 + cost))
+        bound = prices.bound(self.p_x, offers, _ACCURACY * (np.abs(offers.values) + cost))
         if self.threshold(epsilon) <= 0 and not self.measure.is_strict:
             bound = np.inf  # other outputs than these may have the smallest value
         most = np.argsort(-prices.surplus(offers))[: 10 * len(self.p_x)]
@@ -187,8 +187,10 @@ class Problem:
         """Return the solution that mixes allowed points, with a bound on ``sum q u(W)``."""
         points, charges = offers.points, offers.charges
         if not self._symbols.are_few:
+            # The independent output of the merged X says which symbol of a group it was.
+            points = Points.concatenate([points, Points.from_dense(self.p_x[None])])
             points, index = self._symbols.expanded(points)
-            charges = None if charges is None else charges[index]
+            charges = None if charges is None else np.append(charges, 0.0)[index]
         preference = _PREFERENCE * tol * self._original_utility.preference(points)
         mixture = self._original_program.solve(
             points,

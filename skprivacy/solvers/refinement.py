@@ -29,6 +29,9 @@ _DEEP_ENOUGH = 0.1
 _FIRST_PER_SYMBOL = 8
 _KEPT_PER_SYMBOL = 20
 
+# After so many rounds another kind of bound is tried.
+_RECONSIDER = 6
+
 # It stops when so many rounds have not made the gap smaller than this share.
 _PATIENCE = 40
 _PROGRESS = 0.95
@@ -113,6 +116,8 @@ class Refinement(ABC):
             gaps.append(upper - lower)
             if gaps[-1] <= self._limits.gap:
                 break
+            if len(gaps) % _RECONSIDER == 0:
+                self._reconsider(threshold)
             if len(gaps) > _PATIENCE and gaps[-1] > _PROGRESS * gaps[-1 - _PATIENCE]:
                 stopped = "rounding"
                 break
@@ -128,6 +133,10 @@ class Refinement(ABC):
 
     def _price_of_budget(self, threshold):
         return 0.0
+
+    def _reconsider(self, threshold):
+        """Change the kind of bound if another is better."""
+        return None
 
     @abstractmethod
     def _advance(self, threshold):
@@ -211,6 +220,7 @@ class PerOutput(Refinement):
         super().__init__(problem, limits)
         self._body = self._polytope(smallest, smallest if smallest == largest else 2 * largest)
         self._smallest = smallest
+        self._convexity, self._other_convexity = 0.0, problem.convexity
 
     def _advance(self, threshold):
         if threshold > self._smallest:
@@ -218,7 +228,23 @@ class PerOutput(Refinement):
 
     def _outer(self, threshold):
         points, deviations, _, traits = self._body.select(on_floor=True)
-        return Outer(Offers(points, traits[:, 0]), deviations, traits[:, 1])
+        values, leakage = traits.T
+        # With c such that u - c g is convex, u of an allowed mixture of vertices is not above the
+        # mixture of u - c (g - threshold): less than u beyond the threshold, more within it.
+        values = values - self._convexity * (leakage - threshold)
+        return Outer(Offers(points, values), deviations, leakage)
+
+    def _reconsider(self, threshold):
+        """Take the other c if its bound is smaller: where all outputs are at the threshold."""
+        if self._other_convexity == 0 == self._convexity:
+            return
+        here = self._bound(self._outer(threshold).offers, threshold), self._prices
+        self._convexity, self._other_convexity = self._other_convexity, self._convexity
+        outer = self._outer(threshold)
+        _, self._prices = self._price(outer.offers, self._prices)
+        if self._bound(outer.offers, threshold) > here[0]:
+            self._convexity, self._other_convexity = self._other_convexity, self._convexity
+            self._prices = here[1]
 
     def _heights(self, chosen, threshold):
         return np.full(len(chosen.leakage), threshold)
