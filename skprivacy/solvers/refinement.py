@@ -122,7 +122,7 @@ class Refinement(ABC):
                 stopped = "rounding"
                 break
             stopped = self._cut(chosen, places, threshold)
-            if stopped:
+            if stopped and not (stopped == "rounding" and self._give_way()):
                 break
         return Refined(offers, max(upper, lower), stopped)
 
@@ -137,6 +137,10 @@ class Refinement(ABC):
     def _reconsider(self, threshold):
         """Change the kind of bound if another is better."""
         return None
+
+    def _give_way(self):
+        """Return to the first kind of bound, if it is another that cannot be improved."""
+        return False
 
     @abstractmethod
     def _advance(self, threshold):
@@ -220,9 +224,11 @@ class PerOutput(Refinement):
         super().__init__(problem, limits)
         self._body = self._polytope(smallest, smallest if smallest == largest else 2 * largest)
         self._smallest = smallest
-        self._convexity, self._other_convexity = 0.0, problem.convexity
+        self._convexity, self._most_convexity = 0.0, problem.convexity
+        self._may_reconsider = True
 
     def _advance(self, threshold):
+        self._convexity, self._may_reconsider = 0.0, self._most_convexity > 0
         if threshold > self._smallest:
             self._body.raise_floor(threshold)
 
@@ -236,15 +242,19 @@ class PerOutput(Refinement):
 
     def _reconsider(self, threshold):
         """Take the other c if its bound is smaller: where all outputs are at the threshold."""
-        if self._other_convexity == 0 == self._convexity:
+        if not self._may_reconsider:
             return
-        here = self._bound(self._outer(threshold).offers, threshold), self._prices
-        self._convexity, self._other_convexity = self._other_convexity, self._convexity
+        here, before = self._bound(self._outer(threshold).offers, threshold), self._prices
+        self._convexity = self._most_convexity - self._convexity
         outer = self._outer(threshold)
         _, self._prices = self._price(outer.offers, self._prices)
-        if self._bound(outer.offers, threshold) > here[0]:
-            self._convexity, self._other_convexity = self._other_convexity, self._convexity
-            self._prices = here[1]
+        if self._bound(outer.offers, threshold) > here:
+            self._convexity = self._most_convexity - self._convexity
+            self._prices = before
+
+    def _give_way(self):
+        was_other, self._convexity, self._may_reconsider = self._convexity > 0, 0.0, False
+        return was_other
 
     def _heights(self, chosen, threshold):
         return np.full(len(chosen.leakage), threshold)
