@@ -23,7 +23,7 @@ _PREFERENCE = 0.01
 _USELESS = 1e-13
 
 # How accurately enumerated vertices are known, relatively, for the bound.
-_ACCURACY = 1e-10
+_ACCURACY = 1e-12
 
 
 class Problem:

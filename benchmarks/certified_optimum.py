@@ -1,0 +1,179 @@
+"""Time the certified optimum and column generation, and compare them with Algorithm 1.
+
+Run ``python benchmarks/certified_optimum.py``; it uses one core and takes some minutes. Parts:
+``--parts designs path gains columns local``. With ``--adult PATH_TO_ADULT_CSV`` also two tables of
+real rows. Each part prints what it measures; the last line is the peak memory.
+"""
+
+import argparse
+import resource
+import time
+
+import numpy as np
+import pandas as pd
+
+from skprivacy import design_mechanism, privacy_utility_path
+
+EPSILONS = (0.005, 0.02, 0.05, 0.1, 0.2)
+TABLE = (0.005, 0.02, 0.05, 0.1, 0.2, 0.5)
+PATH = np.arange(1, 201) * 0.0025
+SCOPES = ("per_output", "average")
+THREE_BY_THREE = np.array([[0.90, 0.08, 0.40], [0.025, 0.82, 0.05], [0.075, 0.10, 0.55]]) / 3
+
+
+def random_joints(n, shape):
+    """Return joints of iid uniform entries."""
+    joints = np.random.default_rng(0).random((n, *shape))
+    return joints / joints.sum(axis=(1, 2), keepdims=True)
+
+
+def timed(function, *arguments, **options):
+    """Return the seconds that a call takes, and its result."""
+    start = time.perf_counter()
+    result = function(*arguments, **options)
+    return time.perf_counter() - start, result
+
+
+def designs(n):
+    """Print the time of single designs at 4 x 7."""
+    print(f"\nOne design at 4 x 7, tol 1e-5, median of {n} joints at each epsilon, in ms:")
+    print(f"  {'':<22}" + "".join(f"{epsilon:>8}" for epsilon in EPSILONS) + f"{'all':>8}")
+    for measure in ("kl", "chi2"):
+        for scope in SCOPES:
+            options = {"measure": measure, "scope": scope, "solver": "optimal"}
+            seconds = np.array([
+                [timed(design_mechanism, joint, epsilon, **options)[0] for epsilon in EPSILONS]
+                for joint in random_joints(n, (4, 7))
+            ])  # fmt: skip
+            medians = [*np.median(seconds, axis=0), np.median(seconds)]
+            print(f"  {measure + ', ' + scope:<22}" + "".join(f"{1e3 * m:8.0f}" for m in medians))
+
+
+def path(n):
+    """Print what a path of 200 budgets costs, against Algorithm 1 in the same run."""
+    print(f"\nA path of 200 budgets at 4 x 7, mean of {n} joints, in s:")
+    for measure in ("kl", "chi2"):
+        for scope in SCOPES:
+            rows = []
+            for joint in random_joints(n, (4, 7)):
+                ours = {"measure": measure, "scope": scope, "solver": "optimal"}
+                first, _ = timed(
+                    privacy_utility_path, joint, PATH, measure=measure, solver="algorithm1"
+                )
+                second, _ = timed(privacy_utility_path, joint, PATH, **ours)
+                rows.append((first, second))
+            first, second = np.mean(rows, axis=0)
+            print(
+                f"  {measure + ', ' + scope:<22} algorithm1 {first:6.2f}   optimal {second:6.2f}   "
+                f"ratio {second / first:5.1f}"
+            )
+
+
+def gains(n):
+    """Print the mean normalised utility of Algorithm 1 and of the optimum."""
+    rows = {"Algorithm 1": [], "optimum, every output": [], "optimum, on average": []}
+    for joint in random_joints(n, (4, 7)):
+        for name, options in zip(
+            rows,
+            (
+                {"solver": "algorithm1"},
+                {"solver": "optimal", "start": "algorithm1"},
+                {"solver": "optimal", "start": "algorithm1", "scope": "average"},
+            ),
+            strict=True,
+        ):
+            mechanisms = privacy_utility_path(joint, TABLE, **options)
+            rows[name].append([mechanism.normalized_utility for mechanism in mechanisms])
+    print(f"\nMean normalised utility over {n} joints of 4 x 7, kl (gain, its standard error):")
+    print(f"  {'':<22}" + "".join(f"{epsilon:>8}" for epsilon in TABLE))
+    base = np.array(rows["Algorithm 1"])
+    for name, values in rows.items():
+        values = np.array(values)
+        print(f"  {name:<22}" + "".join(f"{mean:8.4f}" for mean in values.mean(axis=0)))
+        if name != "Algorithm 1":
+            gain = values - base
+            error = gain.std(axis=0, ddof=1) / np.sqrt(n)
+            print(f"  {'  gain':<22}" + "".join(f"{mean:8.4f}" for mean in gain.mean(axis=0)))
+            print(f"  {'  error':<22}" + "".join(f"{mean:8.4f}" for mean in error))
+            print(f"    smallest gain of any joint: {gain.min():.1e}")
+
+
+def columns():
+    """Print how long column generation takes, and how good it is where that can be certified."""
+    print("\nColumn generation on random joints, kl, epsilon .02:")
+    for shape in ((4, 12), (3, 30), (5, 20)):
+        joint = random_joints(1, shape)[0]
+        for scope in SCOPES:
+            seconds, ours = timed(
+                design_mechanism, joint, 0.02, scope=scope, solver="column_generation"
+            )
+            certified, best = timed(
+                design_mechanism, joint, 0.02, scope=scope, solver="optimal", tol=1e-4
+            )
+            print(
+                f"  {shape[0]} x {shape[1]:<5} {scope:<11} {seconds:6.1f} s, "
+                f"{ours.utility / best.upper_bound:.3%} of the bound that `optimal` has after "
+                f"{certified:.1f} s"
+            )
+    for shape in ((5, 50), (5, 100), (2, 1000)):
+        joint = random_joints(1, shape)[0]
+        seconds, ours = timed(design_mechanism, joint, 0.02, solver="column_generation")
+        print(
+            f"  {shape[0]} x {shape[1]:<5} per_output  {seconds:6.1f} s, keeps "
+            f"{ours.normalized_utility:.4f} of H(X), gap {ours.gap:.1e}"
+        )
+
+
+def local():
+    """Print the optimum on the 3 x 3 joint where local solvers stop early."""
+    seconds, best = timed(
+        design_mechanism, THREE_BY_THREE, 0.1, scope="average", solver="optimal", tol=1e-7
+    )
+    print(
+        f"\nThe privacy funnel of the 3 x 3 joint at epsilon .1: {best.utility:.6f} nats, at most "
+        f"{best.upper_bound:.6f}, in {seconds:.3f} s"
+    )
+
+
+def real(file):
+    """Print the time of certified designs for two tables of adult.csv, at tol 1e-4."""
+    frame = pd.read_csv(file)
+    print("\nTables of adult.csv, tol 1e-4:")
+    pairs = frame["education"].astype(str) + "|" + frame["occupation"].astype(str)
+    tables = {
+        "race/education": pd.crosstab(frame["race"], frame["education"]),
+        "sex/(education, occupation)": pd.crosstab(frame["sex"], pairs),
+    }
+    for name, table in tables.items():
+        for measure, epsilon in (("kl", 0.002), ("kl", 0.005), ("chi2", 0.05)):
+            for scope in SCOPES:
+                seconds, best = timed(
+                    design_mechanism, table, epsilon, measure=measure, scope=scope,
+                    solver="optimal", tol=1e-4,
+                )  # fmt: skip
+                print(
+                    f"  {name} {table.shape[0]} x {table.shape[1]}, {measure} {epsilon} {scope}: "
+                    f"{seconds:.2f} s, keeps {best.normalized_utility:.4f}, gap {best.gap:.1e}"
+                )
+
+
+def main():
+    """Run the parts that are asked for."""
+    parts = {"designs": designs, "path": path, "gains": gains, "columns": columns, "local": local}
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--parts", nargs="*", choices=parts, default=list(parts))
+    parser.add_argument("--joints", type=int, default=20)
+    parser.add_argument("--adult", help="the path of adult.csv")
+    options = parser.parse_args()
+    design_mechanism(THREE_BY_THREE, 0.1, solver="optimal")  # warm up
+    for name in options.parts:
+        counted = name in ("designs", "path", "gains")
+        parts[name](*([options.joints] if counted else []))
+    if options.adult:
+        real(options.adult)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"\nPeak memory {peak:.2f} GiB")
+
+
+if __name__ == "__main__":
+    main()
