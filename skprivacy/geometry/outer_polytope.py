@@ -255,13 +255,14 @@ class OuterPolytope:
         numbers = self._numbers(len(batch))
         keys = edges["key"][crossing] + numbers[position[cut] - len(self._of_cut)]
 
+        ends = np.concatenate([outside, inside])
+        above, below = np.split(self._excess(ends, np.tile(cut, 2), normals, offsets), 2)
         # Which side a vertex is on has been decided: rounding must not change it here.
-        above = np.maximum(self._excess(outside, cut, normals, offsets), _TINY)
-        below = np.minimum(self._excess(inside, cut, normals, offsets), 0.0)
+        above, below = np.maximum(above, _TINY), np.minimum(below, 0.0)
         share = above / (above - below)  # of the inner end
-        support = _united(table["support"][outside], table["support"][inside], self._n_x)
-        support = support[:, : self._rank]
-        cuts = _common(table["cuts"][outside], table["cuts"][inside])
+        supports = table["support"][ends]
+        support = _united(*np.split(supports, 2), self._n_x)[:, : self._rank]
+        cuts = _common(*np.split(table["cuts"][ends], 2))
         cuts[:, 0] = position[cut]
         facet = self._facet_edges(support, cuts, keys, numbers)
         if facet is None:
@@ -280,9 +281,9 @@ class OuterPolytope:
         table["alive"][which != _NO_CUT] = False
         self._append_vertices(
             support,
-            _between(share, _at(support, table, outside), _at(support, table, inside)),
-            _between(share, table["deviations"][outside], table["deviations"][inside]),
-            _between(share, table["heights"][outside], table["heights"][inside]),
+            _between(share, _at(support, supports, table["values"][ends])),
+            _between(share, table["deviations"][ends]),
+            _between(share, table["heights"][ends]),
             cuts,
         )
         return True
@@ -327,10 +328,11 @@ def _edge_table():
     return GrowingTable(one=(np.int64, ()), other=(np.int64, ()), key=(np.uint64, ()))
 
 
-def _between(share, outside, inside):
-    """Return points on edges, at a `share` of the inner end."""
-    share = share.reshape(-1, *[1] * (outside.ndim - 1))
-    return (1 - share) * outside + share * inside
+def _between(share, ends):
+    """Return points on edges, at a `share` of the inner end; `ends` has the outer ones first."""
+    outside, inside = np.split(ends, 2)
+    share = share.reshape(-1, *[1] * (ends.ndim - 1))
+    return outside + share * (inside - outside)
 
 
 def _united(one, other, nothing):
@@ -350,7 +352,11 @@ def _common(one, other):
     return common
 
 
-def _at(support, table, index):
-    """Return the entries of vertices `index` at the symbols `support`."""
-    same = support[:, :, None] == table["support"][index][:, None, :]
-    return np.einsum("nij,nj->ni", same, table["values"][index])
+def _at(support, supports, values):
+    """Return values that belong to `supports` at the symbols `support`, twice as many rows."""
+    wanted = np.concatenate([support, support])
+    place = (wanted[:, None, :] < supports[:, :, None]).sum(axis=2)  # all rows are sorted
+    # Where a row is filled up with nothing, its zeros go to what is left, or to a column too many.
+    result = np.zeros((len(wanted), wanted.shape[1] + 1))
+    np.put_along_axis(result, place, values, axis=1)
+    return result[:, :-1]

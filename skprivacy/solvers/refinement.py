@@ -30,7 +30,7 @@ _FIRST_PER_SYMBOL = 8
 _KEPT_PER_SYMBOL = 20
 
 # After so many rounds another kind of bound is tried.
-_RECONSIDER = 6
+_RECONSIDER = 9
 
 # It stops when so many rounds have not made the gap smaller than this share.
 _PATIENCE = 40
