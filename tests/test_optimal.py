@@ -503,16 +503,16 @@ class TestOneHundredJoints:
 
     @pytest.mark.parametrize("scope", SCOPES)
     def test_gains(self, scope):
-        gains = []
+        gains, path = [], np.arange(1, 201) * 0.0025  # the paper's
+        at = [round(epsilon / 0.0025) - 1 for epsilon in self.EPSILONS]
         for joint in np.random.default_rng(0).random((100, 4, 7)):
-            ours, theirs = (
-                [m.normalized_utility for m in privacy_utility_path(joint, self.EPSILONS, **o)]
-                for o in (
-                    {"solver": "optimal", "scope": scope, "start": "algorithm1"},
-                    {"solver": "algorithm1"},
-                )
-            )
-            gains.append(np.subtract(ours, theirs))
+            options = {"solver": "optimal", "scope": scope, "start": "algorithm1"}
+            ours = privacy_utility_path(joint, self.EPSILONS, **options)
+            theirs = privacy_utility_path(joint, path, solver="algorithm1", eps_last=1.0)
+            gains.append([
+                one.normalized_utility - theirs[i].normalized_utility
+                for one, i in zip(ours, at, strict=True)
+            ])  # fmt: skip
         gains = np.array(gains)
         assert gains.min() >= -1e-7
         error = gains.std(axis=0, ddof=1) / np.sqrt(len(gains))

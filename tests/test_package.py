@@ -93,9 +93,13 @@ def test_the_scripts_of_the_figures_run(script, tmp_path):
     ("script", "text"),
     [
         (["algorithm1_path.py", "--joints", "1"], "x faster"),
+        (
+            ["certified_optimum.py", "--joints", "2", "--parts", "designs", "gains", "local"],
+            "0.502854 nats, at most 0.50285",
+        ),
         (["transformer.py", "--rows", "100000", "--repeats", "1"], "fit without design, strings"),
     ],
-    ids=["algorithm1_path", "transformer"],
+    ids=["algorithm1_path", "certified_optimum", "transformer"],
 )
 def test_the_benchmarks_run(script, text):
     command = [sys.executable, ROOT / "benchmarks" / script[0], *script[1:]]
