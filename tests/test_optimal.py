@@ -168,10 +168,11 @@ class TestEarlyStop:
         joint = np.random.default_rng(0).random((4, 7))
         with pytest.warns(ConvergenceWarning):
             path = privacy_utility_path(
-                joint, [0.01, 0.05, 0.1], measure="chi2", solver="optimal", max_vertices=100
+                joint, [0.01, 0.05, 0.1, 0.7], measure="chi2", solver="optimal", max_vertices=100
             )
         for mechanism in path:
             assert mechanism.max_leakage <= mechanism.epsilon * (1 + 1e-9)
+        assert (np.diff([mechanism.utility for mechanism in path]) > 0).all()
 
     def test_no_warning_otherwise(self):
         with warnings.catch_warnings():

@@ -19,7 +19,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..exceptions import SolverError
 from .growing_table import GrowingTable
 from .points import Points
 
@@ -137,15 +136,18 @@ class OuterPolytope:
         return points, *(table[name][index] for name in ("deviations", "heights", "traits"))
 
     def raise_floor(self, height):
-        """Remove what is below `height`, or below very little more: what is there stays in it."""
+        """Remove what is below `height`, or below very little more: what is there stays in it.
+
+        Return whether it could be done.
+        """
         none = np.zeros((1, self._vertices["deviations"].shape[1]))
         for attempt in range(_ATTEMPTS):
             at = height * (1 + _LIFTED * (1 + self._random.random()) * 8.0**attempt)
             floor = len(self._of_cut)
             if not self._cut_all(none, np.array([-at]), at_once=True):
                 self._floor = floor
-                return
-        raise SolverError("The outer approximation could not be cut at the next budget.")
+                return True
+        return False
 
     def cut(self, normals, offsets, slack):
         """Cut with the halfspaces ``normal . d - z <= offset``; return how many it has done.

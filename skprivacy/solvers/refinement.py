@@ -222,15 +222,26 @@ class PerOutput(Refinement):
 
     def __init__(self, problem, limits, smallest, largest):
         super().__init__(problem, limits)
-        self._body = self._polytope(smallest, smallest if smallest == largest else 2 * largest)
-        self._smallest = smallest
+        self._smallest, self._largest = smallest, largest
+        self._start(smallest)
         self._convexity, self._most_convexity = 0.0, problem.convexity
         self._may_reconsider = True
 
+    def _start(self, low):
+        """Start with the simplex at one height, or with the prism over it for a path."""
+        self._body = self._polytope(low, low if low == self._largest else 2 * self._largest)
+        self._full = False
+
     def _advance(self, threshold):
         self._convexity, self._may_reconsider = 0.0, self._most_convexity > 0
-        if threshold > self._smallest:
-            self._body.raise_floor(threshold)
+        if threshold == self._smallest:
+            return
+        try:
+            risen = self._body.raise_floor(threshold)
+        except TooManyVerticesError:
+            risen = False
+        if not risen:
+            self._start(threshold)
 
     def _outer(self, threshold):
         points, deviations, _, traits = self._body.select(on_floor=True)
