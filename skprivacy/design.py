@@ -45,11 +45,10 @@ def design_mechanism(
     solver : str or Solver, default="auto"
         "optimal" (certified), "column_generation" (large alphabets), "algorithm1" (the paper's),
         "max_lift" (bounded lifts), or "auto": the certified optimum, started from the candidates
-        of Algorithm 1, and where that would take long, column generation. `Mechanism.solver` says
-        which.
+        of Algorithm 1, or column generation; `Mechanism.solver` says which.
     **options
-        Options of the solver, see `OptimalSolver`, `ColumnGenerationSolver`, `Algorithm1Solver`
-        and `MaxLiftSolver`.
+        Of the solver: `OptimalSolver`, `ColumnGenerationSolver`, `Algorithm1Solver`,
+        `MaxLiftSolver`.
 
     Returns
     -------
@@ -66,9 +65,7 @@ def design_mechanism(
     --------
     >>> import pandas as pd
     >>> from skprivacy import design_mechanism
-    >>> counts = pd.DataFrame(
-    ...     [[40, 30, 10], [20, 30, 30]], index=["f", "m"], columns=["low", "middle", "high"]
-    ... )
+    >>> counts = pd.DataFrame([[40, 30, 10], [20, 30, 30]], columns=["low", "middle", "high"])
     >>> mechanism = design_mechanism(counts, epsilon=0.02)
     >>> mechanism.x_labels
     ('low', 'middle', 'high')

@@ -11,6 +11,7 @@ from .mechanism import Evaluation
 # The budget is found to this share of itself.
 _RTOL = 1e-4
 _ATOL = 1e-12
+_ROUNDING = 1e-12  # of utilities
 
 # Beyond this budget only an infinite one is tried.
 _LARGEST = 1e3
@@ -61,12 +62,13 @@ def smallest_epsilon(
         return design_mechanism(p_sx, epsilon, **chosen, **options)
 
     nothing, enough = design(0.0), design(_allowing_everything(joint, measure, scope))
-    if enough.normalized_utility < needed:
+    if enough.normalized_utility < needed - _ROUNDING:
         raise ValueError(
-            f"No budget allows a normalized_utility of {needed}: {measure!r} keeps it at "
-            f"{enough.normalized_utility:.6g} or less. Ask for less, or relax the measure."
+            f"The 'utility_at_least' parameter of {owner} is {needed}, which no budget allows: "
+            f"{measure!r} keeps normalized_utility at {enough.normalized_utility:.6g} or less. "
+            f"Ask for less, or relax the measure."
         )
-    if nothing.normalized_utility >= needed:
+    if nothing.normalized_utility >= needed - _ROUNDING:
         return nothing
     if enough.epsilon == np.inf:
         nothing, enough = _finite(design, nothing, enough, needed)
@@ -85,7 +87,7 @@ def _finite(design, below, above, needed):
     epsilon = 1.0
     while epsilon < _LARGEST:
         middle = design(epsilon)
-        if middle.normalized_utility >= needed:
+        if middle.normalized_utility >= needed - _ROUNDING:
             return below, middle
         below, epsilon = middle, 2 * epsilon
     return below, above
@@ -104,7 +106,7 @@ def _search(design, below, above, needed):
             share = np.clip((needed - below.normalized_utility) / kept, 0.02, 0.98)
         middle = design(below.epsilon + share * (above.epsilon - below.epsilon))
         width = above.epsilon - below.epsilon
-        if middle.normalized_utility >= needed:
+        if middle.normalized_utility >= needed - _ROUNDING:
             above = middle
         else:
             below = middle

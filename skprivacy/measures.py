@@ -133,7 +133,7 @@ class Measure(ABC):
     def curvature(self, largest_lift):
         """Return a k such that ``k KL(T) - g(T)`` is convex where lifts are bounded, if known.
 
-        Infinity where none is. It makes bounds on average tighter.
+        Infinity where none is. It makes bounds tighter where S is nearly a function of X.
         """
         return math.inf
 

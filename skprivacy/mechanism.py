@@ -1,22 +1,17 @@
 """The frozen answer: a channel, what it says about S, and the budget that it provably keeps."""
 
-import json
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
-from ._json import decode_label, document, encode_label, label_key, parse_document
+from ._json import label_key
 from ._validation import check_real, message
 from .joint import as_joint, readonly
-from .measures import (
-    MEASURES,
-    Measure,
-    check_scope,
-    lift,
-)
-from .utilities import UTILITIES, MutualInformation, Utility, get_utility, mutual_information
+from .measures import Measure, check_scope, lift
+from .mechanism_json import read_mechanism, write_mechanism
+from .utilities import MutualInformation, Utility, get_utility, mutual_information
 
 # How far the rows of a channel may be from 1.
 _ROW_TOLERANCE = 1e-12
@@ -345,7 +340,7 @@ class Mechanism(Evaluation):
             self.x_labels,
             self.y_labels,
             self.measure,
-            self.objective,
+            self.objective.elsewhere(),
         )
 
     def _match_columns(self, p_sx, owner):
@@ -374,30 +369,14 @@ class Mechanism(Evaluation):
         Parameters
         ----------
         include_joint : bool, default=True
-            False leaves out P_SX and the symbols of S: whoever applies the channel needs
-            neither. Leakage cannot be computed from such a file. (The channel itself was designed
-            for P_SX, and somebody who knows how can still infer a little about it.)
+            False leaves out P_SX, the symbols of S and the table of a target: whoever applies
+            the channel needs none of them. Leakage cannot be computed from such a file. (The
+            channel itself was designed for P_SX, and somebody who knows how can still infer a
+            little about it.)
         indent : int, default=None
             As in `json.dumps`.
         """
-        content = {
-            **document("mechanism"),
-            "epsilon": encode_label(self.epsilon),
-            "measure": {key: encode_label(value) for key, value in self.measure.to_dict().items()},
-            "scope": self.scope,
-            "objective": self.objective.to_dict(),
-            "solver": self.solver,
-            "upper_bound": self.upper_bound,
-            "x_labels": [encode_label(label) for label in self.x_labels],
-            "y_labels": [encode_label(label) for label in self.y_labels],
-            "channel": self.channel.tolist(),
-        }
-        if include_joint and self.p_sx is not None:
-            content["s_labels"] = [encode_label(label) for label in self.s_labels]
-            content["p_sx"] = self.p_sx.tolist()
-        else:
-            content["p_x"] = self.p_x.tolist()
-        return json.dumps(content, allow_nan=False, indent=indent)
+        return write_mechanism(self, include_joint, indent)
 
     @classmethod
     def from_json(cls, text, *, measure=None, utility=None):
@@ -420,83 +399,4 @@ class Mechanism(Evaluation):
         >>> shipped.p_sx is None and (shipped.channel == mechanism.channel).all()
         np.True_
         """
-        return _from_content(cls, parse_document(text, "mechanism"), measure, utility)
-
-
-_KEYS = {
-    "schema", "version", "epsilon", "measure", "scope", "objective", "solver", "upper_bound",
-    "x_labels", "y_labels", "channel", "s_labels", "p_sx", "p_x",
-}  # fmt: skip
-
-
-def _from_content(cls, content, measure, utility):
-    if unknown := sorted(set(content) - _KEYS):
-        raise ValueError(f"The JSON text of this mechanism has unknown keys: {unknown}.")
-    try:
-        measure = _read_part(content, "measure", measure, MEASURES)
-        objective = _read_part(content, "objective", utility, UTILITIES)
-        p_sx, s_labels = _read_joint(content)
-        return cls(
-            _read_numbers(content, "channel"),
-            p_sx,
-            s_labels,
-            _read_labels(content, "x_labels"),
-            _read_labels(content, "y_labels"),
-            measure,
-            objective,
-            None if p_sx is not None else _read_numbers(content, "p_x"),
-            epsilon=decode_label(content["epsilon"]),
-            scope=content["scope"],
-            solver=content["solver"],
-            upper_bound=check_real(
-                "Mechanism.from_json", "upper_bound", content["upper_bound"], low=0
-            ),
-        )
-    except KeyError as error:
-        raise ValueError(f"The JSON text of this mechanism lacks {error}.") from error
-    except (TypeError, OverflowError) as error:
-        raise ValueError(f"The JSON text of this mechanism is malformed: {error}.") from error
-
-
-def _read_joint(content):
-    if "p_sx" not in content:
-        return None, None
-    return _read_numbers(content, "p_sx"), _read_labels(content, "s_labels")
-
-
-def _read_numbers(content, name):
-    array = np.array(content[name])
-    if array.dtype.kind not in "fiu":
-        raise TypeError(f"{name} is not a table of numbers")
-    return array.astype(float)
-
-
-def _read_labels(content, name):
-    if not isinstance(content[name], list):
-        raise TypeError(f"{name} is not a list")
-    return tuple(decode_label(label) for label in content[name])
-
-
-def _read_part(content, key, given, shipped):
-    """Return the measure or the utility: made again from its name, or the one given."""
-    if not isinstance(content[key], dict):
-        raise TypeError(f"the {key} is not an object")
-    parameters = {name: _decoded(value) for name, value in content[key].items()}
-    if given is not None:
-        if given.to_dict() != parameters:
-            shown = {k: value for k, value in parameters.items() if not isinstance(value, list)}
-            raise ValueError(f"This mechanism was designed with {shown}, not with {given!r}.")
-        return given
-    name = parameters.pop("name")
-    if name not in shipped:
-        argument = "measure" if key == "measure" else "utility"
-        raise ValueError(
-            f"This mechanism was designed with a {argument} of the user's own ({name!r}): pass it "
-            f"as from_json(text, {argument}=...)."
-        )
-    return shipped[name](**parameters)
-
-
-def _decoded(value):
-    """Return a parameter: a table as it is, anything else as a label."""
-    return value if isinstance(value, list) else decode_label(value)
+        return cls(**read_mechanism(text, measure, utility))

@@ -81,6 +81,14 @@ class Utility(ABC):
         """Return the utility for the symbols of X that are left, a mask or an index."""
         return self
 
+    def recorded(self, p_x, channel):
+        """Return what can be shipped without the data behind it: itself, or its figures."""
+        return self
+
+    def elsewhere(self):
+        """Return what to measure usefulness by under another joint."""
+        return self
+
     def to_dict(self):
         """Return the name and parameters, from which an equal object can be made."""
         return {"name": self.name}
@@ -193,6 +201,9 @@ class Target(Utility):
     def restricted(self, symbols):
         return Target(self.p_v_given_x[:, symbols])
 
+    def recorded(self, p_x, channel):
+        return RecordedUtility(self.name, self.of_channel(p_x, channel), self.largest(p_x))
+
     def to_dict(self):
         return {"name": self.name, "p_vx": self.p_v_given_x.tolist()}
 
@@ -253,6 +264,41 @@ class Guess(Utility):
 
     def traits(self, n_x):
         return np.empty((0, n_x))
+
+
+class RecordedUtility(Utility):
+    """The figures of a utility whose data was left out of a saved mechanism."""
+
+    def __init__(self, name, reached, largest):
+        self.name = name
+        self._reached, self._largest = float(reached), float(largest)
+
+    def __repr__(self):
+        return f"<{self.name}, whose data was left out>"
+
+    def value(self, points):
+        raise self._forgotten()
+
+    def slope(self, points, n_x):
+        raise self._forgotten()
+
+    def offset(self, p_x):
+        raise self._forgotten()
+
+    def _forgotten(self):
+        return AttributeError(f"The data of the utility {self.name!r} was left out when saved.")
+
+    def of_channel(self, p_x, channel):
+        return self._reached
+
+    def largest(self, p_x):
+        return self._largest
+
+    def elsewhere(self):
+        return MutualInformation()
+
+    def to_dict(self):
+        return {"name": self.name, "recorded": [self._reached, self._largest]}
 
 
 UTILITIES = {cls.name: cls for cls in (MutualInformation, Target, Guess)}

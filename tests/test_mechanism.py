@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from reference import THREE_BY_THREE, entropy
 from test_solvers import Hellinger
 
-from skprivacy import KL, AlphaLift, Evaluation, Lip, Mechanism, design_mechanism
+from skprivacy import KL, AlphaLift, Evaluation, Lip, Mechanism, Target, design_mechanism
 from skprivacy._json import decode_label, encode_label
 from skprivacy.measures import MEASURES
 
@@ -279,6 +279,20 @@ class TestJson:
         counts = pd.DataFrame([[1, 2], [2, 1]], columns=[frozenset("a"), frozenset("b")])
         with pytest.raises(TypeError, match="type frozenset cannot be written as JSON. Rename it"):
             design_mechanism(counts, 0.1).to_json()
+
+    def test_the_table_of_a_target_is_left_out_with_the_joint(self):
+        target = Target([[0.9, 0.5, 0.1], [0.1, 0.5, 0.9]])
+        mechanism = design_mechanism(THREE_BY_THREE, 0.1, utility=target)
+        assert Mechanism.from_json(mechanism.to_json()).objective == target
+        text = mechanism.to_json(include_joint=False)
+        assert "p_vx" not in text
+        assert "0.9," not in text
+        shipped = Mechanism.from_json(text)
+        assert shipped.utility == mechanism.utility
+        assert shipped.normalized_utility == mechanism.normalized_utility
+        assert "target, whose data was left out" in repr(shipped)
+        assert shipped.to_json(include_joint=False) == text
+        assert_allclose(shipped.evaluate(THREE_BY_THREE).utility, mechanism.mutual_information)
 
     def test_a_measure_of_the_users_own(self):
         mechanism = design_mechanism(THREE_BY_THREE, 0.1, measure=Hellinger())

@@ -92,7 +92,7 @@ class OuterPolytope:
         """Set the vertices and edges of the simplex, or of the prism over it."""
         n, levels = self._n_x, [low] if self._is_flat else [low, high]
         self._of_cut.append(number=self._numbers(0 if self._is_flat else 2))
-        self._floor = 0
+        self._floor, self._floor_height = 0, low
         symbols = np.arange(n)
         support = np.full((n, self._rank), n)
         support[:, 0] = symbols
@@ -142,10 +142,12 @@ class OuterPolytope:
         """
         none = np.zeros((1, self._vertices["deviations"].shape[1]))
         for attempt in range(_ATTEMPTS):
+            if height <= self._floor_height:
+                return True
             at = height * (1 + _LIFTED * (1 + self._random.random()) * 8.0**attempt)
             floor = len(self._of_cut)
             if not self._cut_all(none, np.array([-at]), at_once=True):
-                self._floor = floor
+                self._floor, self._floor_height = floor, at
                 return True
         return False
 

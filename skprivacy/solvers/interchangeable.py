@@ -33,7 +33,7 @@ class InterchangeableSymbols:
         self._p_x = joint.p_x
 
     @property
-    def are_few(self):
+    def are_distinct(self):
         """Whether every group has one symbol, at its own place."""
         return len(self.representatives) == len(self.groups)
 

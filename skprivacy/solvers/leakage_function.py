@@ -23,6 +23,9 @@ _SLACK = 1e-10
 # Searches for the boundary end this share inside of it, or closer.
 _INSIDE = 1e-13
 
+# An infinite threshold, as a number that an infinite g is larger than.
+_INFINITE = 1e300
+
 _SAMPLES = 64  # points to check a measure on
 _NEWTON_STEPS = 8
 _NEWTON_STEPS_OF_SHARE = 30
@@ -50,7 +53,12 @@ class LeakageFunction:
     def threshold(self, epsilon):
         """Return the largest g that epsilon allows: 0 where it is more by rounding only."""
         threshold = float(self._measure.threshold(epsilon)) - self._at_prior
-        return threshold if threshold > 8 * _EPS * abs(self._at_prior) else 0.0
+        return min(threshold, _INFINITE) if threshold > 8 * _EPS * abs(self._at_prior) else 0.0
+
+    @property
+    def rounding(self):
+        """How far off `value` may be."""
+        return 16 * _EPS * (1 + abs(self._at_prior))
 
     def value(self, deviations):
         """Return g at each row of `deviations`."""

@@ -7,7 +7,7 @@ from scipy.optimize import nnls
 
 from ..exceptions import SolverError
 from ..geometry import Points
-from .highs import DUAL_SIMPLEX, INFINITY, PRIMAL_SIMPLEX, Columns, Program
+from .highs import DUAL_SIMPLEX, INFINITY, PRIMAL_SIMPLEX, Answer, Columns, Program
 
 # Weights below this share of the largest weight that a point can have are rounding.
 _NEGLIGIBLE = 1e-14
@@ -198,12 +198,7 @@ class MixtureProgram:
         self._load(columns, offers.charges is not None)
         prices, surplus = None, np.empty(0)
         for _ in range(_MOST_ROUNDS):
-            answer = self._program.run()
-            if answer is None:
-                raise SolverError(
-                    f"HiGHS could not solve a linear program over {len(chosen)} candidate "
-                    f"outputs: {self._program.status!r}. Pool the rarest symbols of X."
-                )
+            answer = self._program.run() or self._run_again(offers[chosen], len(start))
             prices = self._prices(answer.duals)
             surplus = prices.surplus(offers)
             surplus[chosen] = np.minimum(surplus[chosen], accuracy)
@@ -218,6 +213,27 @@ class MixtureProgram:
         values = np.delete(answer.values, len(start))  # without the independent output
         weights[chosen] = np.maximum(values, 0.0) * rooms
         return weights, prices
+
+    def _run_again(self, offers, n_first):
+        """Return an answer by other settings of HiGHS, the independent output after `n_first`."""
+        _, columns = self._columns(offers)
+        for scale, presolve, scaling, strategy in _ATTEMPTS:
+            if scale != 1:
+                continue
+            self._load(
+                columns,
+                offers.charges is not None,
+                presolve=presolve,
+                simplex_scale_strategy=scaling,
+                simplex_strategy=strategy,
+            )
+            if (answer := self._program.run()) is not None:
+                values = np.insert(answer.values[:-1], n_first, answer.values[-1])
+                return Answer(values, answer.duals, answer.is_optimal)
+        raise SolverError(
+            f"HiGHS could not solve a linear program over {len(offers)} candidate outputs: "
+            f"{self._program.status!r}. Pool the rarest symbols of X, or coarsen S."
+        )
 
     def _prices(self, duals):
         n_x = len(self.p_x)

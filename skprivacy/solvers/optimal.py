@@ -18,6 +18,7 @@ _SHARE_OF_TOLERANCE = 0.9
 
 # Below this threshold on g rounding may leave little but the outputs that say nothing about S.
 _NEARLY_ZERO = 1e-10
+_FEW_BASES = 100_000
 
 _WHY = {
     "max_time": "max_time={solver.max_time} seconds are over",
@@ -41,7 +42,7 @@ class OptimalSolver(Solver):
         stops with the gap reached.
     start : {"simplex", "algorithm1"}, default="simplex"
         Where the search for outputs starts. From the candidates of Algorithm 1 the result is
-        never worse than that of `Algorithm1Solver`, not even by the tolerance.
+        not worse than that of `Algorithm1Solver`.
 
     Examples
     --------
@@ -79,7 +80,7 @@ class OptimalSolver(Solver):
                 continue
             if self.start == "algorithm1":
                 refinement.add(problem.algorithm1_candidates(epsilon))
-            if problem.threshold(epsilon) < _NEARLY_ZERO:
+            if problem.threshold(epsilon) < _NEARLY_ZERO and problem.count_bases() <= _FEW_BASES:
                 refinement.add(problem.perfectly_private())
             ceiling = problem.ceiling(epsilon)
             refined = refinement.solve(problem.threshold(epsilon), ceiling)

@@ -4,6 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..exceptions import SolverError
 from ..geometry import Points, slab_vertices
 from ..geometry.bases import count_bases
 from ..merging import tidied
@@ -22,8 +23,11 @@ _PREFERENCE = 0.01
 # A utility that is rounding, in nats.
 _USELESS = 1e-13
 
+# Singular values between rounding and this, of the largest, blur a rank.
+_BLURRED = 1e-7
+
 # How accurately enumerated vertices are known, relatively, for the bound.
-_ACCURACY = 1e-12
+_ACCURACY = 1e-11
 
 
 class Problem:
@@ -34,7 +38,7 @@ class Problem:
         self._original_utility = utility
         self._symbols = InterchangeableSymbols(joint, utility)
         self.joint = joint
-        if not self._symbols.are_few:
+        if not self._symbols.are_distinct:
             self.joint = joint.merged(self._symbols.groups)
             self.utility = utility.restricted(self._symbols.representatives)
         self.leakage = LeakageFunction(self.joint, measure)
@@ -68,7 +72,7 @@ class Problem:
         """Return whether the budget allows Y = X."""
         values = self.leakage.value(self.leakage.deviations.T)
         leakage = values.max() if self.scope == "per_output" else self.p_x @ values
-        return leakage <= self.threshold(epsilon)
+        return leakage <= self.threshold(epsilon) or self.measure.budget(epsilon) == np.inf
 
     def is_easy(self, epsilon):
         """Return whether a budget is exact at once, however large the alphabet of X."""
@@ -99,13 +103,23 @@ class Problem:
             n_x, largest = len(self.original.p_x), self._original_utility.largest
             channel = np.eye(n_x) if self.allows_identity(epsilon) else np.ones((n_x, 1))
             return Solution(channel, largest(self.original.p_x))
+        threshold = self.threshold(epsilon)
         if self.rank <= 2 and not self.measure.is_lift_box:
-            vertices = self._slab(self.threshold(epsilon))
-        elif self.threshold(epsilon) <= 0:
-            vertices = self.perfectly_private()
-        else:
+            vertices = self._slab(threshold)
+            around = self._slab(threshold + self.leakage.rounding) if threshold > 0 else vertices
+            return self._enumerated(vertices, around, epsilon)
+        if self.count_bases() > DEFAULT_MAX_BASES:
+            shape = "{} symbols of S and {} of X".format(*self.joint.p_sx.shape)
+            raise SolverError(
+                f"A joint of {shape} has up to {self.count_bases():,} candidate vertices, too "
+                f"many for a certificate at epsilon={epsilon:g}. Use solver='column_generation', "
+                f"pool rare symbols of X, or coarsen S."
+            )
+        if threshold > 0:
             vertices = self._candidates.vertices(epsilon)
-        return self._enumerated(vertices, epsilon)
+        else:
+            vertices = self.perfectly_private()
+        return self._enumerated(vertices, vertices, epsilon)
 
     def perfectly_private(self):
         """Return the vertices of the outputs that say nothing about S."""
@@ -119,18 +133,31 @@ class Problem:
         low, high = self.leakage.shrunk(ends, max(threshold, 0.0)) * [t.min(), t.max()]
         return slab_vertices(t, low, high)
 
-    def _enumerated(self, vertices, epsilon):
-        """Return the solution whose outputs are among all `vertices` of what is allowed."""
+    def _enumerated(self, vertices, around, epsilon):
+        """Return the solution whose outputs are among all `vertices` of what is allowed.
+
+        The bound is that of the vertices `around`, which are a little further out.
+        """
+        independent = Points.from_dense(self.p_x[None])
+        vertices, around = (Points.concatenate([part, independent]) for part in (vertices, around))
         offers = Offers(vertices, self.utility.value(vertices))
         few = np.argsort(-offers.values)[: 20 * len(self.p_x)]
         weights, prices = self.program.price(offers, 1e-9, few)
         # A vertex that is off by a share of itself changes what it costs by that share.
-        cost = (np.abs(prices.symbols)[vertices.support] * vertices.values).sum(axis=1)
-        bound = prices.bound(self.p_x, offers, _ACCURACY * (np.abs(offers.values) + cost))
-        if self.threshold(epsilon) <= 0 and not self.measure.is_strict:
-            bound = np.inf  # other outputs than these may have the smallest value
+        outer = Offers(around, self.utility.value(around))
+        cost = (np.abs(prices.symbols)[around.support] * around.values).sum(axis=1)
+        bound = prices.bound(self.p_x, outer, _ACCURACY * (np.abs(outer.values) + cost))
+        if self.threshold(epsilon) <= 0 and not (self.measure.is_strict and self._is_clear()):
+            bound = np.inf  # there may be other outputs with the smallest value
         most = np.argsort(-prices.surplus(offers))[: 10 * len(self.p_x)]
         return self.solution(offers[np.union1d(np.flatnonzero(weights), most)], bound, epsilon)
+
+    def _is_clear(self):
+        """Return whether P(S|X) has a rank that rounding does not blur, with all its vertices."""
+        scale = np.abs(self.leakage.deviations).max(axis=1, keepdims=True)
+        rows = self.leakage.deviations / np.where(scale > 0, scale, 1.0)
+        singular = np.linalg.svd(rows, compute_uv=False)
+        return not ((singular > 1e-14 * singular[0]) & (singular < _BLURRED * singular[0])).any()
 
     def allowed(self, points, epsilon):
         """Return allowed points next to `points`; on average all are."""
@@ -186,7 +213,7 @@ class Problem:
     def solution(self, offers, bound, epsilon, tol=1e-5):
         """Return the solution that mixes allowed points, with a bound on ``sum q u(W)``."""
         points, charges = offers.points, offers.charges
-        if not self._symbols.are_few:
+        if not self._symbols.are_distinct:
             # The independent output of the merged X says which symbol of a group it was.
             points = Points.concatenate([points, Points.from_dense(self.p_x[None])])
             points, index = self._symbols.expanded(points)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..exceptions import SolverError
 from ..geometry import OuterPolytope, Points, SlabEpigraph, TooManyVerticesError
 from .linear_program import Offers, Prices
 
@@ -105,14 +106,19 @@ class Refinement(ABC):
         """
         self._advance(threshold)
         upper, stopped, gaps = ceiling, None, []
+        offers, lower = self._every_offer(threshold), -np.inf
         while True:
             outer = self._outer(threshold)
-            weights, self._prices = self._price(outer.offers, self._prices)
-            upper = min(upper, self._bound(outer.offers, threshold))
-            chosen = outer[self._worth_cutting(weights, outer)]
-            allowed, places = self._allowed(chosen, threshold)
-            self.add(allowed)
-            offers, lower = self._lower(threshold)
+            try:
+                weights, self._prices = self._price(outer.offers, self._prices)
+                upper = min(upper, self._bound(outer.offers, threshold))
+                chosen = outer[self._worth_cutting(weights, outer)]
+                allowed, places = self._allowed(chosen, threshold)
+                self.add(allowed)
+                offers, lower = self._lower(threshold)
+            except SolverError:  # what has been found so far is as valid
+                stopped = "rounding"
+                break
             gaps.append(upper - lower)
             if gaps[-1] <= self._limits.gap:
                 break
@@ -179,8 +185,7 @@ class Refinement(ABC):
 
     def _lower(self, threshold):
         """Return the allowed points that matter, as offers, and what they reach."""
-        charges = self._charges(self._inner_leakage, threshold)
-        offers = Offers(self._inner.points, self._inner.values, charges)
+        offers = self._every_offer(threshold)
         weights, self._inner_prices = self._price(offers, self._inner_prices or self._prices)
         lower = weights @ offers.values + (1 - weights.sum()) * self._program.independent
         rank = self._inner_prices.surplus(offers) + (weights > 0)  # a surplus is not positive
@@ -191,8 +196,16 @@ class Refinement(ABC):
         few = np.argsort(-rank)[: 3 * len(self._p_x)]
         return offers[few], lower
 
+    def _every_offer(self, threshold):
+        charges = self._charges(self._inner_leakage, threshold)
+        return Offers(self._inner.points, self._inner.values, charges)
+
     def _charges(self, leakage, threshold):
         return None
+
+    @abstractmethod
+    def _heights(self, chosen, threshold):
+        """Return the g that `chosen` vertices stand for."""
 
     def _cut(self, chosen, places, threshold):
         """Cut off the chosen vertices that are not allowed; return why it stops, if it does."""
@@ -248,7 +261,8 @@ class PerOutput(Refinement):
         values, leakage = traits.T
         # With c such that u - c g is convex, u of an allowed mixture of vertices is not above the
         # mixture of u - c (g - threshold): less than u beyond the threshold, more within it.
-        values = values - self._convexity * (leakage - threshold)
+        if self._convexity:
+            values = values - self._convexity * (leakage - threshold)
         return Outer(Offers(points, values), deviations, leakage)
 
     def _reconsider(self, threshold):
@@ -285,6 +299,11 @@ class OnAverage(Refinement):
         deviations = self._leakage.deviations
         self._convexity = problem.convexity
         high = 2 * self._leakage.value(deviations.T).max()
+        if high == np.inf:
+            raise ValueError(
+                f"The measure {problem.measure!r} is infinite for some symbol of X, and cannot be "
+                f"averaged over outputs here: use scope='per_output', or smooth the joint."
+            )
         if self._rank == 2:
             self._body = SlabEpigraph(deviations, high, self._describe, limits.max_vertices)
         else:

@@ -1,0 +1,70 @@
+"""Large alphabets: close to the certified optimum where both run."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
+
+from skprivacy import AlphaLift, Guess, Lip, Target, design_mechanism, privacy_utility_path
+
+SCOPES = ["per_output", "average"]
+
+
+def optimal(joint, epsilon, **options):
+    return design_mechanism(joint, epsilon, solver="optimal", **options)
+
+
+class TestColumnGeneration:
+    @pytest.mark.parametrize("scope", SCOPES)
+    @pytest.mark.parametrize("measure", ["kl", "chi2", "l1", AlphaLift(3), "max_lift"], ids=str)
+    def test_is_close_to_the_certified_optimum(self, measure, scope):
+        options = {"measure": measure, "scope": scope}
+        for seed, shape in enumerate([(3, 10), (4, 8)]):
+            joint = np.random.default_rng(seed).random(shape)
+            for epsilon in (0.02, 0.2):
+                best = optimal(joint, epsilon, **options)
+                mechanism = design_mechanism(joint, epsilon, solver="column_generation", **options)
+                assert mechanism.utility >= 0.995 * best.utility
+                assert mechanism.utility <= best.upper_bound + 1e-9
+                assert mechanism.upper_bound >= best.utility
+                assert mechanism.leakage_in(scope) <= epsilon * (1 + 1e-9)
+
+    @pytest.mark.parametrize(
+        "utility", [Target(np.random.default_rng(0).random((3, 10))), Guess()], ids=repr
+    )
+    def test_other_utilities(self, utility):
+        joint = np.random.default_rng(1).random((3, 10))
+        best = optimal(joint, 0.05, utility=utility)
+        mechanism = design_mechanism(joint, 0.05, utility=utility, solver="column_generation")
+        assert mechanism.utility >= 0.995 * best.utility
+
+    @pytest.mark.parametrize(
+        "measure", ["kl", "chi2", "l1", "max_lift", "lip", Lip(lower=0.1)], ids=str
+    )
+    def test_is_not_worse_than_bounded_lifts(self, measure):
+        joint = np.random.default_rng(2).random((4, 12))
+        ours, lifts = (
+            design_mechanism(joint, 0.1, measure=measure, solver=solver)
+            for solver in ("column_generation", "max_lift")
+        )
+        assert ours.utility >= lifts.utility - 1e-6
+
+    def test_pairs_are_exact(self):
+        joint = np.random.default_rng(0).random((2, 120))
+        mechanism = design_mechanism(joint, 0.01, solver="column_generation")
+        assert mechanism.gap <= 1e-6
+        assert_allclose(mechanism.utility, optimal(joint, 0.01).utility, atol=1e-6)
+
+    def test_special_budgets(self):
+        joint = np.random.default_rng(0).random((3, 12))
+        nothing, everything = privacy_utility_path(joint, [0.0, 9.0], solver="column_generation")
+        assert nothing.sensitive_information <= 1e-12
+        assert nothing.utility >= 0.99 * optimal(joint, 0.0).utility
+        assert_allclose(everything.normalized_utility, 1.0)
+
+    def test_stops_in_time(self):
+        joint = np.random.default_rng(0).random((5, 60))
+        with pytest.warns(ConvergenceWarning, match="stopped at epsilon=0.02 because max_time=1"):
+            mechanism = design_mechanism(joint, 0.02, solver="column_generation", max_time=1.0)
+        assert mechanism.max_leakage <= 0.02 * (1 + 1e-9)
+        assert mechanism.normalized_utility > 0.1
