@@ -222,7 +222,7 @@ class Mechanism(Evaluation):
     solver : str
         The name of the solver that was used.
     upper_bound : float
-        No mechanism within the budget has a larger utility.
+        No mechanism with a leakage of at most `epsilon` has a larger utility.
 
     Examples
     --------

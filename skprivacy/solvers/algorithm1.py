@@ -18,7 +18,7 @@ import numpy as np
 from .._validation import check_choice, check_integer, check_real, message
 from ..geometry import Points
 from .base import Solution, Solver
-from .candidates import Candidates, all_candidates
+from .candidates import Candidates, all_candidates, excess_over
 from .linear_program import MixtureProgram
 from .max_lift import DEFAULT_MAX_BASES
 
@@ -87,7 +87,7 @@ class Algorithm1Solver(Solver):
         for epsilon, points in zip(epsilons, extremal, strict=True):
             optimal_max_lift = program.solve(candidates.vertices(epsilon)).points  # line 3
             parts = [optimal_max_lift, *in_use, candidates.within(points, epsilon)]
-            excess = candidates.excess_of(epsilon)
+            excess = excess_over(joint, measure, "per_output", epsilon)
             mixture = program.solve(Points.concatenate(parts), excess)  # line 12
             in_use = [mixture.points]
             yield Solution(mixture.channel)

@@ -22,10 +22,12 @@ def automatic(joint, measure, scope):
         sides = 1 if measure.implied_deviations(1.0)[0] == -1 else 2
         few = count_bases(n_s, n_x, rank, sides) <= _MOST_BASES
         return ("max_lift" if few else "column_generation"), {}
-    if rank <= 2 and (scope == "per_output" or n_x <= _MOST_SYMBOLS_IN_PAIRS):
+    if rank <= 2 and scope == "per_output":
         return "optimal", {}
     if count_bases(n_s, n_x, rank) <= _MOST_BASES:
         return "optimal", {"start": "algorithm1"}
+    if rank <= 2 and n_x <= _MOST_SYMBOLS_IN_PAIRS:
+        return "optimal", {}
     return "column_generation", {}
 
 

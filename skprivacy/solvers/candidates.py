@@ -39,17 +39,6 @@ class Candidates:
         """Return the vertices of the polytope that implies the budget: steps 1 and 2."""
         return self.within(self.polytopes.vertices(*self.bounds(epsilon)), epsilon)
 
-    def excess_of(self, epsilon):
-        """Return a function that tells how much a channel is over the budget per output."""
-        p_sx, p_s, budget = self.joint.p_sx, self.joint.p_s, self.measure.budget(epsilon)
-
-        def excess(channel):
-            p_sy = p_sx @ (channel / channel.sum(axis=1, keepdims=True))
-            leakage = self.measure.leakage((p_sy / p_sy.sum(axis=0)).T, p_s)
-            return float(np.max(leakage)) - budget if budget < np.inf else 0.0
-
-        return excess
-
     def within(self, points, epsilon):
         """Return the points whose own floats keep the budget."""
         leakage = self.measure.leakage(self.joint.sensitive_posterior(points), self.joint.p_s)
@@ -64,3 +53,17 @@ def all_candidates(candidates, epsilon):
     index, first, last = candidates.leakage.within(epsilon)
     points = candidates.leakage.segments.at(np.tile(index, 2), np.concatenate([first, last]))
     return candidates.within(points, epsilon)
+
+
+def excess_over(joint, measure, scope, epsilon):
+    """Return a function that tells how much a channel is over a budget."""
+    p_sx, p_s, budget = joint.p_sx, joint.p_s, measure.budget(epsilon)
+
+    def excess(channel):
+        p_sy = p_sx @ (channel / channel.sum(axis=1, keepdims=True))
+        p_y = p_sy.sum(axis=0)
+        values = measure.value((p_sy / p_y).T, p_s)
+        value = np.max(values) if scope == "per_output" else p_y @ values
+        return float(measure.inverse(value)) - budget if budget < np.inf else 0.0
+
+    return excess

@@ -17,6 +17,9 @@ _SMALLEST_LIFT = 1e-9
 # A tangent must not be above the measure by more, relative to the size of its terms.
 _CONVEX = 1e-7
 
+# A tangent cuts off deeply if it is beyond this share of the excess of a point.
+_DEEP_ENOUGH = 0.1
+
 # By how much of its scale a cut may be moved outward against ties, see OuterPolytope.
 _SLACK = 1e-10
 
@@ -79,6 +82,21 @@ class LeakageFunction:
         offsets = (normals * shrunk).sum(axis=1) - values + rounding
         self._check_convex(normals, offsets, terms)
         return normals, offsets, np.maximum(_SLACK * scale, 64 * _EPS * (terms + abs(scale)))
+
+    def cuts(self, beyond, places, heights, scale):
+        """Return tangents, as `tangents` does, that cut off points with g > heights.
+
+        beyond : their deviations; places : deviations next to them, where g is at most the height.
+        A tangent there cuts off deeply, except at a corner of a polyhedral measure: then the
+        tangent at the point itself does.
+        """
+        normals, offsets, slack = self.tangents(places, scale)
+        depth = (normals * beyond).sum(axis=1) - offsets - heights
+        shallow = depth <= _DEEP_ENOUGH * (self.value(beyond) - heights)
+        if shallow.any():
+            again = self.tangents(beyond[shallow], scale)
+            normals[shallow], offsets[shallow], slack[shallow] = again
+        return normals, offsets, slack
 
     def slope(self, deviations):
         """Return a gradient of g at each row of `deviations`."""

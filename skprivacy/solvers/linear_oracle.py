@@ -10,9 +10,6 @@ from .highs import Columns, Program
 # pulled back afterwards.
 _CLOSE = 0.2
 
-# As in refinement.
-_DEEP_ENOUGH = 0.1
-
 _MOST_TANGENTS_KEPT = 200
 _MOST_TANGENTS = 20  # for one objective
 _NEGLIGIBLE = 1e-12
@@ -69,7 +66,10 @@ class LinearOracle:
         for _ in range(_MOST_TANGENTS):
             answer = self._program.run()
             if answer is None:
-                raise SolverError(f"HiGHS could not find an output: {self._program.status!r}.")
+                raise SolverError(
+                    f"HiGHS could not find an output: {self._program.status!r}. Pool the rarest "
+                    f"symbols of X, or coarsen S."
+                )
             weights = np.where(answer.values[:-1] > _NEGLIGIBLE, answer.values[:-1], 0.0)
             weights /= weights.sum()
             bound = max(answer.values[-1], 0.0) if self._on_average else self._threshold
@@ -79,10 +79,10 @@ class LinearOracle:
             excess = self._leakage.value(deviations)[0] - bound
             if excess <= _CLOSE * self._threshold:
                 break
-            self._cut(deviations, bound, excess)
+            self._cut(deviations, bound)
         return Points.from_dense(weights[None])
 
-    def _cut(self, deviations, bound, excess):
+    def _cut(self, deviations, bound):
         """Add a tangent that cuts off a point: one next to it, or the one at it."""
         self._n_tangents += 1
         if self._on_average:
@@ -90,7 +90,5 @@ class LinearOracle:
             self._add(normals @ self._deviations, offsets, -1.0)
             return
         share = self._leakage.shrunk(deviations, bound)[:, None]
-        normals, offsets, _ = self._leakage.tangents(share * deviations, bound)
-        if normals[0] @ deviations[0] - offsets[0] - bound <= _DEEP_ENOUGH * excess:
-            normals, offsets, _ = self._leakage.tangents(deviations, bound)
+        normals, offsets, _ = self._leakage.cuts(deviations, share * deviations, bound, bound)
         self._add(normals @ self._deviations, offsets + bound, 0.0)

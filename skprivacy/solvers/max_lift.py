@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from .._validation import check_choice, check_integer
 from .base import Solution, Solver
-from .candidates import Candidates
+from .candidates import Candidates, excess_over
 from .linear_program import MixtureProgram
 
 DEFAULT_MAX_BASES = 1_000_000
@@ -50,6 +50,7 @@ class MaxLiftSolver(Solver):
         exact = measure.is_lift_box and scope == "per_output" and self.engine != "cdd"
         for epsilon in epsilons:
             vertices = candidates.vertices(epsilon)
-            mixture = program.solve(vertices, candidates.excess_of(epsilon))
+            excess = excess_over(joint, measure, "per_output", epsilon)
+            mixture = program.solve(vertices, excess)
             bound = mixture.bound + utility.offset(joint.p_x) if exact else None
             yield Solution(mixture.channel, bound)

@@ -9,7 +9,7 @@ from ..geometry import Points, slab_vertices
 from ..geometry.bases import count_bases
 from ..merging import tidied
 from .base import Solution
-from .candidates import Candidates, all_candidates
+from .candidates import Candidates, all_candidates, excess_over
 from .interchangeable import InterchangeableSymbols
 from .leakage_function import LeakageFunction
 from .linear_oracle import LinearOracle
@@ -221,7 +221,7 @@ class Problem:
         preference = _PREFERENCE * tol * self._original_utility.preference(points)
         mixture = self._original_program.solve(
             points,
-            self._excess_of(epsilon),
+            excess_over(self.original, self.measure, self.scope, epsilon),
             charges,
             self._original_utility.value(points) + preference,
         )
@@ -245,19 +245,6 @@ class Problem:
         given = self._original_utility.given_sensitive(self.original)
         most = self.measure.information(epsilon) + given
         return most - self._original_utility.offset(self.original.p_x)
-
-    def _excess_of(self, epsilon):
-        """Return a function that tells how much a channel is over the budget."""
-        p_sx, p_s, budget = self.original.p_sx, self.original.p_s, self.measure.budget(epsilon)
-
-        def excess(channel):
-            p_sy = p_sx @ (channel / channel.sum(axis=1, keepdims=True))
-            p_y = p_sy.sum(axis=0)
-            values = self.measure.value((p_sy / p_y).T, p_s)
-            value = values.max() if self.scope == "per_output" else p_y @ values
-            return float(self.measure.inverse(value)) - budget
-
-        return excess
 
     def gap(self, solution):
         """Return how much a solution lacks at most, of the largest utility."""

@@ -22,10 +22,6 @@ from .linear_program import Offers, Prices
 # How far from the optimum of its own candidates a linear program may stop, of the tolerance.
 _ACCURACY = 0.02
 
-# A tangent at the allowed point next to a vertex cuts it off deeply. Where it cuts off less than
-# this share of the excess, as at a corner of a polyhedral measure, the tangent at the vertex does.
-_DEEP_ENOUGH = 0.1
-
 # How many candidates a linear program starts with, and how many allowed points are kept.
 _FIRST_PER_SYMBOL = 8
 _KEPT_PER_SYMBOL = 20
@@ -213,17 +209,11 @@ class Refinement(ABC):
             return "max_time"
         if self._full:
             return "max_vertices"
-        excess = chosen.leakage - self._heights(chosen, threshold)
-        over = np.flatnonzero(excess > _NEGLIGIBLE * threshold)
-        normals, offsets, slack = self._leakage.tangents(places[over], threshold)
-        depth = (normals * chosen.deviations[over]).sum(axis=1) - offsets
-        depth -= self._heights(chosen, threshold)[over]
-        if (shallow := depth <= _DEEP_ENOUGH * excess[over]).any():
-            again = self._leakage.tangents(chosen.deviations[over[shallow]], threshold)
-            for cut, replacement in zip((normals, offsets, slack), again, strict=True):
-                cut[shallow] = replacement
+        heights = self._heights(chosen, threshold)
+        over = np.flatnonzero(chosen.leakage > heights + _NEGLIGIBLE * threshold)
+        cuts = self._leakage.cuts(chosen.deviations[over], places[over], heights[over], threshold)
         try:
-            done = self._body.cut(normals, offsets, slack)
+            done = self._body.cut(*cuts)
         except TooManyVerticesError:
             self._full = True
             return "max_vertices"
