@@ -25,6 +25,7 @@ _USELESS = 1e-13
 
 # Singular values between rounding and this, of the largest, blur a rank.
 _BLURRED = 1e-7
+_ROUNDING = 1e-14
 
 # How accurately enumerated vertices are known, relatively, for the bound.
 _ACCURACY = 1e-11
@@ -154,10 +155,12 @@ class Problem:
 
     def _is_clear(self):
         """Return whether P(S|X) has a rank that rounding does not blur, with all its vertices."""
-        scale = np.abs(self.leakage.deviations).max(axis=1, keepdims=True)
-        rows = self.leakage.deviations / np.where(scale > 0, scale, 1.0)
+        scale = np.abs(self.leakage.deviations).max(axis=1)
+        rows = self.leakage.deviations[scale > 0] / scale[scale > 0, None]
         singular = np.linalg.svd(rows, compute_uv=False)
-        return not ((singular > 1e-14 * singular[0]) & (singular < _BLURRED * singular[0])).any()
+        singular /= singular.max(initial=1.0)
+        rounding = _ROUNDING / scale[scale > 0].min(initial=1.0)  # of deviations, when divided
+        return not ((singular > rounding) & (singular < _BLURRED)).any()
 
     def allowed(self, points, epsilon):
         """Return allowed points next to `points`; on average all are."""
