@@ -64,7 +64,9 @@ class TestColumnGeneration:
 
     def test_stops_in_time(self):
         joint = np.random.default_rng(0).random((5, 60))
-        with pytest.warns(ConvergenceWarning, match="stopped at epsilon=0.02 because max_time=1"):
+        match = "stopped at epsilon=0.02 because max_time=1"
+        with pytest.warns(ConvergenceWarning, match=match) as caught:
             mechanism = design_mechanism(joint, 0.02, solver="column_generation", max_time=1.0)
+        assert caught[0].filename == __file__
         assert mechanism.max_leakage <= 0.02 * (1 + 1e-9)
         assert mechanism.normalized_utility > 0.1

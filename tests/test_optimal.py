@@ -157,8 +157,12 @@ class TestEarlyStop:
     )
     def test_says_so_and_keeps_the_budget(self, options, reason, scope):
         joint = np.random.default_rng(0).random((4, 7))
-        with pytest.warns(ConvergenceWarning, match=f"epsilon=0.05 because .*{reason}.*tol=1e-05"):
-            mechanism = optimal(joint, 0.05, measure="chi2", scope=scope, **options)
+        match = f"epsilon=0.05 because .*{reason}.*tol=1e-05"
+        with pytest.warns(ConvergenceWarning, match=match) as caught:
+            mechanism = design_mechanism(
+                joint, 0.05, measure="chi2", scope=scope, solver="optimal", **options
+            )
+        assert caught[0].filename == __file__
         assert mechanism.leakage_in(scope) <= 0.05 * (1 + 1e-9)
         best = optimal(joint, 0.05, measure="chi2", scope=scope)
         assert mechanism.upper_bound >= best.utility

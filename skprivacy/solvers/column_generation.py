@@ -87,7 +87,7 @@ class ColumnGenerationSolver(Solver):
                     f"{self.max_time} seconds are over: the mechanism keeps its budget, but more "
                     f"time might find a better one.",
                     ConvergenceWarning,
-                    stacklevel=5,
+                    stacklevel=5,  # the line that asked for the design
                 )
             yield problem.solution(offers, np.inf, epsilon, self.tol)
 
