@@ -130,17 +130,18 @@ class Problem:
         """Return the vertices of what is allowed, where it is an interval of one number."""
         row = np.ptp(self.leakage.deviations, axis=1).argmax()
         t = self.leakage.deviations[row]
+        if threshold <= 0:
+            return slab_vertices(t, 0.0, 0.0)
         ends = self.leakage.deviations[:, [t.argmin(), t.argmax()]].T
-        low, high = self.leakage.shrunk(ends, max(threshold, 0.0)) * [t.min(), t.max()]
-        return slab_vertices(t, low, high)
+        return slab_vertices(t, *(self.leakage.shrunk(ends, threshold) * [t.min(), t.max()]))
 
     def _enumerated(self, vertices, around, epsilon):
         """Return the solution whose outputs are among all `vertices` of what is allowed.
 
         The bound is that of the vertices `around`, which are a little further out.
         """
-        independent = Points.from_dense(self.p_x[None])
-        vertices, around = (Points.concatenate([part, independent]) for part in (vertices, around))
+        if not len(vertices):  # rounding hides them all
+            vertices = around = Points.from_dense(self.p_x[None])
         offers = Offers(vertices, self.utility.value(vertices))
         few = np.argsort(-offers.values)[: 20 * len(self.p_x)]
         weights, prices = self.program.price(offers, 1e-9, few)
