@@ -35,10 +35,10 @@ class Problem:
     """A joint, a measure, a scope and a utility, with interchangeable symbols of X merged."""
 
     def __init__(self, joint, measure, scope, utility):
-        self.original, self.measure, self.scope, self.utility = joint, measure, scope, utility
-        self._original_utility = utility
+        self.measure, self.scope = measure, scope
+        self.original, self._original_utility = joint, utility
+        self.joint, self.utility = joint, utility
         self._symbols = InterchangeableSymbols(joint, utility)
-        self.joint = joint
         if not self._symbols.are_distinct:
             self.joint = joint.merged(self._symbols.groups)
             self.utility = utility.restricted(self._symbols.representatives)
@@ -71,9 +71,13 @@ class Problem:
 
     def allows_identity(self, epsilon):
         """Return whether the budget allows Y = X."""
-        values = self.leakage.value(self.leakage.deviations.T)
-        leakage = values.max() if self.scope == "per_output" else self.p_x @ values
+        leakage = self._leakage_of_identity
         return leakage <= self.threshold(epsilon) or self.measure.budget(epsilon) == np.inf
+
+    @cached_property
+    def _leakage_of_identity(self):
+        values = self.leakage.value(self.leakage.deviations.T)
+        return values.max() if self.scope == "per_output" else self.p_x @ values
 
     def is_easy(self, epsilon):
         """Return whether a budget is exact at once, however large the alphabet of X."""
