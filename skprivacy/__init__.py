@@ -1,11 +1,23 @@
 """Privacy-preserving release of data columns with a provable trade-off."""
 
+from .comparison import compare_mechanisms
 from .design import design_mechanism, privacy_utility_path
 from .exceptions import PrivacyLeakWarning, SolverError
 from .inverse_design import smallest_epsilon
 from .measures import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Measure, get_measure
 from .mechanism import Evaluation, Mechanism
-from .solvers import Algorithm1Solver, ColumnGenerationSolver, MaxLiftSolver, OptimalSolver
+from .solvers import (
+    Algorithm1Solver,
+    BestPartitionSolver,
+    Chi2DesignSolver,
+    ColumnGenerationSolver,
+    GreedyFunnelSolver,
+    MaxLiftSolver,
+    OptimalSolver,
+    RandomizedResponseSolver,
+    SubsetMergingSolver,
+    WatchdogSolver,
+)
 from .transformer import PrivacyFunnelTransformer
 from .utilities import Guess, MutualInformation, Target, Utility, get_utility
 
@@ -16,9 +28,12 @@ __all__ = [
     "L1",
     "Algorithm1Solver",
     "AlphaLift",
+    "BestPartitionSolver",
     "Chi2",
+    "Chi2DesignSolver",
     "ColumnGenerationSolver",
     "Evaluation",
+    "GreedyFunnelSolver",
     "Guess",
     "Lip",
     "MaxLift",
@@ -29,9 +44,13 @@ __all__ = [
     "OptimalSolver",
     "PrivacyFunnelTransformer",
     "PrivacyLeakWarning",
+    "RandomizedResponseSolver",
     "SolverError",
+    "SubsetMergingSolver",
     "Target",
     "Utility",
+    "WatchdogSolver",
+    "compare_mechanisms",
     "design_mechanism",
     "get_measure",
     "get_utility",

@@ -1,17 +1,17 @@
 """A joint distribution in, mechanisms out: the functions around the solvers."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from tqdm.auto import tqdm
 
 from ._validation import check_real, message
-from .joint import as_joint
-from .measures import check_scope, get_measure
+from .joint import Joint, as_joint
+from .measures import Measure, check_scope, get_measure
 from .mechanism import Evaluation, Mechanism
 from .repair import repaired
 from .solvers import Solution, get_solver
-from .utilities import get_utility
+from .utilities import Utility, get_utility
 
 
 def design_mechanism(
@@ -43,12 +43,14 @@ def design_mechanism(
         What is maximised: "mutual_information" is I(X;Y), "guess" the chance to guess X from Y,
         and ``Target(p_vx)`` is I(V;Y) for a target V.
     solver : str or Solver, default="auto"
-        "optimal" (certified), "column_generation" (large alphabets), "algorithm1" (the paper's),
-        "max_lift" (bounded lifts), or "auto": the certified optimum, started from the candidates
-        of Algorithm 1, or column generation; `Mechanism.solver` says which.
+        "optimal" (certified), "column_generation" (large alphabets), or "auto": the one or the
+        other, the former started from the candidates of Algorithm 1; `Mechanism.solver` says
+        which. To compare with: "algorithm1" (the paper's), "max_lift" (bounded lifts),
+        "best_partition", "subset_merging", "watchdog", "greedy_funnel" (symbols merged, no noise),
+        "randomized_response", "chi2_design".
     **options
-        Of the solver: `OptimalSolver`, `ColumnGenerationSolver`, `Algorithm1Solver`,
-        `MaxLiftSolver`.
+        Of the solver, see its class: `OptimalSolver`, `ColumnGenerationSolver`,
+        `Algorithm1Solver`, `MaxLiftSolver`, `BestPartitionSolver`; the others take none.
 
     Returns
     -------
@@ -74,7 +76,8 @@ def design_mechanism(
     """
     owner = "design_mechanism"
     epsilon = check_real(owner, "epsilon", epsilon, low=0)
-    return _design(owner, p_sx, [epsilon], measure, scope, utility, solver, options)[0]
+    task = DesignTask.checked(owner, p_sx, [epsilon], measure, scope, utility)
+    return task.mechanisms([epsilon], solver, options)[0]
 
 
 def privacy_utility_path(
@@ -114,39 +117,64 @@ def privacy_utility_path(
     True
     """
     owner = "privacy_utility_path"
+    epsilons = check_epsilons(owner, epsilons)
+    task = DesignTask.checked(owner, p_sx, epsilons, measure, scope, utility)
+    return task.mechanisms(epsilons, solver, options, verbose)
+
+
+def check_epsilons(owner, epsilons):
+    """Return a list of floats, if `epsilons` is a sequence of budgets."""
     if isinstance(epsilons, str) or not np.iterable(epsilons):
         raise TypeError(message(owner, "epsilons", "a sequence of floats", epsilons))
     epsilons = [check_real(owner, "epsilons", epsilon, low=0) for epsilon in epsilons]
     if not epsilons:
         raise ValueError(message(owner, "epsilons", "at least one float", epsilons))
-    return _design(owner, p_sx, epsilons, measure, scope, utility, solver, options, verbose)
+    return epsilons
 
 
-def _design(owner, p_sx, epsilons, measure, scope, utility, solver, options, verbose=False):
-    joint = as_joint(p_sx, owner)
-    measure = get_measure(measure, owner)
-    check_scope(owner, scope, measure)
-    utility = get_utility(utility, owner)
-    utility.largest(joint.p_x)  # checks that it is about this X
-    positive = joint.without_empty().without_copies()
-    solver = get_solver(solver, options, owner, positive, measure, scope)
-    _check_smallest_at_prior(measure, positive, owner)
-    _check_inverse(measure, epsilons, owner)
-    increasing = sorted(set(epsilons))
-    useful = utility.restricted(joint.p_x > 0)
-    solutions = solver.solve_path(positive, increasing, measure, scope, useful)
-    mechanisms, before = {}, None
-    steps = tqdm(solutions, total=len(increasing), unit="epsilon", disable=not verbose)
-    for epsilon, solution in zip(increasing, steps, strict=True):
-        if scope == "average" and _allows_identity(positive, epsilon, measure):
-            solution = Solution(np.eye(len(positive.p_x)))
-        mechanism = _finish(joint, solution, epsilon, measure, scope, utility, solver)
-        if before is not None and before.utility > mechanism.utility:
-            # What a smaller budget allows, a larger one does: a solver may fall short by rounding.
-            bound = max(before.utility, mechanism.upper_bound)
-            mechanism = replace(before, epsilon=epsilon, upper_bound=bound)
-        mechanisms[epsilon] = before = mechanism
-    return [mechanisms[epsilon] for epsilon in epsilons]
+@dataclass(frozen=True, eq=False)
+class DesignTask:
+    """What mechanisms are wanted for, checked; any solver can then be tried on it."""
+
+    owner: str
+    joint: Joint
+    measure: Measure
+    scope: str
+    utility: Utility
+
+    @classmethod
+    def checked(cls, owner, p_sx, epsilons, measure, scope, utility):
+        """Return the task that these arguments of `owner` describe."""
+        joint = as_joint(p_sx, owner)
+        measure = get_measure(measure, owner)
+        check_scope(owner, scope, measure)
+        utility = get_utility(utility, owner)
+        utility.largest(joint.p_x)  # checks that it is about this X
+        _check_smallest_at_prior(measure, joint.without_empty(), owner)
+        _check_inverse(measure, epsilons, owner)
+        return cls(owner, joint, measure, scope, utility)
+
+    def mechanisms(self, epsilons, solver, options, verbose=False):
+        """Return one mechanism per epsilon; a larger budget never has less utility."""
+        joint, measure, scope, utility = self.joint, self.measure, self.scope, self.utility
+        positive = joint.without_empty().without_copies()
+        solver = get_solver(solver, options, self.owner, positive, measure, scope)
+        increasing = sorted(set(epsilons))
+        useful = utility.restricted(joint.p_x > 0)
+        solutions = solver.solve_path(positive, increasing, measure, scope, useful)
+        mechanisms, before = {}, None
+        steps = tqdm(solutions, total=len(increasing), unit="epsilon", disable=not verbose)
+        for epsilon, solution in zip(increasing, steps, strict=True):
+            if scope == "average" and _allows_identity(positive, epsilon, measure):
+                solution = Solution(np.eye(len(positive.p_x)))
+            mechanism = _finish(joint, solution, epsilon, measure, scope, utility, solver)
+            if before is not None and before.utility > mechanism.utility:
+                # What a smaller budget allows, a larger one does: solvers fall short by rounding,
+                # and subset merging by more.
+                bound = max(before.utility, mechanism.upper_bound)
+                mechanism = replace(before, epsilon=epsilon, upper_bound=bound)
+            mechanisms[epsilon] = before = mechanism
+        return [mechanisms[epsilon] for epsilon in epsilons]
 
 
 def _allows_identity(joint, epsilon, measure):

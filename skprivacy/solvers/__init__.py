@@ -6,21 +6,45 @@ from .._validation import check_choice, message
 from .algorithm1 import Algorithm1Solver
 from .automatic import automatic, most_symbols
 from .base import Solution, Solver
+from .best_partition import BestPartitionSolver
+from .chi2_design import Chi2DesignSolver
 from .column_generation import ColumnGenerationSolver
+from .greedy_funnel import GreedyFunnelSolver
 from .max_lift import MaxLiftSolver
 from .optimal import OptimalSolver
+from .randomized_response import RandomizedResponseSolver
+from .subset_merging import SubsetMergingSolver
+from .watchdog import WatchdogSolver
 
-_CLASSES = Algorithm1Solver, ColumnGenerationSolver, MaxLiftSolver, OptimalSolver
+_CLASSES = (
+    OptimalSolver,
+    ColumnGenerationSolver,
+    Algorithm1Solver,
+    MaxLiftSolver,
+    BestPartitionSolver,
+    SubsetMergingSolver,
+    WatchdogSolver,
+    GreedyFunnelSolver,
+    Chi2DesignSolver,
+    RandomizedResponseSolver,
+)
 SOLVERS = {cls.name: cls for cls in _CLASSES}
 
 __all__ = [
     "SOLVERS",
     "Algorithm1Solver",
+    "BestPartitionSolver",
+    "Chi2DesignSolver",
     "ColumnGenerationSolver",
+    "GreedyFunnelSolver",
     "MaxLiftSolver",
     "OptimalSolver",
+    "RandomizedResponseSolver",
     "Solution",
     "Solver",
+    "SubsetMergingSolver",
+    "WatchdogSolver",
+    "check_solver_name",
     "get_solver",
     "most_symbols",
 ]
@@ -37,19 +61,34 @@ def get_solver(solver, options, owner, joint, measure, scope):
                 f"{owner} got the options {sorted(options)} beside the solver object {solver!r}; "
                 f"set them on the object, or give the solver by name."
             )
-        return solver
+    else:
+        check_solver_name(owner, "solver", solver)
+        if solver == "auto":
+            solver, defaults = automatic(joint, measure, scope)
+            options = defaults | options
+        _check_options(owner, solver, options)
+        solver = SOLVERS[solver](**options)
+    if requirement := solver.requirement(measure, scope):
+        raise ValueError(
+            f"The solver {solver.name!r} needs {requirement}. {owner} got measure={measure!r}, "
+            f"scope={scope!r}."
+        )
+    return solver
+
+
+def check_solver_name(owner, parameter, solver):
+    """Check that `solver` is the name of one."""
     if isinstance(solver, type):
         requirement = f"an instance: write {solver.__name__}(), not the class"
-        raise TypeError(message(owner, "solver", requirement, solver))
-    check_choice(owner, "solver", solver, {"auto", *SOLVERS}, " or a solver object")
-    if solver == "auto":
-        solver, defaults = automatic(joint, measure, scope)
-        options = defaults | options
+        raise TypeError(message(owner, parameter, requirement, solver))
+    check_choice(owner, parameter, solver, {"auto", *SOLVERS}, " or a solver object")
+
+
+def _check_options(owner, solver, options):
     allowed = [field.name for field in fields(SOLVERS[solver])]
     unknown = sorted(set(options) - set(allowed))
     if unknown:
         raise TypeError(
             f"{owner} got an unexpected option {unknown[0]!r} for solver {solver!r}, which takes "
-            f"{', '.join(allowed)}."
+            f"{', '.join(allowed) or 'none'}."
         )
-    return SOLVERS[solver](**options)

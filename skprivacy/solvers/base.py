@@ -23,6 +23,10 @@ class Solver(ABC):
 
     name: ClassVar[str]
 
+    def requirement(self, measure, scope):
+        """Return what it needs of the measure and the scope and these are not, else None."""
+        return None
+
     @abstractmethod
     def solve_path(self, joint, epsilons, measure, scope, utility):
         """Yield one `Solution` per epsilon.

@@ -18,6 +18,7 @@ from ..geometry import Points
 from .base import Solver
 from .linear_program import Offers
 from .problem import Problem
+from .simple import most_useful, simple_solutions
 
 _SEED = 20_240_607
 _CLIMBS = 6  # tangents of u in a row
@@ -34,7 +35,9 @@ class ColumnGenerationSolver(Solver):
 
     They keep their budget like all others. There is no proof of how good they are, but where S
     has two values and every output must keep the budget: there they are optimal. Elsewhere
-    `upper_bound` is what the budget allows at most, for instance ``epsilon + H(X|S)``.
+    `upper_bound` is what the budget allows at most, for instance ``epsilon + H(X|S)``. They are
+    not worse than merging, randomised response or the chi-squared design: where one of these is
+    better, it is taken.
 
     Parameters
     ----------
@@ -89,7 +92,9 @@ class ColumnGenerationSolver(Solver):
                     ConvergenceWarning,
                     stacklevel=5,  # the line that asked for the design
                 )
-            yield problem.solution(offers, np.inf, epsilon, self.tol)
+            solution = problem.solution(offers, np.inf, epsilon, self.tol)
+            simple = simple_solutions(joint, epsilon, measure, scope, utility)
+            yield most_useful([solution, *simple], joint.p_x, utility)
 
 
 class ColumnSearch:

@@ -1,0 +1,157 @@
+"""Mechanisms side by side: what each keeps, leaks and costs under the same budgets."""
+
+import time
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from tqdm.auto import tqdm
+
+from ._validation import message
+from .design import DesignTask, check_epsilons
+from .measures import MEASURES, SCOPES
+from .mechanism import Evaluation
+from .solvers import SOLVERS, Solver, check_solver_name
+
+# What "auto" chooses between.
+_AUTOMATIC = {"optimal", "column_generation"}
+
+
+def compare_mechanisms(
+    p_sx,
+    epsilons,
+    solvers=None,
+    *,
+    measure="kl",
+    scope="per_output",
+    utility="mutual_information",
+    verbose=False,
+):
+    """Design mechanisms with several solvers for several budgets, and put them side by side.
+
+    Parameters
+    ----------
+    p_sx : array-like or DataFrame of shape (n_s, n_x)
+        As in `design_mechanism`.
+    epsilons : sequence of float
+        The budgets.
+    solvers : list of str or Solver, or dict, default=None
+        Names or objects, such as ``Algorithm1Solver(candidates="all")``; a dict gives each a
+        name of your own. None: "auto" and every other solver that serves the measure and scope.
+    measure, scope, utility
+        As in `design_mechanism`.
+    verbose : bool, default=False
+        Whether to show a progress bar.
+
+    Returns
+    -------
+    DataFrame
+        One row per solver and epsilon, each designed from scratch as `design_mechanism` would:
+
+        - `solver`, `epsilon`;
+        - `utility` and `normalized_utility`, as of a `Mechanism`;
+        - `worst_kl`, `average_kl`, ...: leakage by every measure, of the worst output and on
+          average, on the epsilon scale of the measure; `max_lift`, the largest lift itself;
+        - `seconds` that the design took; `outputs`, how many symbols Y has;
+        - `gap`: how much more utility any mechanism could have at that budget, at most. The
+          tightest bound that one of the solvers has proved holds for all of them;
+        - `reason`: why a solver has failed, with its error. Its figures are missing then, and
+          the other rows are there.
+
+    Examples
+    --------
+    >>> from skprivacy import compare_mechanisms
+    >>> joint = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]
+    >>> table = compare_mechanisms(joint, [0.02], ["optimal", "randomized_response"])
+    >>> table[["solver", "utility", "worst_kl"]].round(3)
+                    solver  utility  worst_kl
+    0              optimal    0.690      0.02
+    1  randomized_response    0.144      0.02
+    """
+    owner = "compare_mechanisms"
+    epsilons = check_epsilons(owner, epsilons)
+    task = DesignTask.checked(owner, p_sx, epsilons, measure, scope, utility)
+    solvers = _named(owner, _serving(task) if solvers is None else solvers)
+    measures = {name: cls() for name, cls in MEASURES.items()} | {task.measure.name: task.measure}
+    pairs = [(name, epsilon) for name in solvers for epsilon in epsilons]
+    rows = []
+    for name, epsilon in tqdm(pairs, unit="design", disable=not verbose):
+        row = {"solver": name, "epsilon": epsilon}
+        start = time.perf_counter()
+        try:
+            (mechanism,) = task.mechanisms([epsilon], solvers[name], {})
+            row |= {"seconds": time.perf_counter() - start, **_figures(mechanism, measures)}
+        except Exception as error:  # whatever it is, it must not hide the other solvers
+            row |= {"seconds": time.perf_counter() - start}
+            row |= {"reason": f"{type(error).__name__}: {error}"}
+        rows.append(row)
+    return _table(rows, measures)
+
+
+def _serving(task):
+    """Return "auto" and the other solvers that serve a task."""
+    others = (cls() for name, cls in SOLVERS.items() if name not in _AUTOMATIC)
+    served = [s.name for s in others if s.requirement(task.measure, task.scope) is None]
+    return ["auto", *served]
+
+
+def _named(owner, solvers):
+    """Return ``{name: solver}``, checked."""
+    if isinstance(solvers, str | Solver) or not np.iterable(solvers):
+        raise TypeError(message(owner, "solvers", "a list or a dict of solvers", solvers))
+    for solver in solvers.values() if isinstance(solvers, Mapping) else solvers:
+        if not isinstance(solver, Solver):
+            check_solver_name(owner, "solvers", solver)
+    if isinstance(solvers, Mapping):
+        named = list(solvers.items())
+    else:
+        named = [(s.name if isinstance(s, Solver) else s, s) for s in solvers]
+    names = [name for name, _ in named]
+    if not names:
+        raise ValueError(message(owner, "solvers", "at least one solver", solvers))
+    if repeated := {name for name in names if names.count(name) > 1}:
+        raise ValueError(
+            f"The 'solvers' parameter of {owner} has {sorted(repeated)[0]!r} more than once: pass "
+            f"a dict, with a name for each."
+        )
+    return dict(named)
+
+
+def _columns(measures):
+    """Return the columns of leakage: {name: (measure, scope)}."""
+    prefixes = dict(zip(SCOPES, ("worst", "average"), strict=True))
+    return {
+        f"{prefix}_{name}": (measure, scope)
+        for name, measure in measures.items()
+        for scope, prefix in prefixes.items()
+        if scope in measure.scopes
+    }
+
+
+def _figures(mechanism, measures):
+    """Return what a row says of a mechanism."""
+    labels = mechanism.s_labels, mechanism.x_labels, mechanism.y_labels
+
+    def leakage(measure, scope):
+        figures = Evaluation(mechanism.channel, mechanism.p_sx, *labels, measure)
+        return figures.leakage_in(scope)
+
+    return {
+        "utility": mechanism.utility,
+        "normalized_utility": mechanism.normalized_utility,
+        **{name: leakage(*column) for name, column in _columns(measures).items()},
+        "max_lift": mechanism.max_lift,
+        "outputs": len(mechanism.p_y),
+        "upper_bound": mechanism.upper_bound,
+    }
+
+
+def _table(rows, measures):
+    """Return the rows as a DataFrame, with the gaps that all bounds together prove."""
+    before = ["solver", "epsilon", "utility", "normalized_utility"]
+    after = ["max_lift", "seconds", "outputs", "upper_bound", "reason"]
+    table = pd.DataFrame(rows, columns=[*before, *_columns(measures), *after])
+    bound = table.pop("upper_bound").groupby(table["epsilon"]).transform("min")
+    gap = (bound - table["utility"]).clip(lower=0.0)  # tolerances of budgets may exceed a bound
+    table.insert(len(table.columns) - 1, "gap", gap)
+    return table.astype({"outputs": "Int64"})

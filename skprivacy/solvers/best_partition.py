@@ -1,0 +1,96 @@
+"""The best deterministic mechanism: all partitions of X are looked at."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from .._validation import check_integer
+from ..exceptions import SolverError
+from ..geometry import Points
+from .base import Solution, Solver
+from .partitions import Risk, channel_of
+
+
+@dataclass(frozen=True)
+class BestPartitionSolver(Solver):
+    """The best way to merge symbols of X within the budget, by looking at every one.
+
+    No mechanism that adds no noise is better.
+
+    Parameters
+    ----------
+    max_symbols : int, default=10
+        The most symbols of X, above which there is a `SolverError`: of 10 there are 115,975
+        partitions, of 12 there are 4 million, which take some seconds.
+
+    Examples
+    --------
+    >>> from skprivacy import design_mechanism
+    >>> joint = [[0.16, 0.14, 0.12, 0.08], [0.08, 0.12, 0.14, 0.16]]
+    >>> mechanism = design_mechanism(joint, 0.001, solver="best_partition")
+    >>> round(mechanism.normalized_utility, 3)
+    0.5
+    """
+
+    max_symbols: int = 10
+    name: ClassVar[str] = "best_partition"
+
+    def __post_init__(self):
+        check_integer("BestPartitionSolver", "max_symbols", self.max_symbols, low=1)
+
+    def solve_path(self, joint, epsilons, measure, scope, utility):
+        """Find the most useful partition that each epsilon allows, among all of them."""
+        n_x = len(joint.p_x)
+        if n_x > self.max_symbols:
+            raise SolverError(
+                f"The solver 'best_partition' looks at every partition of X, which has {n_x} "
+                f"symbols: more than max_symbols={self.max_symbols}. Pool rare symbols of X, "
+                f"use solver='subset_merging' for a good partition, or raise max_symbols."
+            )
+        risk = Risk(joint, measure)
+        partitions = all_partitions(n_x)
+        useful, leakage = _figures(partitions, risk, scope, utility)
+        order = np.lexsort((leakage, -useful))  # of equally useful ones, that which leaks least
+        for epsilon in epsilons:
+            best = order[np.argmax(leakage[order] <= risk.limit(epsilon))]
+            yield Solution(channel_of(partitions[best]))
+
+
+def all_partitions(n):
+    """Return every partition of n symbols: the block of each symbol, as rows.
+
+    Blocks are numbered in the order of their first symbols, so that no partition comes twice:
+    each further symbol joins one of the blocks that there are, or is the first of a new one.
+    """
+    partitions = np.zeros((1, 1), np.int8)
+    for _ in range(n - 1):
+        choices = partitions.max(axis=1).astype(int) + 2
+        first = np.repeat(np.cumsum(choices) - choices, choices)
+        block = np.arange(choices.sum()) - first
+        partitions = np.repeat(partitions, choices, axis=0)
+        partitions = np.column_stack([partitions, block.astype(np.int8)])
+    return partitions
+
+
+def _figures(partitions, risk, scope, utility):
+    """Return ``sum q u(W)`` and g of every partition, from those of the 2^n possible blocks."""
+    n_x = partitions.shape[1]
+    # Block number m has the symbols of the bits of m; number 0, without any, says nothing.
+    members = (np.arange(1, 2**n_x)[:, None] >> np.arange(n_x)) & 1
+    mass = members @ risk.mass
+    worth = np.append(
+        0.0, mass * utility.value(Points.from_dense(members * risk.mass / mass[:, None]))
+    )
+    risks = np.append(0.0, risk.of(mass, members @ risk.moments))
+    if scope == "average":
+        risks[1:] *= mass
+    useful, leakage = np.zeros(len(partitions)), np.zeros(len(partitions))
+    for block in range(n_x):
+        number = np.zeros(len(partitions), np.intp)
+        for symbol in range(n_x):
+            number |= (partitions[:, symbol] == block).astype(np.intp) << symbol
+        useful += worth[number]
+        gather = np.add if scope == "average" else np.maximum
+        gather(leakage, risks[number], out=leakage)
+    return useful, leakage

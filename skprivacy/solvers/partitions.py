@@ -1,0 +1,80 @@
+"""Symbols of X released by the block that they are in: what blocks say about S.
+
+A block is known by its mass ``P(B)`` and its moment ``sum P(x) (l(x) - 1)`` over its symbols, so
+that fusing blocks adds both. Its lifts differ from 1 by moment / mass.
+"""
+
+import numpy as np
+
+from .leakage_function import LeakageFunction
+
+# Deviations of lifts from 1 up to this are rounding: all of X as one block has none.
+_ROUNDING = 1e-13
+
+# A tenth of the tolerance of budgets: what exceeds a budget by rounding only is allowed.
+_RTOL = 1e-10
+
+
+class Risk:
+    """What blocks of symbols leak, for one joint and one measure."""
+
+    def __init__(self, joint, measure):
+        self.mass = joint.p_x
+        self.moments = (joint.p_x * joint.deviations).T
+        self._leakage = LeakageFunction(joint, measure)
+        self._measure = measure
+
+    def of(self, mass, moments):
+        """Return g of each of some blocks."""
+        deviations = moments / mass[..., None]
+        deviations[np.abs(deviations).max(axis=-1) <= _ROUNDING] = 0.0
+        return self._leakage.value(deviations)
+
+    def limit(self, epsilon):
+        """Return the largest g that epsilon allows."""
+        if self._measure.budget(epsilon) == np.inf:
+            return np.inf
+        return self._leakage.threshold(epsilon) * (1 + _RTOL)
+
+
+def released_leakage(mass, risks, scope):
+    """Return g of a release of blocks: of the worst, or on average."""
+    return risks.max() if scope == "per_output" else mass @ risks
+
+
+def channel_of(groups):
+    """Return the channel that releases the block of each symbol of X."""
+    _, blocks = np.unique(groups, return_inverse=True)
+    return np.eye(blocks.max() + 1)[blocks]
+
+
+class Release:
+    """A partition in the making: blocks are fused until the release is private.
+
+    A block is named by one of its symbols. `mass` and `risks` have an entry for every symbol; of
+    symbols that name no block, mass and risk are 0.
+    """
+
+    def __init__(self, risk):
+        self._risk = risk
+        self.mass, self._moments = risk.mass.copy(), risk.moments.copy()
+        self.risks = risk.of(self.mass, self._moments)
+        self.groups = np.arange(len(self.mass))
+
+    def leakage(self, scope):
+        """Return g of the worst block, or on average."""
+        return released_leakage(self.mass, self.risks, scope)
+
+    def risk_with(self, block, others):
+        """Return g of the union of a block and each of some others."""
+        mass = self.mass[block] + self.mass[others]
+        return self._risk.of(mass, self._moments[block] + self._moments[others])
+
+    def fuse(self, block, other):
+        """Make one block of two, with the name of the first."""
+        self.groups[self.groups == other] = block
+        for total in (self.mass, self._moments):
+            total[block] += total[other]
+            total[other] = 0.0
+        self.risks[other] = 0.0
+        self.risks[block] = self._risk.of(self.mass[[block]], self._moments[[block]])[0]

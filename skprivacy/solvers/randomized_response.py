@@ -1,0 +1,57 @@
+"""k-ary randomised response on X: what one would do by hand."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from .base import Solution, Solver
+from .partitions import Risk, released_leakage
+
+_BISECTIONS = 60  # to 1e-18
+
+
+@dataclass(frozen=True)
+class RandomizedResponseSolver(Solver):
+    """Release X with some probability, and otherwise a symbol drawn uniformly.
+
+    The probability is the largest that meets the budget: leakage grows with it, whatever the
+    measure, and the root is found on the measure itself.
+
+    Examples
+    --------
+    >>> from skprivacy import design_mechanism
+    >>> joint = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]
+    >>> mechanism = design_mechanism(joint, 0.01, solver="randomized_response")
+    >>> round(mechanism.max_leakage, 9)
+    0.01
+    """
+
+    name: ClassVar[str] = "randomized_response"
+
+    def solve_path(self, joint, epsilons, measure, scope, utility):
+        """Find the largest share of rows that each epsilon allows to be released unchanged."""
+        risk, n_x = Risk(joint, measure), len(joint.p_x)
+
+        def leakage(unchanged):
+            # The rows that are drawn anew say nothing: they add mass and no moment.
+            mass = unchanged * risk.mass + (1 - unchanged) / n_x
+            return released_leakage(mass, risk.of(mass, unchanged * risk.moments), scope)
+
+        for epsilon in epsilons:
+            unchanged = _largest(leakage, risk.limit(epsilon))
+            yield Solution(unchanged * np.eye(n_x) + (1 - unchanged) / n_x)
+
+
+def _largest(leakage, limit):
+    """Return the largest number from 0 to 1 whose leakage, which grows, is within a limit.
+
+    It grows: with a smaller number, outputs are those of a larger one with noise added.
+    """
+    if leakage(1.0) <= limit:
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if leakage(middle) <= limit else (low, middle)
+    return low
