@@ -11,6 +11,7 @@ from skprivacy.mechanism import Evaluation
 from skprivacy.repair import repaired
 
 MEASURES = ["kl", "l1", "chi2", "max_lift", AlphaLift(2), AlphaLift(5), "lip", Lip(lower=0.1)]
+SIMPLE = ["watchdog", "subset_merging", "best_partition", "randomized_response"]
 EPSILONS = [0.0, 1e-4, 0.01, 0.2, 3.0]
 
 
@@ -58,9 +59,25 @@ def test_sweep_of_hard_joints(measure, scope):
             check(joint, measure, scope=scope)
 
 
+@pytest.mark.parametrize(
+    ("measure", "scope", "solver"),
+    [
+        (measure, scope, solver)
+        for measure in MEASURES
+        for scope in get_measure(measure).scopes
+        for solver in [*SIMPLE, *(["greedy_funnel"] if scope == "average" else [])]
+    ],
+    ids=str,
+)
+def test_simple_mechanisms_on_hard_joints(measure, scope, solver):
+    rng = np.random.default_rng(22)
+    for _ in range(20):
+        check(random_joint(rng), measure, solver=solver, scope=scope)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("measure", MEASURES, ids=str)
-@pytest.mark.parametrize("solver", ["auto", "algorithm1", "max_lift"])
+@pytest.mark.parametrize("solver", ["auto", "algorithm1", "max_lift", *SIMPLE])
 def test_sweep_of_a_thousand_hard_joints(measure, solver):
     rng = np.random.default_rng(21)
     for _ in range(1000):

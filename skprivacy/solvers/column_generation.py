@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .._validation import check_integer, check_real
+from ..exceptions import SolverError
 from ..geometry import Points
 from .base import Solver
 from .linear_program import Offers
@@ -79,22 +80,25 @@ class ColumnGenerationSolver(Solver):
         before = []
         for epsilon in epsilons:
             if problem.is_easy(epsilon):
-                yield problem.special(epsilon)
-                continue
-            search = ColumnSearch(problem, epsilon, tol, deadline)
-            offers = search.run(before, self.n_starts)
-            before = [offers.points]
-            if search.is_late():
-                warnings.warn(
-                    f"Column generation has stopped at epsilon={epsilon:g} because max_time="
-                    f"{self.max_time} seconds are over: the mechanism keeps its budget, but more "
-                    f"time might find a better one.",
-                    ConvergenceWarning,
-                    stacklevel=5,  # the line that asked for the design
-                )
-            solution = problem.solution(offers, np.inf, epsilon, self.tol)
+                solution = problem.special(epsilon)
+            else:
+                search = ColumnSearch(problem, epsilon, tol, deadline)
+                offers = search.run(before, self.n_starts)
+                before = [offers.points]
+                solution = problem.solution(offers, np.inf, epsilon, self.tol)
+                self._warn_if_late(search, epsilon)
             simple = simple_solutions(joint, epsilon, measure, scope, utility)
             yield most_useful([solution, *simple], joint.p_x, utility)
+
+    def _warn_if_late(self, search, epsilon):
+        if search.is_late():
+            warnings.warn(
+                f"Column generation has stopped at epsilon={epsilon:g} because max_time="
+                f"{self.max_time} seconds are over: the mechanism keeps its budget, but more "
+                f"time might find a better one.",
+                ConvergenceWarning,
+                stacklevel=6,  # the line that asked for the design
+            )
 
 
 class ColumnSearch:
@@ -213,7 +217,10 @@ class ColumnSearch:
         best = -np.inf
         for _ in range(_CLIMBS):
             slope = self._problem.utility.slope(point, self.n_x)[0] - prices.symbols
-            above = self._oracle.best(slope, price)
+            try:
+                above = self._oracle.best(slope, price)
+            except SolverError:  # prices beyond HiGHS, at a budget next to nothing: no way up
+                break
             reached = self._worth(above, prices, price)
             if reached <= best + _ACCURACY * self._tol:
                 break

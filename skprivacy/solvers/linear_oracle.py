@@ -66,6 +66,7 @@ class LinearOracle:
         for _ in range(_MOST_TANGENTS):
             answer = self._program.run()
             if answer is None:
+                self._restart()
                 raise SolverError(
                     f"HiGHS could not find an output: {self._program.status!r}. Pool the rarest "
                     f"symbols of X, or coarsen S."

@@ -1,6 +1,7 @@
 """The mechanisms that take no search, for solvers that must not be worse than any of them."""
 
 from contextlib import suppress
+from dataclasses import replace
 
 from ..exceptions import SolverError
 from .best_partition import BestPartitionSolver
@@ -29,10 +30,11 @@ def simple_solutions(joint, epsilon, measure, scope, utility):
 
 
 def most_useful(solutions, p_x, utility):
-    """Return the solution with the largest utility, the first of equals."""
+    """Return the solution with the largest utility, and the tightest bound of all of them."""
 
     def reached(solution):
         channel = solution.channel / solution.channel.sum(axis=1, keepdims=True)
         return utility.of_channel(p_x, channel)
 
-    return max(solutions, key=reached)
+    bounds = [s.upper_bound for s in solutions if s.upper_bound is not None]
+    return replace(max(solutions, key=reached), upper_bound=min(bounds, default=None))
