@@ -3,9 +3,10 @@ Figure 2 of the paper: l1 and chi-squared privacy
 =================================================
 
 Normalised utility, the leakage of the worst output and the logarithm of the largest lift against
-epsilon, averaged over random joint distributions, for Algorithm 1 in its corrected form: as
-written it has no solution for these two measures (docs/corrections.rst). The numbers of the
-published figure are not available, so there is nothing to compare with.
+epsilon, averaged over random joint distributions: Algorithm 1 in its corrected form (as written
+it has no solution for these two measures, docs/corrections.rst), subset merging in its strict
+form, and the best partition. The numbers of the published figure are not available, so there is
+nothing to compare with. For chi2 the leakage is the root, which epsilon bounds.
 """
 
 import numpy as np
@@ -13,6 +14,11 @@ from paper_figures import ALGORITHM1, EPSILONS, mean_curves, panels_of, parse_op
 
 from skprivacy import privacy_utility_path
 
+SOLVERS = {
+    "algorithm1": ALGORITHM1,
+    "best_partition": {"solver": "best_partition"},
+    "subset_merging": {"solver": "subset_merging"},
+}
 FIGURES = {
     "utility": lambda mechanism: mechanism.normalized_utility,
     "leakage": lambda mechanism: mechanism.max_leakage,
@@ -23,20 +29,30 @@ TITLES = {
     "leakage": "leakage of the worst output",
     "max_lift": "log of the largest lift",
 }
-LABELS = {"l1": "Algorithm 1, l1", "chi2": "Algorithm 1, chi2 (root)"}
+LABELS = {
+    "algorithm1": "Algorithm 1",
+    "best_partition": "best partition",
+    "subset_merging": "subset merging, strict",
+}
 
 
 def curves_of_joint(joint):
-    """Return the three panels for one joint."""
-    paths = {
-        measure: privacy_utility_path(joint, EPSILONS, measure=measure, **ALGORITHM1)
-        for measure in LABELS
-    }
-    return panels_of(paths, FIGURES)
+    """Return the three panels of both measures for one joint."""
+    panels = {}
+    for measure in ("l1", "chi2"):
+        paths = {
+            name: privacy_utility_path(joint, EPSILONS, measure=measure, **solver)
+            for name, solver in SOLVERS.items()
+        }
+        panels |= panels_of(paths, FIGURES, row=measure)
+    return panels
 
 
 if __name__ == "__main__":
     options = parse_options(__doc__, joints=100)
-    panels = mean_curves(curves_of_joint, options)
-    print(panels["utility"].iloc[[1, 7, 19, 39, 79, 199]].round(4).to_string())
+    panels, _ = mean_curves(curves_of_joint, options)
+    for (row, panel), curves in panels.items():
+        if panel == "utility":
+            print(f"Normalised utility, {row}:")
+            print(curves.iloc[[1, 7, 19, 39, 79, 199]].round(4).to_string())
     save("figure_2", panels, TITLES, LABELS, options)

@@ -24,7 +24,14 @@ ALGORITHM1 = {
     "eps_last": 1.0,
 }
 
-COLORS = ["tab:red", "tab:blue", "tab:green", "tab:orange"]
+COLORS = {
+    "algorithm1": "tab:red",
+    "max_lift": "tab:blue",
+    "subset_merging": "tab:green",
+    "best_partition": "tab:orange",
+    "all": "tab:blue",
+    "theory": "tab:green",
+}
 
 
 def random_joints(n, seed=0, shape=(4, 7)):
@@ -48,10 +55,10 @@ def parse_options(description, joints=None):
     return options
 
 
-def panels_of(paths, figures):
-    """Return ``{panel: DataFrame}`` with a column per path and a row per epsilon."""
+def panels_of(paths, figures, row=""):
+    """Return ``{(row, panel): DataFrame}`` with a column per path and a line per epsilon."""
     return {
-        panel: pd.DataFrame(
+        (row, panel): pd.DataFrame(
             {name: pd.Series({m.epsilon: figure(m) for m in path}) for name, path in paths.items()}
         )
         for panel, figure in figures.items()
@@ -59,13 +66,16 @@ def panels_of(paths, figures):
 
 
 def mean_curves(curves_of_joint, options):
-    """Average ``{panel: DataFrame}`` over random joints, in parallel."""
+    """Return the panels averaged over random joints, and their standard errors."""
     joints = random_joints(options.joints, options.seed)
     runs = Parallel(n_jobs=options.jobs, return_as="generator")(
         delayed(curves_of_joint)(joint) for joint in joints
     )
     runs = list(tqdm(runs, total=len(joints), unit="joint"))
-    return {panel: sum(run[panel] for run in runs) / len(runs) for panel in runs[0]}
+    means = {panel: sum(run[panel] for run in runs) / len(runs) for panel in runs[0]}
+    squares = {panel: sum((run[panel] - means[panel]) ** 2 for run in runs) for panel in means}
+    errors = {panel: np.sqrt(square) / len(runs) for panel, square in squares.items()}
+    return means, errors
 
 
 def difference(curves, published, up_to=np.inf):
@@ -76,32 +86,48 @@ def difference(curves, published, up_to=np.inf):
     return (ours[both] - published.loc[nearest, both]).abs().max()
 
 
-def read_published(name):
-    """Return a published panel, indexed by epsilon."""
-    return pd.read_csv(PUBLISHED / f"{name}.csv", index_col="epsilon")
+def read_published(names):
+    """Return ``{("", panel): DataFrame}`` of the published panels, indexed by epsilon."""
+    return {
+        ("", panel): pd.read_csv(PUBLISHED / f"{name}.csv", index_col="epsilon")
+        for panel, name in names.items()
+    }
 
 
-def save(figure_name, panels, titles, labels, options, published=None, overlap=False):
-    """Write one CSV per panel and one PNG with all of them."""
-    figure, axes = plt.subplots(1, len(panels), figsize=(4.6 * len(panels), 3.6))
-    for axis, (panel, curves) in zip(axes, panels.items(), strict=True):
-        curves.to_csv(options.output / f"{figure_name}_{panel}.csv", index_label="epsilon")
-        for i, column in enumerate(curves.columns):
-            # Thinner and thinner, so that curves that coincide can all be seen.
-            style = {"color": COLORS[i], "lw": 5 - 1.6 * i} if overlap else {"color": COLORS[i]}
-            axis.plot(curves.index, curves[column], label=labels[column], **style)
-            if published is not None and column in published[panel]:
-                axis.plot(published[panel][column], ":", color="black", lw=1.2)
-        if published is not None:
-            axis.plot([], [], ":", color="black", lw=1.2, label="as published")
-        axis.set_xlabel(r"$\varepsilon$")
+def save(figure_name, panels, titles, labels, options, published=None, overlap=False, note=""):
+    """Write one CSV per panel and one PNG with all of them, in their rows."""
+    rows = list(dict.fromkeys(row for row, _ in panels))
+    shape = len(rows), len(titles)
+    size = 4.6 * shape[1], 3.6 * shape[0] + 0.5
+    figure, axes = plt.subplots(*shape, figsize=size, squeeze=False, layout="constrained")
+    for axis, ((row, panel), curves) in zip(axes.flat, panels.items(), strict=True):
+        name = "_".join(filter(None, [figure_name, row, panel]))
+        curves.to_csv(options.output / f"{name}.csv", index_label="epsilon")
+        draw(axis, curves, labels, (published or {}).get((row, panel)), overlap)
         axis.set_ylabel(titles[panel])
-        axis.set_xlim(0, curves.index.max())
-        axis.set_ylim(bottom=0 if curves.min().min() < 0.3 else None)
-        axis.grid(alpha=0.3)
-    axes[0].legend(fontsize="small")
-    figure.tight_layout()
+        axis.set_title(f"{row} privacy" if row else "", fontsize="medium")
+    handles = axes[0, 0].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside upper center", ncols=len(handles[0]), frameon=False)
+    if note:
+        figure.supxlabel(note, fontsize="small", color="0.3")
     path = options.output / f"{figure_name}.png"
     figure.savefig(path, dpi=150)
     plt.close(figure)
     print(f"Wrote {path} and the curves as {figure_name}_*.csv")
+
+
+def draw(axis, curves, labels, published=None, overlap=False):
+    """Draw one panel; published curves are dotted, in the colour of ours."""
+    for i, column in enumerate(curves.columns):
+        # Thinner and thinner, so that curves that coincide can all be seen.
+        style = {"color": COLORS[column], "lw": 5 - 1.6 * i if overlap else 1.5}
+        axis.plot(curves.index, curves[column], label=labels[column], **style)
+    if published is not None:
+        for column in published:
+            color = "black" if overlap else COLORS[column]
+            axis.plot(published[column], ":", color=color, lw=1.8)
+        axis.plot([], [], ":", color="black" if overlap else "0.3", lw=1.8, label="as published")
+    axis.set_xlabel(r"budget $\varepsilon$")
+    axis.set_xlim(0, curves.index.max())
+    axis.set_ylim(bottom=0 if curves.min().min() < 0.3 else None)
+    axis.grid(alpha=0.3)

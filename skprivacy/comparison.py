@@ -46,13 +46,15 @@ def compare_mechanisms(
     Returns
     -------
     DataFrame
-        One row per solver and epsilon, each designed from scratch as `design_mechanism` would:
+        One row per solver and epsilon, with the mechanisms of `privacy_utility_path`:
 
         - `solver`, `epsilon`;
         - `utility` and `normalized_utility`, as of a `Mechanism`;
         - `worst_kl`, `average_kl`, ...: leakage by every measure, of the worst output and on
           average, on the epsilon scale of the measure; `max_lift`, the largest lift itself;
-        - `seconds` that the design took; `outputs`, how many symbols Y has;
+        - `seconds` that the design took, after those for smaller budgets: the smallest bears
+          the work that solvers share between budgets;
+        - `outputs`: how many symbols Y has;
         - `gap`: how much more utility any mechanism could have at that budget, at most. The
           tightest bound that one of the solvers has proved holds for all of them;
         - `reason`: why a solver has failed, with its error. Its figures are missing then, and
@@ -73,19 +75,34 @@ def compare_mechanisms(
     task = DesignTask.checked(owner, p_sx, epsilons, measure, scope, utility)
     solvers = _named(owner, _serving(task) if solvers is None else solvers)
     measures = {name: cls() for name, cls in MEASURES.items()} | {task.measure.name: task.measure}
-    pairs = [(name, epsilon) for name in solvers for epsilon in epsilons]
-    rows = []
-    for name, epsilon in tqdm(pairs, unit="design", disable=not verbose):
-        row = {"solver": name, "epsilon": epsilon}
-        start = time.perf_counter()
-        try:
-            (mechanism,) = task.mechanisms([epsilon], solvers[name], {})
-            row |= {"seconds": time.perf_counter() - start, **_figures(mechanism, measures)}
-        except Exception as error:  # whatever it is, it must not hide the other solvers
-            row |= {"seconds": time.perf_counter() - start}
-            row |= {"reason": f"{type(error).__name__}: {error}"}
-        rows.append(row)
-    return _table(rows, measures)
+    outcomes = _outcomes(task, solvers, sorted(set(epsilons)))
+    total = len(solvers) * len(set(epsilons))
+    rows = {}
+    for name, epsilon, seconds, outcome in tqdm(
+        outcomes, total=total, unit="design", disable=not verbose
+    ):
+        row = {"solver": name, "epsilon": epsilon, "seconds": seconds}
+        if isinstance(outcome, Exception):
+            row["reason"] = f"{type(outcome).__name__}: {outcome}"
+        else:
+            row |= _figures(outcome, measures)
+        rows[name, epsilon] = row
+    return _table([rows[name, epsilon] for name in solvers for epsilon in epsilons], measures)
+
+
+def _outcomes(task, solvers, increasing):
+    """Yield (name, epsilon, seconds, mechanism or exception) of every design."""
+    for name, solver in solvers.items():
+        left, path = increasing, None
+        while left:
+            start = time.perf_counter()
+            try:
+                path = path or task.path(left, solver, {})
+                outcome = next(path)
+            except Exception as error:  # whatever it is, it must not hide the other designs
+                outcome, path = error, None
+            yield name, left[0], time.perf_counter() - start, outcome
+            left = left[1:]
 
 
 def _serving(task):

@@ -155,16 +155,22 @@ class DesignTask:
         return cls(owner, joint, measure, scope, utility)
 
     def mechanisms(self, epsilons, solver, options, verbose=False):
-        """Return one mechanism per epsilon; a larger budget never has less utility."""
+        """Return one mechanism per epsilon, in the order given."""
+        increasing = sorted(set(epsilons))
+        path = self.path(increasing, solver, options)
+        path = tqdm(path, total=len(increasing), unit="epsilon", disable=not verbose)
+        mechanisms = dict(zip(increasing, path, strict=True))
+        return [mechanisms[epsilon] for epsilon in epsilons]
+
+    def path(self, increasing, solver, options):
+        """Yield one mechanism per epsilon; a larger budget never has less utility."""
         joint, measure, scope, utility = self.joint, self.measure, self.scope, self.utility
         positive = joint.without_empty().without_copies()
         solver = get_solver(solver, options, self.owner, positive, measure, scope)
-        increasing = sorted(set(epsilons))
         useful = utility.restricted(joint.p_x > 0)
         solutions = solver.solve_path(positive, increasing, measure, scope, useful)
-        mechanisms, before = {}, None
-        steps = tqdm(solutions, total=len(increasing), unit="epsilon", disable=not verbose)
-        for epsilon, solution in zip(increasing, steps, strict=True):
+        before = None
+        for epsilon, solution in zip(increasing, solutions, strict=True):
             if scope == "average" and _allows_identity(positive, epsilon, measure):
                 solution = Solution(np.eye(len(positive.p_x)))
             mechanism = _finish(joint, solution, epsilon, measure, scope, utility, solver)
@@ -173,8 +179,8 @@ class DesignTask:
                 # and subset merging by more.
                 bound = max(before.utility, mechanism.upper_bound)
                 mechanism = replace(before, epsilon=epsilon, upper_bound=bound)
-            mechanisms[epsilon] = before = mechanism
-        return [mechanisms[epsilon] for epsilon in epsilons]
+            before = mechanism
+            yield mechanism
 
 
 def _allows_identity(joint, epsilon, measure):

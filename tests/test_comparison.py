@@ -8,17 +8,19 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from reference import EXAMPLE_1, THREE_BY_THREE
+from sklearn.exceptions import ConvergenceWarning
 
 from skprivacy import (
     Algorithm1Solver,
     AlphaLift,
+    ColumnGenerationSolver,
     OptimalSolver,
     SolverError,
     compare_mechanisms,
-    design_mechanism,
+    privacy_utility_path,
 )
 from skprivacy.datasets import load_diabetes_joint
-from skprivacy.solvers import SOLVERS, Solver
+from skprivacy.solvers import SOLVERS, Solution, Solver
 
 COLUMNS = [
     "solver",
@@ -57,6 +59,20 @@ class Broken(Solver):
 
 
 @dataclass(frozen=True)
+class FailsAt(Solver):
+    """Fails at one budget, and says nothing at the others."""
+
+    epsilon: float
+    name: ClassVar[str] = "fails_at"
+
+    def solve_path(self, joint, epsilons, measure, scope, utility):
+        for epsilon in epsilons:
+            if epsilon == self.epsilon:
+                raise SolverError("not this one")
+            yield Solution(np.ones((len(joint.p_x), 1)))
+
+
+@dataclass(frozen=True)
 class Leaky(Solver):
     """Releases X itself, whatever the budget."""
 
@@ -64,13 +80,13 @@ class Leaky(Solver):
 
     def solve_path(self, joint, epsilons, measure, scope, utility):
         for _ in epsilons:
-            yield type("Solution", (), {"channel": np.eye(3), "upper_bound": None})
+            yield Solution(np.eye(len(joint.p_x)))
 
 
 class TestTable:
     @pytest.mark.parametrize("scope", ["per_output", "average"])
     @pytest.mark.parametrize("measure", ["kl", "chi2"])
-    def test_a_row_is_what_a_design_gives(self, measure, scope):
+    def test_a_row_is_what_a_path_gives(self, measure, scope):
         solvers = ["optimal", "algorithm1", "watchdog", "randomized_response"]
         problem = {"measure": measure, "scope": scope}
         table = compare_mechanisms(THREE_BY_THREE, [0.3, 0.05], solvers, **problem)
@@ -79,7 +95,8 @@ class TestTable:
         assert table["epsilon"].tolist() == [0.3, 0.05] * 4
         assert table["reason"].isna().all()
         for row in table.itertuples():
-            mechanism = design_mechanism(THREE_BY_THREE, row.epsilon, solver=row.solver, **problem)
+            path = privacy_utility_path(THREE_BY_THREE, [0.05, 0.3], solver=row.solver, **problem)
+            (mechanism,) = (m for m in path if m.epsilon == row.epsilon)
             assert row.utility == mechanism.utility
             assert row.normalized_utility == mechanism.normalized_utility
             assert row.max_lift == mechanism.max_lift
@@ -168,6 +185,19 @@ class TestFailures:
     def test_it_may_fail_at_some_budgets_only(self):
         table = compare_mechanisms(EXAMPLE_1, [0.05, 0.5], ["chi2_design"], measure="chi2")
         assert table["reason"].isna().tolist() == [True, False]
+
+    def test_it_goes_on_after_a_failure(self):
+        epsilons = [0.3, 0.1, 0.2, 0.1]
+        table = compare_mechanisms(THREE_BY_THREE, epsilons, [FailsAt(0.1)])
+        assert table["epsilon"].tolist() == epsilons
+        assert table["reason"].isna().tolist() == [True, False, True, False]
+
+    def test_warnings_point_at_the_caller(self):
+        joint = np.random.default_rng(0).random((5, 12))
+        solvers = [OptimalSolver(max_time=0), ColumnGenerationSolver(max_time=0)]
+        with pytest.warns(ConvergenceWarning) as caught:
+            compare_mechanisms(joint, [0.05], solvers)
+        assert [warning.filename for warning in caught] == [__file__] * 2
 
     @pytest.mark.parametrize(
         ("arguments", "options", "error", "text"),

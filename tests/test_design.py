@@ -68,7 +68,7 @@ class TestBadInput:
             ({"utility": Target([[1, 0, 1]])}, ValueError, "its column 1 is all zeros"),
             ({"utility": 3}, TypeError, "'utility' .* Got 3"),
             ({"utility": np.array([1, 2])}, TypeError, "'utility' .* Got ndarray of shape"),
-            ({"solver": "magic"}, ValueError, "'solver' .*{'algorithm1', 'auto', .*'max_lift', 'optimal'}.* Got 'magic'"),
+            ({"solver": "magic"}, ValueError, "'solver' .*{'algorithm1', 'auto', .*'optimal', .*'watchdog'}.* Got 'magic'"),
             ({"solver": 3}, TypeError, "'solver' .* Got 3"),
             ({"solver": "max_lift", "delta": 0.1}, TypeError,
              "unexpected option 'delta' for solver 'max_lift', which takes engine, max_bases"),

@@ -97,7 +97,7 @@ class ColumnGenerationSolver(Solver):
                 f"{self.max_time} seconds are over: the mechanism keeps its budget, but more "
                 f"time might find a better one.",
                 ConvergenceWarning,
-                stacklevel=6,  # the line that asked for the design
+                stacklevel=7,  # the line that asked for the design
             )
 
 

@@ -106,5 +106,5 @@ class OptimalSolver(Solver):
             f"keeps its budget, but up to {gap:.2g} of the largest utility may be missing, more "
             f"than tol={self.tol:g}. See mechanism.gap.",
             ConvergenceWarning,
-            stacklevel=6,  # the line that asked for the design
+            stacklevel=7,  # the line that asked for the design
         )
