@@ -55,4 +55,5 @@ if __name__ == "__main__":
         if panel == "utility":
             print(f"Normalised utility, {row}:")
             print(curves.iloc[[1, 7, 19, 39, 79, 199]].round(4).to_string())
-    save("figure_2", panels, TITLES, LABELS, options)
+    note = "The leakage for chi2 is the root of chi2, which epsilon bounds."
+    save("figure_2", panels, TITLES, LABELS, options, note=note)

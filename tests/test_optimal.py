@@ -178,6 +178,15 @@ class TestEarlyStop:
             assert mechanism.max_leakage <= mechanism.epsilon * (1 + 1e-9)
         assert (np.diff([mechanism.utility for mechanism in path]) > 0).all()
 
+    def test_a_path_has_room_for_every_budget(self):
+        # 8,000 vertices are enough for each of these budgets alone.
+        joint, epsilons = np.random.default_rng(0).random((4, 7)), np.geomspace(0.005, 0.1, 12)
+        options = {"scope": "average", "solver": "optimal", "max_vertices": 8000}
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            path = privacy_utility_path(joint, epsilons, **options)
+        assert all(m.gap <= 1e-5 * entropy(m.p_x) for m in path)
+
     def test_no_warning_otherwise(self):
         with warnings.catch_warnings():
             warnings.simplefilter("error")

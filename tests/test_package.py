@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import skprivacy
@@ -72,21 +73,38 @@ def test_the_demo_prints_a_table(command):
 
 
 @pytest.mark.parametrize(
-    "script",
+    ("script", "tables"),
     [
-        ["examples/figure_1.py", "--joints", "2", "--jobs", "1"],
-        ["examples/figure_2.py", "--joints", "2", "--jobs", "1"],
-        ["examples/figure_3.py"],
+        (["figure_1.py", "--joints", "2", "--jobs", "1"], 3),
+        (["figure_2.py", "--joints", "2", "--jobs", "1"], 6),
+        (["figure_3.py"], 3),
+        (["which_mechanism.py"], 1),
     ],
-    ids=lambda script: script[0],
+    ids=["figure_1", "figure_2", "figure_3", "which_mechanism"],
 )
-def test_the_scripts_of_the_figures_run(script, tmp_path):
-    command = [sys.executable, ROOT / script[0], *script[1:], "--output", tmp_path]
+def test_the_examples_run(script, tables, tmp_path):
+    command = [sys.executable, ROOT / "examples" / script[0], *script[1:], "--output", tmp_path]
     run = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
     name = Path(script[0]).stem
     assert (tmp_path / f"{name}.png").stat().st_size > 10_000
-    assert len(list(tmp_path.glob(f"{name}_*.csv"))) == 3
+    written = [pd.read_csv(path) for path in tmp_path.glob(f"{name}*.csv")]
+    assert len(written) == tables
+    assert all(len(table) >= 78 for table in written)
     assert "Wrote" in run.stdout
+    assert "100%" in run.stderr  # a progress bar
+
+
+def test_the_comparison_of_a_table_of_ones_own(tmp_path):
+    rows = pd.DataFrame({"s": list("aabb") * 30, "x": list("uvwvuw") * 20})
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    script = ROOT / "examples" / "which_mechanism.py"
+    command = [sys.executable, script, "--table", tmp_path / "rows.csv", "--output", tmp_path]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 2
+    assert "--table needs --sensitive and --column" in run.stderr
+    command += ["--sensitive", "s", "--column", "x"]
+    run = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
+    assert "2 groups of S, 3 symbols of X" in run.stdout
 
 
 @pytest.mark.parametrize(
@@ -98,8 +116,9 @@ def test_the_scripts_of_the_figures_run(script, tmp_path):
             "0.502854 nats, at most 0.50285",
         ),
         (["transformer.py", "--rows", "100000", "--repeats", "1"], "fit without design, strings"),
+        (["simple_mechanisms.py", "--joints", "2"], "5 x 200:"),
     ],
-    ids=["algorithm1_path", "certified_optimum", "transformer"],
+    ids=["algorithm1_path", "certified_optimum", "transformer", "simple_mechanisms"],
 )
 def test_the_benchmarks_run(script, text):
     command = [sys.executable, ROOT / "benchmarks" / script[0], *script[1:]]

@@ -33,6 +33,9 @@ _RECONSIDER = 9
 _PATIENCE = 40
 _PROGRESS = 0.95
 
+# The vertices that a path carries from one budget to the next, of the most that there may be.
+_MOST_CARRIED = 0.2
+
 # Excess over the threshold, of the threshold, that is rounding or slack.
 _NEGLIGIBLE = 1e-9
 
@@ -243,7 +246,7 @@ class PerOutput(Refinement):
             risen = self._body.raise_floor(threshold)
         except TooManyVerticesError:
             risen = False
-        if not risen:
+        if self._full or not risen:
             self._start(threshold)
 
     def _outer(self, threshold):
@@ -286,21 +289,27 @@ class OnAverage(Refinement):
 
     def __init__(self, problem, limits):
         super().__init__(problem, limits)
-        deviations = self._leakage.deviations
         self._convexity = problem.convexity
-        high = 2 * self._leakage.value(deviations.T).max()
-        if high == np.inf:
+        self._high = 2 * self._leakage.value(self._leakage.deviations.T).max()
+        if self._high == np.inf:
             raise ValueError(
                 f"The measure {problem.measure!r} is infinite for some symbol of X, and cannot be "
                 f"averaged over outputs here: use scope='per_output', or smooth the joint."
             )
+        self._start()
+
+    def _start(self):
+        deviations, most = self._leakage.deviations, self._limits.max_vertices
         if self._rank == 2:
-            self._body = SlabEpigraph(deviations, high, self._describe, limits.max_vertices)
+            self._body = SlabEpigraph(deviations, self._high, self._describe, most)
         else:
-            self._body = self._polytope(0.0, high)
+            self._body = self._polytope(0.0, self._high)
+        self._full = False
 
     def _advance(self, threshold):
-        pass
+        """Start over if the budgets before have left little room for the vertices of this one."""
+        if self._full or self._body.n_vertices > _MOST_CARRIED * self._limits.max_vertices:
+            self._start()
 
     def _outer(self, threshold):
         points, deviations, heights, traits = self._body.select()
