@@ -35,7 +35,7 @@ def seconds():
         table = compare_mechanisms(joint, [0.005], solvers, scope="average").set_index("solver")
         print("\n{} x {}:".format(*shape))
         for row in table.itertuples():
-            took = f"{row.seconds:8.4f} s" if pd.isna(row.reason) else "too many symbols"
+            took = f"{row.seconds:8.4f} s" if pd.isna(row.reason) else row.reason
             share = ""
             if "auto" in table.index:
                 share = f"{row.seconds / table.loc['auto', 'seconds']:8.3f} of auto"

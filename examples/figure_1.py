@@ -6,9 +6,9 @@ Normalised utility, I(S;Y) and the logarithm of the largest lift against epsilon
 random joint distributions: Algorithm 1 and subset merging with L(y) <= epsilon, and the optimal
 max-lift mechanism.
 
-Subset merging is strict here: blocks are fused until every one of them is private. The published
-curve lies above the best of all partitions that keep the budget, which is drawn beside it: no
-partition can reach it, so its budget was most likely not met.
+Subset merging is strict here: blocks are fused until every one of them is private. From epsilon =
+0.02 on, the published curve lies above the best of all partitions that keep the budget, which is
+drawn beside it: no partition can reach it, so its budget was most likely not met.
 """
 
 import numpy as np
@@ -72,9 +72,9 @@ def unreachable(means, errors, published):
     if above.empty:
         return ""
     return (
-        f"Subset merging as published is above the best partition, by more than three standard "
-        f"errors from epsilon = {above.min():g} to {above.max():g}: no partition within the "
-        f"budget reaches it."
+        f"At {len(above)} budgets from {above.min():g} to {above.max():g}, subset merging as "
+        f"published is above the best partition by more than three standard errors: no partition "
+        f"within the budget reaches it."
     )
 
 

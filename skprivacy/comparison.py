@@ -9,12 +9,14 @@ from tqdm.auto import tqdm
 
 from ._validation import message
 from .design import DesignTask, check_epsilons
-from .measures import MEASURES, SCOPES
-from .mechanism import Evaluation
-from .solvers import SOLVERS, Solver, check_solver_name
+from .measures import MEASURES
+from .solvers import SOLVERS, Solver, automatic, check_solver_name
 
-# What "auto" chooses between.
-_AUTOMATIC = {"optimal", "column_generation"}
+# "auto" is one of these, but where something simpler is optimal.
+_GENERAL = ("optimal", "column_generation")
+
+# How the columns of leakage begin.
+_WHICH = {"per_output": "worst", "average": "average"}
 
 
 def compare_mechanisms(
@@ -46,12 +48,15 @@ def compare_mechanisms(
     Returns
     -------
     DataFrame
-        One row per solver and epsilon, with the mechanisms of `privacy_utility_path`:
+        One row per solver and epsilon, with the mechanisms of `privacy_utility_path`: one for a
+        smaller budget is kept where a heuristic does worse with a larger one.
 
         - `solver`, `epsilon`;
         - `utility` and `normalized_utility`, as of a `Mechanism`;
+        - `leakage`, which epsilon bounds;
         - `worst_kl`, `average_kl`, ...: leakage by every measure, of the worst output and on
-          average, on the epsilon scale of the measure; `max_lift`, the largest lift itself;
+          average, on the epsilon scale of the measure (`worst_max_lift` is a logarithm; alpha is
+          2 unless `measure` says otherwise); `max_lift`, the largest lift itself;
         - `seconds` that the design took, after those for smaller budgets: the smallest bears
           the work that solvers share between budgets;
         - `outputs`: how many symbols Y has;
@@ -107,7 +112,8 @@ def _outcomes(task, solvers, increasing):
 
 def _serving(task):
     """Return "auto" and the other solvers that serve a task."""
-    others = (cls() for name, cls in SOLVERS.items() if name not in _AUTOMATIC)
+    taken, _ = automatic(task.joint.without_empty(), task.measure, task.scope)
+    others = (cls() for name, cls in SOLVERS.items() if name not in (*_GENERAL, taken))
     served = [s.name for s in others if s.requirement(task.measure, task.scope) is None]
     return ["auto", *served]
 
@@ -116,13 +122,15 @@ def _named(owner, solvers):
     """Return ``{name: solver}``, checked."""
     if isinstance(solvers, str | Solver) or not np.iterable(solvers):
         raise TypeError(message(owner, "solvers", "a list or a dict of solvers", solvers))
-    for solver in solvers.values() if isinstance(solvers, Mapping) else solvers:
-        if not isinstance(solver, Solver):
-            check_solver_name(owner, "solvers", solver)
     if isinstance(solvers, Mapping):
         named = list(solvers.items())
     else:
         named = [(s.name if isinstance(s, Solver) else s, s) for s in solvers]
+    for name, solver in named:
+        if not isinstance(solver, Solver):
+            check_solver_name(owner, "solvers", solver)
+        if not isinstance(name, str):
+            raise TypeError(message(owner, "solvers", "a dict with names as keys", name))
     names = [name for name, _ in named]
     if not names:
         raise ValueError(message(owner, "solvers", "at least one solver", solvers))
@@ -134,41 +142,39 @@ def _named(owner, solvers):
     return dict(named)
 
 
-def _columns(measures):
-    """Return the columns of leakage: {name: (measure, scope)}."""
-    prefixes = dict(zip(SCOPES, ("worst", "average"), strict=True))
-    return {
-        f"{prefix}_{name}": (measure, scope)
-        for name, measure in measures.items()
-        for scope, prefix in prefixes.items()
-        if scope in measure.scopes
-    }
-
-
 def _figures(mechanism, measures):
     """Return what a row says of a mechanism."""
-    labels = mechanism.s_labels, mechanism.x_labels, mechanism.y_labels
-
-    def leakage(measure, scope):
-        figures = Evaluation(mechanism.channel, mechanism.p_sx, *labels, measure)
-        return figures.leakage_in(scope)
-
+    evaluations = {name: mechanism.with_measure(measure) for name, measure in measures.items()}
     return {
         "utility": mechanism.utility,
         "normalized_utility": mechanism.normalized_utility,
-        **{name: leakage(*column) for name, column in _columns(measures).items()},
+        "leakage": mechanism.leakage_in(mechanism.scope),
+        **{
+            column: evaluations[name].leakage_in(scope)
+            for column, (name, scope) in _leakages(measures).items()
+        },
         "max_lift": mechanism.max_lift,
         "outputs": len(mechanism.p_y),
         "upper_bound": mechanism.upper_bound,
     }
 
 
+def _leakages(measures):
+    """Return the columns of leakage: ``{column: (name of the measure, scope)}``."""
+    return {
+        f"{which}_{name}": (name, scope)
+        for name, measure in measures.items()
+        for scope, which in _WHICH.items()
+        if scope in measure.scopes
+    }
+
+
 def _table(rows, measures):
     """Return the rows as a DataFrame, with the gaps that all bounds together prove."""
-    before = ["solver", "epsilon", "utility", "normalized_utility"]
+    before = ["solver", "epsilon", "utility", "normalized_utility", "leakage"]
     after = ["max_lift", "seconds", "outputs", "upper_bound", "reason"]
-    table = pd.DataFrame(rows, columns=[*before, *_columns(measures), *after])
+    table = pd.DataFrame(rows, columns=[*before, *_leakages(measures), *after])
     bound = table.pop("upper_bound").groupby(table["epsilon"]).transform("min")
     gap = (bound - table["utility"]).clip(lower=0.0)  # tolerances of budgets may exceed a bound
     table.insert(len(table.columns) - 1, "gap", gap)
-    return table.astype({"outputs": "Int64"})
+    return table.astype({"outputs": "Int64", "reason": "string"})

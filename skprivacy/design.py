@@ -43,10 +43,10 @@ def design_mechanism(
         What is maximised: "mutual_information" is I(X;Y), "guess" the chance to guess X from Y,
         and ``Target(p_vx)`` is I(V;Y) for a target V.
     solver : str or Solver, default="auto"
-        "optimal" (certified), "column_generation" (large alphabets), or "auto": the one or the
-        other, the former started from the candidates of Algorithm 1; `Mechanism.solver` says
-        which. To compare with: "algorithm1" (the paper's), "max_lift" (bounded lifts),
-        "best_partition", "subset_merging", "watchdog", "greedy_funnel" (symbols merged, no noise),
+        "optimal" (certified), "column_generation" (large alphabets), "max_lift" (bounded lifts,
+        optimal for `max_lift` and `lip` per output), or "auto": one of these; `Mechanism.solver`
+        says which. To compare with: "algorithm1" (the paper's), "best_partition",
+        "subset_merging", "watchdog", "greedy_funnel" (symbols merged, no noise),
         "randomized_response", "chi2_design".
     **options
         Of the solver, see its class: `OptimalSolver`, `ColumnGenerationSolver`,
@@ -175,8 +175,8 @@ class DesignTask:
                 solution = Solution(np.eye(len(positive.p_x)))
             mechanism = _finish(joint, solution, epsilon, measure, scope, utility, solver)
             if before is not None and before.utility > mechanism.utility:
-                # What a smaller budget allows, a larger one does: solvers fall short by rounding,
-                # and subset merging by more.
+                # What a smaller budget allows, a larger one does. Solvers fall short by rounding,
+                # heuristics such as subset merging by more.
                 bound = max(before.utility, mechanism.upper_bound)
                 mechanism = replace(before, epsilon=epsilon, upper_bound=bound)
             before = mechanism

@@ -57,16 +57,15 @@ class Evaluation:
 
     def with_channel(self, channel):
         """Return the figures of another channel under the same joint."""
-        return Evaluation(
-            channel,
-            self.p_sx,
-            self.s_labels,
-            self.x_labels,
-            self.y_labels,
-            self.measure,
-            self.objective,
-            self.p_x,
-        )
+        return self._evaluation(channel, self.measure)
+
+    def with_measure(self, measure):
+        """Return the figures of the same channel by another measure."""
+        return self._evaluation(self.channel, measure)
+
+    def _evaluation(self, channel, measure):
+        labels = self.s_labels, self.x_labels, self.y_labels
+        return Evaluation(channel, self.p_sx, *labels, measure, self.objective, self.p_x)
 
     def __setstate__(self, state):
         # numpy unlocks arrays when they are copied or unpickled

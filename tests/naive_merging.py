@@ -58,29 +58,47 @@ def watchdog(p_sx, threshold, g, scope):
         size += 1
 
 
-def subset_merging(p_sx, threshold, g):
-    """Return the blocks for the scope "per_output"."""
+def subset_merging(p_sx, threshold, g, scope):
+    """Return the first release on the way to private blocks that keeps the budget."""
+    for blocks in subset_mergers(p_sx, threshold, g):
+        if leakage(p_sx, blocks, g, scope) <= threshold:
+            return blocks
+    raise AssertionError("the last release is private")
+
+
+def subset_mergers(p_sx, threshold, g):
+    """Yield all releases on the way to private blocks, as lists of blocks."""
+    n_x = p_sx.shape[1]
+
+    def release(blocks):
+        merged = set().union(*blocks)
+        return [*blocks, *({x} for x in range(n_x) if x not in merged)]
+
     risky = {x for x in range(p_sx.shape[1]) if risk(p_sx, {x}, g) > threshold}
     harmless = set(range(p_sx.shape[1])) - risky
     blocks = []
     while risky:
         block = {max(risky, key=lambda x: risk(p_sx, {x}, g))}
         risky -= block
+        yield release([*blocks, block])
         while risk(p_sx, block, g) > threshold and risky:
             x = min(risky, key=lambda x: risk(p_sx, block | {x}, g))
             block, risky = block | {x}, risky - {x}
+            yield release([*blocks, block])
         blocks.append(block)
     while blocks and risk(p_sx, blocks[-1], g) > threshold and len(blocks) > 1:
         last = blocks.pop()
         best = min(blocks, key=lambda b: risk(p_sx, last | b, g))
         blocks.remove(best)
         blocks.append(last | best)
+        yield release(blocks)
     while blocks and risk(p_sx, blocks[-1], g) > threshold:
         last = blocks.pop()
         x = min(harmless, key=lambda x: risk(p_sx, last | {x}, g))
         harmless -= {x}
         blocks.append(last | {x})
-    return blocks + [{x} for x in harmless]
+        yield release(blocks)
+    yield release(blocks)
 
 
 def greedy_funnel(p_sx, threshold, g):

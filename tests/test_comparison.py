@@ -27,6 +27,7 @@ COLUMNS = [
     "epsilon",
     "utility",
     "normalized_utility",
+    "leakage",
     "worst_kl",
     "average_kl",
     "worst_l1",
@@ -100,6 +101,7 @@ class TestTable:
             assert row.utility == mechanism.utility
             assert row.normalized_utility == mechanism.normalized_utility
             assert row.max_lift == mechanism.max_lift
+            assert row.leakage == mechanism.leakage_in(scope)
             assert row.outputs == mechanism.channel.shape[1]
             assert getattr(row, f"worst_{measure}") == mechanism.max_leakage
             assert getattr(row, f"average_{measure}") == mechanism.average_leakage
@@ -110,10 +112,12 @@ class TestTable:
     def test_every_budget_is_met(self):
         joint = load_diabetes_joint("bp", 7)
         for measure in ("l1", "chi2", AlphaLift(5), "max_lift"):
-            table = compare_mechanisms(joint, [0.01, 0.1], measure=measure)
-            column = "worst_" + getattr(measure, "name", str(measure))
-            met = table["reason"].notna() | (table[column] <= table["epsilon"] * (1 + 1e-9))
-            assert met.all()
+            for scope in ("per_output", "average"):
+                table = compare_mechanisms(joint, [0.01, 0.1], measure=measure, scope=scope)
+                failed = table["reason"].notna()
+                assert set(table["solver"][failed]) <= {"chi2_design"}  # 2 x 7 is not square
+                table = table[~failed]
+                assert (table["leakage"] <= table["epsilon"] * (1 + 1e-9)).all()
 
     def test_by_default_all_that_serve_the_problem(self):
         table = compare_mechanisms(THREE_BY_THREE, [0.05])
@@ -122,6 +126,18 @@ class TestTable:
         table = compare_mechanisms(EXAMPLE_1, [0.05], measure="chi2", scope="average")
         assert {"greedy_funnel", "chi2_design"} < set(table["solver"])
         assert table["reason"].isna().all()
+
+    def test_what_auto_takes_is_not_there_twice(self):
+        table = compare_mechanisms(THREE_BY_THREE, [0.05], measure="max_lift")
+        assert "max_lift" not in set(table["solver"])
+
+    def test_dtypes(self):
+        table = compare_mechanisms(THREE_BY_THREE, [0.05], ["watchdog"])
+        text, whole = ["solver", "reason"], "outputs"
+        assert all(pd.api.types.is_string_dtype(table[name]) for name in text)
+        assert pd.api.types.is_integer_dtype(table[whole])
+        floats = table.drop(columns=[*text, whole])
+        assert all(pd.api.types.is_float_dtype(dtype) for dtype in floats.dtypes)
 
     def test_one_proof_serves_all(self):
         table = compare_mechanisms(THREE_BY_THREE, [0.05, 0.3], ["watchdog", "optimal"])
@@ -149,6 +165,9 @@ class TestTable:
         assert table.loc["window", "utility"] <= table.loc["all", "utility"]
         table = compare_mechanisms(THREE_BY_THREE, [0.1], [OptimalSolver(tol=1e-7)])
         assert table["solver"].tolist() == ["optimal"]
+        names = (name for name in ["watchdog", "subset_merging"])
+        table = compare_mechanisms(THREE_BY_THREE, np.array([0.1, 0.2]), names)
+        assert len(table) == 4
 
     def test_progress(self, capsys):
         compare_mechanisms(THREE_BY_THREE, [0.1, 0.2], ["watchdog"], verbose=True)
@@ -207,6 +226,7 @@ class TestFailures:
             ((THREE_BY_THREE, [0.1], []), {}, ValueError, "at least one solver"),
             ((THREE_BY_THREE, [0.1], [OptimalSolver]), {}, TypeError, r"write OptimalSolver\(\)"),
             ((THREE_BY_THREE, [0.1], [3]), {}, TypeError, "'solvers' .* Got 3 "),
+            ((THREE_BY_THREE, [0.1], {1: "optimal"}), {}, TypeError, "with names as keys. Got 1 "),
             (
                 (THREE_BY_THREE, [0.1], ["optimal", OptimalSolver()]),
                 {},

@@ -1,5 +1,8 @@
 """Merging, randomised response, the chi-squared design: what the optimum is compared with."""
 
+from functools import partial
+from pathlib import Path
+
 import naive_merging as naive
 import numpy as np
 import pandas as pd
@@ -22,8 +25,10 @@ from skprivacy import (
     get_measure,
     privacy_utility_path,
 )
+from skprivacy.solvers import column_generation
 from skprivacy.solvers.best_partition import all_partitions
 
+PUBLISHED = Path(__file__).parents[1] / "examples" / "published" / "fig1a_utility.csv"
 MERGING = ["watchdog", "subset_merging", "best_partition"]
 MEASURES = ["kl", "l1", "chi2", "max_lift", AlphaLift(2), AlphaLift(5), "lip", Lip(lower=0.1)]
 SCOPES = ["per_output", "average"]
@@ -57,7 +62,7 @@ def random_cases(seed, n=25):
 @problems
 class TestAgainstTheNaiveImplementation:
     def functions(self, measure):
-        return lambda posterior, prior: naive_value(get_measure(measure), posterior, prior)
+        return partial(naive_value, get_measure(measure))
 
     def test_watchdog(self, measure, scope):
         g = self.functions(measure)
@@ -78,16 +83,11 @@ class TestAgainstTheNaiveImplementation:
             assert_allclose(naive.utility(joint, blocks_of(ours)), expected, atol=1e-12)
 
     def test_subset_merging(self, measure, scope):
-        g = self.functions(measure)
+        g, options = self.functions(measure), {"measure": measure, "scope": scope}
         for joint, epsilon in random_cases(3):
-            ours, strict = (
-                design_mechanism(joint, epsilon, measure=measure, scope=s, solver="subset_merging")
-                for s in (scope, "per_output")
-            )
-            expected = naive.subset_merging(joint, naive_threshold(measure, epsilon), g)
-            assert blocks_of(strict) == as_set(expected)
-            # On average it stops on the way there.
-            assert all(any(b <= block for block in expected) for b in blocks_of(ours))
+            ours = design_mechanism(joint, epsilon, solver="subset_merging", **options)
+            expected = naive.subset_merging(joint, naive_threshold(measure, epsilon), g, scope)
+            assert blocks_of(ours) == as_set(expected)
 
     def test_greedy_funnel(self, measure, scope):
         g, options = self.functions(measure), {"measure": measure, "solver": "greedy_funnel"}
@@ -116,7 +116,7 @@ class TestTheOrder:
         assert max(watchdog.utility, subsets.utility) <= best.utility + 1e-12
         # What the certificate proves; the optimum itself lacks no more than its gap.
         assert max(best.utility, response.utility) <= optimum.upper_bound + 1e-9
-        assert optimum.gap <= 1e-5 * max(1.0, entropy(optimum.p_x)) or epsilon < 1e-6
+        assert optimum.gap <= 1e-5 * max(1.0, entropy(optimum.p_x))
         if scope == "average":
             greedy = design("greedy_funnel", scope)
             assert greedy.utility <= best.utility + 1e-12
@@ -129,17 +129,14 @@ class TestTheOrder:
             joint = rng.random((4, 7)) if i % 2 else rng.random(rng.integers(2, [5, 8]))
             self.check(joint, (0.005, 0.02, 0.05, 0.1, 0.2)[i % 5])
 
-    @pytest.mark.parametrize("scope", SCOPES)
-    @settings(max_examples=25)
+    @problems
+    @settings(max_examples=6)
     @given(
         seed=st.integers(0, 2**32 - 1),
-        measure=st.sampled_from(MEASURES[1:]),
         epsilon=st.floats(1e-4, 1.0),
         utility=st.sampled_from(["mutual_information", "guess", "target"]),
     )
-    def test_for_every_measure(self, scope, seed, measure, epsilon, utility):
-        if scope not in get_measure(measure).scopes:
-            scope = "per_output"
+    def test_for_every_measure(self, measure, scope, seed, epsilon, utility):
         rng = np.random.default_rng(seed)
         joint = random_joint(rng, (4, 6))
         if utility == "target":
@@ -170,19 +167,38 @@ class TestBestPartition:
         assert blocks_of(mechanism) == {frozenset({0, 2}), frozenset({1})}
         assert mechanism.max_leakage <= 1e-12
 
-    def test_published_subset_merging_is_above_every_partition(self):
-        rng = np.random.default_rng(0)
+    @pytest.mark.parametrize("epsilon", [0.02, 0.05, 0.1])
+    def test_published_subset_merging_is_above_every_partition(self, epsilon):
+        joints = np.random.default_rng(0).random((100, 4, 7))
         best, strict = (
-            np.mean(
-                [
-                    design_mechanism(joint, 0.02, solver=solver).normalized_utility
-                    for joint in rng.random((100, 4, 7))
-                ]
-            )
+            np.array([
+                design_mechanism(joint, epsilon, solver=solver).normalized_utility
+                for joint in joints
+            ])
             for solver in ("best_partition", "subset_merging")
-        )
-        assert best == pytest.approx(0.573, abs=0.015)
-        assert strict < best < 0.618 - 3 * 0.01  # as published
+        )  # fmt: skip
+        published = pd.read_csv(PUBLISHED, index_col="epsilon")["subset_merging"][epsilon]
+        assert strict.mean() < best.mean()
+        # Both are means over 100 joints, which are not the same.
+        assert best.mean() + 3 * np.sqrt(2) * best.std() / 10 < published
+
+    def test_guess_prefers_the_larger_mutual_information(self):
+        rng = np.random.default_rng(10)
+        for _ in range(10):
+            joint = rng.random((3, 5))
+            joint /= joint.sum()
+            ours = design_mechanism(joint, 0.05, utility="guess", solver="best_partition")
+            p_x, g = joint.sum(axis=0), partial(naive_value, get_measure("kl"))
+            within = [
+                blocks
+                for blocks in naive.partitions(list(range(5)))
+                if naive.leakage(joint, blocks, g, "per_output") <= 0.05
+            ]
+            guesses = [sum(max(p_x[x] for x in block) for block in blocks) for blocks in within]
+            assert_allclose(ours.utility, max(guesses))
+            equal = [b for b, c in zip(within, guesses, strict=True) if c > max(guesses) - 1e-12]
+            most = max(naive.utility(joint, blocks) for blocks in equal)
+            assert_allclose(ours.mutual_information, most)
 
 
 class TestRandomizedResponse:
@@ -284,7 +300,14 @@ class TestColumnGenerationIsNotWorse:
         with pytest.warns(ConvergenceWarning, match="max_time=0"):
             self.check(joint, 0.02, "kl", scope, max_time=0)
 
-    def check(self, joint, epsilon, measure, scope, **options):
+    @problems
+    def test_nor_is_its_own_search(self, measure, scope, monkeypatch):
+        nothing = lambda joint, epsilons, *problem: ([] for _ in epsilons)  # noqa: E731
+        monkeypatch.setattr(column_generation, "simple_solutions", nothing)
+        joint = np.random.default_rng(11).random((4, 9))
+        self.check(joint, 0.02, measure, scope, slack=1e-5 * np.log(9))
+
+    def check(self, joint, epsilon, measure, scope, slack=1e-11, **options):
         problem = {"measure": measure, "scope": scope}
         ours = design_mechanism(joint, epsilon, solver="column_generation", **problem, **options)
         for solver in [*MERGING, "randomized_response", "greedy_funnel", "chi2_design"]:
@@ -293,7 +316,7 @@ class TestColumnGenerationIsNotWorse:
             except (SolverError, ValueError) as error:
                 assert "needs" in str(error) or "max_symbols" in str(error)  # noqa: PT017
             else:
-                assert other.utility <= ours.utility + 1e-12, solver
+                assert other.utility <= ours.utility + slack, solver
 
 
 class TestEverywhere:
@@ -327,6 +350,18 @@ class TestEverywhere:
         assert set(released) <= set(frame["band"])
         if solver != "randomized_response":  # a value is released as one value
             assert (released.groupby(frame["band"]).nunique() == 1).all()
+
+    def test_the_chi2_design(self):
+        problem = {"measure": "chi2", "solver": "chi2_design"}
+        path = privacy_utility_path(EXAMPLE_1, [0.05, 0.0, 0.01], **problem)
+        assert_allclose([m.max_leakage for m in path], [0.05, 0.0, 0.01], atol=1e-9)
+        sex = np.random.default_rng(9).integers(2, size=4000)
+        frame = pd.DataFrame(
+            {"sex": sex, "band": np.random.default_rng(8).binomial(1, 0.4 + 0.1 * sex)}
+        )
+        transformer = PrivacyFunnelTransformer(0.01, sensitive="sex", random_state=0, **problem)
+        assert set(transformer.fit_transform(frame)["band"]) == {0, 1}
+        assert_allclose(transformer.mechanism_.leakage, 0.01)
 
     @pytest.mark.parametrize("solver", [*MERGING, "randomized_response", "chi2_design"])
     def test_symbols_that_never_occur(self, solver):

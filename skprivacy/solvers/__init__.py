@@ -44,6 +44,7 @@ __all__ = [
     "Solver",
     "SubsetMergingSolver",
     "WatchdogSolver",
+    "automatic",
     "check_solver_name",
     "get_solver",
     "most_symbols",

@@ -24,7 +24,7 @@ class Solver(ABC):
     name: ClassVar[str]
 
     def requirement(self, measure, scope):
-        """Return what it needs of the measure and the scope and these are not, else None."""
+        """Return what the solver needs that this measure or scope is not, or None."""
         return None
 
     @abstractmethod

@@ -11,6 +11,9 @@ from ..geometry import Points
 from .base import Solution, Solver
 from .partitions import Risk, channel_of
 
+# Partitions that are as useful to so many digits are equally useful.
+_DIGITS = 13
+
 
 @dataclass(frozen=True)
 class BestPartitionSolver(Solver):
@@ -50,8 +53,9 @@ class BestPartitionSolver(Solver):
             )
         risk = Risk(joint, measure)
         partitions = all_partitions(n_x)
-        useful, leakage = _figures(partitions, risk, scope, utility)
-        order = np.lexsort((leakage, -useful))  # of equally useful ones, that which leaks least
+        useful, preferred, leakage = _figures(partitions, risk, scope, utility)
+        # Of equally useful ones, the utility may prefer some; of these, that which leaks least.
+        order = np.lexsort((leakage, -preferred.round(_DIGITS), -useful.round(_DIGITS)))
         for epsilon in epsilons:
             best = order[np.argmax(leakage[order] <= risk.limit(epsilon))]
             yield Solution(channel_of(partitions[best]))
@@ -74,23 +78,27 @@ def all_partitions(n):
 
 
 def _figures(partitions, risk, scope, utility):
-    """Return ``sum q u(W)`` and g of every partition, from those of the 2^n possible blocks."""
+    """Return ``sum q u(W)``, what decides between equals, and g of every partition.
+
+    From those of the 2^n possible blocks: block number m has the symbols of the bits of m, and
+    number 0, without any, says nothing.
+    """
     n_x = partitions.shape[1]
-    # Block number m has the symbols of the bits of m; number 0, without any, says nothing.
     members = (np.arange(1, 2**n_x)[:, None] >> np.arange(n_x)) & 1
     mass = members @ risk.mass
-    worth = np.append(
-        0.0, mass * utility.value(Points.from_dense(members * risk.mass / mass[:, None]))
-    )
-    risks = np.append(0.0, risk.of(mass, members @ risk.moments))
+    points = Points.from_dense(members * risk.mass / mass[:, None])
+    risks = risk.of(mass, members @ risk.moments)
     if scope == "average":
-        risks[1:] *= mass
-    useful, leakage = np.zeros(len(partitions)), np.zeros(len(partitions))
+        risks *= mass
+    columns = mass * utility.value(points), mass * utility.preference(points), risks
+    worth, preference, risks = (np.append(0.0, column) for column in columns)
+    useful, preferred, leakage = np.zeros((3, len(partitions)))
+    gather = np.add if scope == "average" else np.maximum
     for block in range(n_x):
         number = np.zeros(len(partitions), np.intp)
         for symbol in range(n_x):
             number |= (partitions[:, symbol] == block).astype(np.intp) << symbol
         useful += worth[number]
-        gather = np.add if scope == "average" else np.maximum
+        preferred += preference[number]
         gather(leakage, risks[number], out=leakage)
-    return useful, leakage
+    return useful, preferred, leakage

@@ -38,8 +38,11 @@ class Chi2DesignSolver(Solver):
 
     def solve_path(self, joint, epsilons, measure, scope, utility):
         """Move the posterior of X by epsilon along one direction, and back."""
+        if len(joint.p_x) == 1:
+            yield from (Solution(np.ones((1, 1))) for _ in epsilons)
+            return
         direction = _direction(joint)
-        largest = 1 / np.abs(direction / joint.p_x).max(initial=1e-300)
+        largest = 1 / np.abs(direction / joint.p_x).max()
         for epsilon in epsilons:
             if epsilon > largest:
                 raise SolverError(
@@ -69,4 +72,4 @@ def _direction(joint):
     direction = matrix @ (others @ right[0])
     # Of length 1 in chi2 as computed, where P(S|X) is nearly singular too.
     length = np.sqrt(joint.p_s @ (joint.deviations @ direction) ** 2)
-    return direction / length if length > 0 else direction
+    return direction / length

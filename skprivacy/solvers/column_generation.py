@@ -78,7 +78,8 @@ class ColumnGenerationSolver(Solver):
         problem = Problem(joint, measure, scope, utility)
         tol = self.tol * utility.largest(joint.p_x)
         before = []
-        for epsilon in epsilons:
+        simple = simple_solutions(joint, epsilons, measure, scope, utility)
+        for epsilon, others in zip(epsilons, simple, strict=True):
             if problem.is_easy(epsilon):
                 solution = problem.special(epsilon)
             else:
@@ -87,8 +88,7 @@ class ColumnGenerationSolver(Solver):
                 before = [offers.points]
                 solution = problem.solution(offers, np.inf, epsilon, self.tol)
                 self._warn_if_late(search, epsilon)
-            simple = simple_solutions(joint, epsilon, measure, scope, utility)
-            yield most_useful([solution, *simple], joint.p_x, utility)
+            yield most_useful(solution, others, joint.p_x, utility)
 
     def _warn_if_late(self, search, epsilon):
         if search.is_late():
@@ -219,8 +219,10 @@ class ColumnSearch:
             slope = self._problem.utility.slope(point, self.n_x)[0] - prices.symbols
             try:
                 above = self._oracle.best(slope, price)
-            except SolverError:  # prices beyond HiGHS, at a budget next to nothing: no way up
-                break
+            except SolverError:
+                if not price:
+                    raise
+                break  # prices beyond HiGHS, at a budget next to nothing: no way up
             reached = self._worth(above, prices, price)
             if reached <= best + _ACCURACY * self._tol:
                 break

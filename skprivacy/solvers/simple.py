@@ -21,20 +21,37 @@ _SIMPLE = (
 )
 
 
-def simple_solutions(joint, epsilon, measure, scope, utility):
-    """Yield the solution of every simple solver that serves this problem."""
-    for solver in _SIMPLE:
-        if solver.requirement(measure, scope) is None:
-            with suppress(SolverError):  # too many symbols, P(S|X) is not invertible
-                yield from solver.solve_path(joint, [epsilon], measure, scope, utility)
+# Less than this much more utility is rounding.
+_ROUNDING = 1e-12
 
 
-def most_useful(solutions, p_x, utility):
-    """Return the solution with the largest utility, and the tightest bound of all of them."""
+def simple_solutions(joint, epsilons, measure, scope, utility):
+    """Yield, for each epsilon, the solutions of the simple solvers that serve the problem."""
+    paths = [
+        _until_failure(solver.solve_path(joint, epsilons, measure, scope, utility))
+        for solver in _SIMPLE
+        if solver.requirement(measure, scope) is None
+    ]
+    for _ in epsilons:
+        found = [next(path, None) for path in paths]
+        yield [solution for solution in found if solution is not None]
+
+
+def _until_failure(path):
+    """Yield solutions until there are too many symbols, or epsilon is too large."""
+    with suppress(SolverError):
+        yield from path
+
+
+def most_useful(solution, others, p_x, utility):
+    """Return the solution, or another with more utility, with the tightest bound of all."""
 
     def reached(solution):
         channel = solution.channel / solution.channel.sum(axis=1, keepdims=True)
         return utility.of_channel(p_x, channel)
 
-    bounds = [s.upper_bound for s in solutions if s.upper_bound is not None]
-    return replace(max(solutions, key=reached), upper_bound=min(bounds, default=None))
+    best = max([solution, *others], key=reached)
+    if reached(best) <= reached(solution) + _ROUNDING:
+        best = solution
+    bounds = [s.upper_bound for s in (solution, *others) if s.upper_bound is not None]
+    return replace(best, upper_bound=min(bounds, default=None))

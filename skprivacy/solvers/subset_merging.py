@@ -17,8 +17,8 @@ class SubsetMergingSolver(Solver):
     its leakage most, until it is private. A last block that cannot be is fused with other blocks,
     then with symbols that are not risky. On average, it stops as soon as the budget holds.
 
-    This is the strict variant: every block is private. The published curve exceeds what any
-    partition within the budget can reach.
+    This is the strict variant: every block is private. The published curve exceeds, from
+    epsilon = 0.02 on, what any partition within the budget can reach.
 
     Examples
     --------
