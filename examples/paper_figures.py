@@ -47,12 +47,19 @@ def parse_options(description, joints=None):
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "output")
     if joints is not None:
-        parser.add_argument("--joints", type=int, default=joints)
+        parser.add_argument("--joints", type=positive, default=joints)
         parser.add_argument("--seed", type=int, default=0)
         parser.add_argument("--jobs", type=int, default=-1, help="processes; -1: one per core")
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
     return options
+
+
+def positive(text):
+    """Return a whole number from 1 on."""
+    if int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, not {text}")
+    return int(text)
 
 
 def panels_of(paths, figures, row=""):

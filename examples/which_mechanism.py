@@ -99,8 +99,8 @@ def parse_options():
     parser.add_argument("--column", help="its column X")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "output")
     options = parser.parse_args()
-    if options.table is not None and not (options.sensitive and options.column):
-        parser.error("--table needs --sensitive and --column")
+    if not bool(options.table) == bool(options.sensitive) == bool(options.column):
+        parser.error("--table, --sensitive and --column go together")
     options.output.mkdir(parents=True, exist_ok=True)
     return options
 

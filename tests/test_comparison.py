@@ -74,6 +74,17 @@ class FailsAt(Solver):
 
 
 @dataclass(frozen=True)
+class Liar(Solver):
+    """Says nothing about X, and that nothing says more."""
+
+    name: ClassVar[str] = "liar"
+
+    def solve_path(self, joint, epsilons, measure, scope, utility):
+        for _ in epsilons:
+            yield Solution(np.ones((len(joint.p_x), 1)), 0.0)
+
+
+@dataclass(frozen=True)
 class Leaky(Solver):
     """Releases X itself, whatever the budget."""
 
@@ -149,6 +160,10 @@ class TestTable:
         # Alone it proves nothing.
         alone = compare_mechanisms(THREE_BY_THREE, [0.05], ["watchdog"])
         assert_allclose(alone["gap"], np.log(3) - alone["utility"])
+
+    def test_a_proof_that_another_solver_refutes_is_none(self):
+        table = compare_mechanisms(THREE_BY_THREE, [0.3], [Liar(), "randomized_response"])
+        assert_allclose(table["gap"], np.log(3) - table["utility"])
 
     def test_the_parameters_of_the_measure_are_kept(self):
         table = compare_mechanisms(THREE_BY_THREE, [0.1], ["auto"], measure=AlphaLift(5))

@@ -101,7 +101,7 @@ def test_the_comparison_of_a_table_of_ones_own(tmp_path):
     command = [sys.executable, script, "--table", tmp_path / "rows.csv", "--output", tmp_path]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 2
-    assert "--table needs --sensitive and --column" in run.stderr
+    assert "--table, --sensitive and --column go together" in run.stderr
     command += ["--sensitive", "s", "--column", "x"]
     run = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
     assert "2 groups of S, 3 symbols of X" in run.stdout

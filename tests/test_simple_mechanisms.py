@@ -223,6 +223,15 @@ class TestRandomizedResponse:
         )
         assert_allclose(mechanism.channel.max(), min(np.exp(epsilon) / 4, 1.0), rtol=1e-9)
 
+    @pytest.mark.parametrize("lower", [0.0, 1e-12, 1e-8])
+    def test_a_lower_bound_next_to_nothing(self, lower):
+        # Beyond it the measure is infinite at once.
+        for joint, epsilon in random_cases(12):
+            mechanism = design_mechanism(
+                joint, epsilon, measure=Lip(lower=lower), solver="randomized_response"
+            )
+            assert mechanism.max_leakage <= epsilon
+
     def test_perfect_privacy(self):
         mechanism = design_mechanism(THREE_BY_THREE, 0.0, solver="randomized_response")
         assert_allclose(mechanism.channel, 1 / 3)
@@ -277,6 +286,25 @@ class TestChi2Design:
     def test_a_single_symbol(self):
         mechanism = design_mechanism([[1.0]], 0.1, measure="chi2", solver="chi2_design")
         assert mechanism.utility == 0.0
+
+
+class TestSubsetMerging:
+    @pytest.mark.parametrize(
+        ("n", "measure", "epsilon"), [(5, "l1", 1.59999999984), (6, "kl", 1.7917594690488794)]
+    )
+    def test_all_symbols_at_the_limit(self, n, measure, epsilon):
+        problem = {"measure": measure, "scope": "average", "solver": "subset_merging"}
+        mechanism = design_mechanism(np.eye(n), epsilon, **problem)
+        assert mechanism.average_leakage <= epsilon * (1 + 1e-9)
+
+
+def test_where_the_optimum_stops_early_it_is_not_worse_than_a_simple_mechanism():
+    joint = 1 + 1e-7 * np.random.default_rng(3).random((4, 4))
+    problem = {"measure": "chi2", "epsilon": 1e-10}
+    simple = design_mechanism(joint, solver="chi2_design", **problem)
+    with pytest.warns(ConvergenceWarning):
+        optimum = design_mechanism(joint, solver="optimal", **problem)
+    assert optimum.utility >= simple.utility - 1e-12
 
 
 class TestColumnGenerationIsNotWorse:

@@ -12,6 +12,7 @@ from .._validation import check_choice, check_integer, check_real
 from .base import Solver
 from .problem import Problem
 from .refinement import Limits, OnAverage, PerOutput
+from .simple import most_useful, simple_solutions
 
 # The refinement stops at this share of the tolerance: the rest is for the rounding of the channel.
 _SHARE_OF_TOLERANCE = 0.9
@@ -86,6 +87,8 @@ class OptimalSolver(Solver):
             refined = refinement.solve(problem.threshold(epsilon), ceiling)
             solution = problem.solution(refined.offers, refined.bound, epsilon, self.tol)
             if problem.gap(solution) > self.tol:
+                simple = simple_solutions(joint, [epsilon], measure, scope, utility)
+                solution = most_useful(solution, next(simple), joint.p_x, utility)
                 self._warn(refined.stopped or "rounding", solution, problem, epsilon)
             yield solution
 

@@ -10,8 +10,8 @@ from .partitions import Risk, released_leakage
 
 _BISECTIONS = 60  # to 1e-18
 
-# The answer is this share inside of the budget, against rounding where a measure jumps.
-_INSIDE = 1e-13
+# The answer is so much inside of the budget, against rounding where a measure jumps.
+_INSIDE = 1e-14
 
 
 @dataclass(frozen=True)
@@ -57,4 +57,4 @@ def _largest(leakage, limit):
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
         low, high = (middle, high) if leakage(middle) <= limit else (low, middle)
-    return low * (1 - _INSIDE)
+    return max(0.0, low - _INSIDE)

@@ -43,7 +43,7 @@ def _merged(release, limit, scope):
     is_risky = release.risks > limit
     risky, harmless = np.flatnonzero(is_risky).tolist(), np.flatnonzero(~is_risky).tolist()
     blocks = []
-    while release.leakage(scope) > limit:
+    while risky and release.leakage(scope) > limit:  # without risky symbols only by rounding
         block = risky.pop(np.argmax(release.risks[risky]))
         while release.risks[block] > limit and release.leakage(scope) > limit:
             others = risky or blocks or harmless
