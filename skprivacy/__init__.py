@@ -6,6 +6,9 @@ from .exceptions import PrivacyLeakWarning, SolverError
 from .inverse_design import smallest_epsilon
 from .measures import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Measure, get_measure
 from .mechanism import Evaluation, Mechanism
+from .metrics import audit, estimate_distribution, population_leakage
+from .plotting import LeakageDisplay, MechanismDisplay, PrivacyUtilityDisplay
+from .report import PrivacyReport
 from .solvers import (
     Algorithm1Solver,
     BestPartitionSolver,
@@ -35,25 +38,32 @@ __all__ = [
     "Evaluation",
     "GreedyFunnelSolver",
     "Guess",
+    "LeakageDisplay",
     "Lip",
     "MaxLift",
     "MaxLiftSolver",
     "Measure",
     "Mechanism",
+    "MechanismDisplay",
     "MutualInformation",
     "OptimalSolver",
     "PrivacyFunnelTransformer",
     "PrivacyLeakWarning",
+    "PrivacyReport",
+    "PrivacyUtilityDisplay",
     "RandomizedResponseSolver",
     "SolverError",
     "SubsetMergingSolver",
     "Target",
     "Utility",
     "WatchdogSolver",
+    "audit",
     "compare_mechanisms",
     "design_mechanism",
+    "estimate_distribution",
     "get_measure",
     "get_utility",
+    "population_leakage",
     "privacy_utility_path",
     "smallest_epsilon",
 ]

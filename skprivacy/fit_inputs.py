@@ -41,11 +41,16 @@ def check_weights(sample_weight, n_rows):
     return weights
 
 
+def effective_rows(weights, n_rows):
+    """Return how many equally weighted rows say as much: Kish's effective sample size."""
+    return n_rows if weights is None else round(weights.sum() ** 2 / (weights**2).sum())
+
+
 def sensitive_columns(owner, table, y, sensitive, sensitive_features):
     """Return the columns of S by name, and the positions in the table that must not come out."""
     if sensitive_features is not None:
         check_length(sensitive_features, table.n_rows, "sensitive_features")
-        columns = _as_columns(sensitive_features, "sensitive_features")
+        columns = as_columns(sensitive_features, "sensitive_features")
         hidden = [] if sensitive is None else table.positions_there(owner, "sensitive", sensitive)
         return columns, sorted({*hidden, *_named_like(columns, table)})
     if sensitive is not None:
@@ -67,7 +72,7 @@ def sensitive_columns(owner, table, y, sensitive, sensitive_features):
         PrivacyLeakWarning,
         stacklevel=3,
     )
-    columns = _as_columns(y, "y")
+    columns = as_columns(y, "y")
     return columns, _named_like(columns, table)
 
 
@@ -78,7 +83,7 @@ def target_columns(owner, y, s_columns):
             f"{owner} with utility='target' requires y to be passed to fit: it is the target that "
             f"the output is to say much about."
         )
-    columns = _as_columns(y, "y")
+    columns = as_columns(y, "y")
     if any(
         column is s_column or column.equals(s_column)
         for column in columns.values()
@@ -99,7 +104,7 @@ def _named_like(columns, table):
     return [p for p, name in enumerate(table.names) if name in columns]
 
 
-def _as_columns(vectors, name):
+def as_columns(vectors, name):
     """Return a vector or table as a dict of pandas Series."""
     if isinstance(vectors, pd.Series):
         return {name if vectors.name is None else vectors.name: vectors}

@@ -44,14 +44,14 @@ def lift(posterior, prior):
     return np.where((prior == 0) & (posterior == 0), 1.0, ratio)
 
 
+@np.errstate(over="ignore")
 def _exp(value):
-    with np.errstate(over="ignore"):
-        return float(np.exp(value))
+    return float(np.exp(value))
 
 
+@np.errstate(over="ignore")
 def _expm1(value):
-    with np.errstate(over="ignore"):
-        return float(np.expm1(value))
+    return float(np.expm1(value))
 
 
 class Measure(ABC):
@@ -130,6 +130,10 @@ class Measure(ABC):
         """
         return math.inf
 
+    def advantage(self, epsilon, prior):
+        """Return how much oftener than blindly S can be guessed from Y, at most, in any scope."""
+        return 1.0
+
     def curvature(self, largest_lift):
         """Return a k such that ``k KL(T) - g(T)`` is convex where lifts are bounded, if known.
 
@@ -168,6 +172,20 @@ class _LiftScale(_Shipped):
         return np.log(value)
 
 
+class _BoundedLifts(_LiftScale):
+    """Measures whose budget bounds every lift."""
+
+    is_lift_box: ClassVar[bool] = True
+
+    def information(self, epsilon):
+        """Maximal leakage is not below mutual information."""
+        return epsilon
+
+    def advantage(self, epsilon, prior):
+        """With lifts up to M, max T <= M max ps, and total variation is at most 1 - 1/M."""
+        return min(-math.expm1(-epsilon), _expm1(epsilon) * float(np.max(prior)))
+
+
 @dataclass(frozen=True)
 class KL(_Shipped):
     """The paper's L(y), the Kullback-Leibler divergence of the posterior from the prior.
@@ -198,6 +216,10 @@ class KL(_Shipped):
 
     def information(self, epsilon):
         return epsilon
+
+    def advantage(self, epsilon, prior):
+        """By Pinsker's inequality, and the root is concave."""
+        return min(1.0, math.sqrt(epsilon / 2))
 
     def curvature(self, largest_lift):
         return 1.0
@@ -230,6 +252,10 @@ class L1(_Shipped):
 
     def inverse(self, value):
         return np.asarray(value, float)
+
+    def advantage(self, epsilon, prior):
+        """Half of l1 is total variation, which bounds it."""
+        return min(1.0, epsilon / 2)
 
     def implied_deviations(self, epsilon):
         """Lifts up to M give l1 <= 2 (1 - 1/M), tight; not the paper's M - 1."""
@@ -273,6 +299,10 @@ class Chi2(_Shipped):
         """The divergence is at most the logarithm of 1 + chi2, which is concave."""
         return math.log1p(epsilon * epsilon)
 
+    def advantage(self, epsilon, prior):
+        """Twice the total variation is not above the root of chi2, which is concave."""
+        return min(1.0, epsilon / 2)
+
     def curvature(self, largest_lift):
         """The second derivatives are 2 / ps, and those of KL are 1 / T >= 1 / (M ps)."""
         return 2 * largest_lift
@@ -283,7 +313,7 @@ class Chi2(_Shipped):
 
 
 @dataclass(frozen=True)
-class MaxLift(_LiftScale):
+class MaxLift(_BoundedLifts):
     """The largest lift. On average over outputs its logarithm is maximal leakage.
 
     Examples
@@ -294,17 +324,12 @@ class MaxLift(_LiftScale):
     """
 
     name: ClassVar[str] = "max_lift"
-    is_lift_box: ClassVar[bool] = True
 
     def value(self, posterior, prior):
         return lift(posterior, prior).max(axis=-1)
 
     def subgradient(self, posterior, prior):
         return _lift_gradient(lift(posterior, prior).argmax(axis=-1), prior)
-
-    def information(self, epsilon):
-        """Maximal leakage is not below mutual information."""
-        return epsilon
 
     def implied_deviations(self, epsilon):
         return -1.0, _expm1(epsilon)
@@ -353,6 +378,12 @@ class AlphaLift(_LiftScale):
         """Sibson information does not fall with alpha, and for alpha = 1 it is I(S;Y)."""
         return epsilon * self.alpha / (self.alpha - 1)
 
+    def advantage(self, epsilon, prior):
+        """From alpha = 2 on the norm bounds chi2; below, Sibson information bounds I(S;Y)."""
+        if self.alpha >= 2:
+            return min(1.0, math.sqrt(_expm1(2 * epsilon)) / 2)
+        return min(1.0, math.sqrt(self.information(epsilon) / 2))
+
     def curvature(self, largest_lift):
         """The second derivatives are at most (alpha - 1) (l / g)^(alpha - 1) / T, and g >= 1."""
         return (self.alpha - 1) * largest_lift ** (self.alpha - 1)
@@ -363,7 +394,7 @@ class AlphaLift(_LiftScale):
 
 
 @dataclass(frozen=True)
-class Lip(_LiftScale):
+class Lip(_BoundedLifts):
     """Local information privacy: ``e^-lower <= l <= e^epsilon`` for every symbol of S.
 
     Symmetric: ``g = max(max l, 1 / min l)``, which is convex and does not depend on epsilon.
@@ -387,7 +418,6 @@ class Lip(_LiftScale):
     lower: float | None = None
     name: ClassVar[str] = "lip"
     scopes: ClassVar[tuple[str, ...]] = ("per_output",)
-    is_lift_box: ClassVar[bool] = True
 
     def __post_init__(self):
         if self.lower is not None:
@@ -422,9 +452,6 @@ class Lip(_LiftScale):
         row = np.where(low, lifts.argmin(axis=-1), lifts.argmax(axis=-1))
         slope = np.where(low, -1 / smallest**2, 1.0)
         return slope[..., None] * _lift_gradient(row, prior)
-
-    def information(self, epsilon):
-        return epsilon
 
     def implied_deviations(self, epsilon):
         return _expm1(-(epsilon if self.lower is None else self.lower)), _expm1(epsilon)

@@ -35,3 +35,25 @@ def _assign(p_xy):
     if (p_xy[x, y] <= 0).any():
         return None
     return x[np.argsort(y)]
+
+
+def output_names(mechanism):
+    """Return the outputs as texts, all different."""
+    return readable(mechanism.y_labels)
+
+
+def posterior_names(layout, mechanism):
+    """Return the names of the columns of P(x|y), one for each symbol x."""
+    return [f"{layout.joint_name}_{text}" for text in readable(mechanism.x_labels)]
+
+
+def readable(labels):
+    """Return labels as texts, all different, the parts of a joint label between bars."""
+    texts = ["|".join(map(_text, x)) if isinstance(x, tuple) else _text(x) for x in labels]
+    if len(set(texts)) < len(texts):  # 1 and "1", say: tell them apart
+        texts = [f"{text}#{i}" if texts.count(text) > 1 else text for i, text in enumerate(texts)]
+    return texts
+
+
+def _text(label):
+    return "nan" if label is None else str(label)

@@ -9,17 +9,25 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .design import design_mechanism
-from .encoding import DEFAULT_BINS, UNKNOWN, learn_alphabet
-from .fit_inputs import check_length, check_weights, sensitive_columns, target_columns
+from .encoding import DEFAULT_BINS, learn_alphabet
+from .fit_inputs import (
+    check_length,
+    check_weights,
+    effective_rows,
+    sensitive_columns,
+    target_columns,
+)
 from .frames import as_table, converted
+from .held_out import evaluated_on
 from .joint import count_pairs
 from .layout import Layout
 from .leak_warnings import warn_if_misleading, warn_of_passed_through
-from .naming import name_outputs
+from .naming import name_outputs, output_names, posterior_names
 from .parameters import check_bin_names, check_parameters
 from .persistence import read_transformer, write_transformer
 from .sampling import Sampler, random_words, uniform_numbers, within_budget_as_sampled
 from .solvers import most_symbols
+from .unknown_values import report_unknown
 from .utilities import Target
 
 
@@ -78,6 +86,9 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         The symbols of each column of X.
     sensitive_categories_ : list of ndarray
         The symbols of each sensitive column.
+    n_samples_seen_ : int
+        From how many rows it was learned; with weights, from how many equally weighted ones
+        it would be known as well.
     n_features_in_ : int
         The number of columns seen by `fit`.
     feature_names_in_ : ndarray of str
@@ -191,7 +202,9 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         self._check_names_out(layout, mechanism)
         self._assign(layout, alphabet, names, mechanism)
         self.p_sx_ = mechanism.p_sx
+        self._sensitive, self._sensitive_names = sensitive, list(s_columns)
         self.sensitive_categories_ = _categories(sensitive)
+        self.n_samples_seen_ = effective_rows(weights, len(s_codes))
         return self
 
     def _check_names_out(self, layout, mechanism):
@@ -323,7 +336,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         series = [table.column(p) for p in x_positions]
         symbols, unknown = self._alphabet.encode(series, labels)
         if unknown:
-            self._handle_unknown(series, labels, symbols, unknown)
+            report_unknown(self._alphabet, self.handle_unknown, series, labels, symbols, unknown)
         words = random_words(self.random_state)
         sampler = Sampler(self.mechanism_.channel, self.mechanism_.p_y)
         outputs = sampler.draw(symbols, words)
@@ -342,41 +355,16 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         own = getattr(self, "_sklearn_output_config", {})
         return own.get("transform", get_config()["transform_output"])
 
-    def _handle_unknown(self, series, labels, symbols, unknown):
-        joint = "combination of " + ", ".join(map(repr, labels))
-        shown = {joint if label is None else label: count for label, count in unknown.items()}
-        if self.handle_unknown == "resample":
-            warnings.warn(
-                f"Values that fit did not see are replaced by draws from P(Y): {shown} (rows per "
-                f"column).",
-                UserWarning,
-                stacklevel=4,  # scikit-learn wraps transform
-            )
-            return
-        label = next(iter(unknown))
-        rows = np.flatnonzero(symbols == UNKNOWN)
-        if label is None:
-            values = [tuple(s.iloc[row] for s in series) for row in rows[:1000]]
-        else:
-            column = labels.index(label)
-            codes = self._alphabet.columns[column].encode(series[column], label)
-            values = series[column].iloc[np.flatnonzero(codes == UNKNOWN)[:1000]].tolist()
-        first = list(dict.fromkeys(map(repr, values)))[:5]
-        raise ValueError(
-            f"Found unknown values in column {joint if label is None else repr(label)} during "
-            f"transform: {', '.join(first)}. Use handle_unknown='resample' to draw them from P(Y)."
-        )
-
     def _released(self, table, x_positions, outputs, words):
         """Return the (name, column) pairs that replace each column of X, by position at fit."""
         first, *_ = fit_positions = self._layout.x_positions
         prefix = self._layout.joint_name
         if self.output == "symbol":
-            names = _texts(self.mechanism_.y_labels)
+            names = output_names(self.mechanism_)
             return {first: [(prefix, table.categorical(names, outputs))]}
         if self.output == "posterior":
             posterior = self.mechanism_.posterior.T
-            names = _posterior_names(self._layout, self.mechanism_)
+            names = posterior_names(self._layout, self.mechanism_)
             return {
                 first: [
                     (name, table.floats(column.take(outputs)))
@@ -390,6 +378,32 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
                 fit_positions, x_positions, decoded, strict=True
             )
         }
+
+    def evaluate(self, X, y=None, *, sensitive_features=None):
+        """Return the figures of the channel on other rows, exactly and without drawing any Y.
+
+        Parameters
+        ----------
+        X, y, sensitive_features
+            As in `fit`: rows with their S.
+
+        Returns
+        -------
+        Evaluation
+            Under the joint distribution of these rows. Values that `fit` did not see are one
+            more symbol, which is released as a draw from P(Y). There is no budget in it.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from skprivacy import PrivacyFunnelTransformer
+        >>> frame = pd.DataFrame({"s": list("abab") * 50, "x": list("uuvw") * 50})
+        >>> fitted = PrivacyFunnelTransformer(0.05, sensitive="s").fit(frame)
+        >>> bool(fitted.evaluate(frame).max_leakage <= 0.05 * (1 + 1e-9))
+        True
+        """
+        check_is_fitted(self)
+        return evaluated_on(self, X, y, sensitive_features)
 
     def to_json(self, *, indent=None):
         """Return what another machine needs to apply the fitted transformer, as JSON text.
@@ -454,7 +468,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
             elif position == layout.x_positions[0] and self.output == "symbol":
                 names.append(layout.joint_name)
             elif position == layout.x_positions[0]:
-                names += _posterior_names(layout, mechanism)
+                names += posterior_names(layout, mechanism)
         return names
 
     def __sklearn_tags__(self):
@@ -473,19 +487,3 @@ def _categories(alphabet):
 
 def _hollow(labels):
     return [np.nan if label is None else label for label in labels]
-
-
-def _posterior_names(layout, mechanism):
-    return [f"{layout.joint_name}_{text}" for text in _texts(mechanism.x_labels)]
-
-
-def _texts(labels):
-    """Return labels as texts, the parts of a joint label between bars."""
-    texts = ["|".join(map(_text, x)) if isinstance(x, tuple) else _text(x) for x in labels]
-    if len(set(texts)) < len(texts):  # 1 and "1", say: tell them apart
-        texts = [f"{text}#{i}" if texts.count(text) > 1 else text for i, text in enumerate(texts)]
-    return texts
-
-
-def _text(label):
-    return "nan" if label is None else str(label)

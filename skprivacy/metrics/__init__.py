@@ -1,0 +1,38 @@
+"""Leakage and utility measured on samples: columns in, numbers out."""
+
+from .attack import BayesTable, audit
+from .frequencies import estimate_distribution
+from .information import mutual_information, mutual_information_interval
+from .leakage import (
+    alpha_leakage,
+    chi2_leakage,
+    l1_leakage,
+    leakage,
+    leakage_report,
+    max_lift,
+    maximal_leakage,
+    total_variation,
+)
+from .population import PopulationLeakage, population_leakage
+from .scorers import best_within_leakage, neg_leakage_scorer, utility_scorer
+
+__all__ = [
+    "BayesTable",
+    "PopulationLeakage",
+    "alpha_leakage",
+    "audit",
+    "best_within_leakage",
+    "chi2_leakage",
+    "estimate_distribution",
+    "l1_leakage",
+    "leakage",
+    "leakage_report",
+    "max_lift",
+    "maximal_leakage",
+    "mutual_information",
+    "mutual_information_interval",
+    "neg_leakage_scorer",
+    "population_leakage",
+    "total_variation",
+    "utility_scorer",
+]

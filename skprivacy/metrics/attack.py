@@ -1,0 +1,241 @@
+"""The attacker's view: how well S can be guessed from what is released."""
+
+import numpy as np
+import pandas as pd
+from scipy.stats import norm
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.model_selection import StratifiedKFold, check_cv, cross_val_predict
+from sklearn.utils.validation import check_is_fitted
+
+from .._validation import check_real, message
+from ..fit_inputs import as_columns
+from ..joint import count_pairs
+from ..mechanism import Mechanism
+from ..transformer import PrivacyFunnelTransformer
+from .samples import coded
+
+# Histogram gradient boosting takes up to 255 categories; beyond, codes by frequency are numbers.
+_MOST_CATEGORIES = 255
+
+
+class BayesTable(ClassifierMixin, BaseEstimator):
+    """Guess the value that went most often with the same row; unseen rows: the commonest.
+
+    With enough rows no attacker does better on a column of few values.
+
+    Examples
+    --------
+    >>> from skprivacy.metrics import BayesTable
+    >>> BayesTable().fit([[0], [0], [1]], ["a", "a", "b"]).predict([[1], [0], [7]]).tolist()
+    ['b', 'a', 'a']
+    """
+
+    def fit(self, X, y):
+        """Count which value goes with which row."""
+        codes, self._rows = coded(np.asarray(X), "X")
+        self.classes_, targets = np.unique(np.asarray(y), return_inverse=True)
+        counts = count_pairs(targets, codes, None)
+        self._guesses = np.append(counts.argmax(axis=0), counts.sum(axis=1).argmax())
+        return self
+
+    def predict(self, X):
+        """Return the guess for each row."""
+        check_is_fitted(self)
+        codes, rows = coded(np.asarray(X), "X")
+        return self.classes_[self._guesses[self._rows.get_indexer(rows)[codes]]]
+
+
+def audit(
+    released,
+    sensitive,
+    *,
+    raw=None,
+    mechanism=None,
+    remainder=None,
+    attacker=None,
+    cv=5,
+    confidence=0.95,
+):
+    """Attack a release, and say how much better than blindly S can be guessed from it.
+
+    Classifiers are trained to predict S, and judged on rows they have not seen.
+
+    Parameters
+    ----------
+    released : array-like or frame
+        The released columns, taken together: also those of several releases of the same rows.
+    sensitive : array-like or frame
+        S of the same rows.
+    raw : array-like or frame, default=None
+        The columns before they were replaced, to compare with.
+    mechanism : Mechanism or PrivacyFunnelTransformer, default=None
+        What released them: adds what the best attacker reaches under the joint distribution of
+        the design, and what the budget allows at most. Both are about one release alone.
+    remainder : array-like or frame, default=None
+        The columns that are published beside the released ones. They are attacked one by one,
+        and together with the release: what they give away, the release cannot protect.
+    attacker : classifier or dict of classifiers, default=None
+        None: histogram gradient boosting and `BayesTable`. They get categories as codes.
+    cv : int, splitter or iterable, default=5
+        As in `sklearn.model_selection.cross_val_predict`.
+    confidence : float, default=0.95
+        Of the intervals of the advantage.
+
+    Returns
+    -------
+    DataFrame
+        One row per attacked columns and attacker:
+
+        - `attacked`: "raw", "released", "released and remainder", or a column of the remainder;
+        - `attacker`;
+        - `accuracy`, of its guesses on rows held out, and `majority`, of the best blind guess;
+        - `advantage`, the difference, with its interval `low` to `high`;
+        - `bayes` and `bound`, for "released" and with a mechanism: the advantage of the best
+          attacker under the joint distribution of the design, and what the budget allows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skprivacy import PrivacyFunnelTransformer, audit
+    >>> import pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> sex = rng.integers(2, size=2000)
+    >>> frame = pd.DataFrame({"sex": sex, "band": rng.binomial(4, 0.3 + 0.4 * sex)})
+    >>> funnel = PrivacyFunnelTransformer(0.01, sensitive="sex", random_state=0)
+    >>> released = funnel.fit_transform(frame)
+    >>> table = audit(released, frame["sex"], raw=frame[["band"]], mechanism=funnel)
+    >>> (table.groupby("attacked")["advantage"].max() > 0.1).to_dict()
+    {'raw': True, 'released': False}
+    """
+    owner = "audit"
+    check_real(owner, "confidence", confidence, low=0, high=1, low_open=True, high_open=True)
+    target, values = coded(sensitive, "sensitive")
+    if len(values) < 2:
+        raise ValueError("The 'sensitive' parameter of audit must have at least two values.")
+    views = _views(released, raw, remainder, len(target))
+    attackers = _attackers(owner, attacker)
+    cv = check_cv(cv, target, classifier=True)
+    if isinstance(cv, StratifiedKFold):
+        _check_groups(target, cv.get_n_splits())
+    blind = target == np.bincount(target).argmax()
+    rows = []
+    for view, columns in views.items():
+        table, is_category = _encoded(columns)
+        for name, classifier in attackers.items():
+            guesses = cross_val_predict(_told(classifier, is_category), table, target, cv=cv)
+            figures = _figures(guesses == target, blind, confidence)
+            rows.append({"attacked": view, "attacker": name, **figures})
+    exact = dict.fromkeys(["bayes", "bound"], np.nan)
+    if mechanism is not None:
+        exact |= _exact(mechanism, owner)
+    table = pd.DataFrame(rows)
+    for column, figure in exact.items():
+        table[column] = np.where(table["attacked"] == "released", figure, np.nan)
+    return table
+
+
+def _views(released, raw, remainder, n_rows):
+    """Return what the attackers see: ``{name: columns}``."""
+    views = {} if raw is None else {"raw": as_columns(raw, "raw")}
+    views["released"] = as_columns(released, "released")
+    if remainder is not None:
+        others = as_columns(remainder, "remainder")
+        views["released and remainder"] = views["released"] | {
+            f"remainder: {name}": column for name, column in others.items()
+        }
+        views |= {f"remainder: {name}": {name: column} for name, column in others.items()}
+    for view, columns in views.items():
+        for column in columns.values():
+            if len(column) != n_rows:
+                raise ValueError(
+                    f"Found input variables with inconsistent numbers of samples: sensitive has "
+                    f"{n_rows} rows, {view} has {len(column)}."
+                )
+    return views
+
+
+def _attackers(owner, attacker):
+    if attacker is None:
+        boosting = HistGradientBoostingClassifier(random_state=0)
+        return {"gradient boosting": boosting, "Bayes table": BayesTable()}
+    attackers = attacker if isinstance(attacker, dict) else {type(attacker).__name__: attacker}
+    for classifier in attackers.values():
+        if not (hasattr(classifier, "fit") and hasattr(classifier, "predict")):
+            requirement = "a classifier, a dict of classifiers, or None"
+            raise TypeError(message(owner, "attacker", requirement, attacker))
+    return attackers
+
+
+def _check_groups(target, n_splits):
+    smallest = np.bincount(target).min()
+    if smallest < n_splits:
+        raise ValueError(
+            f"The smallest group of S has {smallest} rows, fewer than the {n_splits} folds of the "
+            f"'cv' parameter of audit: pool groups, or pass a smaller cv."
+        )
+
+
+def _encoded(columns):
+    """Return columns as a matrix of numbers, and which are categories.
+
+    Categories are numbered by their frequency, so that many of them can still be told apart by
+    thresholds.
+    """
+    encoded, is_category = [], []
+    for column in columns.values():
+        column = column.reset_index(drop=True)
+        is_number = pd.api.types.is_numeric_dtype(column) and not _is_boolean(column)
+        if is_number:
+            encoded.append(column.to_numpy(dtype=float, na_value=np.nan))
+        else:
+            codes, _ = coded(column, "column")
+            order = np.argsort(np.argsort(-np.bincount(codes), kind="stable"))
+            encoded.append(order[codes].astype(float))
+        distinct = len(pd.unique(encoded[-1]))
+        is_category.append(distinct <= _MOST_CATEGORIES and not is_number)
+    return np.column_stack(encoded), np.array(is_category)
+
+
+def _is_boolean(column):
+    return pd.api.types.is_bool_dtype(column)
+
+
+def _told(classifier, is_category):
+    """Return a fresh classifier that knows which columns are categories, if it can know."""
+    classifier = clone(classifier)
+    if isinstance(classifier, HistGradientBoostingClassifier):
+        classifier.set_params(categorical_features=is_category)
+    return classifier
+
+
+def _figures(right, blind, confidence):
+    """Return the accuracy, and the advantage over the blind guess on the same rows."""
+    difference = right.astype(float) - blind
+    advantage, n = difference.mean(), len(difference)
+    reach = norm.ppf((1 + confidence) / 2) * difference.std() / np.sqrt(n)
+    return {
+        "accuracy": right.mean(),
+        "majority": blind.mean(),
+        "advantage": advantage,
+        "low": advantage - reach,
+        "high": advantage + reach,
+    }
+
+
+def _exact(mechanism, owner):
+    """Return what the best attacker gains under the joint of the design, and the bound."""
+    if isinstance(mechanism, PrivacyFunnelTransformer):
+        check_is_fitted(mechanism)
+        mechanism = mechanism.mechanism_
+    if not isinstance(mechanism, Mechanism):
+        requirement = "a Mechanism or a fitted PrivacyFunnelTransformer"
+        raise TypeError(message(owner, "mechanism", requirement, mechanism))
+    if mechanism.p_sx is None:
+        return {}
+    prior = mechanism.p_sx.sum(axis=1)
+    success = (mechanism.p_sx @ mechanism.channel).max(axis=0).sum()
+    return {
+        "bayes": max(0.0, float(success - prior.max())),
+        "bound": mechanism.measure.advantage(mechanism.epsilon, prior),
+    }

@@ -1,0 +1,258 @@
+"""What a released column says about a sensitive one, measured on samples.
+
+A measure (`skprivacy.measures`) acts on probabilities, a metric on samples. With few rows a column
+that has nothing to do with S seems to leak as well: `leakage_report` puts that beside.
+"""
+
+import pandas as pd
+
+from .._validation import check_integer, check_real
+from ..measures import KL, L1, AlphaLift, Chi2, MaxLift, check_scope, get_measure, lift
+from .information import chance_tables, interval, jackknife
+from .samples import Sample, observed
+
+
+def leakage(s, y, *, measure="kl", scope="per_output"):
+    """Return the leakage of samples by any measure, on its epsilon scale.
+
+    Parameters
+    ----------
+    s, y : array-like or frame of n_samples rows
+        The sensitive column and the released one; the columns of a frame are taken jointly.
+    measure : str or Measure, default="kl"
+        As in `design_mechanism`.
+    scope : {"per_output", "average"}, default="per_output"
+        Of the worst value of y, or on average.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from skprivacy.metrics import leakage
+    >>> leakage(["a", "a", "b", "b"], [0, 0, 1, 1], measure="l1", scope="average")
+    1.0
+    """
+    measure = get_measure(measure, "leakage")
+    check_scope("leakage", scope, measure)
+    return _in_scope(observed(s, y, "leakage"), measure, scope)
+
+
+def max_lift(s, y, *, per_output=False):
+    """Return the largest P(s|y) / P(s): how much likelier a value of S can become.
+
+    Parameters
+    ----------
+    s, y : array-like or frame of n_samples rows
+        As in `leakage`.
+    per_output : bool, default=False
+        Whether to return a Series with the largest lift of each value of y.
+
+    Examples
+    --------
+    >>> from skprivacy.metrics import max_lift
+    >>> max_lift(["a", "a", "b", "b"], [0, 0, 0, 1])
+    2.0
+    """
+    sample = observed(s, y, "max_lift")
+    lifts = lift(sample.posteriors, sample.prior).max(axis=1)
+    return pd.Series(lifts, sample.y_values) if per_output else float(lifts.max())
+
+
+def l1_leakage(s, y, *, per_output=False):
+    """Return the l1 distance of P(S|y) from P(S), on average over y.
+
+    Parameters
+    ----------
+    s, y : array-like or frame of n_samples rows
+        As in `leakage`.
+    per_output : bool, default=False
+        Whether to return a Series with that of each value of y.
+
+    Examples
+    --------
+    >>> from skprivacy.metrics import l1_leakage
+    >>> l1_leakage(["a", "a", "b", "b"], [0, 1, 0, 1])
+    0.0
+    """
+    return _average_or_each(observed(s, y, "l1_leakage"), L1(), per_output)
+
+
+def chi2_leakage(s, y, *, per_output=False):
+    """Return the root of the chi-squared divergence of P(S|y) from P(S), averaged over y.
+
+    Parameters
+    ----------
+    s, y : array-like or frame of n_samples rows
+        As in `leakage`.
+    per_output : bool, default=False
+        Whether to return a Series with that of each value of y.
+
+    Examples
+    --------
+    >>> from skprivacy.metrics import chi2_leakage
+    >>> chi2_leakage(["a", "a", "b", "b"], [0, 0, 1, 1])
+    1.0
+    """
+    return _average_or_each(observed(s, y, "chi2_leakage"), Chi2(), per_output)
+
+
+def alpha_leakage(s, y, *, alpha=2.0, per_output=False):
+    """Return the logarithm of the alpha-norm of the lift, averaged over y.
+
+    Parameters
+    ----------
+    s, y : array-like or frame of n_samples rows
+        As in `leakage`.
+    alpha : float, default=2
+        As in `AlphaLift`.
+    per_output : bool, default=False
+        Whether to return a Series with that of each value of y.
+
+    Examples
+    --------
+    >>> from skprivacy.metrics import alpha_leakage
+    >>> round(alpha_leakage(["a", "a", "b", "b"], [0, 0, 1, 1]), 4)
+    0.3466
+    """
+    return _average_or_each(observed(s, y, "alpha_leakage"), AlphaLift(alpha), per_output)
+
+
+def total_variation(s, y, *, per_output=False):
+    """Return the total variation of P(S|y) from P(S), on average over y: half of l1.
+
+    No attacker who sees y guesses S more often than blindly by more.
+
+    Parameters
+    ----------
+    s, y : array-like or frame of n_samples rows
+        As in `leakage`.
+    per_output : bool, default=False
+        Whether to return a Series with that of each value of y.
+
+    Examples
+    --------
+    >>> from skprivacy.metrics import total_variation
+    >>> total_variation(["a", "a", "b", "b"], [0, 0, 1, 1])
+    0.5
+    """
+    return _average_or_each(observed(s, y, "total_variation"), L1(), per_output) / 2
+
+
+def maximal_leakage(s, y, *, per_output=False):
+    """Return maximal leakage in nats: the logarithm of the largest lift, averaged over y as lift.
+
+    Parameters
+    ----------
+    s, y : array-like or frame of n_samples rows
+        As in `leakage`.
+    per_output : bool, default=False
+        Whether to return a Series with the pointwise maximal leakage of each value of y.
+
+    Examples
+    --------
+    >>> from skprivacy.metrics import maximal_leakage
+    >>> round(maximal_leakage(["a", "a", "b", "b"], [0, 0, 1, 1]), 4)
+    0.6931
+    """
+    return _average_or_each(observed(s, y, "maximal_leakage"), MaxLift(), per_output)
+
+
+def leakage_report(s, y, *, confidence=0.95, n_permutations=200, random_state=0):
+    """Return what y says about S by every measure, beside what chance alone would show.
+
+    Parameters
+    ----------
+    s, y : array-like or frame of n_samples rows
+        As in `leakage`.
+    confidence : float, default=0.95
+        Of the interval of the mutual information.
+    n_permutations : int, default=200
+        How often S is permuted for the baseline.
+    random_state : int, RandomState, Generator or None, default=0
+        Draws the permutations.
+
+    Returns
+    -------
+    DataFrame
+        One row per metric. `average` over the values of y and `worst_output`; for each the
+        mean of permuted S as `*_baseline`, where y says nothing about S. For the mutual
+        information also the estimate without bias, `corrected`, and its interval, `low` and
+        `high`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skprivacy.metrics import leakage_report
+    >>> rng = np.random.default_rng(0)
+    >>> s, y = rng.integers(2, size=300), rng.integers(5, size=300)  # independent
+    >>> leakage_report(s, y)[["average", "average_baseline"]].round(3)
+                        average  average_baseline
+    mutual information    0.002             0.007
+    total variation       0.030             0.047
+    l1                    0.061             0.093
+    chi2                  0.069             0.109
+    alpha-lift            0.002             0.007
+    maximal leakage       0.059             0.089
+    """
+    owner = "leakage_report"
+    check_real(owner, "confidence", confidence, low=0, high=1, low_open=True, high_open=True)
+    check_integer(owner, "n_permutations", n_permutations, low=1)
+    sample = observed(s, y, owner)
+    tables = chance_tables(sample.counts, n_permutations, random_state)
+    by_chance = [_row_figures(Sample(table, sample.y_values)) for table in tables]
+    baseline = sum(by_chance) / n_permutations
+    figures = _row_figures(sample)
+    report = pd.DataFrame(
+        {
+            "average": figures["average"],
+            "average_baseline": baseline["average"],
+            "worst_output": figures["worst_output"],
+            "worst_output_baseline": baseline["worst_output"],
+        }
+    )
+    corrected, _ = jackknife(sample.counts)
+    low, high = interval(sample.counts, confidence, random_state)
+    report.loc["mutual information", ["corrected", "low", "high"]] = corrected, low, high
+    return report
+
+
+_METRICS = {
+    "mutual information": (KL(), 1.0),
+    "total variation": (L1(), 0.5),
+    "l1": (L1(), 1.0),
+    "chi2": (Chi2(), 1.0),
+    "alpha-lift": (AlphaLift(), 1.0),
+    "maximal leakage": (MaxLift(), 1.0),
+}
+
+
+def _row_figures(sample):
+    """Return a table of all metrics: on average and for the worst value of y."""
+    return pd.DataFrame(
+        {
+            name: {
+                "average": factor * _in_scope(sample, measure, "average"),
+                "worst_output": factor * _in_scope(sample, measure, "per_output"),
+            }
+            for name, (measure, factor) in _METRICS.items()
+        }
+    ).T
+
+
+def _values(sample, measure):
+    """Return g of each value of y, without the values of S that never occur."""
+    prior = sample.prior
+    return measure.value(sample.posteriors[:, prior > 0], prior[prior > 0])
+
+
+def _in_scope(sample, measure, scope):
+    values = _values(sample, measure)
+    return float(measure.inverse(values.max() if scope == "per_output" else sample.p_y @ values))
+
+
+def _average_or_each(sample, measure, per_output):
+    if per_output:
+        return pd.Series(measure.inverse(_values(sample, measure)), sample.y_values)
+    return _in_scope(sample, measure, "average")

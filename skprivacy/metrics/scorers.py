@@ -1,0 +1,185 @@
+"""Scorers: leakage and utility of the transformer in a pipeline, on rows held out.
+
+For `sklearn.model_selection.cross_validate` and `GridSearchCV`.
+"""
+
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.utils.metadata_routing import MetadataRequest
+
+from .._validation import check_choice, check_real, message
+from ..measures import SCOPES, get_measure
+from ..transformer import PrivacyFunnelTransformer
+
+
+def neg_leakage_scorer(measure=None, scope=None):
+    """Return a scorer: minus the leakage of a pipeline's transformer on rows held out.
+
+    It is computed from their joint distribution and the channel, without drawing any Y. S comes
+    from the `sensitive` columns of the transformer or, with metadata routing, from
+    `sensitive_features`. With few rows it is too large: see `leakage_report`.
+
+    Parameters
+    ----------
+    measure : str or Measure, default=None
+        None: the transformer's own.
+    scope : {"per_output", "average"}, default=None
+        None: the transformer's own.
+
+    Returns
+    -------
+    callable
+        With the signature (estimator, X, y). If there are several transformers, the worst.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from sklearn.model_selection import cross_validate
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skprivacy import PrivacyFunnelTransformer
+    >>> from skprivacy.metrics import neg_leakage_scorer
+    >>> rng = np.random.default_rng(0)
+    >>> sex = rng.integers(2, size=900)
+    >>> frame = pd.DataFrame({"sex": sex, "x": rng.binomial(4, 0.4 + 0.2 * sex)})
+    >>> funnel = PrivacyFunnelTransformer(0.01, sensitive="sex")
+    >>> pipeline = make_pipeline(funnel, DummyClassifier())
+    >>> scoring = {"leakage": neg_leakage_scorer(scope="average")}
+    >>> scores = cross_validate(pipeline, frame, frame["x"] > 1, scoring=scoring)
+    >>> bool((scores["test_leakage"] > -0.04).all())
+    True
+    """
+    owner = "neg_leakage_scorer"
+    measure = None if measure is None else get_measure(measure, owner)
+    if scope is not None:
+        check_choice(owner, "scope", scope, SCOPES)
+    return _Scorer("neg_leakage", measure, scope)
+
+
+def utility_scorer():
+    """Return a scorer: the share of the utility of X that is kept, on rows held out.
+
+    Returns
+    -------
+    callable
+        With the signature (estimator, X, y). If there are several transformers, the worst.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skprivacy import PrivacyFunnelTransformer
+    >>> from skprivacy.metrics import utility_scorer
+    >>> frame = pd.DataFrame({"s": list("abab") * 50, "x": list("uuvw") * 50})
+    >>> fitted = PrivacyFunnelTransformer(0.05, sensitive="s").fit(frame)
+    >>> 0 < utility_scorer()(fitted, frame) < 1
+    True
+    """
+    return _Scorer("utility", None, None)
+
+
+def best_within_leakage(at_most, *, score="score", leakage="leakage"):
+    """Return a rule for `refit` of a search: the best score whose leakage is small enough.
+
+    Parameters
+    ----------
+    at_most : float
+        The largest mean leakage that is accepted on rows held out.
+    score, leakage : str, default="score", "leakage"
+        The names of the two scorers in `scoring`; the latter from `neg_leakage_scorer`.
+
+    Returns
+    -------
+    callable
+        Takes `cv_results_` and returns the position of the best candidate.
+
+    Examples
+    --------
+    >>> from skprivacy.metrics import best_within_leakage
+    >>> results = {"mean_test_score": [0.7, 0.8, 0.9], "mean_test_leakage": [-0.01, -0.02, -0.3]}
+    >>> int(best_within_leakage(0.05)(results))
+    1
+    """
+    check_real("best_within_leakage", "at_most", at_most, low=0)
+
+    def choose(results):
+        leaked = -np.asarray(results[f"mean_test_{leakage}"])
+        if not (leaked <= at_most).any():
+            raise ValueError(
+                f"No candidate leaks at most {at_most} on the rows held out: the smallest mean "
+                f"leakage is {np.nanmin(leaked):.4g}. Add a smaller epsilon, or accept more."
+            )
+        scores = np.asarray(results[f"mean_test_{score}"], dtype=float)
+        return int(np.nanargmax(np.where(leaked <= at_most, scores, -np.inf)))
+
+    return choose
+
+
+class _Scorer:
+    """A scorer with the metadata routing of scikit-learn: it asks for `sensitive_features`."""
+
+    def __init__(self, name, measure, scope):
+        self._name, self._measure, self._scope = name, measure, scope
+
+    def __repr__(self):
+        return f"{self._name}_scorer({self._measure!r}, {self._scope!r})"
+
+    def get_metadata_routing(self):
+        """Return what scikit-learn is to pass on."""
+        request = MetadataRequest(owner=repr(self))
+        request.score.add_request(param="sensitive_features", alias=True)
+        return request
+
+    def __call__(self, estimator, X, y=None, *, sensitive_features=None):
+        found = list(_transformers(estimator, X))
+        if not found:
+            raise ValueError(
+                message(self._name, "estimator", "one with a PrivacyFunnelTransformer", estimator)
+            )
+        return min(self._score(*pair, y, sensitive_features) for pair in found)
+
+    def _score(self, transformer, X, y, sensitive_features):
+        figures = transformer.evaluate(X, y, sensitive_features=sensitive_features)
+        if self._name == "utility":
+            return figures.normalized_utility
+        if self._measure is not None:
+            figures = figures.with_measure(self._measure)
+        return -figures.leakage_in(self._scope or transformer.scope)
+
+
+def _transformers(estimator, X):
+    """Yield the fitted transformers inside an estimator, each with the rows that it gets."""
+    if isinstance(estimator, PrivacyFunnelTransformer):
+        yield estimator, X
+    elif isinstance(estimator, Pipeline):
+        for position, (_, step) in enumerate(estimator.steps):
+            if _contains(step):
+                before = estimator[:position]
+                yield from _transformers(step, before.transform(X) if position else X)
+    elif isinstance(estimator, ColumnTransformer):
+        for _, step, columns in estimator.transformers_:
+            if _contains(step):
+                yield from _transformers(step, _columns(X, columns))
+    elif isinstance(estimator, FeatureUnion):
+        for _, step in estimator.transformer_list:
+            yield from _transformers(step, X)
+    elif hasattr(estimator, "best_estimator_"):
+        yield from _transformers(estimator.best_estimator_, X)
+
+
+def _contains(step):
+    """Return whether a transformer is inside, without transforming anything."""
+    if isinstance(step, PrivacyFunnelTransformer):
+        return True
+    parts = getattr(step, "steps", None) or getattr(step, "transformer_list", None) or []
+    parts = [*parts, *((t[0], t[1]) for t in getattr(step, "transformers_", []))]
+    return any(_contains(part) for _, part in parts)
+
+
+def _columns(X, columns):
+    if hasattr(X, "iloc"):
+        by_name = isinstance(columns, str) or all(isinstance(c, str) for c in columns)
+        listed = [columns] if isinstance(columns, str) else list(columns)
+        return X[listed] if by_name else X.iloc[:, listed]
+    return X[columns] if hasattr(X, "columns") else np.asarray(X)[:, columns]

@@ -1,0 +1,62 @@
+"""Released rows read back: which output of the mechanism each of them is."""
+
+import numpy as np
+import pandas as pd
+from sklearn.utils.validation import check_is_fitted
+
+from .encoding import UNKNOWN
+from .fit_inputs import as_columns
+from .naming import output_names, posterior_names
+
+# Posteriors that were written to a file and read again differ by no more.
+_CLOSE = 1e-6
+
+
+def outputs_of(transformer, released):
+    """Return the output of each row that a fitted transformer has released."""
+    check_is_fitted(transformer)
+    columns = as_columns(released, "released")
+    read = {"label": _from_labels, "symbol": _from_symbols, "posterior": _from_posteriors}
+    outputs = read[transformer.output](transformer, columns)
+    if (outputs < 0).any():
+        raise ValueError(
+            f"{int((outputs < 0).sum())} released rows hold values that this transformer does not "
+            f"release: is it the one that released them, with output={transformer.output!r}?"
+        )
+    return outputs
+
+
+def _chosen(transformer, columns, names):
+    """Return the columns of that name; of a table without names, those at their positions."""
+    if all(name in columns for name in names):
+        return [columns[name] for name in names]
+    if len(columns) == len(names):
+        return list(columns.values())
+    there = transformer.get_feature_names_out().tolist()
+    if len(columns) == len(there):
+        series = list(columns.values())
+        return [series[there.index(name)] for name in names]
+    missing = [name for name in names if name not in columns]
+    raise ValueError(f"The released rows lack the column {missing[0]!r}.")
+
+
+def _from_labels(transformer, columns):
+    layout, alphabet = transformer._layout, transformer._alphabet
+    names = [layout.name(position) for position in layout.x_positions]
+    symbols, _ = alphabet.encode(_chosen(transformer, columns, names), names)
+    output_of = np.full(alphabet.n_symbols + 1, -1)
+    output_of[transformer._names] = np.arange(len(transformer._names))
+    return output_of[np.where(symbols == UNKNOWN, alphabet.n_symbols, symbols)]
+
+
+def _from_symbols(transformer, columns):
+    (series,) = _chosen(transformer, columns, [transformer._layout.joint_name])
+    return pd.Index(output_names(transformer.mechanism_)).get_indexer(series.astype(str))
+
+
+def _from_posteriors(transformer, columns):
+    mechanism = transformer.mechanism_
+    names = posterior_names(transformer._layout, mechanism)
+    rows = np.column_stack(_chosen(transformer, columns, names)).astype(float)
+    distances = np.abs(rows[:, None, :] - mechanism.posterior).max(axis=2)
+    return np.where(distances.min(axis=1) <= _CLOSE, distances.argmin(axis=1), -1)

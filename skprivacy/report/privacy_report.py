@@ -1,0 +1,78 @@
+"""PrivacyReport: what was protected, from what, by how much, under which assumption."""
+
+from pathlib import Path
+
+from sklearn.utils.validation import check_is_fitted
+
+from .._validation import message
+from ..transformer import PrivacyFunnelTransformer
+from .contents import sections_of
+from .html import as_fragment, as_page
+from .text import as_text
+
+
+class PrivacyReport:
+    """A report on the release of a fitted transformer, for whoever signs it off.
+
+    Made by `from_estimator`. It prints as text, shows as HTML in a notebook, and `save` writes a
+    single HTML file that needs no network. It holds aggregate figures of S and no row.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skprivacy import PrivacyFunnelTransformer, PrivacyReport
+    >>> frame = pd.DataFrame({"sex": list("mfmf") * 50, "band": list("uuvw") * 50})
+    >>> funnel = PrivacyFunnelTransformer(0.02, sensitive="sex").fit(frame)
+    >>> print(PrivacyReport.from_estimator(funnel))
+    Privacy report: band released, sex protected
+    ...
+    """
+
+    def __init__(self, title, sections):
+        self.title = title
+        self.sections = sections
+
+    @classmethod
+    def from_estimator(cls, transformer, df=None, *, sensitive_features=None, confidence=0.95):
+        """Return the report of a fitted transformer.
+
+        Parameters
+        ----------
+        transformer : PrivacyFunnelTransformer
+            Fitted.
+        df : frame, default=None
+            Rows with their S: they are released once more, and the release is attacked.
+        sensitive_features : array-like, default=None
+            S of `df`, where `fit` got it so.
+        confidence : float, default=0.95
+            Of the limits for the population, and of the intervals of the audit.
+        """
+        if not isinstance(transformer, PrivacyFunnelTransformer):
+            requirement = "a fitted PrivacyFunnelTransformer"
+            raise TypeError(message("PrivacyReport", "transformer", requirement, transformer))
+        check_is_fitted(transformer)
+        if transformer.mechanism_.p_sx is None:
+            raise ValueError(
+                "This transformer was loaded without its joint distribution: what it leaks is not "
+                "known here. Make the report where it was fitted."
+            )
+        return cls(*sections_of(transformer, df, sensitive_features, confidence))
+
+    def __str__(self):
+        return as_text(self.title, self.sections)
+
+    def __repr__(self):
+        return f"<PrivacyReport: {self.title}>"
+
+    def _repr_html_(self):
+        return as_fragment(self.title, self.sections)
+
+    def save(self, path):
+        """Write the report as one HTML file.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, which is overwritten.
+        """
+        Path(path).write_text(as_page(self.title, self.sections), encoding="utf-8")

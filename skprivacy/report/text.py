@@ -1,0 +1,20 @@
+"""A report as text, for a terminal."""
+
+import textwrap
+
+_WIDTH = 88
+
+
+def as_text(title, sections):
+    """Return the report as lines of text; pictures are what they show."""
+    lines = [title, "=" * len(title)]
+    for section in sections:
+        lines += ["", section.title, "-" * len(section.title)]
+        for paragraph in section.paragraphs:
+            lines += textwrap.wrap(paragraph, _WIDTH)
+        for figure in section.figures:
+            lines += textwrap.wrap(figure.alt, _WIDTH, initial_indent="- ", subsequent_indent="  ")
+        for table in section.tables:
+            lines += ["", f"{table.caption}:"]
+            lines += textwrap.indent(table.cells.to_string(), "  ").splitlines()
+    return "\n".join(line.rstrip() for line in lines)
