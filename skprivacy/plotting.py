@@ -3,6 +3,8 @@
 matplotlib is imported when something is drawn.
 """
 
+import io
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
@@ -302,7 +304,8 @@ class LeakageDisplay:
             self.ax_.axvline(average, color="black", ls=":", lw=1.6, label="leakage on average")
         self.ax_.set_xlim(0, 1.15 * max(*shown, 1e-12))
         self.ax_.set(xlabel=f"leakage ({type(mechanism.measure).__name__})", ylabel="released Y")
-        self.ax_.legend(fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+        if self.ax_.lines:
+            _legend_above(self.ax_, 2)
         _label_ticks(self.ax_.yaxis, mechanism.y_labels)
 
     def _draw_posteriors(self):
@@ -317,7 +320,18 @@ class LeakageDisplay:
             )  # fmt: skip
         axis.set(xlabel="P(S | y); lines: P(S)", xlim=(0, 1), yticks=[])
         axis.xaxis.set_major_formatter("{x:.0%}")
-        axis.legend(fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4)
+        _legend_above(axis, 4)
+
+
+def svg_of(draw, style):
+    """Return the SVG file of a figure that is drawn in a style, and its width in pixels."""
+    import matplotlib.pyplot as plt
+
+    with plt.rc_context({**style, "svg.hashsalt": "skprivacy", "svg.fonttype": "path"}):
+        figure, content = draw(), io.BytesIO()
+        figure.savefig(content, format="svg", transparent=True, metadata={"Date": None})
+    plt.close(figure)
+    return content.getvalue(), round(96 * figure.get_figwidth())
 
 
 def _mechanism_of(transformer, display, needs_joint=True):
@@ -358,6 +372,10 @@ def _divided(ax, size, **grid):
     ax.set_axis_off()
     cells = ax.get_subplotspec().subgridspec(*shape, **grid)
     return ax.figure, [ax.figure.add_subplot(cell) for cell in cells]
+
+
+def _legend_above(axis, ncols):
+    axis.legend(fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=ncols)
 
 
 def _label_ticks(axis, labels, rotation=0):

@@ -28,6 +28,7 @@ def imports_of(path):
     [
         ("cdd", "geometry/cdd_vertices.py"),
         ("highspy", "solvers/highs.py"),
+        ("matplotlib", "plotting.py"),
         ("narwhals", "frames.py"),
     ],
 )
@@ -79,8 +80,9 @@ def test_the_demo_prints_a_table(command):
         (["figure_2.py", "--joints", "2", "--jobs", "1"], 6),
         (["figure_3.py"], 3),
         (["which_mechanism.py"], 1),
+        (["correlation_remover.py", "--rows", "2000"], 1),
     ],
-    ids=["figure_1", "figure_2", "figure_3", "which_mechanism"],
+    ids=["figure_1", "figure_2", "figure_3", "which_mechanism", "correlation_remover"],
 )
 def test_the_examples_run(script, tables, tmp_path):
     command = [sys.executable, ROOT / "examples" / script[0], *script[1:], "--output", tmp_path]
@@ -89,9 +91,19 @@ def test_the_examples_run(script, tables, tmp_path):
     assert (tmp_path / f"{name}.png").stat().st_size > 10_000
     written = [pd.read_csv(path) for path in tmp_path.glob(f"{name}*.csv")]
     assert len(written) == tables
-    assert all(len(table) >= 78 for table in written)
+    assert all(len(table) >= (3 if name == "correlation_remover" else 78) for table in written)
     assert "Wrote" in run.stdout
     assert "100%" in run.stderr  # a progress bar
+
+
+def test_removing_a_correlation_gives_a_discrete_column_away(tmp_path):
+    script = ROOT / "examples" / "correlation_remover.py"
+    command = [sys.executable, script, "--rows", "4000", "--output", tmp_path]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    right = pd.read_csv(tmp_path / "correlation_remover.csv", index_col=0)["attacker is right"]
+    assert 0.77 < right["as it is"] < 0.84
+    assert right["CorrelationRemover"] == 1.0
+    assert right["PrivacyFunnel, epsilon 0.02"] < 0.5 + 0.1 + 0.03  # Pinsker, and chance
 
 
 def test_the_comparison_of_a_table_of_ones_own(tmp_path):

@@ -115,6 +115,7 @@ def audit(
         raise ValueError("The 'sensitive' parameter of audit must have at least two values.")
     views = _views(released, raw, remainder, len(target))
     attackers = _attackers(owner, attacker)
+    exact = {"bayes": np.nan, "bound": np.nan} | _exact(mechanism, owner)
     cv = check_cv(cv, target, classifier=True)
     if isinstance(cv, StratifiedKFold):
         _check_groups(target, cv.get_n_splits())
@@ -126,9 +127,6 @@ def audit(
             guesses = cross_val_predict(_told(classifier, is_category), table, target, cv=cv)
             figures = _figures(guesses == target, blind, confidence)
             rows.append({"attacked": view, "attacker": name, **figures})
-    exact = dict.fromkeys(["bayes", "bound"], np.nan)
-    if mechanism is not None:
-        exact |= _exact(mechanism, owner)
     table = pd.DataFrame(rows)
     for column, figure in exact.items():
         table[column] = np.where(table["attacked"] == "released", figure, np.nan)
@@ -225,6 +223,8 @@ def _figures(right, blind, confidence):
 
 def _exact(mechanism, owner):
     """Return what the best attacker gains under the joint of the design, and the bound."""
+    if mechanism is None:
+        return {}
     if isinstance(mechanism, PrivacyFunnelTransformer):
         check_is_fitted(mechanism)
         mechanism = mechanism.mechanism_

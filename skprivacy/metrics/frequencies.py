@@ -88,7 +88,7 @@ def _outputs(released, mechanism, owner):
     codes, values = coded(released, "released")
     positions = pd.Index(mechanism.y_labels, tupleize_cols=False).get_indexer(values)
     if (positions < 0).any():
-        unknown = values[positions < 0][0]
+        unknown = values[positions < 0].tolist()[0]
         raise ValueError(
             f"The 'released' parameter of {owner} must hold outputs of the mechanism. Got "
             f"{unknown!r}, which is none of its y_labels."

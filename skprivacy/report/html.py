@@ -1,9 +1,10 @@
 """A report as HTML: one file, no network, readable on a phone, in print and in the dark."""
 
 import base64
-import io
 from html import escape
 from importlib import resources
+
+from ..plotting import svg_of
 
 # The same picture for a light and for a dark page.
 _STYLES = {
@@ -82,12 +83,5 @@ def _figure(figure):
 
 def _image(draw, style):
     """Return a picture as the address of its own bytes, and its width in pixels."""
-    import matplotlib.pyplot as plt
-
-    with plt.rc_context({**_STYLES[style], "svg.hashsalt": "skprivacy", "svg.fonttype": "path"}):
-        figure = draw(is_dark=style == "dark")
-        content = io.BytesIO()
-        figure.savefig(content, format="svg", transparent=True, metadata={"Date": None})
-        plt.close(figure)
-    address = "data:image/svg+xml;base64," + base64.b64encode(content.getvalue()).decode()
-    return address, round(96 * figure.get_figwidth())
+    content, width = svg_of(lambda: draw(is_dark=style == "dark"), _STYLES[style])
+    return "data:image/svg+xml;base64," + base64.b64encode(content).decode(), width

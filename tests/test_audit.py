@@ -1,0 +1,324 @@
+"""From released rows back: frequencies of X, attacks on S, scores of pipelines."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from sklearn import config_context
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from skprivacy import (
+    KL,
+    L1,
+    AlphaLift,
+    Chi2,
+    Lip,
+    MaxLift,
+    PrivacyFunnelTransformer,
+    audit,
+    design_mechanism,
+    estimate_distribution,
+    metrics,
+)
+
+
+def people(n=3000, seed=0):
+    """Return rows in which a band and a place give sex away."""
+    rng = np.random.default_rng(seed)
+    sex = rng.integers(2, size=n)
+    return pd.DataFrame(
+        {
+            "sex": np.array(["f", "m"])[sex],
+            "band": np.array(list("abcde"))[rng.binomial(4, 0.3 + 0.3 * sex)],
+            "zip": np.where(rng.random(n) < 0.9, sex, 1 - sex) + 10 * rng.integers(3, size=n),
+            "noise": rng.normal(size=n),
+            "label": rng.random(n) < 0.3 + 0.4 * sex,
+        }
+    )
+
+
+def funnel(epsilon=0.01, **options):
+    options = {"sensitive": "sex", "columns": ["band"], "random_state": 0} | options
+    return PrivacyFunnelTransformer(epsilon, **options)
+
+
+class TestFrequencies:
+    def test_are_unbiased_and_their_errors_are_honest(self):
+        rng = np.random.default_rng(1)
+        joint = rng.random((3, 5))
+        mechanism = design_mechanism(joint, 0.05, solver="randomized_response")
+        truth = rng.dirichlet(np.full(5, 3))
+        p_y = truth @ mechanism.channel
+        estimates, errors = [], []
+        for _ in range(400):
+            y = np.array(mechanism.y_labels)[rng.choice(5, size=500, p=p_y)]
+            table = estimate_distribution(y, mechanism)
+            estimates.append(table["estimate"])
+            errors.append(table["standard_error"])
+        estimates, errors = np.array(estimates), np.array(errors)
+        spread = estimates.std(axis=0)
+        assert (np.abs(estimates.mean(axis=0) - truth) < 4 * spread / 20).all()
+        assert_allclose(np.sqrt((errors**2).mean(axis=0)), spread, rtol=0.15)
+        within = np.abs(estimates - truth) < 1.96 * errors
+        assert within.mean() > 0.93
+
+    @pytest.mark.parametrize("output", ["label", "symbol", "posterior"])
+    def test_of_a_transformer(self, output):
+        frame = people(20_000)
+        transformer = funnel(solver="randomized_response", output=output)
+        released = transformer.fit_transform(frame)
+        table = estimate_distribution(released, transformer)
+        truth = frame["band"].value_counts(normalize=True)[table.index]
+        assert (np.abs(table["estimate"] - truth) < 4.5 * table["standard_error"]).all()
+        # Without it, shares of released values are off by much more than their errors.
+        if output == "label":
+            naive = released["band"].value_counts(normalize=True)[table.index]
+            assert np.abs(naive - truth).max() > 0.05
+
+    def test_of_several_columns_and_bins(self):
+        rng = np.random.default_rng(2)
+        frame = people(20_000).assign(age=rng.normal(40, 10, size=20_000).round(1))
+        transformer = funnel(columns=["band", "age"], n_bins=2, solver="randomized_response")
+        released = transformer.fit_transform(frame)
+        table = estimate_distribution(released, transformer)
+        symbols = pd.Series(transformer.mechanism_.p_x, table.index)
+        assert (np.abs(table["estimate"] - symbols) < 4.5 * table["standard_error"]).all()
+
+    def test_a_cross_table(self):
+        frame = people(20_000)
+        transformer = funnel(solver="randomized_response")
+        released = transformer.fit_transform(frame)
+        table = estimate_distribution(released, transformer, by=frame["label"])
+        truth = frame.groupby(["band", "label"]).size() / len(frame)
+        truth = truth.reindex(table.index)
+        assert len(table) == 10
+        assert (np.abs(table["estimate"] - truth) < 4.5 * table["standard_error"]).all()
+        alone = estimate_distribution(released, transformer)["estimate"]
+        assert_allclose(table["estimate"].groupby(level=0).sum(), alone.sort_index(), atol=1e-12)
+
+    def test_what_was_merged_cannot_be_told_apart(self):
+        joint = [[0.16, 0.14, 0.12, 0.08], [0.08, 0.12, 0.14, 0.16]]
+        mechanism = design_mechanism(joint, 0.01, scope="average", solver="greedy_funnel")
+        table = estimate_distribution([0, 1, 2, 0], mechanism)
+        assert table["estimate"].isna().tolist() == [True, False, False, True]
+        assert_allclose(table["estimate"].dropna(), 0.25)
+
+    def test_values_that_were_never_released(self):
+        mechanism = design_mechanism([[2, 1], [1, 2]], 0.01)
+        with pytest.raises(ValueError, match="'released' .* Got 7, which is none of its y_labels"):
+            estimate_distribution([0, 7], mechanism)
+        transformer = funnel().fit(people())
+        with pytest.raises(ValueError, match="1 released rows hold values .* does not release"):
+            estimate_distribution(pd.DataFrame({"band": ["a", "z"]}), transformer)
+        with pytest.raises(ValueError, match="lack the column 'band'"):
+            estimate_distribution(pd.DataFrame({"x": ["a"], "y": ["b"], "z": ["c"]}), transformer)
+        with pytest.raises(TypeError, match="'mechanism' .* a Mechanism or a fitted"):
+            estimate_distribution([0], "mechanism")
+        with pytest.raises(ValueError, match="released has 2 rows, by has 1"):
+            estimate_distribution([0, 1], mechanism, by=[1])
+
+
+class TestAudit:
+    def test_the_release_protects_and_the_rest_does_not(self):
+        frame = people()
+        transformer = funnel(remainder="passthrough")
+        with pytest.warns(UserWarning, match="zip"):
+            released = transformer.fit_transform(frame)
+        table = audit(
+            released[["band"]],
+            frame["sex"],
+            raw=frame[["band"]],
+            mechanism=transformer,
+            remainder=released[["zip", "noise"]],
+        )
+        best = table.groupby("attacked")["advantage"].max()
+        assert best["raw"] > 0.15
+        assert best["released"] < table.loc[table["attacked"] == "released", "bound"].iloc[0]
+        assert best["released"] < 0.05
+        assert best["released and remainder"] > 0.3
+        assert best["remainder: zip"] > 0.3
+        assert best["remainder: noise"] < 0.05
+        assert set(table["attacker"]) == {"gradient boosting", "Bayes table"}
+        assert (table["low"] <= table["advantage"]).all()
+        assert (table["advantage"] <= table["high"]).all()
+        assert_allclose(table["advantage"], table["accuracy"] - table["majority"])
+
+    def test_two_releases_taken_together_leak_more(self):
+        frame = people(20_000)
+        first, second = (funnel(0.05, random_state=i).fit_transform(frame) for i in (1, 2))
+        both = pd.concat([first, second.add_suffix("2")], axis=1)
+        once = audit(first, frame["sex"])["advantage"].max()
+        assert audit(both, frame["sex"])["advantage"].max() > once + 0.01
+
+    def test_exact_figures(self):
+        frame = people()
+        transformer = funnel().fit(frame)
+        mechanism = transformer.mechanism_
+        released = transformer.transform(frame)
+        for given in (transformer, mechanism):
+            table = audit(released, frame["sex"], mechanism=given)
+            p_sy = mechanism.p_sx @ mechanism.channel
+            assert_allclose(table["bayes"], p_sy.max(axis=0).sum() - p_sy.sum(axis=1).max())
+            assert_allclose(table["bound"], np.sqrt(0.005))
+        assert audit(released, frame["sex"])[["bayes", "bound"]].isna().all(axis=None)
+
+    def test_the_interval_of_a_known_advantage(self):
+        # Y tells S with probability .7, S is uniform: the advantage is .2.
+        rng = np.random.default_rng(3)
+        covered = []
+        for _ in range(60):
+            s = rng.integers(2, size=400)
+            y = np.where(rng.random(400) < 0.7, s, 1 - s)
+            row = audit(y, s, attacker=metrics.BayesTable(), cv=3).iloc[0]
+            # Against the best blind guess on these rows, which is right a little oftener.
+            truth = 0.7 - row["majority"]
+            covered.append(row["low"] <= truth <= row["high"])
+        assert np.mean(covered) > 0.88
+
+    def test_attackers_of_ones_own(self):
+        frame = people(500)
+        table = audit(frame[["band"]], frame["sex"], attacker=LogisticRegression())
+        assert table["attacker"].tolist() == ["LogisticRegression"]
+        table = audit(
+            frame[["band"]],
+            frame["sex"],
+            attacker={"mine": metrics.BayesTable()},
+            cv=StratifiedKFold(3, shuffle=True, random_state=0),
+        )
+        assert table["attacker"].tolist() == ["mine"]
+
+    @pytest.mark.parametrize(
+        ("arguments", "options", "error", "text"),
+        [
+            (([1, 2], [0, 1, 0]), {}, ValueError, "sensitive has 3 rows, released has 2"),
+            (([1, 2], [0, 0]), {}, ValueError, "at least two values"),
+            (
+                ([1, 2] * 9, [0] * 16 + [1] * 2),
+                {},
+                ValueError,
+                "has 2 rows, fewer than the 5 folds",
+            ),
+            (([1, 2] * 9, [0, 1] * 9), {"attacker": 3}, TypeError, "'attacker' .* Got 3"),
+            (([1, 2] * 9, [0, 1] * 9), {"mechanism": 3}, TypeError, "'mechanism' .* Got 3"),
+            (([1, 2] * 9, [0, 1] * 9), {"confidence": 2}, ValueError, "'confidence'"),
+        ],
+    )
+    def test_bad_arguments(self, arguments, options, error, text):
+        with pytest.raises(error, match=text):
+            audit(*arguments, **options)
+
+
+class TestAdvantage:
+    """What a budget allows an attacker to gain, whatever the mechanism."""
+
+    @pytest.mark.parametrize(
+        "measure",
+        [KL(), L1(), Chi2(), MaxLift(), AlphaLift(1.5), AlphaLift(2), AlphaLift(5), Lip()],
+        ids=repr,
+    )
+    def test_holds_for_the_best_attacker(self, measure):
+        rng = np.random.default_rng(4)
+        for _ in range(40):
+            joint = rng.dirichlet(np.full(12, 0.5)).reshape(3, 4)
+            epsilon = float(10 ** rng.uniform(-3, 0))
+            for scope in measure.scopes:
+                problem = {"measure": measure, "scope": scope, "solver": "randomized_response"}
+                mechanism = design_mechanism(joint, epsilon, **problem)
+                p_s = joint.sum(axis=1)
+                gained = (mechanism.p_sx @ mechanism.channel).max(axis=0).sum() - p_s.max()
+                assert gained <= measure.advantage(epsilon, p_s) + 1e-9
+
+    def test_of_a_measure_of_ones_own_nothing_is_known(self):
+        from test_solvers import Hellinger
+
+        assert Hellinger().advantage(0.1, np.array([0.5, 0.5])) == 1.0
+
+
+class TestScorers:
+    def pipeline(self, **options):
+        encoder = OneHotEncoder(handle_unknown="ignore")
+        return make_pipeline(funnel(**options), encoder, LogisticRegression())
+
+    def test_the_leakage_is_that_of_the_rows_held_out(self):
+        frame = people()
+        pipeline = self.pipeline().fit(frame, frame["label"])
+        other = people(seed=1)
+        channel = pipeline[0].mechanism_
+        counts = pd.crosstab(other["sex"], other["band"])
+        exact = channel.evaluate(counts)
+        score = metrics.neg_leakage_scorer()(pipeline, other)
+        assert_allclose(-score, exact.max_leakage)
+        average = metrics.neg_leakage_scorer("l1", "average")(pipeline, other)
+        assert_allclose(-average, exact.with_measure(L1()).average_leakage)
+        assert_allclose(metrics.utility_scorer()(pipeline, other), exact.normalized_utility)
+
+    def test_values_that_fit_did_not_see_say_nothing(self):
+        transformer = funnel().fit(people())
+        other = people(200, seed=2)
+        other["band"] = "z"
+        assert_allclose(transformer.evaluate(other).max_leakage, 0.0, atol=1e-12)
+
+    def test_epsilon_is_chosen_on_accuracy_and_leakage(self):
+        frame = people()
+        search = GridSearchCV(
+            self.pipeline(),
+            {"privacyfunneltransformer__epsilon": [0.001, 0.01, 0.1]},
+            scoring={
+                "accuracy": "accuracy",
+                "leakage": metrics.neg_leakage_scorer(scope="average"),
+                "kept": metrics.utility_scorer(),
+            },
+            refit=metrics.best_within_leakage(0.02, score="accuracy"),
+            cv=3,
+        ).fit(frame, frame["label"])
+        results = pd.DataFrame(search.cv_results_)
+        assert (np.diff(results["mean_test_leakage"]) < 0).all()
+        assert (np.diff(results["mean_test_kept"]) > 0).all()
+        assert search.best_index_ == 1
+        assert metrics.utility_scorer()(search, frame) > 0.5
+
+    def test_no_candidate_is_private_enough(self):
+        results = {"mean_test_score": [0.7], "mean_test_leakage": [-0.3]}
+        with pytest.raises(
+            ValueError, match=r"leaks at most 0\.1 .* smallest mean leakage is 0\.3"
+        ):
+            metrics.best_within_leakage(0.1)(results)
+
+    def test_inside_a_column_transformer(self):
+        frame = people()
+        columns = make_column_transformer((funnel(), ["sex", "band"]), remainder="drop")
+        model = make_pipeline(columns, OneHotEncoder(), LogisticRegression())
+        model.fit(frame, frame["label"])
+        assert metrics.neg_leakage_scorer()(model, frame) >= -0.01 * (1 + 1e-9)
+
+    def test_sensitive_features_are_routed(self):
+        frame = people()
+        sex, rest = frame["sex"], frame[["band"]]
+        with config_context(enable_metadata_routing=True):
+            transformer = funnel(sensitive=None).set_fit_request(sensitive_features=True)
+            model = make_pipeline(transformer, OneHotEncoder(), LogisticRegression())
+            scores = cross_validate(
+                model,
+                rest,
+                frame["label"],
+                scoring={"leakage": metrics.neg_leakage_scorer(scope="average")},
+                params={"sensitive_features": sex},
+            )
+        assert (scores["test_leakage"] < 0).all()
+        assert (scores["test_leakage"] > -0.05).all()
+
+    def test_without_a_transformer(self):
+        frame = people(200)
+        model = LogisticRegression().fit(frame[["noise"]], frame["label"])
+        with pytest.raises(ValueError, match="one with a PrivacyFunnelTransformer"):
+            metrics.neg_leakage_scorer()(model, frame)
+
+    def test_a_transformer_from_a_file_does_not_know_s(self):
+        frame = people()
+        shipped = PrivacyFunnelTransformer.from_json(funnel().fit(frame).to_json())
+        with pytest.raises(ValueError, match="loaded without the values of S"):
+            shipped.evaluate(frame)

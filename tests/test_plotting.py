@@ -1,0 +1,143 @@
+"""Displays: what is drawn is what the mechanism says."""
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from test_audit import funnel, people
+
+from skprivacy import (
+    LeakageDisplay,
+    MechanismDisplay,
+    PrivacyFunnelTransformer,
+    PrivacyUtilityDisplay,
+    design_mechanism,
+    privacy_utility_path,
+)
+
+mpl.use("agg")
+
+JOINT = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]
+EPSILONS = [0.05, 0.005, 0.02]
+
+
+@pytest.fixture(autouse=True)
+def _closed():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def transformer():
+    return funnel().fit(people())
+
+
+class TestPrivacyUtility:
+    def test_curves(self):
+        paths = {
+            name: privacy_utility_path(JOINT, EPSILONS, solver=name)
+            for name in ("optimal", "watchdog")
+        }
+        display = PrivacyUtilityDisplay.from_path(paths, chosen=0.02)
+        for line, path in zip(display.lines_, paths.values(), strict=True):
+            path = sorted(path, key=lambda mechanism: mechanism.epsilon)
+            assert_allclose(line.get_xdata(), [m.epsilon for m in path])
+            assert_allclose(line.get_ydata(), [m.normalized_utility for m in path])
+        labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+        assert labels == ["optimal", "watchdog", "certified: no mechanism keeps more"]
+        assert display.ax_.texts[0].get_text() == "ε = 0.02"
+
+    def test_the_band_is_what_could_be_kept_at_most(self):
+        path = privacy_utility_path(JOINT, EPSILONS, solver="watchdog")
+        display = PrivacyUtilityDisplay.from_path(path)
+        (band,) = display.ax_.collections
+        vertices = band.get_paths()[0].vertices
+        assert_allclose(vertices[:, 1].max(), 1.0)
+        labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+        assert labels == ["watchdog", "room above, at most"]
+
+    def test_from_estimator(self, transformer):
+        figure, ax = plt.subplots()
+        display = PrivacyUtilityDisplay.from_estimator(
+            transformer, epsilons=[0.001, 0.01], solvers=["auto", "watchdog"], ax=ax
+        )
+        assert display.ax_ is ax
+        assert display.figure_ is figure
+        kept = display.lines_[0].get_ydata()
+        assert_allclose(kept[1], transformer.mechanism_.normalized_utility, atol=1e-6)
+        around = PrivacyUtilityDisplay.from_estimator(transformer).lines_[0].get_xdata()
+        assert around.min() < 0.01 < around.max()
+
+
+class TestMechanism:
+    def test_the_channel_and_p_y(self, transformer):
+        display = MechanismDisplay.from_estimator(transformer)
+        mechanism = transformer.mechanism_
+        assert_allclose(display.ax_.images[0].get_array(), mechanism.channel)
+        heights = [bar.get_height() for bar in display.ax_p_y_.patches]
+        assert_allclose(heights, mechanism.p_y)
+        rows = [label.get_text() for label in display.ax_.get_yticklabels()]
+        assert rows == list(mechanism.x_labels)
+        shown = {text.get_text() for text in display.ax_.texts}
+        assert f"{mechanism.channel.max():.2f}" in shown
+
+    def test_large_channels_can_still_be_read(self):
+        joint = np.random.default_rng(0).random((2, 60))
+        display = MechanismDisplay.from_mechanism(
+            design_mechanism(joint, 0.01, solver="subset_merging")
+        )
+        assert not display.ax_.texts
+        assert len(display.ax_.get_yticks()) <= 40
+
+    def test_long_and_joint_labels(self):
+        mechanism = design_mechanism(JOINT, 0.02)
+        labels = ("x" * 60, ("a", 1), None)
+        from dataclasses import replace
+
+        display = MechanismDisplay.from_mechanism(replace(mechanism, x_labels=labels))
+        texts = [label.get_text() for label in display.ax_.get_yticklabels()]
+        assert texts[0].endswith("…")
+        assert texts[1:] == ["a|1", "nan"]
+
+    def test_without_the_joint(self, transformer):
+        shipped = PrivacyFunnelTransformer.from_json(transformer.to_json())
+        assert MechanismDisplay.from_estimator(shipped).ax_.images
+        with pytest.raises(ValueError, match="needs the joint distribution, which was left out"):
+            LeakageDisplay.from_estimator(shipped)
+
+
+class TestLeakage:
+    @pytest.mark.parametrize("scope", ["per_output", "average"])
+    def test_bars_against_the_budget(self, scope):
+        mechanism = design_mechanism(JOINT, 0.02, scope=scope)
+        display = LeakageDisplay.from_mechanism(mechanism)
+        widths = [bar.get_width() for bar in display.ax_.patches]
+        assert_allclose(widths, mechanism.leakage)
+        lines = [line.get_xdata()[0] for line in display.ax_.lines]
+        expected = [0.02] if scope == "per_output" else [0.02, mechanism.average_leakage]
+        assert_allclose(lines, expected)
+
+    def test_posteriors_against_the_prior(self):
+        mechanism = design_mechanism(JOINT, 0.02)
+        display = LeakageDisplay.from_mechanism(mechanism)
+        drawn = [np.asarray(c.get_offsets())[:, 0] for c in display.ax_posterior_.collections]
+        assert_allclose(np.array(drawn).T, mechanism.sensitive_posterior)
+        priors = [line.get_xdata()[0] for line in display.ax_posterior_.lines]
+        assert_allclose(priors, [0.4, 0.6])
+
+    def test_given_axes_are_divided(self, transformer):
+        figure, axes = plt.subplots(1, 2)
+        display = LeakageDisplay.from_estimator(transformer, ax=axes[1])
+        assert display.figure_ is figure
+        assert display.ax_ is not axes[1]
+        figure.canvas.draw()
+
+    def test_an_infinite_budget(self):
+        LeakageDisplay.from_mechanism(design_mechanism(JOINT, np.inf)).figure_.canvas.draw()
+
+
+@pytest.mark.parametrize("display", [MechanismDisplay, LeakageDisplay])
+def test_bad_mechanism(display):
+    with pytest.raises(TypeError, match=f"'mechanism' parameter of {display.__name__}"):
+        display.from_mechanism(np.eye(2))

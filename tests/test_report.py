@@ -1,0 +1,199 @@
+"""The report, as text and in a real browser."""
+
+import re
+import shutil
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from test_audit import funnel, people
+
+from skprivacy import KL, PrivacyFunnelTransformer, PrivacyReport
+
+mpl.use("agg")
+sync_api = pytest.importorskip("playwright.sync_api")
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="module")
+def transformer():
+    frame = people()[["sex", "band", "zip"]]
+    with pytest.warns(UserWarning, match="zip"):
+        return funnel(remainder="passthrough").fit(frame)
+
+
+@pytest.fixture(scope="module")
+def report(transformer):
+    return PrivacyReport.from_estimator(transformer, people(1500, seed=3)[["sex", "band", "zip"]])
+
+
+@pytest.fixture(scope="module")
+def page_file(report, tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    report.save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if CHROMIUM is None:
+        pytest.skip("there is no chromium on this machine")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        yield browser
+        browser.close()
+
+
+class TestText:
+    def test_says_what_matters(self, report, transformer):
+        text = str(report)
+        mechanism = transformer.mechanism_
+        for expected in (
+            "Privacy report: band released, sex protected",
+            "says at most epsilon = 0.01",
+            f"{mechanism.normalized_utility:.1%} of what there is to know",
+            "3,000 rows",
+            "KL(), per output",
+            "not differential privacy",
+            "certified gap",
+            "population, 95% limit",
+            "remainder: zip",
+            "random_state",
+            "skprivacy",
+        ):
+            assert expected in re.sub(r"\s+", " ", text)
+        for measure in ("kl", "l1", "chi2", "max_lift", "alpha_lift", "lip"):
+            assert re.search(rf"^  {measure} +\d\.\d{{4}}", text, re.MULTILINE)
+        assert max(map(len, text.splitlines())) < 110
+
+    def test_without_rows_there_is_no_attack(self, transformer):
+        text = str(PrivacyReport.from_estimator(transformer))
+        assert "Attacked" not in text
+        assert "What leaks" in text
+
+    def test_average_scope_targets_and_several_columns(self):
+        frame = people()
+        transformer = funnel(0.05, columns=["band", "zip"], scope="average", utility="target")
+        transformer.fit(frame, frame["label"])
+        text = re.sub(r"\s+", " ", str(PrivacyReport.from_estimator(transformer)))
+        assert "band and zip released" in text
+        assert "on average over the released values" in text
+
+    def test_sensitive_features_beside_the_frame(self):
+        frame = people()
+        transformer = funnel(sensitive=None).fit(frame, sensitive_features=frame["sex"])
+        report = PrivacyReport.from_estimator(transformer, frame, sensitive_features=frame["sex"])
+        assert "sex protected" in str(report)
+        assert "Attacked" in str(report)
+
+    def test_no_row_and_no_secret_is_in_it(self):
+        frame = people()
+        frame["sex"] = frame["sex"].map({"f": "<b>secret & f</b>", "m": "m"})
+        report = PrivacyReport.from_estimator(funnel().fit(frame))
+        page = report._repr_html_()
+        assert "<b>secret" not in page  # what is shown is escaped
+        assert len(page) > 10_000
+
+    def test_bad_arguments(self, transformer):
+        with pytest.raises(TypeError, match="'transformer' .* a fitted PrivacyFunnelTransformer"):
+            PrivacyReport.from_estimator(KL())
+        shipped = PrivacyFunnelTransformer.from_json(transformer.to_json())
+        with pytest.raises(ValueError, match="Make the report where it was fitted"):
+            PrivacyReport.from_estimator(shipped)
+
+    def test_repr(self, report):
+        assert repr(report) == "<PrivacyReport: Privacy report: band released, sex protected>"
+
+
+class TestBrowser:
+    def open(self, browser, page_file, width, scheme="light"):
+        context = browser.new_context(
+            viewport={"width": width, "height": 800}, color_scheme=scheme, offline=True
+        )
+        page = context.new_page()
+        page.problems, page.requests = [], []
+        page.on("console", lambda message: page.problems.append(message.text))
+        page.on("pageerror", lambda error: page.problems.append(str(error)))
+        page.on("request", lambda request: page.requests.append(request.url))
+        page.goto(page_file.as_uri())
+        return page
+
+    @pytest.mark.parametrize("width", [1280, 390])
+    def test_needs_no_network_and_fits_the_window(self, browser, page_file, width):
+        page = self.open(browser, page_file, width)
+        assert page.problems == []
+        others = [u for u in page.requests if not u.startswith("data:")]
+        assert others == [page_file.as_uri()]
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.title() == "Privacy report: band released, sex protected"
+
+    def test_pictures_are_drawn_and_described(self, browser, page_file):
+        page = self.open(browser, page_file, 1280)
+        images = page.query_selector_all("img")
+        assert len(images) == 3
+        for image in images:
+            assert image.evaluate("image => image.complete && image.naturalWidth > 200")
+            assert len(image.get_attribute("alt")) > 40
+
+    def test_tables_have_headers_and_captions(self, browser, page_file):
+        page = self.open(browser, page_file, 1280)
+        tables = page.query_selector_all("table")
+        assert len(tables) >= 6
+        for table in tables:
+            assert table.query_selector("caption").inner_text()
+            assert table.query_selector_all("thead th[scope=col]")
+            rows = table.query_selector_all("tbody tr")
+            assert len(table.query_selector_all("tbody th[scope=row]")) == len(rows)
+        levels = page.evaluate("[...document.querySelectorAll('h1,h2,h3')].map(h => h.tagName)")
+        assert levels[0] == "H1"
+        assert set(levels[1:]) == {"H2"}
+        assert page.get_attribute("html", "lang") == "en"
+
+    @pytest.mark.parametrize("scheme", ["light", "dark"])
+    def test_text_can_be_read_in_the_light_and_in_the_dark(self, browser, page_file, scheme):
+        page = self.open(browser, page_file, 1280, scheme)
+        ground = self.luminance(page, "main", "backgroundColor")
+        assert (ground < 0.1) == (scheme == "dark")
+        for selector in ("main", "figcaption", "caption", "td", "th"):
+            ink = self.luminance(page, selector, "color")
+            light, dark = max(ink, ground), min(ink, ground)
+            assert (light + 0.05) / (dark + 0.05) >= 4.5, selector  # WCAG AA
+        source = page.evaluate("document.querySelector('img').currentSrc")
+        other = page.get_attribute("source", "srcset")
+        assert (source == other) == (scheme == "dark")
+
+    def luminance(self, page, selector, style):
+        script = f"getComputedStyle(document.querySelector('{selector}')).{style}"
+        channels = np.array(re.findall(r"[\d.]+", page.evaluate(script))[:3], float) / 255
+        linear = np.where(
+            channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4
+        )
+        return linear @ [0.2126, 0.7152, 0.0722]
+
+    def test_prints(self, browser, page_file):
+        page = self.open(browser, page_file, 1280)
+        content = page.pdf(format="A4")
+        assert content.startswith(b"%PDF")
+        pages = len(re.findall(rb"/Type\s*/Page\b", content))
+        assert 2 <= pages <= 10
+
+    def test_a_notebook_shows_the_same(self, browser, report, tmp_path):
+        path = tmp_path / "cell.html"
+        path.write_text(f"<html><body>{report._repr_html_()}</body></html>", encoding="utf-8")
+        page = self.open(browser, path, 900)
+        assert page.inner_text("h1") == report.title
+        assert page.problems == []
+
+
+def test_the_same_rows_make_the_same_report(transformer):
+    one, other = (PrivacyReport.from_estimator(transformer)._repr_html_() for _ in range(2))
+    assert one == other
