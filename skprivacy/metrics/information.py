@@ -17,8 +17,8 @@ _CONSTANT = 1e-6
 def mutual_information(s, y, *, corrected=True):
     """Return I(S;Y) in nats, estimated from samples.
 
-    The plain estimate is too large, by about (|S| - 1)(|Y| - 1) / 2n where S and Y are nearly
-    independent. It is corrected by the jackknife.
+    The plain estimate is too large: where S with k values and Y with m are nearly independent,
+    by about (k - 1)(m - 1) / 2n. It is corrected by the jackknife.
 
     Parameters
     ----------
