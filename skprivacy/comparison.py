@@ -9,7 +9,7 @@ from tqdm.auto import tqdm
 
 from ._validation import message
 from .design import DesignTask, check_epsilons
-from .measures import MEASURES
+from .measures import every_measure
 from .solvers import SOLVERS, Solver, automatic, check_solver_name
 
 # "auto" is one of these, but where something simpler is optimal.
@@ -81,7 +81,7 @@ def compare_mechanisms(
     epsilons = check_epsilons(owner, epsilons)
     task = DesignTask.checked(owner, p_sx, epsilons, measure, scope, utility)
     solvers = _named(owner, _serving(task) if solvers is None else solvers)
-    measures = {name: cls() for name, cls in MEASURES.items()} | {task.measure.name: task.measure}
+    measures = every_measure(task.measure)
     outcomes = _outcomes(task, solvers, sorted(set(epsilons)))
     total = len(solvers) * len(set(epsilons))
     rows = {}

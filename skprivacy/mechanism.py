@@ -139,6 +139,15 @@ class Evaluation:
         return mutual_information(self._p_sy)
 
     @cached_property
+    def attacker_advantage(self):
+        """How much oftener than blindly the best attacker who sees Y guesses S.
+
+        ``sum_y max_s P(s,y) - max_s P(s)``: the attacker knows the joint and the channel.
+        """
+        blind = float(self._joint.sum(axis=1).max())
+        return max(0.0, float(self._p_sy.max(axis=0).sum()) - blind)
+
+    @cached_property
     def _output_lifts(self):
         return lift(self.sensitive_posterior, self._joint.sum(axis=1)).max(axis=1)
 

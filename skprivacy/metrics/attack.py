@@ -233,9 +233,5 @@ def _exact(mechanism, owner):
         raise TypeError(message(owner, "mechanism", requirement, mechanism))
     if mechanism.p_sx is None:
         return {}
-    prior = mechanism.p_sx.sum(axis=1)
-    success = (mechanism.p_sx @ mechanism.channel).max(axis=0).sum()
-    return {
-        "bayes": max(0.0, float(success - prior.max())),
-        "bound": mechanism.measure.advantage(mechanism.epsilon, prior),
-    }
+    bound = mechanism.measure.advantage(mechanism.epsilon, mechanism.p_sx.sum(axis=1))
+    return {"bayes": mechanism.attacker_advantage, "bound": bound}

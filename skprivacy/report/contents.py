@@ -9,7 +9,7 @@ import sklearn
 
 from ..fit_inputs import sensitive_columns
 from ..frames import as_table
-from ..measures import MEASURES
+from ..measures import every_measure
 from ..metrics import audit, population_leakage
 from ..plotting import LeakageDisplay, MechanismDisplay, PrivacyUtilityDisplay
 from .sections import Figure, Section, Table
@@ -85,8 +85,9 @@ def _guarantee(transformer, confidence):
         },
         index=pd.Index(["worst output", "average over outputs"], name="leakage"),
     )
-    measures = {name: mechanism.with_measure(cls()) for name, cls in MEASURES.items()} | {
-        mechanism.measure.name: mechanism
+    measures = {
+        name: mechanism.with_measure(measure)
+        for name, measure in every_measure(mechanism.measure).items()
     }
     every = pd.DataFrame(
         {
@@ -103,7 +104,8 @@ def _guarantee(transformer, confidence):
             f"was fitted to the rows: the last column is what leaks under the true distribution "
             f"at most, with a confidence of {confidence:.0%}.",
             f"The best attacker, who knows the joint distribution and the channel and sees one "
-            f"released value, guesses S oftener than blindly by {_best_attack(mechanism):.2%}; "
+            f"released value, guesses S oftener than blindly by "
+            f"{mechanism.attacker_advantage:.2%}; "
             f"the budget alone allows {_advantage(mechanism):.2%} at most.",
         ],
         [
@@ -119,11 +121,6 @@ def _budget(mechanism, scope):
 
 def _four(*figures):
     return ["none" if np.isnan(figure) else f"{figure:.4f}" for figure in figures]
-
-
-def _best_attack(mechanism):
-    success = (mechanism.p_sx @ mechanism.channel).max(axis=0).sum()
-    return max(0.0, success - mechanism.p_sx.sum(axis=1).max())
 
 
 def _advantage(mechanism):

@@ -1,0 +1,66 @@
+r"""What leakage is: convex functions of the posterior ``P(S | Y = y)``.
+
+A released symbol y turns the prior ``P(S)`` into a posterior ``T = P(S | Y = y)`` with lifts
+``l = T / P(S)``. A measure is a convex ``g(T)`` with a threshold that depends on epsilon; a
+mechanism is private when ``g(T) <= threshold(epsilon)`` for every output, or on average over
+outputs. Nothing outside this package has to know which measure is in use.
+"""
+
+from .._validation import check_choice, message
+from .base import SCOPES, Measure, lift
+from .divergences import KL, L1, Chi2
+from .lifts import AlphaLift, Lip, MaxLift
+
+__all__ = [
+    "KL",
+    "L1",
+    "MEASURES",
+    "SCOPES",
+    "AlphaLift",
+    "Chi2",
+    "Lip",
+    "MaxLift",
+    "Measure",
+    "check_scope",
+    "every_measure",
+    "get_measure",
+    "lift",
+]
+
+MEASURES = {cls.name: cls for cls in (KL, L1, Chi2, MaxLift, AlphaLift, Lip)}
+
+
+def every_measure(own):
+    """Return all measures by name, `own` with its parameters among them."""
+    return {name: cls() for name, cls in MEASURES.items()} | {own.name: own}
+
+
+def get_measure(measure, owner="get_measure", **parameters):
+    """Return a measure object from a name, or the object itself.
+
+    Examples
+    --------
+    >>> from skprivacy import get_measure
+    >>> get_measure("alpha_lift")
+    AlphaLift(alpha=2.0)
+    """
+    if isinstance(measure, Measure):
+        if parameters:
+            raise TypeError(f"{owner} got {sorted(parameters)} beside the object {measure!r}.")
+        return measure
+    if isinstance(measure, type) and issubclass(measure, Measure):
+        requirement = f"an instance: write {measure.__name__}(), not the class"
+        raise TypeError(message(owner, "measure", requirement, measure))
+    check_choice(owner, "measure", measure, MEASURES, " or an instance of skprivacy.Measure")
+    return MEASURES[measure](**parameters)
+
+
+def check_scope(owner, scope, measure):
+    """Return `scope`, if `measure` has it."""
+    check_choice(owner, "scope", scope, SCOPES)
+    if scope not in measure.scopes:
+        raise ValueError(
+            f"The measure {measure!r} has no scope {scope!r}: it says nothing useful there. "
+            f"{owner} can serve it with scope={measure.scopes[0]!r}."
+        )
+    return scope

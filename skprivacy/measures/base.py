@@ -1,0 +1,152 @@
+"""What a measure is, and what a budget is."""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import asdict
+from typing import ClassVar
+
+import numpy as np
+
+SCOPES = ("per_output", "average")
+
+# A budget holds when leakage <= epsilon (1 + BUDGET_RTOL) + BUDGET_ATOL.
+BUDGET_RTOL = 1e-9
+BUDGET_ATOL = 1e-12
+
+# Where a posterior is zero some measures have no tangent: gradients are taken at this lift.
+SMALLEST_LIFT = 1e-12
+
+
+def budget_with_tolerance(epsilon, share=1.0):
+    """Return epsilon and a `share` of the tolerance of budgets."""
+    return epsilon * (1 + share * BUDGET_RTOL) + share * BUDGET_ATOL
+
+
+def lift(posterior, prior):
+    """Return ``posterior / prior``, with 0 / 0 = 1: an impossible symbol says nothing."""
+    posterior, prior = np.asarray(posterior, float), np.asarray(prior, float)
+    if prior.min(initial=1.0) > 0:
+        return posterior / prior
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = posterior / prior
+    return np.where((prior == 0) & (posterior == 0), 1.0, ratio)
+
+
+@np.errstate(over="ignore")
+def exp(value):
+    """Return ``e^value``, infinity beyond all floats."""
+    return float(np.exp(value))
+
+
+@np.errstate(over="ignore")
+def expm1(value):
+    """Return ``e^value - 1``, infinity beyond all floats."""
+    return float(np.expm1(value))
+
+
+class Measure(ABC):
+    """A convex function of the posterior, and its threshold.
+
+    Subclass it to bring a measure of your own: `value`, `subgradient`, `threshold` and
+    `inverse` are enough. ``value`` must be convex in the posterior and smallest at the prior.
+    `posterior` has shape (..., n_s), `prior` has shape (n_s,).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skprivacy import Measure, design_mechanism
+    >>> class Hellinger(Measure):
+    ...     def value(self, posterior, prior):
+    ...         return ((np.sqrt(posterior) - np.sqrt(prior)) ** 2).sum(axis=-1) / 2
+    ...     def subgradient(self, posterior, prior):
+    ...         return (1 - np.sqrt(prior / np.maximum(posterior, 1e-12))) / 2
+    ...     def threshold(self, epsilon):
+    ...         return epsilon**2
+    ...     def inverse(self, value):
+    ...         return np.sqrt(value)
+    >>> joint = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]
+    >>> mechanism = design_mechanism(joint, 0.1, measure=Hellinger())
+    >>> bool(mechanism.max_leakage <= 0.1 * (1 + 1e-9))
+    True
+    """
+
+    name: ClassVar[str] = "custom"
+    scopes: ClassVar[tuple[str, ...]] = SCOPES
+    #: Whether `implied_deviations` is the budget itself and not merely sufficient for it.
+    is_lift_box: ClassVar[bool] = False
+    #: Whether the prior alone has the smallest value, so that epsilon = 0 is independence. Say so
+    #: of a measure of your own, and its optimum at epsilon = 0 is certified too.
+    is_strict: ClassVar[bool] = False
+
+    @abstractmethod
+    def value(self, posterior, prior):
+        """Return ``g(posterior)``, of shape (...,)."""
+
+    @abstractmethod
+    def subgradient(self, posterior, prior):
+        """Return a subgradient of g at `posterior`, of the shape of `posterior`."""
+
+    @abstractmethod
+    def threshold(self, epsilon):
+        """Return the largest value of g that epsilon allows."""
+
+    @abstractmethod
+    def inverse(self, value):
+        """Return the smallest epsilon that allows `value`: leakage on the eps scale."""
+
+    def budget(self, epsilon, share=1.0):
+        """Return the largest leakage that is accepted under `epsilon`.
+
+        `share` < 1 leaves part of the tolerance to the rounding of later steps.
+        """
+        return budget_with_tolerance(epsilon, share)
+
+    def leakage(self, posterior, prior):
+        """Return the leakage of each posterior on the eps scale, of shape (...,)."""
+        return self.inverse(self.value(posterior, prior))
+
+    def implied_deviations(self, epsilon):
+        """Return (low, high): the budget surely holds where ``low <= l - 1 <= high``.
+
+        None where the measure does not know: they are then found from the data. Deviations from
+        1, and not lifts: a lift of 1 + 1e-12 cannot be told from 1 + 1.0001e-12 in floats.
+        """
+        return None
+
+    def information(self, epsilon):
+        """Return the largest I(S;Y) that a budget of epsilon on average allows, if it is known.
+
+        Infinity where it is not.
+        """
+        return math.inf
+
+    def advantage(self, epsilon, prior):
+        """Return how much oftener than blindly S can be guessed from Y, at most, in any scope."""
+        return 1.0
+
+    def curvature(self, largest_lift):
+        """Return a k such that ``k KL(T) - g(T)`` is convex where lifts are bounded, if known.
+
+        Infinity where none is. It makes bounds tighter where S is nearly a function of X.
+        """
+        return math.inf
+
+    def facets(self, prior, epsilon):
+        """Return (normals, offsets) such that the budget is ``normals @ T <= offsets``.
+
+        Only for polyhedral measures; None for the others.
+        """
+        return None
+
+    def to_dict(self):
+        """Return the name and parameters, from which `get_measure` makes an equal object."""
+        return {"name": self.name}
+
+
+class ShippedMeasure(Measure):
+    """The shipped measures: frozen dataclasses that compare and print by their parameters."""
+
+    is_strict: ClassVar[bool] = True
+
+    def to_dict(self):
+        return {"name": self.name, **asdict(self)}

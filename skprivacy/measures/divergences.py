@@ -1,0 +1,139 @@
+"""Divergences of the posterior from the prior, on the scale of epsilon itself."""
+
+import math
+from dataclasses import dataclass
+from itertools import product
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import kl_div
+
+from .base import SMALLEST_LIFT, ShippedMeasure, expm1, lift
+
+_MOST_FACETS = 2**16
+
+
+@dataclass(frozen=True)
+class KL(ShippedMeasure):
+    """The paper's L(y), the Kullback-Leibler divergence of the posterior from the prior.
+
+    Its average over outputs is ``I(S;Y)``: scope "average" is the privacy funnel itself.
+
+    Examples
+    --------
+    >>> from skprivacy import KL
+    >>> round(float(KL().value([1.0, 0.0], [0.5, 0.5])), 6)
+    0.693147
+    """
+
+    name: ClassVar[str] = "kl"
+
+    def value(self, posterior, prior):
+        """Return sum ps (l log l - l + 1): nonnegative also after rounding."""
+        return kl_div(posterior, prior).sum(axis=-1)
+
+    def subgradient(self, posterior, prior):
+        return np.log(np.maximum(lift(posterior, prior), SMALLEST_LIFT))
+
+    def threshold(self, epsilon):
+        return epsilon
+
+    def inverse(self, value):
+        return np.asarray(value, float)
+
+    def information(self, epsilon):
+        return epsilon
+
+    def advantage(self, epsilon, prior):
+        """By Pinsker's inequality, and the root is concave."""
+        return min(1.0, math.sqrt(epsilon / 2))
+
+    def curvature(self, largest_lift):
+        return 1.0
+
+    def implied_deviations(self, epsilon):
+        return -1.0, expm1(epsilon)
+
+
+@dataclass(frozen=True)
+class L1(ShippedMeasure):
+    """The l1 distance of the posterior from the prior: twice the total variation.
+
+    Examples
+    --------
+    >>> from skprivacy import L1
+    >>> float(L1().value([1.0, 0.0], [0.5, 0.5]))
+    1.0
+    """
+
+    name: ClassVar[str] = "l1"
+
+    def value(self, posterior, prior):
+        return np.abs(np.asarray(posterior) - prior).sum(axis=-1)
+
+    def subgradient(self, posterior, prior):
+        return np.sign(np.asarray(posterior) - prior)
+
+    def threshold(self, epsilon):
+        return epsilon
+
+    def inverse(self, value):
+        return np.asarray(value, float)
+
+    def advantage(self, epsilon, prior):
+        """Half of l1 is total variation, which bounds it."""
+        return min(1.0, epsilon / 2)
+
+    def implied_deviations(self, epsilon):
+        """Lifts up to M give l1 <= 2 (1 - 1/M), tight; not the paper's M - 1."""
+        return -1.0, (epsilon / (2 - epsilon) if epsilon < 2 else math.inf)
+
+    def facets(self, prior, epsilon):
+        """Sum over A of (T - ps) <= eps / 2 for every proper subset A of the symbols of S."""
+        n_s = len(prior)
+        if 2**n_s > _MOST_FACETS:
+            raise ValueError(f"l1 has 2^{n_s} - 2 facets here: take subgradients instead.")
+        normals = np.array(list(product((0.0, 1.0), repeat=n_s)))[1:-1]
+        return normals, normals @ prior + epsilon / 2
+
+
+@dataclass(frozen=True)
+class Chi2(ShippedMeasure):
+    """The chi-squared divergence of the posterior from the prior; its threshold is eps^2.
+
+    Examples
+    --------
+    >>> from skprivacy import Chi2
+    >>> float(Chi2().value([1.0, 0.0], [0.5, 0.5]))
+    1.0
+    """
+
+    name: ClassVar[str] = "chi2"
+
+    def value(self, posterior, prior):
+        return ((np.asarray(posterior) - prior) * (lift(posterior, prior) - 1)).sum(axis=-1)
+
+    def subgradient(self, posterior, prior):
+        return 2 * (lift(posterior, prior) - 1)
+
+    def threshold(self, epsilon):
+        return epsilon * epsilon
+
+    def inverse(self, value):
+        return np.sqrt(value)
+
+    def information(self, epsilon):
+        """The divergence is at most the logarithm of 1 + chi2, which is concave."""
+        return math.log1p(epsilon * epsilon)
+
+    def advantage(self, epsilon, prior):
+        """Twice the total variation is not above the root of chi2, which is concave."""
+        return min(1.0, epsilon / 2)
+
+    def curvature(self, largest_lift):
+        """The second derivatives are 2 / ps, and those of KL are 1 / T >= 1 / (M ps)."""
+        return 2 * largest_lift
+
+    def implied_deviations(self, epsilon):
+        """Lifts up to M give chi2 <= M - 1, tight; not the paper's (M - 1)^2."""
+        return -1.0, epsilon * epsilon

@@ -1,0 +1,189 @@
+"""Norms and bounds of the lift: the threshold is ``e^eps``."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from .._validation import check_real
+from .base import SMALLEST_LIFT, ShippedMeasure, budget_with_tolerance, exp, expm1, lift
+
+
+class _LiftScale(ShippedMeasure):
+    """Measures on the scale of the lift itself: threshold ``e^eps``."""
+
+    def threshold(self, epsilon):
+        return exp(epsilon)
+
+    def inverse(self, value):
+        return np.log(value)
+
+
+class _BoundedLifts(_LiftScale):
+    """Measures whose budget bounds every lift."""
+
+    is_lift_box: ClassVar[bool] = True
+
+    def information(self, epsilon):
+        """Maximal leakage is not below mutual information."""
+        return epsilon
+
+    def advantage(self, epsilon, prior):
+        """With lifts up to M, max T <= M max ps, and total variation is at most 1 - 1/M."""
+        return min(-math.expm1(-epsilon), expm1(epsilon) * float(np.max(prior)))
+
+
+@dataclass(frozen=True)
+class MaxLift(_BoundedLifts):
+    """The largest lift. On average over outputs its logarithm is maximal leakage.
+
+    Examples
+    --------
+    >>> from skprivacy import MaxLift
+    >>> float(MaxLift().value([0.75, 0.25], [0.5, 0.5]))
+    1.5
+    """
+
+    name: ClassVar[str] = "max_lift"
+
+    def value(self, posterior, prior):
+        return lift(posterior, prior).max(axis=-1)
+
+    def subgradient(self, posterior, prior):
+        return _lift_gradient(lift(posterior, prior).argmax(axis=-1), prior)
+
+    def implied_deviations(self, epsilon):
+        return -1.0, expm1(epsilon)
+
+    def facets(self, prior, epsilon):
+        return np.eye(len(prior)), self.threshold(epsilon) * np.asarray(prior)
+
+
+@dataclass(frozen=True)
+class AlphaLift(_LiftScale):
+    """The alpha-norm of the lift, ``(sum ps l^alpha)^(1/alpha)``.
+
+    On average it is Sibson information of order alpha, times (alpha - 1) / alpha.
+
+    Parameters
+    ----------
+    alpha : float, default=2
+        Larger than 1 and finite; `MaxLift` is its limit.
+
+    Examples
+    --------
+    >>> from skprivacy import AlphaLift
+    >>> round(float(AlphaLift(alpha=2).value([1.0, 0.0], [0.5, 0.5])), 6)
+    1.414214
+    """
+
+    alpha: float = 2.0
+    name: ClassVar[str] = "alpha_lift"
+
+    def __post_init__(self):
+        check_real("AlphaLift", "alpha", self.alpha, low=1, low_open=True, high_open=True)
+
+    def value(self, posterior, prior):
+        lifts = lift(posterior, prior)
+        largest = lifts.max(axis=-1, keepdims=True)  # factored out against overflow
+        with np.errstate(invalid="ignore"):  # inf / inf, where an impossible symbol has mass
+            mean = ((lifts / largest) ** self.alpha * prior).sum(axis=-1)
+        largest = largest[..., 0]
+        return np.where(np.isinf(largest), np.inf, largest * mean ** (1 / self.alpha))
+
+    def subgradient(self, posterior, prior):
+        norm = self.value(posterior, prior)[..., None]
+        return (lift(posterior, prior) / norm) ** (self.alpha - 1)
+
+    def information(self, epsilon):
+        """Sibson information does not fall with alpha, and for alpha = 1 it is I(S;Y)."""
+        return epsilon * self.alpha / (self.alpha - 1)
+
+    def advantage(self, epsilon, prior):
+        """From alpha = 2 on the norm bounds chi2; below, Sibson information bounds I(S;Y)."""
+        if self.alpha >= 2:
+            return min(1.0, math.sqrt(expm1(2 * epsilon)) / 2)
+        return min(1.0, math.sqrt(self.information(epsilon) / 2))
+
+    def curvature(self, largest_lift):
+        """The second derivatives are at most (alpha - 1) (l / g)^(alpha - 1) / T, and g >= 1."""
+        return (self.alpha - 1) * largest_lift ** (self.alpha - 1)
+
+    def implied_deviations(self, epsilon):
+        """Lifts up to M give an alpha-norm of at most M^((alpha - 1) / alpha), tight."""
+        return -1.0, expm1(epsilon * self.alpha / (self.alpha - 1))
+
+
+@dataclass(frozen=True)
+class Lip(_BoundedLifts):
+    """Local information privacy: ``e^-lower <= l <= e^epsilon`` for every symbol of S.
+
+    Symmetric: ``g = max(max l, 1 / min l)``, which is convex and does not depend on epsilon.
+    With a `lower` of its own, g is the largest lift where the lower bound holds and infinite
+    elsewhere. It says nothing useful on average over outputs: scope "per_output" only.
+
+    Parameters
+    ----------
+    lower : float, default=None
+        The bound on ``-log l``; None: the same as epsilon.
+
+    Examples
+    --------
+    >>> from skprivacy import Lip
+    >>> float(Lip().value([0.8, 0.2], [0.5, 0.5]))
+    2.5
+    >>> float(Lip(lower=1.0).value([0.8, 0.2], [0.5, 0.5]))
+    1.6
+    """
+
+    lower: float | None = None
+    name: ClassVar[str] = "lip"
+    scopes: ClassVar[tuple[str, ...]] = ("per_output",)
+
+    def __post_init__(self):
+        if self.lower is not None:
+            check_real("Lip", "lower", self.lower, low=0)
+
+    @property
+    def _smallest_lift(self):
+        """The lower bound has the tolerance that every budget has."""
+        return exp(-budget_with_tolerance(self.lower))
+
+    def budget(self, epsilon, share=1.0):
+        """Not even an infinite epsilon allows a lift below `lower`: infinity is never accepted."""
+        most = np.inf if self.lower is None else np.finfo(float).max
+        return min(budget_with_tolerance(epsilon, share), most)
+
+    def value(self, posterior, prior):
+        lifts = lift(posterior, prior)
+        largest, smallest = lifts.max(axis=-1), lifts.min(axis=-1)
+        if self.lower is not None:
+            return np.where(smallest >= self._smallest_lift, largest, np.inf)
+        with np.errstate(divide="ignore", over="ignore"):
+            return np.maximum(largest, 1 / smallest)
+
+    def subgradient(self, posterior, prior):
+        """Of the bound that is broken most; of the clamped lift where a posterior is zero."""
+        lifts = lift(posterior, prior)
+        smallest = np.maximum(lifts.min(axis=-1), SMALLEST_LIFT)
+        if self.lower is None:
+            low = 1 / smallest > lifts.max(axis=-1)
+        else:
+            low = smallest < self._smallest_lift
+        row = np.where(low, lifts.argmin(axis=-1), lifts.argmax(axis=-1))
+        slope = np.where(low, -1 / smallest**2, 1.0)
+        return slope[..., None] * _lift_gradient(row, prior)
+
+    def implied_deviations(self, epsilon):
+        return expm1(-(epsilon if self.lower is None else self.lower)), expm1(epsilon)
+
+    def facets(self, prior, epsilon):
+        low, high = self.implied_deviations(epsilon)
+        eye, prior = np.eye(len(prior)), np.asarray(prior)
+        return np.vstack([eye, -eye]), np.concatenate([(1 + high) * prior, -(1 + low) * prior])
+
+
+def _lift_gradient(symbol, prior):
+    """Return the gradient of the lift of each `symbol`."""
+    return np.eye(len(prior))[symbol] / np.asarray(prior)[symbol][..., None]
