@@ -7,7 +7,8 @@ from .fit_inputs import sensitive_columns
 from .frames import as_table
 from .joint import count_pairs
 from .mechanism import Evaluation
-from .utilities import Guess, MutualInformation
+from .samples import coded
+from .utilities import Target
 
 
 def evaluated_on(transformer, X, y, sensitive_features):
@@ -32,7 +33,6 @@ def evaluated_on(transformer, X, y, sensitive_features):
         None,
     )
     counts[: seen.shape[0], : seen.shape[1]] = seen
-    is_guess = isinstance(mechanism.objective, Guess)
     return Evaluation(
         np.vstack([mechanism.channel, mechanism.p_y]),
         counts / counts.sum(),
@@ -40,7 +40,7 @@ def evaluated_on(transformer, X, y, sensitive_features):
         (*mechanism.x_labels, "unseen"),
         mechanism.y_labels,
         mechanism.measure,
-        mechanism.objective if is_guess else MutualInformation(),
+        _objective(transformer, y, np.where(x_codes == UNKNOWN, n_x, x_codes)),
     )
 
 
@@ -50,3 +50,18 @@ def _symbols(transformer, table, owner):
     x_positions = [positions[p] for p in layout.x_positions]
     labels = [table.label(p) for p in x_positions]
     return transformer._alphabet.encode([table.column(p) for p in x_positions], labels)[0]
+
+
+def _objective(transformer, y, x_codes):
+    """Return the utility as these rows have it: a target is theirs."""
+    objective = transformer.mechanism_.objective
+    if not isinstance(objective, Target):
+        return objective
+    if y is None:
+        raise ValueError(
+            "A transformer with utility='target' needs y, the target, to be evaluated."
+        )
+    v_codes, _ = coded(y, "y")
+    table = np.zeros((v_codes.max() + 1, len(transformer.mechanism_.x_labels) + 1))
+    np.add.at(table, (v_codes, x_codes), 1.0)
+    return Target(table)

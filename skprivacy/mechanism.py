@@ -176,9 +176,12 @@ class Evaluation:
 
         1 where there is none to keep.
         """
+        return self._normalized(self.utility)
+
+    def _normalized(self, utility):
         smallest = self.objective.smallest(self.p_x)
         room = self._largest_utility - smallest
-        return (self.utility - smallest) / room if room > 1e-13 else 1.0  # or rounding
+        return (utility - smallest) / room if room > 1e-13 else 1.0  # or rounding
 
     def table(self):
         """Return a DataFrame with one row per output.
@@ -309,6 +312,17 @@ class Mechanism(Evaluation):
     def gap(self):
         """How much utility a better mechanism could have at most."""
         return self.upper_bound - self.utility
+
+    @property
+    def normalized_upper_bound(self):
+        """The `normalized_utility` that no mechanism within the budget exceeds."""
+        return self._normalized(self.upper_bound)
+
+    @property
+    def advantage_bound(self):
+        """How much oftener than blindly S can be guessed from Y, as far as the budget tells."""
+        prior = self._joint.sum(axis=1)
+        return min(self.measure.advantage(self.epsilon, prior), 1 - float(prior.max()))
 
     def evaluate(self, p_sx):
         """Return all figures of the channel under another joint distribution.

@@ -17,6 +17,9 @@ from .naming import readable
 _MOST_ANNOTATED = 18
 _MOST_TICKS = 40
 _LONGEST_LABEL = 22
+_MOST_GROUPS = 8
+_VISIBLE = 1e-3  # a share that can be seen
+_MARKERS = "osD^vP*X"
 
 # A path around the budget of a transformer, as shares of it.
 _AROUND = np.geomspace(0.05, 10, 16)
@@ -68,7 +71,9 @@ class PrivacyUtilityDisplay:
         ax : matplotlib Axes, default=None
             Where to draw.
         """
-        paths = path if isinstance(path, dict) else {path[0].solver: path}
+        paths = path if isinstance(path, dict) else {path[0].solver: path} if path else {}
+        if not paths or not all(paths.values()):
+            raise ValueError(message(cls.__name__, "path", "at least one mechanism", path))
         return cls(paths, chosen=chosen).plot(ax=ax)
 
     @classmethod
@@ -87,15 +92,12 @@ class PrivacyUtilityDisplay:
             Where to draw.
         """
         mechanism = _mechanism_of(transformer, cls)
-        if epsilons is None:
-            epsilons = (mechanism.epsilon or 0.01) * _AROUND
-        problem = {
-            "measure": mechanism.measure,
-            "scope": mechanism.scope,
-            "utility": mechanism.objective,
-        }
+        solvers = [solvers] if isinstance(solvers, str) else solvers
+        options = {} if solvers else transformer.solver_options or {}
         paths = {
-            solver: privacy_utility_path(mechanism.p_sx, epsilons, solver=solver, **problem)
+            solver if isinstance(solver, str) else solver.name: path_around(
+                mechanism, solver, epsilons, **options
+            )
             for solver in solvers or [transformer.solver]
         }
         return cls(paths, chosen=mechanism.epsilon).plot(ax=ax)
@@ -110,23 +112,23 @@ class PrivacyUtilityDisplay:
         """
         self.figure_, self.ax_ = _axes(ax, (5.6, 3.8))
         self.lines_ = []
-        for name, path in self.paths.items():
-            path = sorted(path, key=lambda mechanism: mechanism.epsilon)
+        paths = {name: _drawable(path) for name, path in self.paths.items()}
+        for name, path in paths.items():
             budgets = [mechanism.epsilon for mechanism in path]
             kept = [mechanism.normalized_utility for mechanism in path]
             (line,) = self.ax_.plot(budgets, kept, label=_text_of_solver(name), lw=2)
             self.lines_.append(line)
-        self._draw_bound()
-        measure = path[0].measure
+        self._draw_bound([mechanism for path in paths.values() for mechanism in path])
+        first = next(mechanism for path in self.paths.values() for mechanism in path)
         self.ax_.set(
             xscale="log",
-            xlabel=f"budget ε ({type(measure).__name__}, {path[0].scope.replace('_', ' ')})",
+            xlabel=f"budget ε ({type(first.measure).__name__}, {first.scope.replace('_', ' ')})",
             ylabel="utility kept",
             ylim=(0, 1.03),
         )
         self.ax_.yaxis.set_major_formatter("{x:.0%}")
         self.ax_.grid(alpha=0.3)
-        if self.chosen:
+        if self.chosen and np.isfinite(self.chosen):
             self.ax_.axvline(self.chosen, color="0.45", ls="--", lw=1.2, zorder=0)
             self.ax_.annotate(
                 f"ε = {self.chosen:g}",
@@ -138,24 +140,43 @@ class PrivacyUtilityDisplay:
         self.ax_.legend(loc="best", frameon=False)
         return self
 
-    def _draw_bound(self):
+    def _draw_bound(self, mechanisms):
         """Draw the tightest bound that one of the curves proves, above the best of them."""
-        tables = {}
-        for mechanism in (m for path in self.paths.values() for m in path):
-            best, bound = tables.get(mechanism.epsilon, (0.0, 1.0))
-            room = mechanism.utility / mechanism.normalized_utility if mechanism.utility else 1.0
-            above = mechanism.normalized_utility + mechanism.gap / max(room, 1e-300)
-            tables[mechanism.epsilon] = (
-                max(best, mechanism.normalized_utility),
-                min(bound, above),
-            )
-        budgets = sorted(tables)
-        best, bound = zip(*(tables[budget] for budget in budgets), strict=True)
+        if not mechanisms:
+            return
+        budgets = sorted({mechanism.epsilon for mechanism in mechanisms})
+        at = {budget: [m for m in mechanisms if m.epsilon == budget] for budget in budgets}
+        best = np.array([max(m.normalized_utility for m in at[budget]) for budget in budgets])
+        bound = [min(m.normalized_upper_bound for m in at[budget]) for budget in budgets]
         bound = np.maximum(bound, best)
-        label = "room above, at most" if np.max(np.subtract(bound, best)) > 1e-3 else None
+        label = "room above, at most" if (bound - best).max() > _VISIBLE else None
         self.ax_.fill_between(budgets, best, bound, color="0.5", alpha=0.25, lw=0, label=label)
-        if label is None:  # too thin to be seen
+        if label is None:
             self.ax_.plot([], [], " ", label="certified: no mechanism keeps more")
+
+
+def path_around(mechanism, solver, epsilons=None, **options):
+    """Return mechanisms for budgets around that of a mechanism, under its joint."""
+    if epsilons is None:
+        middle = mechanism.epsilon
+        if not np.isfinite(middle):
+            middle = mechanism.leakage_in(mechanism.scope)
+        epsilons = (middle if 0 < middle < np.inf else 0.01) * _AROUND
+    return privacy_utility_path(
+        mechanism.p_sx,
+        epsilons,
+        measure=mechanism.measure,
+        scope=mechanism.scope,
+        utility=mechanism.objective,
+        solver=solver,
+        **options,
+    )
+
+
+def _drawable(path):
+    """Return the mechanisms whose budgets have a place on a logarithmic axis, in order."""
+    drawable = [mechanism for mechanism in path if 0 < mechanism.epsilon < np.inf]
+    return sorted(drawable, key=lambda mechanism: mechanism.epsilon)
 
 
 class MechanismDisplay:
@@ -191,7 +212,7 @@ class MechanismDisplay:
     @classmethod
     def from_mechanism(cls, mechanism, *, ax=None):
         """Draw a mechanism."""
-        return cls(_checked(mechanism, cls)).plot(ax=ax)
+        return cls(_checked(mechanism, cls, needs_joint=False)).plot(ax=ax)
 
     @classmethod
     def from_estimator(cls, transformer, *, ax=None):
@@ -208,11 +229,12 @@ class MechanismDisplay:
         cmap : str or matplotlib Colormap, default="Blues"
             The colours of probabilities.
         """
-        channel = self.mechanism.channel
+        rows, columns = self._shown()
+        channel = self.mechanism.channel[np.ix_(rows, columns)]
         n_x, n_y = channel.shape
         size = (min(14, 2.6 + 0.62 * n_y), min(12, 2.2 + 0.42 * n_x))
         self.figure_, (self.ax_p_y_, self.ax_) = _divided(
-            ax, size, nrows=2, height_ratios=[1, max(2.0, 0.45 * n_x)]
+            ax, size, nrows=2, height_ratios=[1, min(6.0, max(2.0, 0.45 * n_x))]
         )
         image = self.ax_.imshow(channel, cmap=cmap, vmin=0, vmax=1, aspect="auto")
         if max(n_x, n_y) <= _MOST_ANNOTATED:
@@ -222,13 +244,19 @@ class MechanismDisplay:
                 options = {"ha": "center", "va": "center", "fontsize": "small"}
                 color = "black" if is_bright else "white"
                 self.ax_.text(y, x, f"{channel[x, y]:.2f}", color=color, **options)
-        _label_ticks(self.ax_.yaxis, self.mechanism.x_labels)
-        _label_ticks(self.ax_.xaxis, self.mechanism.y_labels, rotation=40)
-        self.ax_.set(xlabel="released Y", ylabel="X")
-        self.ax_p_y_.bar(range(n_y), self.mechanism.p_y, color="0.6")
+        x_labels, y_labels = self.mechanism.x_labels, self.mechanism.y_labels
+        _label_ticks(self.ax_.yaxis, [x_labels[i] for i in rows])
+        _label_ticks(self.ax_.xaxis, [y_labels[i] for i in columns], rotation=40)
+        self.ax_.set(xlabel=_of("released Y", n_y, y_labels), ylabel=_of("X", n_x, x_labels))
+        self.ax_p_y_.bar(range(n_y), self.mechanism.p_y[columns], color="0.6")
         self.ax_p_y_.set(xlim=(-0.5, n_y - 0.5), xticks=[], ylabel="P(Y)")
         self.ax_p_y_.spines[["top", "right"]].set_visible(False)
         return self
+
+    def _shown(self):
+        """Return the rows and columns to draw: the most frequent ones, in their order."""
+        shares = self.mechanism.p_x, self.mechanism.p_y
+        return [np.sort(np.argsort(-share, kind="stable")[:_MOST_TICKS]) for share in shares]
 
 
 class LeakageDisplay:
@@ -240,6 +268,8 @@ class LeakageDisplay:
     ----------
     mechanism : Mechanism
         With its joint distribution.
+    limits : PopulationLeakage, default=None
+        Limits of the leakage under the true joint distribution, to be marked.
 
     Attributes
     ----------
@@ -259,18 +289,19 @@ class LeakageDisplay:
     'leakage (KL)'
     """
 
-    def __init__(self, mechanism):
+    def __init__(self, mechanism, *, limits=None):
         self.mechanism = mechanism
+        self.limits = limits
 
     @classmethod
-    def from_mechanism(cls, mechanism, *, ax=None):
+    def from_mechanism(cls, mechanism, *, limits=None, ax=None):
         """Draw a mechanism."""
-        return cls(_checked(mechanism, cls)).plot(ax=ax)
+        return cls(_checked(mechanism, cls), limits=limits).plot(ax=ax)
 
     @classmethod
-    def from_estimator(cls, transformer, *, ax=None):
+    def from_estimator(cls, transformer, *, limits=None, ax=None):
         """Draw the mechanism of a fitted transformer."""
-        return cls(_mechanism_of(transformer, cls)).plot(ax=ax)
+        return cls(_mechanism_of(transformer, cls), limits=limits).plot(ax=ax)
 
     def plot(self, ax=None):
         """Draw.
@@ -280,7 +311,11 @@ class LeakageDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; it is divided in two.
         """
-        n_y = len(self.mechanism.y_labels)
+        mechanism = self.mechanism
+        # With many outputs, those that leak most.
+        most = np.argsort(-mechanism.leakage, kind="stable")[:_MOST_TICKS]
+        self._outputs = np.sort(most)
+        n_y = len(self._outputs)
         size = (9.5, min(12, 1.6 + 0.36 * n_y))
         self.figure_, (self.ax_, self.ax_posterior_) = _divided(ax, size, ncols=2)
         self._draw_leakage()
@@ -291,43 +326,67 @@ class LeakageDisplay:
         return self
 
     def _draw_leakage(self):
-        mechanism = self.mechanism
-        self.ax_.barh(range(len(mechanism.leakage)), mechanism.leakage, color="tab:blue")
-        per_output = mechanism.scope == "per_output"
-        shown = [mechanism.max_leakage]
+        mechanism, axis = self.mechanism, self.ax_
+        leakage, n_y = mechanism.leakage[self._outputs], len(self._outputs)
+        shown = [*leakage, mechanism.epsilon]
+        if self.limits is not None:
+            shown += self.limits.per_output.iloc[self._outputs].tolist()
+        end = 1.15 * max((x for x in shown if np.isfinite(x) and x > 0), default=1.0)
+        axis.barh(range(n_y), np.minimum(leakage, end), color="tab:blue")
+        self._draw_lines(axis)
+        if self.limits is not None:
+            limits = self.limits.per_output.iloc[self._outputs]
+            label = f"population, {self.limits.confidence:.0%} limit"
+            style = {"color": "tab:orange", "ms": 11, "mew": 2, "ls": "", "marker": "|"}
+            axis.plot(np.minimum(limits, end), range(n_y), label=label, **style)
+        name = type(mechanism.measure).__name__
+        axis.set(xlim=(0, end), xlabel=f"leakage ({name})")
+        axis.set_ylabel(_of("released Y", n_y, mechanism.y_labels))
+        if axis.lines:
+            _legend_above(axis, 2)
+        _label_ticks(axis.yaxis, [mechanism.y_labels[i] for i in self._outputs])
+
+    def _draw_lines(self, axis):
+        """Draw the budget and, on average, what is reached."""
+        mechanism, per_output = self.mechanism, self.mechanism.scope == "per_output"
         if np.isfinite(mechanism.epsilon):
             label = "budget, for every output" if per_output else "budget, on average"
-            self.ax_.axvline(mechanism.epsilon, color="tab:red", lw=1.6, label=label)
-            shown.append(mechanism.epsilon)
+            axis.axvline(mechanism.epsilon, color="tab:red", lw=1.6, label=label)
         if not per_output:
-            average = mechanism.average_leakage
-            self.ax_.axvline(average, color="black", ls=":", lw=1.6, label="leakage on average")
-        self.ax_.set_xlim(0, 1.15 * max(*shown, 1e-12))
-        self.ax_.set(xlabel=f"leakage ({type(mechanism.measure).__name__})", ylabel="released Y")
-        if self.ax_.lines:
-            _legend_above(self.ax_, 2)
-        _label_ticks(self.ax_.yaxis, mechanism.y_labels)
+            style = {"color": "0.5", "ls": ":", "lw": 2, "label": "leakage on average"}
+            axis.axvline(mechanism.average_leakage, **style)
 
     def _draw_posteriors(self):
         mechanism, axis = self.mechanism, self.ax_posterior_
-        prior = mechanism.p_sx.sum(axis=1)
-        for i, label in enumerate(readable(mechanism.s_labels)[:8]):
-            color = f"C{i}"
-            axis.axvline(prior[i], color=color, lw=1, alpha=0.6)
-            axis.scatter(
-                mechanism.sensitive_posterior[:, i], range(len(mechanism.y_labels)),
-                color=color, s=26, label=_short(label), zorder=3,
-            )  # fmt: skip
-        axis.set(xlabel="P(S | y); lines: P(S)", xlim=(0, 1), yticks=[])
+        prior, labels = mechanism.p_sx.sum(axis=1), readable(mechanism.s_labels)
+        groups = np.sort(np.argsort(-prior, kind="stable")[:_MOST_GROUPS])
+        for i, group in enumerate(groups):
+            axis.axvline(prior[group], color=f"C{i}", lw=1, alpha=0.6)
+            posterior = mechanism.sensitive_posterior[self._outputs, group]
+            style = {"color": f"C{i}", "marker": _MARKERS[i], "s": 26, "zorder": 3}
+            axis.scatter(posterior, range(len(posterior)), label=_short(labels[group]), **style)
+        left_out = len(prior) - len(groups)
+        more = f"; {left_out} smaller groups are not drawn" if left_out else ""
+        axis.set(xlabel=f"P(S | y); lines: P(S){more}", xlim=(0, 1), yticks=[])
         axis.xaxis.set_major_formatter("{x:.0%}")
         _legend_above(axis, 4)
 
 
+def _pyplot():
+    """Return matplotlib.pyplot, if it is there."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            "Displays and the pictures of a report need matplotlib: pip install 'skprivacy[plot]'."
+        ) from error
+    return plt
+
+
 def svg_of(draw, style):
     """Return the SVG file of a figure that is drawn in a style, and its width in pixels."""
-    import matplotlib.pyplot as plt
-
-    with plt.rc_context({**style, "svg.hashsalt": "skprivacy", "svg.fonttype": "path"}):
+    plt = _pyplot()
+    with plt.style.context("default"), plt.rc_context({**style, "svg.hashsalt": "skprivacy"}):
         figure, content = draw(), io.BytesIO()
         figure.savefig(content, format="svg", transparent=True, metadata={"Date": None})
     plt.close(figure)
@@ -351,24 +410,22 @@ def _checked(mechanism, display, needs_joint=True):
 
 
 def _axes(ax, size):
-    import matplotlib.pyplot as plt
-
     if ax is None:
-        figure, ax = plt.subplots(figsize=size, layout="constrained")
+        figure, ax = _pyplot().subplots(figsize=size, layout="constrained")
         return figure, ax
     return ax.figure, ax
 
 
 def _divided(ax, size, **grid):
     """Return a figure and two axes; those given are divided."""
-    import matplotlib.pyplot as plt
-
     shape = grid.pop("nrows", 1), grid.pop("ncols", 1)
     if ax is None:
-        figure, axes = plt.subplots(
+        figure, axes = _pyplot().subplots(
             *shape, figsize=size, layout="constrained", gridspec_kw=grid or None
         )
         return figure, axes
+    if ax.get_subplotspec() is None:
+        raise ValueError("The 'ax' parameter must be from plt.subplots: it is divided in two.")
     ax.set_axis_off()
     cells = ax.get_subplotspec().subgridspec(*shape, **grid)
     return ax.figure, [ax.figure.add_subplot(cell) for cell in cells]
@@ -390,8 +447,17 @@ def _label_ticks(axis, labels, rotation=0):
             label.set_rotation_mode("anchor")
 
 
+def _of(name, n_shown, labels):
+    """Say that not all are shown, if so."""
+    return name if n_shown == len(labels) else f"{name}: {n_shown} of {len(labels)}"
+
+
 def _short(text):
-    return text if len(text) <= _LONGEST_LABEL else text[: _LONGEST_LABEL - 1] + "…"
+    """Return a label that is not too long, and nothing but text to matplotlib."""
+    if len(text) > _LONGEST_LABEL:
+        text = text[: _LONGEST_LABEL - 1] + "…"
+    # $ starts a formula, and a label that starts with _ is left out of legends.
+    return (" " if text.startswith("_") else "") + text.replace("$", r"\$")
 
 
 def _text_of_solver(name):

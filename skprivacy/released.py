@@ -30,11 +30,11 @@ def _chosen(transformer, columns, names):
     """Return the columns of that name; of a table without names, those at their positions."""
     if all(name in columns for name in names):
         return [columns[name] for name in names]
-    if len(columns) == len(names):
-        return list(columns.values())
-    there = transformer.get_feature_names_out().tolist()
-    if len(columns) == len(there):
-        series = list(columns.values())
+    series, there = list(columns.values()), transformer.get_feature_names_out().tolist()
+    has_names = not all(str(name).startswith("released") for name in columns)
+    if len(names) == len(series) and (len(names) == 1 or not has_names):
+        return series
+    if len(there) == len(series) and not has_names:
         return [series[there.index(name)] for name in names]
     missing = [name for name in names if name not in columns]
     raise ValueError(f"The released rows lack the column {missing[0]!r}.")
@@ -58,5 +58,7 @@ def _from_posteriors(transformer, columns):
     mechanism = transformer.mechanism_
     names = posterior_names(transformer._layout, mechanism)
     rows = np.column_stack(_chosen(transformer, columns, names)).astype(float)
-    distances = np.abs(rows[:, None, :] - mechanism.posterior).max(axis=2)
-    return np.where(distances.min(axis=1) <= _CLOSE, distances.argmin(axis=1), -1)
+    different, index = np.unique(rows, axis=0, return_inverse=True)
+    distances = np.array([np.abs(row - mechanism.posterior).max(axis=1) for row in different])
+    nearest = np.where(distances.min(axis=1) <= _CLOSE, distances.argmin(axis=1), -1)
+    return nearest[index.reshape(-1)]

@@ -87,8 +87,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
     sensitive_categories_ : list of ndarray
         The symbols of each sensitive column.
     n_samples_seen_ : int
-        From how many rows it was learned; with weights, from how many equally weighted ones
-        it would be known as well.
+        From how many rows it was learned.
     n_features_in_ : int
         The number of columns seen by `fit`.
     feature_names_in_ : ndarray of str
@@ -204,7 +203,8 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         self.p_sx_ = mechanism.p_sx
         self._sensitive, self._sensitive_names = sensitive, list(s_columns)
         self.sensitive_categories_ = _categories(sensitive)
-        self.n_samples_seen_ = effective_rows(weights, len(s_codes))
+        self._counts, self._effective_rows = counts, effective_rows(weights, len(s_codes))
+        self.n_samples_seen_ = len(s_codes)
         return self
 
     def _check_names_out(self, layout, mechanism):

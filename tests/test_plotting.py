@@ -1,11 +1,14 @@
 """Displays: what is drawn is what the mechanism says."""
 
+import sys
+from dataclasses import replace
+
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from test_audit import funnel, people
+from tables import funnel, people
 
 from skprivacy import (
     LeakageDisplay,
@@ -13,6 +16,7 @@ from skprivacy import (
     PrivacyFunnelTransformer,
     PrivacyUtilityDisplay,
     design_mechanism,
+    population_leakage,
     privacy_utility_path,
 )
 
@@ -57,6 +61,20 @@ class TestPrivacyUtility:
         labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
         assert labels == ["watchdog", "room above, at most"]
 
+    def test_the_band_of_another_utility(self):
+        path = privacy_utility_path(JOINT, EPSILONS, utility="guess", solver="watchdog")
+        display = PrivacyUtilityDisplay.from_path(path)
+        vertices = display.ax_.collections[0].get_paths()[0].vertices
+        assert_allclose(vertices[:, 1].max(), 1.0)
+
+    def test_budgets_without_a_place_on_the_axis(self):
+        path = privacy_utility_path(JOINT, [0.0, 0.02, np.inf])
+        display = PrivacyUtilityDisplay.from_path(path, chosen=np.inf)
+        assert display.lines_[0].get_xdata().tolist() == [0.02]
+        display.figure_.canvas.draw()
+        with pytest.raises(ValueError, match="'path' .* at least one mechanism"):
+            PrivacyUtilityDisplay.from_path([])
+
     def test_from_estimator(self, transformer):
         figure, ax = plt.subplots()
         display = PrivacyUtilityDisplay.from_estimator(
@@ -88,21 +106,31 @@ class TestMechanism:
             design_mechanism(joint, 0.01, solver="subset_merging")
         )
         assert not display.ax_.texts
-        assert len(display.ax_.get_yticks()) <= 40
+        assert len(display.ax_.get_yticks()) == 40
+        assert display.ax_.get_ylabel() == "X: 40 of 60"
 
     def test_long_and_joint_labels(self):
         mechanism = design_mechanism(JOINT, 0.02)
         labels = ("x" * 60, ("a", 1), None)
-        from dataclasses import replace
-
         display = MechanismDisplay.from_mechanism(replace(mechanism, x_labels=labels))
         texts = [label.get_text() for label in display.ax_.get_yticklabels()]
         assert texts[0].endswith("…")
         assert texts[1:] == ["a|1", "nan"]
 
+    def test_labels_are_nothing_but_text(self):
+        mechanism = design_mechanism(JOINT, 0.02)
+        labels = ("$10 to $20", r"$\frac$", "_hidden")
+        display = MechanismDisplay.from_mechanism(replace(mechanism, x_labels=labels))
+        display.figure_.canvas.draw()
+        assert display.ax_.get_yticklabels()[0].get_text() == r"\$10 to \$20"
+        groups = replace(mechanism, s_labels=("_a", "_b"))
+        legend = LeakageDisplay.from_mechanism(groups).ax_posterior_.get_legend()
+        assert [text.get_text() for text in legend.get_texts()] == [" _a", " _b"]
+
     def test_without_the_joint(self, transformer):
         shipped = PrivacyFunnelTransformer.from_json(transformer.to_json())
         assert MechanismDisplay.from_estimator(shipped).ax_.images
+        assert MechanismDisplay.from_mechanism(shipped.mechanism_).ax_.images
         with pytest.raises(ValueError, match="needs the joint distribution, which was left out"):
             LeakageDisplay.from_estimator(shipped)
 
@@ -132,12 +160,35 @@ class TestLeakage:
         assert display.figure_ is figure
         assert display.ax_ is not axes[1]
         figure.canvas.draw()
+        with pytest.raises(ValueError, match="'ax' parameter must be from plt.subplots"):
+            LeakageDisplay.from_estimator(transformer, ax=figure.add_axes([0, 0, 1, 1]))
 
-    def test_an_infinite_budget(self):
-        LeakageDisplay.from_mechanism(design_mechanism(JOINT, np.inf)).figure_.canvas.draw()
+    @pytest.mark.parametrize("measure", ["kl", "lip"])
+    def test_an_infinite_budget(self, measure):
+        joint = [[0.2, 0.1, 0.1], [0.1, 0.0, 0.5]]
+        mechanism = design_mechanism(joint, np.inf, measure=measure)
+        LeakageDisplay.from_mechanism(mechanism).figure_.canvas.draw()
+
+    def test_limits_for_the_population(self, transformer):
+        limits = population_leakage(transformer)
+        display = LeakageDisplay.from_estimator(transformer, limits=limits)
+        assert_allclose(display.ax_.lines[-1].get_xdata(), limits.per_output)
+
+    def test_many_groups_and_outputs(self):
+        mechanism = design_mechanism(
+            np.random.default_rng(0).random((12, 60)), 0.5, solver="watchdog"
+        )
+        display = LeakageDisplay.from_mechanism(mechanism)
+        assert "4 smaller groups are not drawn" in display.ax_posterior_.get_xlabel()
 
 
 @pytest.mark.parametrize("display", [MechanismDisplay, LeakageDisplay])
 def test_bad_mechanism(display):
     with pytest.raises(TypeError, match=f"'mechanism' parameter of {display.__name__}"):
         display.from_mechanism(np.eye(2))
+
+
+def test_without_matplotlib(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"pip install 'skprivacy\[plot\]'"):
+        LeakageDisplay.from_mechanism(design_mechanism(JOINT, 0.02))

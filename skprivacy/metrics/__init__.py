@@ -1,10 +1,10 @@
 """Leakage and utility measured on samples: columns in, numbers out."""
 
-from .attack import BayesTable, audit
+from .attack import audit
 from .frequencies import estimate_distribution
 from .information import mutual_information, mutual_information_interval
 from .leakage import (
-    alpha_leakage,
+    alpha_lift,
     chi2_leakage,
     l1_leakage,
     leakage,
@@ -17,9 +17,8 @@ from .population import PopulationLeakage, population_leakage
 from .scorers import best_within_leakage, neg_leakage_scorer, utility_scorer
 
 __all__ = [
-    "BayesTable",
     "PopulationLeakage",
-    "alpha_leakage",
+    "alpha_lift",
     "audit",
     "best_within_leakage",
     "chi2_leakage",

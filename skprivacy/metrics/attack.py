@@ -1,21 +1,26 @@
 """The attacker's view: how well S can be guessed from what is released."""
 
+import numbers
+
 import numpy as np
 import pandas as pd
 from scipy.stats import norm
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
+from sklearn.compose import ColumnTransformer
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import StratifiedKFold, check_cv, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import TargetEncoder
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_real, message
 from ..fit_inputs import as_columns
 from ..joint import count_pairs
-from ..mechanism import Mechanism
-from ..transformer import PrivacyFunnelTransformer
-from .samples import coded
+from ..samples import coded
+from .one_release import one_release
 
-# Histogram gradient boosting takes up to 255 categories; beyond, codes by frequency are numbers.
+# Histogram gradient boosting takes up to 255 categories.
 _MOST_CATEGORIES = 255
 
 
@@ -26,7 +31,7 @@ class BayesTable(ClassifierMixin, BaseEstimator):
 
     Examples
     --------
-    >>> from skprivacy.metrics import BayesTable
+    >>> from skprivacy.metrics.attack import BayesTable
     >>> BayesTable().fit([[0], [0], [1]], ["a", "a", "b"]).predict([[1], [0], [7]]).tolist()
     ['b', 'a', 'a']
     """
@@ -71,14 +76,15 @@ def audit(
         The columns before they were replaced, to compare with.
     mechanism : Mechanism or PrivacyFunnelTransformer, default=None
         What released them: adds what the best attacker reaches under the joint distribution of
-        the design, and what the budget allows at most. Both are about one release alone.
+        the design, and what the budget allows at most, if `released` is one release of it.
     remainder : array-like or frame, default=None
         The columns that are published beside the released ones. They are attacked one by one,
         and together with the release: what they give away, the release cannot protect.
     attacker : classifier or dict of classifiers, default=None
-        None: histogram gradient boosting and `BayesTable`. They get categories as codes.
+        None: histogram gradient boosting, and a table of which S went with which row most often.
+        They get categories as codes.
     cv : int, splitter or iterable, default=5
-        As in `sklearn.model_selection.cross_val_predict`.
+        As in `sklearn.model_selection.cross_val_predict`; for an int, rows are shuffled.
     confidence : float, default=0.95
         Of the intervals of the advantage.
 
@@ -89,10 +95,12 @@ def audit(
 
         - `attacked`: "raw", "released", "released and remainder", or a column of the remainder;
         - `attacker`;
-        - `accuracy`, of its guesses on rows held out, and `majority`, of the best blind guess;
-        - `advantage`, the difference, with its interval `low` to `high`;
-        - `bayes` and `bound`, for "released" and with a mechanism: the advantage of the best
-          attacker under the joint distribution of the design, and what the budget allows.
+        - `accuracy`, of its guesses on rows held out, and `blind`, of the commonest S instead;
+        - `advantage`, the difference, with its interval `low` to `high`. It can be zero although
+          S leaks: where one group is so common that no released value makes another likelier;
+        - `bayes_accuracy` and `advantage_bound`, where the columns are one release of the
+          mechanism: the accuracy of the best attacker under the joint distribution of the
+          design, ``sum_y max_s P(s,y)``, and what the budget allows as an advantage.
 
     Examples
     --------
@@ -115,16 +123,18 @@ def audit(
         raise ValueError("The 'sensitive' parameter of audit must have at least two values.")
     views = _views(released, raw, remainder, len(target))
     attackers = _attackers(owner, attacker)
-    exact = {"bayes": np.nan, "bound": np.nan} | _exact(mechanism, owner)
-    cv = check_cv(cv, target, classifier=True)
-    if isinstance(cv, StratifiedKFold):
-        _check_groups(target, cv.get_n_splits())
-    blind = target == np.bincount(target).argmax()
+    exact = _exact(views["released"], sensitive, mechanism, owner)
+    if isinstance(cv, numbers.Integral):
+        _check_groups(target, cv)
+        cv = StratifiedKFold(cv, shuffle=True, random_state=0)  # tables are often sorted
+    splits = list(check_cv(cv, target, classifier=True).split(target, target))
+    blind = cross_val_predict(DummyClassifier(), target[:, None], target, cv=splits) == target
     rows = []
     for view, columns in views.items():
         table, is_category = _encoded(columns)
         for name, classifier in attackers.items():
-            guesses = cross_val_predict(_told(classifier, is_category), table, target, cv=cv)
+            told = _told(classifier, table, is_category, len(values))
+            guesses = cross_val_predict(told, table, target, cv=splits)
             figures = _figures(guesses == target, blind, confidence)
             rows.append({"attacked": view, "attacker": name, **figures})
     table = pd.DataFrame(rows)
@@ -158,11 +168,18 @@ def _attackers(owner, attacker):
         boosting = HistGradientBoostingClassifier(random_state=0)
         return {"gradient boosting": boosting, "Bayes table": BayesTable()}
     attackers = attacker if isinstance(attacker, dict) else {type(attacker).__name__: attacker}
-    for classifier in attackers.values():
-        if not (hasattr(classifier, "fit") and hasattr(classifier, "predict")):
-            requirement = "a classifier, a dict of classifiers, or None"
-            raise TypeError(message(owner, "attacker", requirement, attacker))
+    if not attackers or not all(map(_is_attacker, attackers.values())):
+        requirement = "a classifier, a dict of classifiers, or None"
+        raise TypeError(message(owner, "attacker", requirement, attacker))
     return attackers
+
+
+def _is_attacker(classifier):
+    return (
+        hasattr(classifier, "fit")
+        and not isinstance(classifier, type)
+        and is_classifier(classifier)
+    )
 
 
 def _check_groups(target, n_splits):
@@ -175,63 +192,70 @@ def _check_groups(target, n_splits):
 
 
 def _encoded(columns):
-    """Return columns as a matrix of numbers, and which are categories.
-
-    Categories are numbered by their frequency, so that many of them can still be told apart by
-    thresholds.
-    """
+    """Return columns as a matrix of numbers, and which are categories."""
     encoded, is_category = [], []
     for column in columns.values():
         column = column.reset_index(drop=True)
-        is_number = pd.api.types.is_numeric_dtype(column) and not _is_boolean(column)
+        is_number = pd.api.types.is_numeric_dtype(column)
+        is_number &= not pd.api.types.is_bool_dtype(column)
         if is_number:
-            encoded.append(column.to_numpy(dtype=float, na_value=np.nan))
+            values = column.to_numpy(dtype=float, na_value=np.nan)
+            encoded.append(np.zeros(len(column)) if np.isnan(values).all() else values)
         else:
-            codes, _ = coded(column, "column")
-            order = np.argsort(np.argsort(-np.bincount(codes), kind="stable"))
-            encoded.append(order[codes].astype(float))
-        distinct = len(pd.unique(encoded[-1]))
-        is_category.append(distinct <= _MOST_CATEGORIES and not is_number)
+            codes, distinct = coded(column, "column")
+            order = pd.Series(distinct.astype(str)).rank(method="first").to_numpy() - 1
+            encoded.append(order[codes])
+        is_category.append(not is_number)
     return np.column_stack(encoded), np.array(is_category)
 
 
-def _is_boolean(column):
-    return pd.api.types.is_bool_dtype(column)
+def _told(classifier, table, is_category, n_groups):
+    """Return a fresh classifier that knows which columns are categories, if it can know.
 
-
-def _told(classifier, is_category):
-    """Return a fresh classifier that knows which columns are categories, if it can know."""
+    Too many categories for boosting are encoded by how often each group goes with them, within
+    each fold, and by their order.
+    """
     classifier = clone(classifier)
-    if isinstance(classifier, HistGradientBoostingClassifier):
-        classifier.set_params(categorical_features=is_category)
-    return classifier
+    if not isinstance(classifier, HistGradientBoostingClassifier):
+        return classifier
+    many = is_category & (table.max(axis=0, initial=0) >= _MOST_CATEGORIES)
+    if not many.any():
+        return classifier.set_params(categorical_features=is_category)
+    every = np.arange(len(many))
+    encoder = ColumnTransformer(
+        [("shares", TargetEncoder(), every[many]), ("as they are", "passthrough", every)]
+    )
+    n_shares = many.sum() * (1 if n_groups == 2 else n_groups)
+    few = np.concatenate([np.zeros(n_shares, bool), is_category & ~many])
+    return make_pipeline(encoder, classifier.set_params(categorical_features=few))
 
 
 def _figures(right, blind, confidence):
     """Return the accuracy, and the advantage over the blind guess on the same rows."""
     difference = right.astype(float) - blind
-    advantage, n = difference.mean(), len(difference)
-    reach = norm.ppf((1 + confidence) / 2) * difference.std() / np.sqrt(n)
+    advantage, n, tail = difference.mean(), len(difference), (1 - confidence) / 2
+    # Differences that no row has shown are not impossible: the rule of three.
+    reach = norm.ppf(1 - tail) * difference.std() / np.sqrt(n) - np.log(tail) / n
     return {
         "accuracy": right.mean(),
-        "majority": blind.mean(),
+        "blind": blind.mean(),
         "advantage": advantage,
         "low": advantage - reach,
         "high": advantage + reach,
     }
 
 
-def _exact(mechanism, owner):
-    """Return what the best attacker gains under the joint of the design, and the bound."""
+def _exact(released, sensitive, mechanism, owner):
+    """Return what the best attacker reaches under the joint of the design, and the bound.
+
+    NaN unless these columns are one release of the mechanism, and this S is what it protects.
+    """
+    unknown = {"bayes_accuracy": np.nan, "advantage_bound": np.nan}
     if mechanism is None:
-        return {}
-    if isinstance(mechanism, PrivacyFunnelTransformer):
-        check_is_fitted(mechanism)
-        mechanism = mechanism.mechanism_
-    if not isinstance(mechanism, Mechanism):
-        requirement = "a Mechanism or a fitted PrivacyFunnelTransformer"
-        raise TypeError(message(owner, "mechanism", requirement, mechanism))
-    if mechanism.p_sx is None:
-        return {}
-    bound = mechanism.measure.advantage(mechanism.epsilon, mechanism.p_sx.sum(axis=1))
-    return {"bayes": mechanism.attacker_advantage, "bound": bound}
+        return unknown
+    try:
+        mechanism = one_release(released, as_columns(sensitive, "sensitive"), mechanism, owner)
+    except ValueError:
+        return unknown
+    success = float((mechanism.p_sx @ mechanism.channel).max(axis=0).sum())
+    return {"bayes_accuracy": success, "advantage_bound": mechanism.advantage_bound}

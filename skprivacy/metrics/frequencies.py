@@ -3,11 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from .._validation import message
-from ..mechanism import Mechanism
-from ..released import outputs_of
-from ..transformer import PrivacyFunnelTransformer
-from .samples import coded
+from ..samples import coded
+from .one_release import outputs_and_mechanism
 
 # Singular values of the channel below this, of the largest, are dependence.
 _DEPENDENT = 1e-10
@@ -19,6 +16,8 @@ def estimate_distribution(released, mechanism, *, by=None):
     Counts of released values are biased toward each other by the noise: ``P(Y) = P(Y|X) P(X)``.
     Solving for P(X) gives estimates without bias, with larger standard errors; they can be
     negative. Where the channel merges symbols, no estimate can tell them apart: these are NaN.
+    The errors are those of P(X) in the population that the rows were drawn from. Rows whose X
+    `fit` did not know are draws from P(Y) of the design, and pull the estimates toward it.
 
     Parameters
     ----------
@@ -27,9 +26,9 @@ def estimate_distribution(released, mechanism, *, by=None):
         `y_labels`.
     mechanism : PrivacyFunnelTransformer or Mechanism
         What released them.
-    by : array-like, default=None
-        Another column of the same rows: its cross table with X is returned. It must not have
-        influenced the noise.
+    by : array-like or frame, default=None
+        Another column of the same rows, or several taken jointly: the cross table with X is
+        returned. It must not have influenced the noise.
 
     Returns
     -------
@@ -52,13 +51,15 @@ def estimate_distribution(released, mechanism, *, by=None):
     2  2      0.19            0.01
     """
     owner = "estimate_distribution"
-    mechanism, outputs = _outputs(released, mechanism, owner)
+    mechanism, outputs = outputs_and_mechanism(released, mechanism, owner)
     inverse, known = _left_inverse(mechanism)
     labels = pd.Index(mechanism.x_labels, name="x", tupleize_cols=False)
-    n_y = len(mechanism.y_labels)
+    n_y, n_rows = len(mechanism.y_labels), len(outputs)
+    if not n_rows:
+        raise ValueError(f"Found array with 0 sample(s) while {owner} needs at least one row.")
     if by is None:
-        shares = np.bincount(outputs, minlength=n_y) / len(outputs)
-        return _estimates(inverse, known, shares, len(outputs), labels)
+        shares = np.bincount(outputs, minlength=n_y) / n_rows
+        return _estimates(inverse, known, shares, n_rows, labels)
     groups, values = coded(by, "by")
     if len(groups) != len(outputs):
         raise ValueError(
@@ -69,31 +70,25 @@ def estimate_distribution(released, mechanism, *, by=None):
         value: _estimates(
             inverse,
             known,
-            np.bincount(outputs[groups == group], minlength=n_y) / len(outputs),
-            len(outputs),
+            np.bincount(outputs[groups == group], minlength=n_y) / n_rows,
+            n_rows,
             labels,
         )
         for group, value in enumerate(values)
     }
-    return pd.concat(tables, names=["by"]).swaplevel().sort_index(level=1, sort_remaining=False)
+    return _cross_table(tables, labels)
 
 
-def _outputs(released, mechanism, owner):
-    """Return the mechanism, and the output of each released row."""
-    if isinstance(mechanism, PrivacyFunnelTransformer):
-        return mechanism.mechanism_, outputs_of(mechanism, released)
-    if not isinstance(mechanism, Mechanism):
-        requirement = "a Mechanism or a fitted PrivacyFunnelTransformer"
-        raise TypeError(message(owner, "mechanism", requirement, mechanism))
-    codes, values = coded(released, "released")
-    positions = pd.Index(mechanism.y_labels, tupleize_cols=False).get_indexer(values)
-    if (positions < 0).any():
-        unknown = values[positions < 0].tolist()[0]
-        raise ValueError(
-            f"The 'released' parameter of {owner} must hold outputs of the mechanism. Got "
-            f"{unknown!r}, which is none of its y_labels."
-        )
-    return mechanism, positions[codes]
+def _cross_table(tables, labels):
+    """Return tables of estimates as one, indexed by the symbol and the other value."""
+    pairs = pd.MultiIndex.from_arrays(
+        [
+            np.tile(np.array([*labels, None], object)[:-1], len(tables)),
+            np.repeat(np.array([*tables, None], object)[:-1], len(labels)),
+        ],
+        names=["x", "by"],
+    )
+    return pd.concat(tables.values()).set_axis(pairs)
 
 
 def _left_inverse(mechanism):
@@ -115,6 +110,7 @@ def _left_inverse(mechanism):
 def _estimates(inverse, known, shares, n, labels):
     """Return estimates and standard errors: shares of a multinomial, multiplied by a matrix."""
     estimate = inverse @ shares
-    variance = (inverse**2 @ shares - estimate**2) / n
+    with np.errstate(divide="ignore", invalid="ignore"):  # one row says nothing of its error
+        variance = (inverse**2 @ shares - estimate**2) / np.float64(n - 1)
     figures = {"estimate": estimate, "standard_error": np.sqrt(np.maximum(variance, 0.0))}
     return pd.DataFrame({name: np.where(known, f, np.nan) for name, f in figures.items()}, labels)

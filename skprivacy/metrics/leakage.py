@@ -4,12 +4,13 @@ A measure (`skprivacy.measures`) acts on probabilities, a metric on samples. Wit
 that has nothing to do with S seems to leak as well: `leakage_report` puts that beside.
 """
 
+import numpy as np
 import pandas as pd
 
 from .._validation import check_integer, check_real
 from ..measures import KL, L1, AlphaLift, Chi2, MaxLift, check_scope, get_measure, lift
+from ..samples import Sample, observed
 from .information import chance_tables, interval, jackknife
-from .samples import Sample, observed
 
 
 def leakage(s, y, *, measure="kl", scope="per_output"):
@@ -98,7 +99,7 @@ def chi2_leakage(s, y, *, per_output=False):
     return _average_or_each(observed(s, y, "chi2_leakage"), Chi2(), per_output)
 
 
-def alpha_leakage(s, y, *, alpha=2.0, per_output=False):
+def alpha_lift(s, y, *, alpha=2.0, per_output=False):
     """Return the logarithm of the alpha-norm of the lift, averaged over y.
 
     Parameters
@@ -112,11 +113,11 @@ def alpha_leakage(s, y, *, alpha=2.0, per_output=False):
 
     Examples
     --------
-    >>> from skprivacy.metrics import alpha_leakage
-    >>> round(alpha_leakage(["a", "a", "b", "b"], [0, 0, 1, 1]), 4)
+    >>> from skprivacy.metrics import alpha_lift
+    >>> round(alpha_lift(["a", "a", "b", "b"], [0, 0, 1, 1]), 4)
     0.3466
     """
-    return _average_or_each(observed(s, y, "alpha_leakage"), AlphaLift(alpha), per_output)
+    return _average_or_each(observed(s, y, "alpha_lift"), AlphaLift(alpha), per_output)
 
 
 def total_variation(s, y, *, per_output=False):
@@ -167,7 +168,7 @@ def leakage_report(s, y, *, confidence=0.95, n_permutations=200, random_state=0)
     s, y : array-like or frame of n_samples rows
         As in `leakage`.
     confidence : float, default=0.95
-        Of the interval of the mutual information.
+        Of the interval of the mutual information, and of what chance shows.
     n_permutations : int, default=200
         How often S is permuted for the baseline.
     random_state : int, RandomState, Generator or None, default=0
@@ -176,10 +177,11 @@ def leakage_report(s, y, *, confidence=0.95, n_permutations=200, random_state=0)
     Returns
     -------
     DataFrame
-        One row per metric. `average` over the values of y and `worst_output`; for each the
-        mean of permuted S as `*_baseline`, where y says nothing about S. For the mutual
-        information also the estimate without bias, `corrected`, and its interval, `low` and
-        `high`.
+        One row per metric. `average` over the values of y and `worst_output`; for each what
+        permuted S shows, where y says nothing about S: the mean as `*_baseline`, and as
+        `*_by_chance` what a share of `confidence` of the permutations does not exceed. For the
+        mutual information also the estimate with its bias corrected, `corrected`, and its
+        interval, `low` and `high`. (Its worst output is a divergence.)
 
     Examples
     --------
@@ -201,17 +203,12 @@ def leakage_report(s, y, *, confidence=0.95, n_permutations=200, random_state=0)
     check_integer(owner, "n_permutations", n_permutations, low=1)
     sample = observed(s, y, owner)
     tables = chance_tables(sample.counts, n_permutations, random_state)
-    by_chance = [_row_figures(Sample(table, sample.y_values)) for table in tables]
-    baseline = sum(by_chance) / n_permutations
-    figures = _row_figures(sample)
-    report = pd.DataFrame(
-        {
-            "average": figures["average"],
-            "average_baseline": baseline["average"],
-            "worst_output": figures["worst_output"],
-            "worst_output_baseline": baseline["worst_output"],
-        }
-    )
+    by_chance = np.array([_row_figures(Sample(table, sample.y_values)) for table in tables])
+    report = _row_figures(sample)
+    for i, column in enumerate(report.columns.tolist()):
+        report[f"{column}_baseline"] = by_chance[:, :, i].mean(axis=0)
+        report[f"{column}_by_chance"] = np.quantile(by_chance[:, :, i], confidence, axis=0)
+    report = report[sorted(report.columns)]
     corrected, _ = jackknife(sample.counts)
     low, high = interval(sample.counts, confidence, random_state)
     report.loc["mutual information", ["corrected", "low", "high"]] = corrected, low, high

@@ -4,9 +4,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_integer, check_real, message
 from ..mechanism import Mechanism
+from ..transformer import PrivacyFunnelTransformer
+
+_NO_JOINT = "{} needs the joint distribution, which was left out when this was saved."
+
+# Rows in every cell before any was seen: Jeffreys' prior.
+_PRIOR = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,24 +43,28 @@ class PopulationLeakage:
         return self.max_leakage if scope == "per_output" else self.average_leakage
 
 
-def population_leakage(mechanism, n_samples, *, confidence=0.95, n_resamples=999, random_state=0):
+def population_leakage(
+    mechanism, n_samples=None, *, confidence=0.95, n_resamples=999, random_state=0
+):
     """Return upper confidence limits of the leakage under the true joint distribution.
 
     The guarantee of a mechanism is about the joint distribution that it was designed for. If
-    that was estimated from rows, the true leakage is larger: the design has adapted to the rows.
-    The rows are drawn anew from the estimate, and the leakage of the same channel under each
-    such joint is as far from the design's as the truth is.
+    that was estimated from rows, the true leakage is mostly larger: the design has adapted to
+    the rows. Joints are drawn around the estimate in two ways, rows anew from it (the bootstrap)
+    and from the posterior of half a row in every cell, which knows of pairs that no row has. The
+    leakage of the same channel is computed under each; the limit is the larger quantile.
 
     Parameters
     ----------
-    mechanism : Mechanism
-        With its joint distribution.
-    n_samples : int
-        From how many independent rows it was estimated.
+    mechanism : PrivacyFunnelTransformer or Mechanism
+        Fitted; or designed for a joint distribution that was estimated from `n_samples` rows.
+    n_samples : int, default=None
+        How many independent rows. A transformer knows; with weights it takes as many equally
+        weighted rows as say as much.
     confidence : float, default=0.95
         How often the limits are to hold.
     n_resamples : int, default=999
-        How many joints are drawn.
+        How many joints are drawn in each way.
     random_state : int, RandomState, Generator or None, default=0
         Draws them.
 
@@ -71,29 +82,63 @@ def population_leakage(mechanism, n_samples, *, confidence=0.95, n_resamples=999
     True
     """
     owner = "population_leakage"
-    if not isinstance(mechanism, Mechanism):
-        raise TypeError(message(owner, "mechanism", "a Mechanism", mechanism))
-    check_integer(owner, "n_samples", n_samples, low=1)
     check_real(owner, "confidence", confidence, low=0, high=1, low_open=True, high_open=True)
     check_integer(owner, "n_resamples", n_resamples, low=1)
-    rng = np.random.default_rng(random_state)
-    measure, shape = mechanism.measure, mechanism.p_sx.shape
-    drawn = rng.multinomial(n_samples, mechanism.p_sx.ravel(), size=n_resamples)
-    joints = drawn.reshape(n_resamples, *shape) / n_samples
-    weights, values = _leakages(joints, mechanism)
-    highest = np.where(weights > 0, values, -np.inf)
-    limits = (
-        _upper_limit(figure, confidence)
-        for figure in (highest.max(axis=1), (weights * values).sum(axis=1), highest)
+    if (n_resamples + 1) * (1 - confidence) < 1:
+        needed = f"at least {int(np.ceil(1 / (1 - confidence)))} for a confidence of {confidence}"
+        raise ValueError(message(owner, "n_resamples", needed, n_resamples))
+    mechanism, counts = _counted(mechanism, n_samples, owner)
+    rng, measure = np.random.default_rng(random_state), mechanism.measure
+    limits = [
+        _limits(joints, mechanism, confidence) for joints in _around(counts, n_resamples, rng)
+    ]
+    worst, average, each = (
+        measure.inverse(np.maximum(*pair)) for pair in zip(*limits, strict=True)
     )
-    worst, average, each = (measure.inverse(limit) for limit in limits)
+    # Nobody expects less of the population than of the rows.
+    average = max(float(average), mechanism.average_leakage)
+    labels = pd.Index(mechanism.y_labels, tupleize_cols=False)
     return PopulationLeakage(
-        float(worst),
-        float(average) if "average" in measure.scopes else float("nan"),
-        pd.Series(each, pd.Index(mechanism.y_labels, tupleize_cols=False)),
-        int(n_samples),
+        max(float(worst), mechanism.max_leakage),
+        average if "average" in measure.scopes else float("nan"),
+        pd.Series(np.maximum(each, mechanism.leakage), labels),
+        round(counts.sum()),
         confidence,
     )
+
+
+def _counted(mechanism, n_samples, owner):
+    """Return the mechanism, and the table of counts that its joint was estimated from."""
+    if isinstance(mechanism, PrivacyFunnelTransformer):
+        check_is_fitted(mechanism)
+        if not hasattr(mechanism, "_counts"):
+            raise ValueError(_NO_JOINT.format(owner))
+        counts = mechanism._counts
+        rows = mechanism._effective_rows if n_samples is None else n_samples
+        return mechanism.mechanism_, counts * (rows / counts.sum())
+    if not isinstance(mechanism, Mechanism):
+        requirement = "a Mechanism or a fitted PrivacyFunnelTransformer"
+        raise TypeError(message(owner, "mechanism", requirement, mechanism))
+    if mechanism.p_sx is None:
+        raise ValueError(_NO_JOINT.format(owner))
+    check_integer(owner, "n_samples", n_samples, low=1)
+    return mechanism, n_samples * mechanism.p_sx
+
+
+def _around(counts, n_resamples, rng):
+    """Yield joints around that of a table of counts, drawn in two ways."""
+    n = max(1, round(counts.sum()))
+    drawn = rng.multinomial(n, counts.ravel() / counts.sum(), size=n_resamples)
+    yield drawn.reshape(n_resamples, *counts.shape) / n
+    drawn = rng.gamma(counts + _PRIOR, size=(n_resamples, *counts.shape))
+    yield drawn / drawn.sum(axis=(1, 2), keepdims=True)
+
+
+def _limits(joints, mechanism, confidence):
+    """Return upper limits of g: of the worst output, of the average, of each output."""
+    weights, values = _leakages(joints, mechanism)
+    figures = values.max(axis=1), (weights * values).sum(axis=1), values
+    return [_upper_limit(figure, confidence) for figure in figures]
 
 
 def _leakages(joints, mechanism):

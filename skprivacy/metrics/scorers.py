@@ -3,13 +3,15 @@
 For `sklearn.model_selection.cross_validate` and `GridSearchCV`.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from .._validation import check_choice, check_real, message
-from ..measures import SCOPES, get_measure
+from ..measures import SCOPES, check_scope, get_measure
 from ..transformer import PrivacyFunnelTransformer
 
 
@@ -30,7 +32,8 @@ def neg_leakage_scorer(measure=None, scope=None):
     Returns
     -------
     callable
-        With the signature (estimator, X, y). If there are several transformers, the worst.
+        With the signature (estimator, X, y). If there are several transformers, the worst of
+        them; taken together, their outputs may leak more.
 
     Examples
     --------
@@ -53,7 +56,9 @@ def neg_leakage_scorer(measure=None, scope=None):
     """
     owner = "neg_leakage_scorer"
     measure = None if measure is None else get_measure(measure, owner)
-    if scope is not None:
+    if scope is not None and measure is not None:
+        check_scope(owner, scope, measure)
+    elif scope is not None:
         check_choice(owner, "scope", scope, SCOPES)
     return _Scorer("neg_leakage", measure, scope)
 
@@ -101,19 +106,30 @@ def best_within_leakage(at_most, *, score="score", leakage="leakage"):
     >>> int(best_within_leakage(0.05)(results))
     1
     """
-    check_real("best_within_leakage", "at_most", at_most, low=0)
+    return _BestWithin(
+        check_real("best_within_leakage", "at_most", at_most, low=0), score, leakage
+    )
 
-    def choose(results):
-        leaked = -np.asarray(results[f"mean_test_{leakage}"])
-        if not (leaked <= at_most).any():
+
+@dataclass(frozen=True)
+class _BestWithin:
+    """The rule, as an object: a search that holds it can be pickled."""
+
+    at_most: float
+    score: str
+    leakage: str
+
+    def __call__(self, results):
+        leaked = -np.asarray(results[f"mean_test_{self.leakage}"], dtype=float)
+        scores = np.asarray(results[f"mean_test_{self.score}"], dtype=float)
+        fine = np.flatnonzero((leaked <= self.at_most) & ~np.isnan(scores))
+        if not len(fine):
             raise ValueError(
-                f"No candidate leaks at most {at_most} on the rows held out: the smallest mean "
-                f"leakage is {np.nanmin(leaked):.4g}. Add a smaller epsilon, or accept more."
+                f"No candidate with a score leaks at most {self.at_most} on the rows held out: "
+                f"the smallest mean leakage is {np.nanmin(leaked):.4g}. Add a smaller epsilon, or "
+                f"accept more."
             )
-        scores = np.asarray(results[f"mean_test_{score}"], dtype=float)
-        return int(np.nanargmax(np.where(leaked <= at_most, scores, -np.inf)))
-
-    return choose
+        return int(fine[scores[fine].argmax()])
 
 
 class _Scorer:
@@ -145,7 +161,8 @@ class _Scorer:
             return figures.normalized_utility
         if self._measure is not None:
             figures = figures.with_measure(self._measure)
-        return -figures.leakage_in(self._scope or transformer.scope)
+        scope = self._scope or transformer.scope
+        return -figures.leakage_in(check_scope(repr(self), scope, figures.measure))
 
 
 def _transformers(estimator, X):
@@ -178,6 +195,10 @@ def _contains(step):
 
 
 def _columns(X, columns):
+    if isinstance(columns, slice):
+        if not hasattr(X, "iloc"):
+            return np.asarray(X)[:, columns]
+        return X.loc[:, columns] if isinstance(columns.stop, str) else X.iloc[:, columns]
     if hasattr(X, "iloc"):
         by_name = isinstance(columns, str) or all(isinstance(c, str) for c in columns)
         listed = [columns] if isinstance(columns, str) else list(columns)

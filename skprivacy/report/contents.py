@@ -2,6 +2,7 @@
 
 import platform
 from datetime import UTC, datetime
+from importlib import metadata
 
 import numpy as np
 import pandas as pd
@@ -11,83 +12,121 @@ from ..fit_inputs import sensitive_columns
 from ..frames import as_table
 from ..measures import every_measure
 from ..metrics import audit, population_leakage
-from ..plotting import LeakageDisplay, MechanismDisplay, PrivacyUtilityDisplay
+from ..plotting import LeakageDisplay, MechanismDisplay, PrivacyUtilityDisplay, path_around
 from .sections import Figure, Section, Table
 
 _LIMITS = (
     "The guarantee is about the joint distribution of S and X as it was estimated from the rows "
-    "of fit, and about one release of each row.",
+    "of fit, and about one release of each row. Within that, the attacker may know the joint "
+    "distribution and the channel.",
     "It is not differential privacy: it bounds what a released value says about S, not about "
     "whether a person is in the data.",
     "Not protected: columns that are passed through, alone or together with the release; a row "
     "index that carries S; several releases of the same row taken together; rows that depend on "
     "each other.",
-    "An attacker who knows the joint distribution and the channel is covered.",
+)
+_SEEDED = (
+    "The noise was drawn with a fixed random_state: whoever knows it can undo the noise. Release "
+    "with random_state=None."
 )
 
+# A limit for the population beyond so many budgets is said to be far above.
+_FAR = 2.0
 
-def sections_of(transformer, df, sensitive_features, confidence):
+
+def sections_of(transformer, df, sensitive_features, confidence, **attack):
     """Return the title and the sections of a report."""
-    layout = transformer._layout
-    released = _listed(layout.name(position) for position in layout.x_positions)
+    layout, mechanism = transformer._layout, transformer.mechanism_
+    released = [str(layout.name(position)) for position in layout.x_positions]
     protected = _listed(transformer._sensitive_names)
+    limits = population_leakage(transformer, confidence=confidence)
     sections = [
-        _summary(transformer, released, protected),
-        _guarantee(transformer, confidence),
-        _utility(transformer.mechanism_),
-        _pictures(transformer),
+        _summary(transformer, released, protected, limits),
+        _guarantee(transformer, limits),
+        _utility(mechanism),
+        _pictures(transformer, limits),
     ]
     if df is not None:
-        sections.append(_attack(transformer, df, sensitive_features, confidence))
-    sections += [Section("What it does not cover", list(_LIMITS)), _recipe(transformer)]
-    return f"Privacy report: {released} released, {protected} protected", sections
+        sections.append(_attack(transformer, df, sensitive_features, confidence, attack))
+    not_covered = [*_LIMITS, *([] if transformer.random_state is None else [_SEEDED])]
+    sections += [Section("What it does not cover", not_covered), _recipe(transformer)]
+    return f"Privacy report: {_listed(released)} released, {protected} protected", sections
 
 
 def _listed(names):
     return " and ".join(str(name) for name in names)
 
 
-def _summary(transformer, released, protected):
+def _summary(transformer, released, protected, limits):
     mechanism = transformer.mechanism_
-    per_output = mechanism.scope == "per_output"
-    scope = "whichever value is seen" if per_output else "on average over the released values"
     n_s, n_x = mechanism.p_sx.shape
     facts = {
-        "released": f"{released}: {n_x} symbols, {len(mechanism.y_labels)} outputs",
+        "released": f"{_listed(released)}: {n_x} symbols, {len(mechanism.y_labels)} outputs",
         "protected": f"{protected}: {n_s} groups",
-        "learned from": f"{transformer.n_samples_seen_:,} rows",
+        "learned from": f"{transformer.n_samples_seen_:,} rows{_smoothed(transformer)}",
         "measure": f"{mechanism.measure!r}, {mechanism.scope.replace('_', ' ')}",
         "budget": f"epsilon = {mechanism.epsilon:g}",
         "solver": mechanism.solver,
     }
-    cells = pd.DataFrame({"value": facts})
     return Section(
         "In short",
-        [
-            f"{released} is replaced by a randomised release that says at most epsilon = "
-            f"{mechanism.epsilon:g} about {protected}, {scope}, and keeps "
-            f"{mechanism.normalized_utility:.1%} of what there is to know about {released}."
-        ],
-        [Table("The release", cells)],
+        [_headline(mechanism, released, protected), _caveat(mechanism, limits)],
+        [Table("The release", pd.DataFrame({"value": facts}))],
     )
 
 
-def _guarantee(transformer, confidence):
-    mechanism = transformer.mechanism_
-    limits = population_leakage(mechanism, transformer.n_samples_seen_, confidence=confidence)
+def _smoothed(transformer):
+    return f", smoothed by {transformer.smoothing:g} rows in every cell" * (
+        transformer.smoothing > 0
+    )
+
+
+def _headline(mechanism, released, protected):
+    names, verb = _listed(released), "is" if len(released) == 1 else "are"
+    per_output = mechanism.scope == "per_output"
+    scope = "whichever value is seen" if per_output else "on average over the released values"
+    if mechanism.normalized_utility > 1 - 1e-12:
+        return (
+            f"{names} {verb} released unchanged, without noise: that says at most epsilon = "
+            f"{mechanism.epsilon:g} about {protected}, {scope}, as far as the rows of fit tell."
+        )
+    return (
+        f"{names} {verb} replaced by a randomised release that says at most epsilon = "
+        f"{mechanism.epsilon:g} about {protected}, {scope}, as far as the rows of fit tell. It "
+        f"keeps {mechanism.normalized_utility:.1%} of the utility ({mechanism.objective!r})."
+    )
+
+
+def _caveat(mechanism, limits):
+    """Say what the budget is worth for people who are not in the rows."""
+    limit = limits.leakage_in(mechanism.scope)
+    text = (
+        f"In the population that the rows were drawn from it may be more: up to {limit:.4g}, with "
+        f"a confidence of {_percent(limits.confidence)}."
+    )
+    if limit > _FAR * mechanism.epsilon:
+        text += (
+            " That is far above the budget: too few rows for so many symbols and groups. Take "
+            "more rows, pool symbols of X or groups of S, or take a smaller epsilon."
+        )
+    return text
+
+
+def _guarantee(transformer, limits):
+    mechanism, confidence = transformer.mechanism_, limits.confidence
     reached = pd.DataFrame(
         {
             "budget": [_budget(mechanism, "per_output"), _budget(mechanism, "average")],
             "reached": _four(mechanism.max_leakage, mechanism.average_leakage),
-            f"population, {confidence:.0%} limit": _four(
+            f"population, {_percent(confidence)} limit": _four(
                 limits.max_leakage, limits.average_leakage
             ),
         },
         index=pd.Index(["worst output", "average over outputs"], name="leakage"),
     )
     measures = {
-        name: mechanism.with_measure(measure)
-        for name, measure in every_measure(mechanism.measure).items()
+        _named(measure): mechanism.with_measure(measure)
+        for measure in every_measure(mechanism.measure).values()
     }
     every = pd.DataFrame(
         {
@@ -99,14 +138,14 @@ def _guarantee(transformer, confidence):
     return Section(
         "What leaks",
         [
-            f"The budget is about the joint distribution of the {limits.n_samples:,} rows of fit. "
-            f"The population that they were drawn from is a little different, and the release "
-            f"was fitted to the rows: the last column is what leaks under the true distribution "
-            f"at most, with a confidence of {confidence:.0%}.",
+            f"The budget is about the joint distribution as it was estimated from the rows of "
+            f"fit. The release was fitted to these rows, and under the true distribution it may "
+            f"leak more: the last column is a limit of that, with a confidence of "
+            f"{_percent(confidence)}.",
             f"The best attacker, who knows the joint distribution and the channel and sees one "
             f"released value, guesses S oftener than blindly by "
-            f"{mechanism.attacker_advantage:.2%}; "
-            f"the budget alone allows {_advantage(mechanism):.2%} at most.",
+            f"{mechanism.attacker_advantage:.2%}; the budget alone allows "
+            f"{mechanism.advantage_bound:.2%} at most.",
         ],
         [
             Table("Leakage against the budget", reached),
@@ -119,12 +158,19 @@ def _budget(mechanism, scope):
     return f"{mechanism.epsilon:g}" if mechanism.scope == scope else "none"
 
 
+def _percent(share):
+    return f"{100 * share:.6g}%"
+
+
+def _named(measure):
+    """Return the name of a measure, with its parameters if it has any."""
+    parameters = {k: v for k, v in measure.to_dict().items() if k != "name" and v is not None}
+    listed = ", ".join(f"{name} {value:g}" for name, value in parameters.items())
+    return f"{measure.name}, {listed}" if listed else measure.name
+
+
 def _four(*figures):
     return ["none" if np.isnan(figure) else f"{figure:.4f}" for figure in figures]
-
-
-def _advantage(mechanism):
-    return mechanism.measure.advantage(mechanism.epsilon, mechanism.p_sx.sum(axis=1))
 
 
 def _utility(mechanism):
@@ -139,35 +185,41 @@ def _utility(mechanism):
     return Section("What is kept", [room], [Table("Utility", pd.DataFrame({"value": figures}))])
 
 
-def _pictures(transformer):
+def _pictures(transformer, limits):
+    """Return pictures of the mechanism as it is now, whatever is fitted later."""
     mechanism = transformer.mechanism_
+    options = transformer.solver_options or {}
+    path = path_around(mechanism, transformer.solver, **options)
 
     def curve(is_dark):
-        return PrivacyUtilityDisplay.from_estimator(transformer).figure_
+        return PrivacyUtilityDisplay.from_path(path, chosen=mechanism.epsilon).figure_
 
     def channel(is_dark):
         display = MechanismDisplay(mechanism)
         return display.plot(cmap="Blues_r" if is_dark else "Blues").figure_
 
     def leakage(is_dark):
-        return LeakageDisplay.from_estimator(transformer).figure_
+        return LeakageDisplay.from_mechanism(mechanism, limits=limits).figure_
 
     likeliest = f"{np.max(mechanism.p_y):.0%}"
     return Section(
         "Pictures",
         figures=[
             Figure(
+                "Utility kept against the budget",
                 f"Utility kept against the budget: {mechanism.normalized_utility:.0%} at epsilon "
-                f"= {mechanism.epsilon:g}, which is marked.",
+                f"= {mechanism.epsilon:g}.",
                 curve,
             ),
             Figure(
+                "The channel",
                 f"The channel: for each of {len(mechanism.x_labels)} symbols of X (rows) the "
                 f"probability of each of {len(mechanism.y_labels)} released values (columns). The "
                 f"most frequent one makes up {likeliest} of the release.",
                 channel,
             ),
             Figure(
+                "Leakage of each released value",
                 f"Left, what each released value leaks: at most {mechanism.max_leakage:.4g}. "
                 f"Right, the distribution of S given each value, against that of all rows.",
                 leakage,
@@ -176,7 +228,7 @@ def _pictures(transformer):
     )
 
 
-def _attack(transformer, df, sensitive_features, confidence):
+def _attack(transformer, df, sensitive_features, confidence, options):
     owner = "PrivacyReport"
     table, layout = as_table(df, owner), transformer._layout
     s_columns, _ = sensitive_columns(owner, table, None, transformer.sensitive, sensitive_features)
@@ -188,32 +240,41 @@ def _attack(transformer, df, sensitive_features, confidence):
     columns = {
         str(name): out.column(p) for p, name in enumerate(transformer.get_feature_names_out())
     }
-    figures = audit(
-        _frame({name: column for name, column in columns.items() if name not in others}),
-        _frame(s_columns),
-        raw=_frame({layout.name(p): c for p, c in zip(layout.x_positions, raw, strict=True)}),
-        mechanism=transformer,
-        remainder=_frame({name: columns[name] for name in columns if name in others}),
-        confidence=confidence,
-    )
+    views = {
+        "raw": _frame({layout.name(p): c for p, c in zip(layout.x_positions, raw, strict=True)}),
+        "remainder": _frame({name: columns[name] for name in columns if name in others}),
+    }
+    released = _frame({name: column for name, column in columns.items() if name not in others})
+    # S as it is protected: numbers in their bins.
+    groups, _ = transformer._sensitive.encode(list(s_columns.values()), list(s_columns))
+    try:
+        figures = audit(released, groups, confidence=confidence, **views, **options)
+    except ValueError as error:  # a group of few rows, say
+        return Section("Attacked", [f"No attack was made. {error}"])
     shown = figures.set_index("attacked").rename_axis("columns seen")
     cells = pd.DataFrame(
         {
             "attacker": shown["attacker"],
             "right": [f"{x:.1%}" for x in shown["accuracy"]],
-            "advantage": [f"{x:+.2%}" for x in shown["advantage"]],
-            f"{confidence:.0%} interval": [
-                f"{low:+.2%} to {high:+.2%}"
+            "advantage": [_signed(x) for x in shown["advantage"]],
+            f"{_percent(confidence)} interval": [
+                f"{_signed(low)} to {_signed(high)}"
                 for low, high in zip(shown["low"], shown["high"], strict=True)
             ],
         }
     )
+    again = "a fresh release of each" if transformer.random_state is None else "their release"
     text = (
-        f"Classifiers were trained to guess S on {table.n_rows:,} rows with a fresh release of "
-        f"each, and judged on rows that they had not seen. The best blind guess is right in "
-        f"{figures['majority'][0]:.1%} of the rows; the advantage is beyond that."
+        f"Classifiers were trained to guess S on {table.n_rows:,} rows with {again}, and judged "
+        f"on rows that they had not seen. A blind guess is right in {figures['blind'][0]:.1%} of "
+        f"the rows; the advantage is beyond that. Where one group is that common it can be zero "
+        f"although something leaks."
     )
     return Section("Attacked", [text], [Table("How well S can be guessed", cells)])
+
+
+def _signed(share):
+    return f"{share + 0.0:+.2%}" if abs(share) >= 5e-5 else "0.00%"
 
 
 def _frame(columns):
@@ -224,14 +285,15 @@ def _frame(columns):
 
 
 def _recipe(transformer):
-    from .. import __version__
-
     parameters = {
         name: "Target of y" if name == "utility" and value == "target" else repr(value)
         for name, value in transformer.get_params(deep=False).items()
     }
+    parameters["epsilon"] = repr(transformer.mechanism_.epsilon)
+    if transformer.random_state is not None:
+        parameters["random_state"] = "set; not shown, because it can undo the noise"
     versions = {
-        "skprivacy": __version__,
+        "skprivacy": metadata.version("skprivacy"),
         "scikit-learn": sklearn.__version__,
         "numpy": np.__version__,
         "Python": platform.python_version(),
@@ -239,7 +301,7 @@ def _recipe(transformer):
     }
     return Section(
         "To repeat it",
-        ["The same rows and these parameters give the same channel."],
+        ["The same rows, with the same weights, and these parameters give the same channel."],
         [
             Table("Parameters of PrivacyFunnelTransformer", pd.DataFrame({"value": parameters})),
             Table("Versions", pd.DataFrame({"value": versions})),

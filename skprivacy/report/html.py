@@ -6,6 +6,8 @@ from importlib import resources
 
 from ..plotting import svg_of
 
+_DARK = "screen and (prefers-color-scheme: dark)"  # not in print
+
 # The same picture for a light and for a dark page.
 _STYLES = {
     "light": {},
@@ -22,14 +24,14 @@ _STYLES = {
 }
 
 
-def as_page(title, sections):
-    """Return the report as a whole page."""
+def as_page(title, fragment):
+    """Return a fragment as a whole page."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
         f"<title>{escape(title)}</title>\n</head>\n"
-        f'<body class="skprivacy-page">\n{as_fragment(title, sections)}\n</body>\n</html>\n'
+        f'<body class="skprivacy-page">\n<main>\n{fragment}\n</main>\n</body>\n</html>\n'
     )
 
 
@@ -39,7 +41,7 @@ def as_fragment(title, sections):
     body = "\n".join(map(_section, sections))
     return (
         f"<style>\n{style}</style>\n"
-        f'<main class="skprivacy-report">\n<h1>{escape(title)}</h1>\n{body}\n</main>'
+        f'<article class="skprivacy-report">\n<h1>{escape(title)}</h1>\n{body}\n</article>'
     )
 
 
@@ -73,11 +75,11 @@ def _figure(figure):
     width = images["light"][1]
     alt = escape(figure.alt)
     return (
-        f'<figure><div class="scroll" tabindex="0" role="region" aria-label="figure">'
-        f'<picture><source media="(prefers-color-scheme: dark)" srcset="{images["dark"][0]}">'
+        f'<figure><div class="scroll" tabindex="0" role="region" aria-label="{alt}, figure">'
+        f'<picture><source media="{_DARK}" srcset="{images["dark"][0]}">'
         f'<img src="{images["light"][0]}" alt="{alt}" width="{width}" '
         f'style="min-width: min({0.62 * width:.0f}px, 32rem)"></picture></div>'
-        f"<figcaption>{alt}</figcaption></figure>"
+        f"<figcaption>{escape(figure.caption)}</figcaption></figure>"
     )
 
 

@@ -1,5 +1,6 @@
 """PrivacyReport: what was protected, from what, by how much, under which assumption."""
 
+from functools import cached_property
 from pathlib import Path
 
 from sklearn.utils.validation import check_is_fitted
@@ -33,7 +34,16 @@ class PrivacyReport:
         self.sections = sections
 
     @classmethod
-    def from_estimator(cls, transformer, df=None, *, sensitive_features=None, confidence=0.95):
+    def from_estimator(
+        cls,
+        transformer,
+        df=None,
+        *,
+        sensitive_features=None,
+        confidence=0.95,
+        attacker=None,
+        cv=5,
+    ):
         """Return the report of a fitted transformer.
 
         Parameters
@@ -46,6 +56,8 @@ class PrivacyReport:
             S of `df`, where `fit` got it so.
         confidence : float, default=0.95
             Of the limits for the population, and of the intervals of the audit.
+        attacker, cv
+            As in `audit`.
         """
         if not isinstance(transformer, PrivacyFunnelTransformer):
             requirement = "a fitted PrivacyFunnelTransformer"
@@ -56,7 +68,8 @@ class PrivacyReport:
                 "This transformer was loaded without its joint distribution: what it leaks is not "
                 "known here. Make the report where it was fitted."
             )
-        return cls(*sections_of(transformer, df, sensitive_features, confidence))
+        attack = {"attacker": attacker, "cv": cv}
+        return cls(*sections_of(transformer, df, sensitive_features, confidence, **attack))
 
     def __str__(self):
         return as_text(self.title, self.sections)
@@ -65,6 +78,10 @@ class PrivacyReport:
         return f"<PrivacyReport: {self.title}>"
 
     def _repr_html_(self):
+        return self._fragment
+
+    @cached_property
+    def _fragment(self):
         return as_fragment(self.title, self.sections)
 
     def save(self, path):
@@ -75,4 +92,4 @@ class PrivacyReport:
         path : str or Path
             The file, which is overwritten.
         """
-        Path(path).write_text(as_page(self.title, self.sections), encoding="utf-8")
+        Path(path).write_text(as_page(self.title, self._fragment), encoding="utf-8")

@@ -8,9 +8,13 @@ import pandas as pd
 
 @dataclass(frozen=True, eq=False)
 class Figure:
-    """A picture: `draw` returns a matplotlib figure, `alt` says what can be seen in it."""
+    """A picture: `draw` returns a matplotlib figure.
+
+    alt : what it is; caption : what can be seen in it.
+    """
 
     alt: str
+    caption: str
     draw: Callable
 
 

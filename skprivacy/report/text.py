@@ -13,7 +13,9 @@ def as_text(title, sections):
         for paragraph in section.paragraphs:
             lines += textwrap.wrap(paragraph, _WIDTH)
         for figure in section.figures:
-            lines += textwrap.wrap(figure.alt, _WIDTH, initial_indent="- ", subsequent_indent="  ")
+            lines += textwrap.wrap(
+                figure.caption, _WIDTH, initial_indent="- ", subsequent_indent="  "
+            )
         for table in section.tables:
             lines += ["", f"{table.caption}:"]
             lines += textwrap.indent(table.cells.to_string(), "  ").splitlines()

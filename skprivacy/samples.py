@@ -5,8 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ..fit_inputs import as_columns
-from ..joint import count_pairs
+from .fit_inputs import as_columns
+from .joint import count_pairs
+
+_MOST_PAIRS = 20_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +50,12 @@ def observed(s, y, owner):
         )
     if not len(s_codes):
         raise ValueError(f"Found array with 0 sample(s) while {owner} needs at least one row.")
+    n_pairs = (int(s_codes.max()) + 1) * len(y_values)
+    if n_pairs > _MOST_PAIRS:
+        raise ValueError(
+            f"{owner} got columns with {n_pairs:,} possible pairs of values, too many to count: cut "
+            f"numbers into bins first, for instance with pandas.qcut."
+        )
     return Sample(count_pairs(s_codes, y_codes, None), y_values)
 
 

@@ -1,0 +1,63 @@
+"""Whether columns are one release of a mechanism, and S is what it protects."""
+
+import pandas as pd
+from sklearn.utils.validation import check_is_fitted
+
+from .._validation import message
+from ..mechanism import Mechanism
+from ..released import outputs_of
+from ..samples import coded
+from ..transformer import PrivacyFunnelTransformer
+
+
+def outputs_and_mechanism(released, mechanism, owner):
+    """Return the mechanism, and the output of each released row."""
+    if isinstance(mechanism, PrivacyFunnelTransformer):
+        check_is_fitted(mechanism)
+        return mechanism.mechanism_, outputs_of(mechanism, released)
+    if not isinstance(mechanism, Mechanism):
+        requirement = "a Mechanism or a fitted PrivacyFunnelTransformer"
+        raise TypeError(message(owner, "mechanism", requirement, mechanism))
+    codes, values = coded(released, "released")
+    positions = pd.Index(mechanism.y_labels, tupleize_cols=False).get_indexer(values)
+    if (positions < 0).any():
+        unknown = values[positions < 0].tolist()[0]
+        raise ValueError(
+            f"The 'released' parameter of {owner} must hold outputs of the mechanism. Got "
+            f"{unknown!r}, which is none of its y_labels."
+        )
+    return mechanism, positions[codes]
+
+
+def one_release(released, sensitive, mechanism, owner):
+    """Return the mechanism, if these columns are one release of it that protects this S.
+
+    released, sensitive : dicts of columns. Anything else is a `ValueError`.
+    """
+    transformer = mechanism if isinstance(mechanism, PrivacyFunnelTransformer) else None
+    table = pd.DataFrame({k: v.reset_index(drop=True) for k, v in released.items()})
+    mechanism, _ = outputs_and_mechanism(table, mechanism, owner)
+    if mechanism.p_sx is None:
+        raise ValueError("The joint distribution was left out.")
+    if transformer is None:
+        n_columns, known = 1, set(mechanism.s_labels)
+        protects = len(sensitive) == 1 and set(coded(*_only(sensitive))[1]) == known
+    else:
+        n_columns = _n_released(transformer)
+        _, unknown = transformer._sensitive.encode(list(sensitive.values()), list(sensitive))
+        protects = not unknown
+    if len(released) != n_columns or not protects:
+        raise ValueError("More columns than one release, or another S.")
+    return mechanism
+
+
+def _only(columns):
+    ((name, column),) = columns.items()
+    return column, name
+
+
+def _n_released(transformer):
+    """Return how many columns a transformer makes of X."""
+    n_out = len(transformer.get_feature_names_out())
+    passed = transformer.remainder == "passthrough"
+    return n_out - (len(transformer._layout.other_positions) if passed else 0)
