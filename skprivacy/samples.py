@@ -53,8 +53,8 @@ def observed(s, y, owner):
     n_pairs = (int(s_codes.max()) + 1) * len(y_values)
     if n_pairs > _MOST_PAIRS:
         raise ValueError(
-            f"{owner} got columns with {n_pairs:,} possible pairs of values, too many to count: cut "
-            f"numbers into bins first, for instance with pandas.qcut."
+            f"{owner} got columns with {n_pairs:,} possible pairs of values, too many to count: "
+            f"cut numbers into bins first, for instance with pandas.qcut."
         )
     return Sample(count_pairs(s_codes, y_codes, None), y_values)
 
