@@ -64,7 +64,7 @@ def measured(table):
             "distinct values": column.nunique(),
             "correlation with S": np.corrcoef(column, table["group"])[0, 1],
             "attacker is right": attacks["accuracy"].max(),
-            "blind guess": attacks["majority"].max(),
+            "blind guess": attacks["blind"].max(),
             "I(S;Y), nats": mutual_information(table["group"], column),
             "I(X;Y), nats": mutual_information(table["answer"], column),
         }
