@@ -60,7 +60,7 @@ class TestText:
         for expected in (
             "Privacy report: band released, sex protected",
             "says at most epsilon = 0.01",
-            f"keeps {mechanism.normalized_utility:.1%} of the utility",
+            f"keeps {mechanism.normalized_utility:.1%} of the information in band",
             "3,000 rows",
             "KL(), per output",
             "not differential privacy",
@@ -88,6 +88,7 @@ class TestText:
         text = re.sub(r"\s+", " ", str(PrivacyReport.from_estimator(transformer)))
         assert "band and zip released" in text
         assert "on average over the released values" in text
+        assert "of what band and zip tells about the target" in text
 
     def test_sensitive_features_beside_the_frame(self):
         frame = people()

@@ -93,8 +93,18 @@ def _headline(mechanism, released, protected):
     return (
         f"{names} {verb} replaced by a randomised release that says at most epsilon = "
         f"{mechanism.epsilon:g} about {protected}, {scope}, as far as the rows of fit tell. It "
-        f"keeps {mechanism.normalized_utility:.1%} of the utility ({mechanism.objective!r})."
+        f"keeps {mechanism.normalized_utility:.1%} of {_worth(mechanism.objective, names)}."
     )
+
+
+def _worth(objective, names):
+    """Return what the utility is, in words."""
+    words = {
+        "mutual_information": f"the information in {names}",
+        "target": f"what {names} tells about the target",
+        "guess": f"the chance to guess {names}, beyond a blind guess",
+    }
+    return words.get(objective.name, f"the utility, {objective!r}")
 
 
 def _caveat(mechanism, limits):
