@@ -110,7 +110,7 @@ class PrivacyUtilityDisplay:
         ax : matplotlib Axes, default=None
             Where to draw.
         """
-        self.figure_, self.ax_ = _axes(ax, (5.6, 3.8))
+        self.figure_, self.ax_ = _axes(ax, (7.6, 3.8))
         self.lines_ = []
         paths = {name: _drawable(path) for name, path in self.paths.items()}
         for name, path in paths.items():
@@ -137,7 +137,7 @@ class PrivacyUtilityDisplay:
                 ha="center",
                 va="bottom",
             )
-        self.ax_.legend(loc="best", frameon=False)
+        self.ax_.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
         return self
 
     def _draw_bound(self, mechanisms):
