@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn import config_context
 from sklearn.compose import make_column_transformer
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validate
 from sklearn.pipeline import make_pipeline
@@ -167,6 +168,10 @@ class TestAudit:
         for given in (transformer, transformer.mechanism_):
             assert audit(first, frame["sex"], mechanism=given)[exact].notna().all(axis=None)
             assert audit(first, frame["label"], mechanism=given)[exact].isna().all(axis=None)
+
+    def test_an_unfitted_transformer(self):
+        with pytest.raises(NotFittedError):
+            audit([1, 2] * 9, [0, 1] * 9, mechanism=funnel())
 
     def test_columns_that_say_nothing_and_an_id(self):
         frame = people(2000).sort_values("sex").reset_index(drop=True)

@@ -89,6 +89,7 @@ class TestText:
         assert "band and zip released" in text
         assert "on average over the released values" in text
         assert "of what band and zip tells about the target" in text
+        assert "are replaced by a coarser release, without noise, that says" in text
 
     def test_sensitive_features_beside_the_frame(self):
         frame = people()

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold, check_cv, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import TargetEncoder
@@ -255,6 +256,8 @@ def _exact(released, sensitive, mechanism, owner):
         return unknown
     try:
         mechanism = one_release(released, as_columns(sensitive, "sensitive"), mechanism, owner)
+    except NotFittedError:
+        raise
     except ValueError:
         return unknown
     success = float((mechanism.p_sx @ mechanism.channel).max(axis=0).sum())

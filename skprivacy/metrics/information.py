@@ -64,7 +64,7 @@ def mutual_information_interval(s, y, *, confidence=0.95, random_state=0):
         As in `mutual_information`.
     confidence : float, default=0.95
         The share of such intervals that hold the truth.
-    random_state : int, RandomState, Generator or None, default=0
+    random_state : int, Generator or None, default=0
         Draws the tables.
 
     Returns

@@ -171,7 +171,7 @@ def leakage_report(s, y, *, confidence=0.95, n_permutations=200, random_state=0)
         Of the interval of the mutual information, and of what chance shows.
     n_permutations : int, default=200
         How often S is permuted for the baseline.
-    random_state : int, RandomState, Generator or None, default=0
+    random_state : int, Generator or None, default=0
         Draws the permutations.
 
     Returns

@@ -65,7 +65,7 @@ def population_leakage(
         How often the limits are to hold.
     n_resamples : int, default=999
         How many joints are drawn in each way.
-    random_state : int, RandomState, Generator or None, default=0
+    random_state : int, Generator or None, default=0
         Draws them.
 
     Returns

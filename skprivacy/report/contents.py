@@ -76,24 +76,23 @@ def _summary(transformer, released, protected, limits):
 
 
 def _smoothed(transformer):
-    return f", smoothed by {transformer.smoothing:g} rows in every cell" * (
-        transformer.smoothing > 0
-    )
+    if not transformer.smoothing:
+        return ""
+    return f", smoothed by {transformer.smoothing:g} rows in every cell"
 
 
 def _headline(mechanism, released, protected):
     names, verb = _listed(released), "is" if len(released) == 1 else "are"
     per_output = mechanism.scope == "per_output"
     scope = "whichever value is seen" if per_output else "on average over the released values"
-    if mechanism.normalized_utility > 1 - 1e-12:
-        return (
-            f"{names} {verb} released unchanged, without noise: that says at most epsilon = "
-            f"{mechanism.epsilon:g} about {protected}, {scope}, as far as the rows of fit tell."
-        )
+    limit = f"at most epsilon = {mechanism.epsilon:g} about {protected}, {scope}, as far as the"
+    without_noise = bool(np.isin(mechanism.channel, [0.0, 1.0]).all())
+    if without_noise and mechanism.channel.sum(axis=0).max() == 1:
+        return f"{names} {verb} released unchanged, without noise: that says {limit} rows of fit tell."
+    kind = "coarser release, without noise," if without_noise else "randomised release"
     return (
-        f"{names} {verb} replaced by a randomised release that says at most epsilon = "
-        f"{mechanism.epsilon:g} about {protected}, {scope}, as far as the rows of fit tell. It "
-        f"keeps {mechanism.normalized_utility:.1%} of {_worth(mechanism.objective, names)}."
+        f"{names} {verb} replaced by a {kind} that says {limit} rows of fit tell. It keeps "
+        f"{mechanism.normalized_utility:.1%} of {_worth(mechanism.objective, names)}."
     )
 
 
