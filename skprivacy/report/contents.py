@@ -85,13 +85,13 @@ def _headline(mechanism, released, protected):
     names, verb = _listed(released), "is" if len(released) == 1 else "are"
     per_output = mechanism.scope == "per_output"
     scope = "whichever value is seen" if per_output else "on average over the released values"
-    limit = f"at most epsilon = {mechanism.epsilon:g} about {protected}, {scope}"
+    limit = f"at most epsilon = {mechanism.epsilon:g} about {protected}, {scope}, by the rows seen"
     without_noise = bool(np.isin(mechanism.channel, [0.0, 1.0]).all())
     if without_noise and mechanism.channel.sum(axis=0).max() == 1:
-        return f"{names} {verb} released unchanged, without noise: that says {limit}, by the rows of fit."
+        return f"{names} {verb} released unchanged, without noise: that says {limit}."
     kind = "coarser release, without noise," if without_noise else "randomised release"
     return (
-        f"{names} {verb} replaced by a {kind} that says {limit}, by the rows of fit. It keeps "
+        f"{names} {verb} replaced by a {kind} that says {limit}. It keeps "
         f"{mechanism.normalized_utility:.1%} of {_worth(mechanism.objective, names)}."
     )
 
