@@ -5,7 +5,6 @@ import numpy as np
 from .encoding import UNKNOWN
 from .fit_inputs import sensitive_columns
 from .frames import as_table
-from .joint import count_pairs
 from .mechanism import Evaluation
 from .samples import coded
 from .utilities import Target
@@ -26,13 +25,9 @@ def evaluated_on(transformer, X, y, sensitive_features):
     mechanism = transformer.mechanism_
     # A value that was not seen: one more group of S, or one more symbol of X, drawn from P(Y).
     n_s, n_x = len(mechanism.s_labels), len(mechanism.x_labels)
-    counts = np.zeros((n_s + 1, n_x + 1))
-    seen = count_pairs(
-        np.where(s_codes == UNKNOWN, n_s, s_codes),
-        np.where(x_codes == UNKNOWN, n_x, x_codes),
-        None,
-    )
-    counts[: seen.shape[0], : seen.shape[1]] = seen
+    s_codes = np.where(s_codes == UNKNOWN, n_s, s_codes)
+    x_codes = np.where(x_codes == UNKNOWN, n_x, x_codes)
+    counts = _counts(s_codes, x_codes, (n_s + 1, n_x + 1))
     return Evaluation(
         np.vstack([mechanism.channel, mechanism.p_y]),
         counts / counts.sum(),
@@ -40,7 +35,7 @@ def evaluated_on(transformer, X, y, sensitive_features):
         (*mechanism.x_labels, "unseen"),
         mechanism.y_labels,
         mechanism.measure,
-        _objective(transformer, y, np.where(x_codes == UNKNOWN, n_x, x_codes)),
+        _objective(mechanism, y, x_codes),
     )
 
 
@@ -52,16 +47,20 @@ def _symbols(transformer, table, owner):
     return transformer._alphabet.encode([table.column(p) for p in x_positions], labels)[0]
 
 
-def _objective(transformer, y, x_codes):
+def _counts(rows, columns, shape):
+    """Return the table of counts of two columns of codes, also of symbols that are not there."""
+    counts = np.zeros(shape)
+    np.add.at(counts, (rows, columns), 1.0)
+    return counts
+
+
+def _objective(mechanism, y, x_codes):
     """Return the utility as these rows have it: a target is theirs."""
-    objective = transformer.mechanism_.objective
-    if not isinstance(objective, Target):
-        return objective
+    if not isinstance(mechanism.objective, Target):
+        return mechanism.objective
     if y is None:
         raise ValueError(
             "A transformer with utility='target' needs y, the target, to be evaluated."
         )
     v_codes, _ = coded(y, "y")
-    table = np.zeros((v_codes.max() + 1, len(transformer.mechanism_.x_labels) + 1))
-    np.add.at(table, (v_codes, x_codes), 1.0)
-    return Target(table)
+    return Target(_counts(v_codes, x_codes, (v_codes.max() + 1, len(mechanism.x_labels) + 1)))

@@ -139,13 +139,17 @@ class Evaluation:
         return mutual_information(self._p_sy)
 
     @cached_property
-    def attacker_advantage(self):
-        """How much oftener than blindly the best attacker who sees Y guesses S.
+    def attacker_accuracy(self):
+        """How often the best attacker, who knows the joint and the channel, guesses S from Y.
 
-        ``sum_y max_s P(s,y) - max_s P(s)``: the attacker knows the joint and the channel.
+        ``sum_y max_s P(s,y)``.
         """
-        blind = float(self._joint.sum(axis=1).max())
-        return max(0.0, float(self._p_sy.max(axis=0).sum()) - blind)
+        return float(self._p_sy.max(axis=0).sum())
+
+    @property
+    def attacker_advantage(self):
+        """How much oftener that is right than the best blind guess."""
+        return max(0.0, self.attacker_accuracy - float(self._joint.sum(axis=1).max()))
 
     @cached_property
     def _output_lifts(self):

@@ -260,5 +260,7 @@ def _exact(released, sensitive, mechanism, owner):
         raise
     except ValueError:
         return unknown
-    success = float((mechanism.p_sx @ mechanism.channel).max(axis=0).sum())
-    return {"bayes_accuracy": success, "advantage_bound": mechanism.advantage_bound}
+    return {
+        "bayes_accuracy": mechanism.attacker_accuracy,
+        "advantage_bound": mechanism.advantage_bound,
+    }

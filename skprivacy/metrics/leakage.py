@@ -12,6 +12,15 @@ from ..measures import KL, L1, AlphaLift, Chi2, MaxLift, check_scope, get_measur
 from ..samples import Sample, observed
 from .information import chance_tables, interval, jackknife
 
+_METRICS = {
+    "mutual information": (KL(), 1.0),
+    "total variation": (L1(), 0.5),
+    "l1": (L1(), 1.0),
+    "chi2": (Chi2(), 1.0),
+    "alpha-lift": (AlphaLift(), 1.0),
+    "maximal leakage": (MaxLift(), 1.0),
+}
+
 
 def leakage(s, y, *, measure="kl", scope="per_output"):
     """Return the leakage of samples by any measure, on its epsilon scale.
@@ -203,9 +212,10 @@ def leakage_report(s, y, *, confidence=0.95, n_permutations=200, random_state=0)
     check_integer(owner, "n_permutations", n_permutations, low=1)
     sample = observed(s, y, owner)
     tables = chance_tables(sample.counts, n_permutations, random_state)
-    by_chance = np.array([_row_figures(Sample(table, sample.y_values)) for table in tables])
-    report = _row_figures(sample)
-    for i, column in enumerate(report.columns.tolist()):
+    by_chance = np.array([_every_figure(Sample(table, sample.y_values)) for table in tables])
+    columns = ["average", "worst_output"]
+    report = pd.DataFrame(_every_figure(sample), list(_METRICS), columns)
+    for i, column in enumerate(columns):
         report[f"{column}_baseline"] = by_chance[:, :, i].mean(axis=0)
         report[f"{column}_by_chance"] = np.quantile(by_chance[:, :, i], confidence, axis=0)
     report = report[sorted(report.columns)]
@@ -215,27 +225,14 @@ def leakage_report(s, y, *, confidence=0.95, n_permutations=200, random_state=0)
     return report
 
 
-_METRICS = {
-    "mutual information": (KL(), 1.0),
-    "total variation": (L1(), 0.5),
-    "l1": (L1(), 1.0),
-    "chi2": (Chi2(), 1.0),
-    "alpha-lift": (AlphaLift(), 1.0),
-    "maximal leakage": (MaxLift(), 1.0),
-}
-
-
-def _row_figures(sample):
-    """Return a table of all metrics: on average and for the worst value of y."""
-    return pd.DataFrame(
-        {
-            name: {
-                "average": factor * _in_scope(sample, measure, "average"),
-                "worst_output": factor * _in_scope(sample, measure, "per_output"),
-            }
-            for name, (measure, factor) in _METRICS.items()
-        }
-    ).T
+def _every_figure(sample):
+    """Return an array with a row per metric: on average and for the worst value of y."""
+    figures = []
+    for measure, factor in _METRICS.values():
+        values = _values(sample, measure)
+        pair = measure.inverse(np.array([sample.p_y @ values, values.max()]))
+        figures.append(factor * pair)
+    return np.array(figures)
 
 
 def _values(sample, measure):

@@ -40,8 +40,8 @@ def one_release(released, sensitive, mechanism, owner):
     if mechanism.p_sx is None:
         raise ValueError("The joint distribution was left out.")
     if transformer is None:
-        n_columns, known = 1, set(mechanism.s_labels)
-        protects = len(sensitive) == 1 and set(coded(*_only(sensitive))[1]) == known
+        n_columns, (first, *more) = 1, sensitive.values()
+        protects = not more and set(coded(first, "sensitive")[1]) == set(mechanism.s_labels)
     else:
         n_columns = _n_released(transformer)
         _, unknown = transformer._sensitive.encode(list(sensitive.values()), list(sensitive))
@@ -49,11 +49,6 @@ def one_release(released, sensitive, mechanism, owner):
     if len(released) != n_columns or not protects:
         raise ValueError("More columns than one release, or another S.")
     return mechanism
-
-
-def _only(columns):
-    ((name, column),) = columns.items()
-    return column, name
 
 
 def _n_released(transformer):
