@@ -22,7 +22,7 @@ def warn_if_misleading(mechanism, counts, group_sizes):
     counts : of pairs (s, x), before smoothing; group_sizes : rows for each s, without weights.
     """
     for text in (*_about_groups(mechanism, group_sizes), *_about_release(mechanism, counts)):
-        warnings.warn(text, PrivacyLeakWarning, stacklevel=3)
+        warnings.warn(text, PrivacyLeakWarning, stacklevel=4)
 
 
 def _about_groups(mechanism, sizes):
@@ -76,14 +76,14 @@ def warn_of_passed_through(mechanism, columns, s_codes, weights):
             f"epsilon={mechanism.epsilon:g} allows: {too_much}. Name them in sensitive=... if "
             f"they are S, release them through a transformer too, or drop them.",
             PrivacyLeakWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     if unclear:
         warnings.warn(
             f"What the columns {unclear} say about S cannot be judged, and they are passed "
             f"through.",
             PrivacyLeakWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

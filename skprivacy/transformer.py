@@ -1,32 +1,21 @@
 """PrivacyFunnelTransformer: a frame in, a frame out, with X replaced by Y."""
 
-import warnings
-from dataclasses import replace
-
 import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .design import design_mechanism
-from .encoding import DEFAULT_BINS, learn_alphabet
-from .fit_inputs import (
-    check_length,
-    check_weights,
-    effective_rows,
-    sensitive_columns,
-    target_columns,
-)
+from .encoding import DEFAULT_BINS
+from .fit_inputs import check_length, check_weights, sensitive_columns, target_columns
 from .frames import as_table, converted
 from .held_out import evaluated_on
-from .joint import count_pairs
 from .layout import Layout
 from .leak_warnings import warn_if_misleading, warn_of_passed_through
-from .naming import name_outputs, output_names, posterior_names
+from .learning import LabelledRows, code_rows, design, target_of
+from .naming import output_names, posterior_names
 from .parameters import check_bin_names, check_parameters
 from .persistence import read_transformer, write_transformer
-from .sampling import Sampler, random_words, uniform_numbers, within_budget_as_sampled
-from .solvers import most_symbols
+from .sampling import Sampler, random_words, uniform_numbers
 from .unknown_values import report_unknown
 from .utilities import Target
 
@@ -178,33 +167,50 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         )
         x_positions = self._x_positions(table, s_positions)
         check_bin_names(self, [*(table.names or range(table.n_columns)), *s_columns])
-        x_columns = {table.label(position): table.column(position) for position in x_positions}
-        # A row of weight zero counts as little as one that is not there.
-        counted = slice(None) if weights is None else np.flatnonzero(weights)
-        weights = None if weights is None else weights[counted]
-        sensitive, s_codes = self._learn(s_columns, counted, weights, is_sensitive=True)
-        alphabet, x_codes = self._learn(x_columns, counted, weights)
-        alphabet, x_codes = self._pooled(alphabet, x_codes, sensitive.n_symbols)
-        counts = count_pairs(s_codes, x_codes, weights)
-        utility = self._utility(y, s_columns, counted, weights, x_codes)
-        mechanism, names = self._design(counts, sensitive, alphabet, utility)
         layout = Layout(
             names=table.names,
             n_columns=table.n_columns,
             x_positions=tuple(x_positions),
             s_positions=tuple(s_positions),
         )
-        warn_of_passed_through(
-            mechanism, self._passed_through(table, layout, counted), s_codes, weights
+        # A row of weight zero counts as little as one that is not there.
+        counted = slice(None) if weights is None else np.flatnonzero(weights)
+
+        def rows_of(columns):
+            return {label: column.iloc[counted] for label, column in columns.items()}
+
+        rows = LabelledRows(
+            rows_of(s_columns),
+            rows_of({table.label(p): table.column(p) for p in x_positions}),
+            None if weights is None else weights[counted],
         )
-        warn_if_misleading(mechanism, counts, np.bincount(s_codes))
+        target = None
+        if isinstance(self.utility, str) and self.utility == Target.name:
+            target = rows_of(target_columns(owner, y, s_columns))
+        others = layout.other_positions if self.remainder == "passthrough" else []
+        passed_through = rows_of({table.label(p): table.column(p) for p in others})
+        return self._fit_rows(layout, rows, target, passed_through)
+
+    def _fit_rows(self, layout, rows, target=None, passed_through=None):
+        """Fit to columns of S and X that have been told apart.
+
+        target : the columns of V, for utility="target"; passed_through : the columns that are
+        released as they are.
+        """
+        coded = code_rows(self, rows)
+        utility = self.utility
+        if target is not None:
+            utility = target_of(self, target, coded, rows.weights)
+        mechanism, names = design(self, coded, utility)
+        warn_of_passed_through(mechanism, passed_through or {}, coded.s_codes, rows.weights)
+        warn_if_misleading(mechanism, coded.counts, coded.group_sizes)
         self._check_names_out(layout, mechanism)
-        self._assign(layout, alphabet, names, mechanism)
+        self._assign(layout, coded.alphabet, names, mechanism)
         self.p_sx_ = mechanism.p_sx
-        self._sensitive, self._sensitive_names = sensitive, list(s_columns)
-        self.sensitive_categories_ = _categories(sensitive)
-        self._counts, self._effective_rows = counts, effective_rows(weights, len(s_codes))
-        self.n_samples_seen_ = len(s_codes)
+        self._sensitive, self._sensitive_names = coded.sensitive, list(rows.s_columns)
+        self.sensitive_categories_ = _categories(coded.sensitive)
+        self._counts, self._effective_rows = coded.counts, rows.effective_rows
+        self.n_samples_seen_ = rows.n_rows
         return self
 
     def _check_names_out(self, layout, mechanism):
@@ -228,13 +234,6 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _bins_of(self, label, is_sensitive=False):
-        if isinstance(self.n_bins, dict):
-            return self.n_bins.get(label, DEFAULT_BINS)
-        if is_sensitive and np.ndim(self.n_bins) == 1:  # edges are for X
-            return DEFAULT_BINS
-        return self.n_bins
-
     def _x_positions(self, table, s_positions):
         owner = type(self).__name__
         if self.columns is None:
@@ -254,65 +253,6 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
             )
         return found
 
-    def _learn(self, columns, counted, weights, is_sensitive=False):
-        """Return the alphabet of columns taken jointly, and the symbols of the counted rows."""
-        pooling = (None, None) if is_sensitive else (self.min_frequency, self.max_categories)
-        options = [
-            {"n_bins": self._bins_of(label, is_sensitive), "pooling": pooling} for label in columns
-        ]
-        series = [column.iloc[counted] for column in columns.values()]
-        return learn_alphabet(series, list(columns), weights, options)
-
-    def _pooled(self, alphabet, codes, n_s):
-        """Pool the rarest symbols where the design would take long."""
-        n_x, kept = alphabet.n_symbols, most_symbols(n_s)
-        if self.solver != "auto" or n_x <= kept:
-            return alphabet, codes
-        pooled, symbols = alphabet.pooled(kept)
-        warnings.warn(
-            f"X has {n_x} symbols, too many for a design in seconds with {n_s} sensitive groups: "
-            f"the {n_x - kept + 1} rarest are pooled into one. Set max_categories, min_frequency "
-            f"or n_bins, or release fewer columns jointly, to choose yourself what is pooled; "
-            f"solver='column_generation' designs for all of them.",
-            UserWarning,
-            stacklevel=3,
-        )
-        return pooled, symbols.take(codes)
-
-    def _utility(self, y, s_columns, counted, weights, x_codes):
-        """Return what is maximised; for "target", I(V;Y) with V = y."""
-        if not isinstance(self.utility, str) or self.utility != Target.name:
-            return self.utility
-        columns = target_columns(type(self).__name__, y, s_columns)
-        _, v_codes = self._learn(columns, counted, weights, is_sensitive=True)
-        return Target(count_pairs(v_codes, x_codes, weights))
-
-    def _design(self, counts, sensitive, alphabet, utility):
-        """Return the mechanism as it is sampled, and which symbol of X names each output."""
-        mechanism = design_mechanism(
-            counts + self.smoothing,
-            self.epsilon,
-            measure=self.measure,
-            scope=self.scope,
-            utility=utility,
-            solver=self.solver,
-            **(self.solver_options or {}),
-        )
-        mechanism, names = name_outputs(mechanism)
-        mechanism = replace(
-            mechanism,
-            s_labels=tuple(sensitive.labels),
-            x_labels=tuple(alphabet.labels),
-            y_labels=tuple(alphabet.labels[name] for name in names),
-        )
-        return within_budget_as_sampled(mechanism), names
-
-    def _passed_through(self, table, layout, counted):
-        """Return the columns that are released as they are, by name."""
-        if self.remainder == "drop":
-            return {}
-        return {table.label(p): table.column(p).iloc[counted] for p in layout.other_positions}
-
     def transform(self, X):
         """Replace X by a fresh draw of Y in every row.
 
@@ -331,7 +271,21 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         owner = type(self).__name__
         table = as_table(converted(X, self._container()), owner)
         positions = self._layout.match(table, owner, self.remainder == "passthrough")
-        x_positions = [positions[p] for p in self._layout.x_positions]
+        released = self._draw(table, [positions[p] for p in self._layout.x_positions])
+        columns = []
+        for position in self._layout.order(self.remainder == "passthrough"):
+            if position in self._layout.x_positions:
+                columns += released.get(position, [])
+            else:
+                name = self._layout.name(position)
+                columns.append((name, table.native(positions[position])))
+        return table.assemble(columns)
+
+    def _draw(self, table, x_positions):
+        """Return the (name, column) pairs that replace each column of X, by position at fit.
+
+        x_positions : where the columns of X are in the table.
+        """
         labels = [table.label(p) for p in x_positions]
         series = [table.column(p) for p in x_positions]
         symbols, unknown = self._alphabet.encode(series, labels)
@@ -340,15 +294,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         words = random_words(self.random_state)
         sampler = Sampler(self.mechanism_.channel, self.mechanism_.p_y)
         outputs = sampler.draw(symbols, words)
-        released = self._released(table, x_positions, outputs, words)
-        columns = []
-        for position in self._layout.order(self.remainder == "passthrough"):
-            if position in self._layout.x_positions:
-                columns += released.pop(position, [])
-            else:
-                name = self._layout.name(position)
-                columns.append((name, table.native(positions[position])))
-        return table.assemble(columns)
+        return self._released(table, x_positions, outputs, words)
 
     def _container(self):
         """Return what `set_output` asks for."""
@@ -356,7 +302,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         return own.get("transform", get_config()["transform_output"])
 
     def _released(self, table, x_positions, outputs, words):
-        """Return the (name, column) pairs that replace each column of X, by position at fit."""
+        """Return outputs as the columns that stand for them, as `_draw` does."""
         first, *_ = fit_positions = self._layout.x_positions
         prefix = self._layout.joint_name
         if self.output == "symbol":

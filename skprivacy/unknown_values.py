@@ -20,7 +20,7 @@ def report_unknown(alphabet, handle_unknown, series, labels, symbols, unknown):
             f"Values that fit did not see are replaced by draws from P(Y): {shown} (rows per "
             f"column).",
             UserWarning,
-            stacklevel=4,  # scikit-learn wraps transform
+            stacklevel=5,  # scikit-learn wraps transform
         )
         return
     label = next(iter(unknown))

@@ -1,0 +1,132 @@
+"""What `fit` learns from labelled rows: alphabets, counts, and the mechanism for them."""
+
+import warnings
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from .design import design_mechanism
+from .encoding import DEFAULT_BINS, Alphabet, learn_alphabet
+from .fit_inputs import effective_rows
+from .joint import count_pairs
+from .naming import name_outputs
+from .sampling import within_budget_as_sampled
+from .solvers import most_symbols
+from .utilities import Target
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledRows:
+    """Rows of S and X, and how much each of them counts.
+
+    s_columns, x_columns : pandas Series by name; weights : of the rows, None for one each;
+    multiplicities : how many rows of the data each row stands for, None for one.
+    """
+
+    s_columns: dict
+    x_columns: dict
+    weights: np.ndarray | None = None
+    multiplicities: np.ndarray | None = None
+
+    @cached_property
+    def n_rows(self):
+        """How many rows of the data there were."""
+        if self.multiplicities is None:
+            return len(next(iter(self.s_columns.values())))
+        return int(self.multiplicities.sum())
+
+    @property
+    def effective_rows(self):
+        """How many equally weighted rows say as much."""
+        if self.multiplicities is None:
+            return effective_rows(self.weights, self.n_rows)
+        return self.n_rows
+
+
+@dataclass(frozen=True, eq=False)
+class CodedRows:
+    """Rows as symbols, with the alphabets that they are written in.
+
+    counts : of pairs (s, x), weighted; group_sizes : rows for each s, without weights.
+    """
+
+    sensitive: Alphabet
+    alphabet: Alphabet
+    s_codes: np.ndarray
+    x_codes: np.ndarray
+    counts: np.ndarray
+    group_sizes: np.ndarray
+
+
+def code_rows(settings, rows):
+    """Learn the alphabets of S and X as the parameters of a transformer ask, and count pairs."""
+    sensitive, s_codes = _learn(settings, rows.s_columns, rows.weights, is_sensitive=True)
+    alphabet, x_codes = _learn(settings, rows.x_columns, rows.weights)
+    alphabet, x_codes = _pooled(settings, alphabet, x_codes, sensitive.n_symbols)
+    counts = count_pairs(s_codes, x_codes, rows.weights)
+    sizes = np.bincount(s_codes, weights=rows.multiplicities)
+    return CodedRows(sensitive, alphabet, s_codes, x_codes, counts, sizes)
+
+
+def _learn(settings, columns, weights, is_sensitive=False):
+    """Return the alphabet of columns taken jointly, and the symbol of each row."""
+    pooling = (None, None) if is_sensitive else (settings.min_frequency, settings.max_categories)
+    options = [
+        {"n_bins": _bins_of(settings.n_bins, label, is_sensitive), "pooling": pooling}
+        for label in columns
+    ]
+    return learn_alphabet(list(columns.values()), list(columns), weights, options)
+
+
+def _bins_of(n_bins, label, is_sensitive):
+    if isinstance(n_bins, dict):
+        return n_bins.get(label, DEFAULT_BINS)
+    if is_sensitive and np.ndim(n_bins) == 1:  # edges are for X
+        return DEFAULT_BINS
+    return n_bins
+
+
+def _pooled(settings, alphabet, codes, n_s):
+    """Pool the rarest symbols where the design would take long."""
+    n_x, kept = alphabet.n_symbols, most_symbols(n_s)
+    if settings.solver != "auto" or n_x <= kept:
+        return alphabet, codes
+    pooled, symbols = alphabet.pooled(kept)
+    warnings.warn(
+        f"X has {n_x} symbols, too many for a design in seconds with {n_s} sensitive groups: "
+        f"the {n_x - kept + 1} rarest are pooled into one. Set max_categories, min_frequency "
+        f"or n_bins, or release fewer columns jointly, to choose yourself what is pooled; "
+        f"solver='column_generation' designs for all of them.",
+        UserWarning,
+        stacklevel=5,
+    )
+    return pooled, symbols.take(codes)
+
+
+def target_of(settings, columns, coded, weights):
+    """Return the utility I(V;Y), with V in `columns` of the same rows."""
+    _, v_codes = _learn(settings, columns, weights, is_sensitive=True)
+    return Target(count_pairs(v_codes, coded.x_codes, weights))
+
+
+def design(settings, coded, utility):
+    """Return the mechanism as it is sampled, and which symbol of X names each output."""
+    mechanism = design_mechanism(
+        coded.counts + settings.smoothing,
+        settings.epsilon,
+        measure=settings.measure,
+        scope=settings.scope,
+        utility=utility,
+        solver=settings.solver,
+        **(settings.solver_options or {}),
+    )
+    mechanism, names = name_outputs(mechanism)
+    labels = coded.alphabet.labels
+    mechanism = replace(
+        mechanism,
+        s_labels=tuple(coded.sensitive.labels),
+        x_labels=tuple(labels),
+        y_labels=tuple(labels[name] for name in names),
+    )
+    return within_budget_as_sampled(mechanism), names
