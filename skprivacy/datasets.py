@@ -1,4 +1,4 @@
-"""Joint distributions to try things on."""
+"""Real data to try things on."""
 
 import pandas as pd
 from sklearn.datasets import load_diabetes
@@ -29,13 +29,56 @@ def load_diabetes_joint(column="bp", n_bands=5):
     >>> int(load_diabetes_joint().to_numpy().sum())
     442
     """
-    patients = load_diabetes(as_frame=True, scaled=False).data
+    patients = _patients()
     check_choice("load_diabetes_joint", "column", column, set(patients) - {"sex"})
     check_integer("load_diabetes_joint", "n_bands", n_bands, low=1)
-    bands = pd.qcut(patients[column], n_bands, duplicates="drop").rename(f"{column}_band")
-    smallest = patients[column].min()
-    edges = [(max(band.left, smallest), band.right) for band in bands.cat.categories]
-    names = [f"{left:g} to {right:g}" for left, right in edges]
+    bands = _bands(patients[column], n_bands).rename(f"{column}_band")
+    return pd.crosstab(patients["sex"], bands)
+
+
+def load_diabetes_bands(n_bands=4):
+    """Return a row for each patient: sex, and bands of blood pressure and body mass index.
+
+    The 442 patients of scikit-learn's diabetes data.
+
+    Parameters
+    ----------
+    n_bands : int, default=4
+        How many bands of about equal size to cut each measurement into.
+
+    Returns
+    -------
+    DataFrame
+        The columns sex, blood_pressure and bmi, all categories.
+
+    Examples
+    --------
+    >>> from skprivacy.datasets import load_diabetes_bands
+    >>> load_diabetes_bands().head(2)
+         sex blood_pressure          bmi
+    0  sex 2    93 to 105.5  29.3 to 42.2
+    1  sex 1       84 to 93    18 to 23.2
+    """
+    check_integer("load_diabetes_bands", "n_bands", n_bands, low=1)
+    patients = _patients()
+    return pd.DataFrame(
+        {
+            "sex": patients["sex"].astype("category"),
+            "blood_pressure": _bands(patients["bp"], n_bands),
+            "bmi": _bands(patients["bmi"], n_bands),
+        }
+    )
+
+
+def _patients():
+    patients = load_diabetes(as_frame=True, scaled=False).data
     # The data set codes sex as 1 and 2 and does not say which is which.
-    sex = "sex " + patients["sex"].astype(int).astype(str)
-    return pd.crosstab(sex, bands.cat.rename_categories(names))
+    return patients.assign(sex="sex " + patients["sex"].astype(int).astype(str))
+
+
+def _bands(column, n_bands):
+    """Return a column cut at quantiles, each band called by its ends."""
+    bands = pd.qcut(column, n_bands, duplicates="drop")
+    smallest = column.min()
+    ends = [(max(band.left, smallest), band.right) for band in bands.cat.categories]
+    return bands.cat.rename_categories([f"{left:g} to {right:g}" for left, right in ends])

@@ -84,6 +84,10 @@ class PrivacyReport:
     def _fragment(self):
         return as_fragment(self.title, self.sections)
 
+    def to_html(self):
+        """Return the report as the text of one HTML page."""
+        return as_page(self.title, self._fragment)
+
     def save(self, path):
         """Write the report as one HTML file.
 
@@ -92,4 +96,4 @@ class PrivacyReport:
         path : str or Path
             The file, which is overwritten.
         """
-        Path(path).write_text(as_page(self.title, self._fragment), encoding="utf-8")
+        Path(path).write_text(self.to_html(), encoding="utf-8")

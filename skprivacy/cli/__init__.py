@@ -1,0 +1,33 @@
+"""The command line: thin commands over the library.
+
+Exit codes: 0, done; 1, it could not be done, for a reason that one line on the standard error
+tells; 2, the command was not understood.
+"""
+
+import os
+import signal
+import sys
+
+from .arguments import parser
+from .words import one_line, warnings_as_lines
+
+_INTERRUPTED = 130
+_TERMINATED = 143
+
+
+def main(arguments=None):
+    """Run a command and return its exit code."""
+    options = parser().parse_args(arguments)
+    # Told to stop, tidy up as after an error.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
+    try:
+        with warnings_as_lines() as options.warnings:
+            options.run(options)
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except BrokenPipeError:  # whoever reads our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except Exception as error:
+        print(f"skprivacy: error: {one_line(error)}", file=sys.stderr)
+        return 1
+    return 0

@@ -1,0 +1,389 @@
+"""The options of the commands."""
+
+import argparse
+import csv
+import math
+import sys
+
+from .. import __version__
+from ..encoding import DEFAULT_BINS
+from ..measures import MEASURES, get_measure
+from ..solvers import SOLVERS
+from . import commands
+from .demo import demo
+
+_SANITIZE = """\
+examples:
+  skprivacy sanitize patients.csv released.csv --sensitive sex \\
+      --columns blood_pressure,bmi --epsilon 0.05
+  skprivacy sanitize patients.csv released.parquet --sensitive sex --columns bmi \\
+      --epsilon 0.02 --report report.html --save-mechanism bmi.json
+  cat patients.csv | skprivacy sanitize - - --sensitive sex --columns bmi \\
+      --epsilon 0.02 > piped.csv
+
+One pass over IN counts, a second one writes OUT: memory does not grow with the file.
+Columns that are not named are copied to the byte; a warning names those that alone
+say more about the sensitive columns than the budget allows.
+"""
+_APPLY = """\
+examples:
+  skprivacy sanitize patients.csv released.csv --sensitive sex --columns bmi \\
+      --epsilon 0.02 --save-mechanism bmi.json
+  skprivacy apply bmi.json patients.csv again.csv
+
+IN needs the columns that are replaced and those that are copied. It needs no sensitive
+column; one that it has is left out.
+"""
+_CURVE = """\
+examples:
+  skprivacy curve patients.csv --sensitive sex --columns blood_pressure,bmi -o curve.png
+  skprivacy curve patients.csv --sensitive sex --columns bmi --epsilons 0.001,0.01,0.1
+"""
+_CHOOSE = """\
+example:
+  skprivacy choose patients.csv --sensitive sex --columns bmi --keep-utility 0.9
+"""
+_AUDIT = """\
+examples:
+  skprivacy audit patients.csv --sensitive sex --released blood_pressure,bmi
+  skprivacy sanitize patients.csv released.csv --sensitive sex --columns bmi --epsilon 0.02
+  skprivacy audit patients.csv --sensitive sex --released released.csv
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message):
+        self.exit(2, f"{self.prog}: error: {message}; see {self.prog} --help\n")
+
+
+def parser():
+    """Return the parser of the command line."""
+    top = _Parser(
+        prog="skprivacy",
+        description="Release columns of a table so that they say little about a sensitive one.",
+        epilog="skprivacy COMMAND --help shows the options of a command, with examples.",
+    )
+    top.add_argument("--version", action="version", version=f"skprivacy {__version__}")
+    subparsers = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_demo(subparsers)
+    _add_sanitize(subparsers)
+    _add_apply(subparsers)
+    _add_curve(subparsers)
+    _add_choose(subparsers)
+    _add_audit(subparsers)
+    return top
+
+
+def _command(subparsers, name, run, summary, epilog=None):
+    command = subparsers.add_parser(
+        name,
+        help=summary,
+        description=summary[0].upper() + summary[1:] + ".",
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    command.set_defaults(run=run)
+    command.add_argument("--json", action="store_true", help="print the outcome as JSON")
+    return command
+
+
+def _add_demo(subparsers):
+    command = _command(subparsers, "demo", demo, "see it at work on 442 real patients")
+    command.add_argument(
+        "folder", nargs="?", help="where to write (default: skprivacy-demo, in a fresh folder)"
+    )
+
+
+def _add_sanitize(subparsers):
+    summary = "replace columns of a file by a release that says little about another"
+    command = _command(subparsers, "sanitize", commands.sanitize, summary, _SANITIZE)
+    _add_input(command)
+    _add_output(command)
+    _add_columns(command)
+    command.add_argument(
+        "--epsilon", type=_budget, required=True, help="what each released value may say at most"
+    )
+    _add_design(command)
+    command.add_argument(
+        "--output",
+        choices=["label", "symbol", "posterior"],
+        default="label",
+        help="what comes out: the same columns (label), one column of symbols, or one column of "
+        "probabilities for each value (default: label)",
+    )
+    command.add_argument(
+        "--remainder",
+        choices=["passthrough", "drop"],
+        default="passthrough",
+        help="what happens to the other columns; sensitive ones are always dropped (default: "
+        "passthrough)",
+    )
+    _add_unknown(command)
+    command.add_argument("--report", metavar="R.html", help="write a report for who signs off")
+    command.add_argument(
+        "--save-mechanism", metavar="M.json", help="write what `skprivacy apply` needs"
+    )
+
+
+def _add_apply(subparsers):
+    summary = "release new rows with a mechanism that was saved, without sensitive data"
+    command = _command(subparsers, "apply", commands.apply, summary, _APPLY)
+    command.add_argument("mechanism", metavar="M.json", help="written by --save-mechanism")
+    _add_input(command)
+    _add_output(command)
+    _add_unknown(command)
+
+
+def _add_curve(subparsers):
+    summary = "show how much can be kept at each budget"
+    command = _command(subparsers, "curve", commands.curve, summary, _CURVE)
+    _add_input(command)
+    _add_columns(command)
+    _add_design(command)
+    command.add_argument(
+        "--epsilons",
+        type=_budgets,
+        help="budgets, separated by commas (default: 20 up to what the columns leak unchanged)",
+    )
+    command.add_argument(
+        "-o",
+        "--out",
+        metavar="FILE",
+        help="a picture (.png, .svg, .pdf) or a table (.csv); default: print a table",
+    )
+    _add_force(command)
+
+
+def _add_choose(subparsers):
+    summary = "find the smallest epsilon that keeps enough"
+    command = _command(subparsers, "choose", commands.choose, summary, _CHOOSE)
+    _add_input(command)
+    _add_columns(command)
+    _add_design(command)
+    command.add_argument(
+        "--keep-utility",
+        type=_share,
+        default=0.9,
+        metavar="SHARE",
+        help="of the utility of the columns as they are (default: 0.9)",
+    )
+
+
+def _add_audit(subparsers):
+    summary = "attack a release: how well can the sensitive column be guessed from it"
+    command = _command(subparsers, "audit", commands.audit_file, summary, _AUDIT)
+    _add_input(command)
+    command.add_argument("--sensitive", type=_names, required=True, metavar="NAMES", help=_S_HELP)
+    command.add_argument(
+        "--released",
+        required=True,
+        metavar="NAMES|FILE",
+        help="columns of IN, or a file with the same rows in the same order",
+    )
+
+
+_S_HELP = "the columns to protect, separated by commas"
+
+
+def _add_input(command):
+    command.add_argument(
+        "source", metavar="IN", help=".csv, .tsv (both also .gz) or .parquet; - for a pipe"
+    )
+    command.add_argument(
+        "--format",
+        choices=["csv", "tsv", "parquet"],
+        help="of IN where its name does not tell (default for -: csv)",
+    )
+    command.add_argument(
+        "--delimiter", type=_delimiter, metavar="CHAR", help="between fields, if not by the name"
+    )
+    command.add_argument(
+        "--encoding", default="utf-8", type=_encoding, help="of a text file (default: utf-8)"
+    )
+    command.add_argument(
+        "--progress",
+        action=argparse.BooleanOptionalAction,
+        default=sys.stderr.isatty(),
+        help="a bar on the standard error (default: in a terminal)",
+    )
+
+
+def _add_output(command):
+    command.add_argument("target", metavar="OUT", help="as IN; it appears when it is complete")
+    _add_force(command)
+
+
+def _add_force(command):
+    command.add_argument("--force", action="store_true", help="replace files that are there")
+
+
+def _add_columns(command):
+    command.add_argument("--sensitive", type=_names, required=True, metavar="NAMES", help=_S_HELP)
+    command.add_argument(
+        "--columns",
+        type=_names,
+        required=True,
+        metavar="NAMES",
+        help="the columns to release, separated by commas; they are protected jointly",
+    )
+
+
+def _add_design(command):
+    group = command.add_argument_group("design")
+    group.add_argument(
+        "--measure",
+        type=_measure,
+        default="kl",
+        help=f"of leakage: {', '.join(MEASURES)}; or with a parameter, alpha_lift:alpha=4 "
+        f"(default: kl)",
+    )
+    group.add_argument(
+        "--scope",
+        choices=["per_output", "average"],
+        default="per_output",
+        help="whether every released value keeps the budget, or their average",
+    )
+    group.add_argument(
+        "--utility",
+        choices=["mutual_information", "guess"],
+        default="mutual_information",
+        help="what is kept: information, or the chance to guess the columns",
+    )
+    group.add_argument(
+        "--solver",
+        choices=["auto", *SOLVERS],
+        default="auto",
+        metavar="NAME",
+        help="(default: auto, the certified optimum where the table is not too large)",
+    )
+    group.add_argument(
+        "--bins",
+        type=_positive,
+        default=DEFAULT_BINS,
+        metavar="N",
+        help=f"numbers with more values are cut at quantiles (default: {DEFAULT_BINS})",
+    )
+    group.add_argument(
+        "--edges",
+        type=_edges,
+        action="append",
+        default=[],
+        metavar="NAME=A,B,...",
+        help="cut the numbers of a column at these edges instead; may be repeated",
+    )
+    group.add_argument(
+        "--min-frequency",
+        type=_frequency,
+        metavar="N",
+        help="pool values that are rarer: a number of rows, or a share of them",
+    )
+    group.add_argument(
+        "--max-categories",
+        type=_positive,
+        metavar="N",
+        help="pool the rarest values of each column beyond so many",
+    )
+    group.add_argument(
+        "--smoothing",
+        type=_budget,
+        default=0.0,
+        metavar="ROWS",
+        help="rows added to every pair of values before the design (default: 0)",
+    )
+
+
+def _add_unknown(command):
+    command.add_argument(
+        "--handle-unknown",
+        choices=["error", "resample"],
+        default="error",
+        help="what to do with values that were not seen before: stop, or draw from the "
+        "distribution of the release, which says nothing about the row (default: error)",
+    )
+
+
+def _names(text):
+    """Return names separated by commas; one with a comma in it goes in double quotes."""
+    (names,) = csv.reader([text], skipinitialspace=True)
+    if not all(names):
+        raise argparse.ArgumentTypeError(f"{text!r} has an empty name in it")
+    return names
+
+
+def _number(text):
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+
+
+def _budget(text):
+    number = _number(text)
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 0 on")
+    return number
+
+
+def _budgets(text):
+    return [_budget(part) for part in text.split(",")]
+
+
+def _share(text):
+    number = _number(text)
+    if not 0 <= number <= 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a share between 0 and 1")
+    return number
+
+
+def _positive(text):
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
+    return int(text)
+
+
+def _frequency(text):
+    return _positive(text) if text.isdecimal() else _share(text)
+
+
+def _edges(text):
+    """Return the name of a column and its edges, without end on either side."""
+    name, _, numbers = text.rpartition("=")
+    edges = [_number(part) for part in numbers.split(",")]
+    if not name or not all(a < b for a, b in zip(edges, edges[1:], strict=False)):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not like age=18,40,65, with edges that grow"
+        )
+    inner = [edge for edge in edges if math.isfinite(edge)]
+    return name, [-math.inf, *inner, math.inf]
+
+
+def _measure(text):
+    """Return a measure from a name, or from name:parameter=value."""
+    name, _, parameters = text.partition(":")
+    if name not in MEASURES:
+        raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(MEASURES)}")
+    given = dict(part.partition("=")[::2] for part in parameters.split(",") if part)
+    try:
+        return get_measure(name, **{key: _number(value) for key, value in given.items()})
+    except (TypeError, ValueError) as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _delimiter(text):
+    text = {"\\t": "\t", "tab": "\t"}.get(text, text)
+    if len(text) != 1 or not text.isascii() or text in '"\r\n':
+        raise argparse.ArgumentTypeError(f"{text!r} is not one ASCII character")
+    return text
+
+
+def _encoding(text):
+    try:
+        agrees = '",\t\nA'.encode(text) == b'",\t\nA'
+    except LookupError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an encoding") from None
+    if not agrees:
+        raise argparse.ArgumentTypeError(f"{text} does not agree with ASCII: convert to UTF-8")
+    return text

@@ -1,0 +1,291 @@
+"""What each command does."""
+
+import io
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from ..design import privacy_utility_path
+from ..encoding import learn_alphabet
+from ..files.locations import check_free, written
+from ..files.releasing import count_file, fit_file, read_from, release_file, sample_file, write_to
+from ..inverse_design import smallest_epsilon
+from ..learning import code_rows
+from ..metrics import audit
+from ..plotting import PrivacyUtilityDisplay
+from ..report import PrivacyReport
+from ..transformer import PrivacyFunnelTransformer
+from .words import aligned, listed, say
+
+_PICTURES = {".png", ".svg", ".pdf"}
+_N_BUDGETS = 20
+
+
+def sanitize(options):
+    """Fit a mechanism to a file and release the file through it."""
+    outputs = [options.target, options.report, options.save_mechanism]
+    _check_outputs([path for path in outputs if path], options)
+    transformer = _transformer(
+        options,
+        epsilon=options.epsilon,
+        output=options.output,
+        remainder=options.remainder,
+        handle_unknown=options.handle_unknown,
+    )
+    with _source(options) as source, ExitStack() as files:
+        # Written last, committed last: where OUT is, the others are.
+        sink = files.enter_context(write_to(options.target, source, force=options.force))
+        sample = fit_file(transformer, source, is_watched=options.progress)
+        texts = {
+            options.save_mechanism: lambda: transformer.to_json(indent=1),
+            options.report: lambda: PrivacyReport.from_estimator(transformer, sample).to_html(),
+        }
+        for path, text in texts.items():
+            if path is not None:
+                file = files.enter_context(written(path, options.force))
+                file.write(text().encode())
+        n_rows = release_file(transformer, source, sink, is_watched=options.progress)
+        if n_rows != transformer.n_samples_seen_:
+            raise RuntimeError(f"{options.source} has changed while it was read.")
+    facts = _facts(transformer, n_rows, options)
+    say(options, facts, _sentences(facts))
+
+
+def apply(options):
+    """Release a file through a mechanism that was saved."""
+    _check_outputs([options.target], options)
+    text = Path(options.mechanism).read_text(encoding="utf-8")
+    transformer = PrivacyFunnelTransformer.from_json(text)
+    transformer.set_params(handle_unknown=options.handle_unknown)
+    with _source(options) as source, write_to(options.target, source, force=options.force) as sink:
+        n_rows = release_file(transformer, source, sink, is_watched=options.progress)
+    names = transformer.get_feature_names_out().tolist()
+    facts = {
+        "out": options.target,
+        "rows": n_rows,
+        "columns": [str(name) for name in names],
+        "epsilon": transformer.mechanism_.epsilon,
+        "measure": transformer.mechanism_.measure.name,
+    }
+    say(options, facts, [f"{options.target}: {n_rows:,} rows, {len(names)} columns."])
+
+
+def curve(options):
+    """Show the utility that each budget keeps."""
+    if options.out is not None:
+        check_free(options.out, options.force)
+        if (suffix := Path(options.out).suffix.lower()) not in _PICTURES | {".csv"}:
+            raise ValueError(
+                f"{options.out}: a curve is .csv, .png, .svg or .pdf, not {suffix!r}."
+            )
+    counts, design = _counts(options)
+    epsilons = options.epsilons or _budgets(counts, design)
+    path = privacy_utility_path(counts, epsilons, **design, verbose=options.progress)
+    table = pd.DataFrame([_figures(mechanism) for mechanism in path])
+    if options.out is not None:
+        with written(options.out, options.force) as file:
+            file.write(_picture(path, suffix) if suffix != ".csv" else _csv(table))
+    facts = {"out": options.out, "curve": table.to_dict("records")}
+    say(options, facts, [f"Wrote {options.out}."] if options.out else _curve_lines(table))
+
+
+def _budgets(counts, design):
+    """Return budgets up to what X leaks as it is."""
+    unchanged = privacy_utility_path(counts, [np.inf], **design)[0].leakage_in(design["scope"])
+    top = unchanged if 0 < unchanged < np.inf else 1.0
+    return np.geomspace(top / 200, top, _N_BUDGETS)
+
+
+def _figures(mechanism):
+    return {
+        "epsilon": mechanism.epsilon,
+        "leakage": mechanism.leakage_in(mechanism.scope),
+        "utility": mechanism.utility,
+        "utility_kept": mechanism.normalized_utility,
+        "utility_bound": mechanism.normalized_upper_bound,
+        "outputs": len(mechanism.y_labels),
+        "solver": mechanism.solver,
+    }
+
+
+def _csv(table):
+    return table.to_csv(index=False, lineterminator="\n").encode()
+
+
+def _picture(path, suffix):
+    file = io.BytesIO()
+    figure = PrivacyUtilityDisplay.from_path(path).figure_
+    figure.savefig(file, format=suffix[1:], dpi=150, bbox_inches="tight")
+    return file.getvalue()
+
+
+def _curve_lines(table):
+    rows = [("epsilon", "leakage", "utility kept", "outputs")]
+    for figures in table.itertuples():
+        kept = f"{figures.utility_kept:.1%}"
+        rows.append(
+            (f"{figures.epsilon:.4g}", f"{figures.leakage:.4g}", kept, str(figures.outputs))
+        )
+    return aligned(rows)
+
+
+def choose(options):
+    """Find the smallest budget that keeps a share of the utility."""
+    counts, design = _counts(options)
+    mechanism = smallest_epsilon(counts, options.keep_utility, **design)
+    facts = _figures(mechanism)
+    say(
+        options,
+        facts,
+        [
+            f"epsilon = {mechanism.epsilon:.4g} keeps {mechanism.normalized_utility:.1%} of the "
+            f"utility of {listed(options.columns)}; asked for: {options.keep_utility:.1%}."
+        ],
+    )
+
+
+def audit_file(options):
+    """Attack released columns, of the same file or of another one."""
+    with _source(options) as source:
+        is_here = set(names := options.released.split(",")) <= set(source.names)
+        rows, n_rows = sample_file(source, is_watched=options.progress)
+    for name in options.sensitive:
+        if name not in rows:
+            raise ValueError(f"{options.source} has no column {name!r}: it has {list(rows)}.")
+    raw = None
+    if is_here:
+        released = rows[names]
+    elif Path(options.released).exists():
+        released, raw = _released_elsewhere(options, rows, n_rows)
+    else:
+        raise ValueError(
+            f"--released {options.released!r} is neither a file nor columns of {options.source}, "
+            f"which has {list(rows)}."
+        )
+    s_columns = [rows[name] for name in options.sensitive]
+    _, groups = learn_alphabet(s_columns, options.sensitive, None, [{}] * len(s_columns))
+    table = audit(released, groups, raw=raw)
+    facts = {"rows": n_rows, "rows_attacked": len(rows), "attacks": _records(table)}
+    say(options, facts, _audit_lines(table, options, len(rows)))
+
+
+def _records(table):
+    numbers = table.astype(object).where(table.notna(), None)
+    return numbers.to_dict("records")
+
+
+def _released_elsewhere(options, rows, n_rows):
+    """Return the columns of the released file, and the same ones before they were replaced."""
+    with read_from(options.released, delimiter=options.delimiter) as source:
+        released, n_released = sample_file(source, is_watched=options.progress)
+    if n_released != n_rows:
+        raise ValueError(
+            f"{options.released} has {n_released:,} rows and {options.source} has {n_rows:,}: to "
+            f"be attacked, a release needs the rows that it was made of, in their order."
+        )
+    there = [name for name in options.sensitive if name in released]
+    if there:
+        raise ValueError(f"{options.released} holds the sensitive column {there[0]!r} itself.")
+    both = [name for name in released if name in rows]
+    return released, rows[both] if both else None
+
+
+def _audit_lines(table, options, n_rows):
+    rows = [("columns seen", "attacker", "right", "advantage", "95% interval")]
+    for row in table.itertuples():
+        interval = f"{row.low:+.1%} to {row.high:+.1%}"
+        rows.append(
+            (row.attacked, row.attacker, f"{row.accuracy:.1%}", f"{row.advantage:+.1%}", interval)
+        )
+    return [
+        f"{n_rows:,} rows, guessing {listed(options.sensitive)}; a blind guess is right in "
+        f"{table['blind'][0]:.1%}.",
+        "",
+        *aligned(rows),
+    ]
+
+
+def _check_outputs(paths, options):
+    """Check before any work is done that files may be written, and are not one and the same."""
+    for path in paths:
+        check_free(path, options.force)
+    if options.json and "-" in paths:
+        raise ValueError("--json prints to the standard output, which OUT - needs.")
+    if len({str(Path(path).resolve()) for path in paths}) < len(paths):
+        raise ValueError(f"Two of the outputs {', '.join(paths)} are the same file.")
+
+
+def _source(options):
+    return read_from(
+        options.source, kind=options.format, delimiter=options.delimiter, encoding=options.encoding
+    )
+
+
+def _transformer(options, **more):
+    """Return a transformer with the parameters that the options name."""
+    edges = dict(options.edges)
+    unknown = [name for name in edges if name not in [*options.columns, *options.sensitive]]
+    if unknown:
+        raise ValueError(f"--edges names {unknown[0]!r}, which is neither released nor sensitive.")
+    bins = dict.fromkeys([*options.columns, *options.sensitive], options.bins)
+    return PrivacyFunnelTransformer(
+        sensitive=options.sensitive,
+        columns=options.columns,
+        measure=options.measure,
+        scope=options.scope,
+        utility=options.utility,
+        solver=options.solver,
+        n_bins=bins | edges,
+        min_frequency=options.min_frequency,
+        max_categories=options.max_categories,
+        smoothing=options.smoothing,
+        **more,
+    )
+
+
+def _counts(options):
+    """Return the counts of S and X in a file, and the arguments of a design for them."""
+    transformer = _transformer(options)
+    with _source(options) as source:
+        rows = count_file(transformer, source, is_watched=options.progress).rows
+    design = {name: getattr(options, name) for name in ("measure", "scope", "utility", "solver")}
+    return code_rows(transformer, rows).counts + options.smoothing, design
+
+
+def _facts(transformer, n_rows, options):
+    """Return the outcome of a release, for machines."""
+    mechanism = transformer.mechanism_
+    files = {"out": options.target, "report": options.report, "mechanism": options.save_mechanism}
+    return {
+        **files,
+        "rows": n_rows,
+        "released": options.columns,
+        "protected": options.sensitive,
+        "epsilon": mechanism.epsilon,
+        "measure": mechanism.measure.name,
+        "scope": mechanism.scope,
+        "max_leakage": mechanism.max_leakage,
+        "average_leakage": mechanism.average_leakage,
+        "utility_kept": mechanism.normalized_utility,
+        "utility_bound": mechanism.normalized_upper_bound,
+        "symbols": len(mechanism.x_labels),
+        "outputs": len(mechanism.y_labels),
+        "solver": mechanism.solver,
+    }
+
+
+def _sentences(facts):
+    protected, is_worst = listed(facts["protected"]), facts["scope"] == "per_output"
+    where = "every released value says" if is_worst else "released values on average say"
+    reached = facts["max_leakage" if is_worst else "average_leakage"]
+    lines = [
+        f"{facts['out']}: {facts['rows']:,} rows; {listed(facts['released'])} replaced, "
+        f"{protected} left out.",
+        f"By these rows, {where} at most epsilon = {facts['epsilon']:g} about {protected} "
+        f"({facts['measure']}; reached: {reached:.4g}).",
+        f"{facts['utility_kept']:.1%} of the utility is kept; no mechanism within the budget "
+        f"keeps more than {min(1.0, facts['utility_bound']):.1%}.",
+    ]
+    return lines + [f"Wrote {facts[key]}." for key in ("report", "mechanism") if facts[key]]

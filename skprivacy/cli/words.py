@@ -1,0 +1,114 @@
+"""What the command line says: the words of the library in terms of options."""
+
+import json
+import math
+import numbers
+import re
+import sys
+import warnings
+from contextlib import contextmanager
+
+# What the library calls a parameter, the command line calls an option.
+_OPTIONS = {
+    "sensitive": "--sensitive",
+    "columns": "--columns",
+    "epsilon": "--epsilon",
+    "n_bins": "--bins",
+    "min_frequency": "--min-frequency",
+    "max_categories": "--max-categories",
+    "smoothing": "--smoothing",
+    "handle_unknown": "--handle-unknown",
+    "measure": "--measure",
+    "scope": "--scope",
+    "utility": "--utility",
+    "utility_at_least": "--keep-utility",
+    "solver": "--solver",
+    "output": "--output",
+    "remainder": "--remainder",
+    "edges": "--edges",
+}
+_WITH_UNDERSCORE = "|".join(name for name in _OPTIONS if "_" in name)
+_NAMES = "|".join(sorted(_OPTIONS, key=len, reverse=True))
+
+
+def in_options(text):
+    """Return a message of the library with options in place of parameters."""
+    text = re.sub(rf"[Tt]he '({_NAMES})' parameter of \w+", lambda m: _OPTIONS[m[1]], text)
+    text = re.sub(rf"\b({_NAMES})='?([\w.]+)'?", lambda m: f"{_OPTIONS[m[1]]} {m[2]}", text)
+    text = re.sub(
+        r"(?<!-)\b(n_bins|min_frequency|max_categories)\b", lambda m: _OPTIONS[m[1]], text
+    )
+    return text.replace(" of PrivacyFunnelTransformer", "").replace(
+        "PrivacyFunnelTransformer", "it"
+    )
+
+
+def one_line(error):
+    """Return what an error says, in one line."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    text = " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, KeyError | MemoryError):
+        text = f"{type(error).__name__}: {text}"
+    return in_options(text)
+
+
+@contextmanager
+def warnings_as_lines():
+    """Print each warning as one line on the standard error; yields the list of them."""
+    said = []
+
+    def show(message, category, filename, lineno, file=None, line=None):
+        text = in_options(" ".join(str(message).split()))
+        if text not in said:
+            said.append(text)
+            print(f"skprivacy: warning: {text}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.simplefilter("ignore", FutureWarning)
+        warnings.showwarning = show
+        yield said
+
+
+def say(options, facts, lines):
+    """Print the outcome of a command: as JSON for machines, or as lines.
+
+    On the standard error where the standard output carries the table.
+    """
+    if options.json:
+        print(json.dumps(_finite({**facts, "warnings": options.warnings}), indent=2))
+        return
+    is_piped = getattr(options, "target", None) == "-"
+    print("\n".join(lines), file=sys.stderr if is_piped else sys.stdout)
+
+
+def _finite(value):
+    """Return facts without infinity and NaN, which JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _finite(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_finite(part) for part in value]
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if is_number and not isinstance(value, int):
+        return float(value) if math.isfinite(value) else None
+    return value
+
+
+def aligned(rows):
+    """Return rows of texts as lines with aligned columns: the first to the left."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            text.ljust(width) if i == 0 else text.rjust(width)
+            for i, (text, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def listed(names):
+    """Return names as part of a sentence."""
+    *most, last = [str(name) for name in names]
+    return f"{', '.join(most)} and {last}" if most else last

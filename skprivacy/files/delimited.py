@@ -1,0 +1,195 @@
+"""Tables in delimited text: CSV and TSV."""
+
+import io
+
+import numpy as np
+import pandas as pd
+
+from ..frames import as_series
+from .fields import Fields, is_inside_quotes, quoted, split, unquoted
+from .tables import Block, Sink, Source
+from .text_values import as_texts, meant
+
+DELIMITERS = {"csv": ",", "tsv": "\t"}
+
+_BLOCK_BYTES = 1 << 22
+_MOST_ROW_BYTES = 1 << 26
+
+_MARK = b"\xef\xbb\xbf"  # of UTF-8
+_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
+class DelimitedSource(Source):
+    """A CSV or TSV file with a header.
+
+    Its bytes are in an encoding that agrees with ASCII on delimiters, quotes and line ends; only
+    names and the columns that are asked for are decoded.
+    """
+
+    def __init__(self, input_, delimiter=None, encoding="utf-8"):
+        self.input = input_
+        self.delimiter = delimiter or DELIMITERS[input_.kind]
+        self.encoding = encoding
+        self._read_header()
+        self.check_names()
+
+    def _read_header(self):
+        lines, stream = b"", self.input.stream()
+        while not (lines.endswith(b"\n") and not is_inside_quotes(lines, self.delimiter)):
+            line = stream.readline(_MOST_ROW_BYTES)
+            if not line:
+                break
+            lines += line
+            if len(lines) > _MOST_ROW_BYTES:
+                raise ValueError(f"{self.input.name}: the header does not end.")
+        if lines.startswith(_UTF_16_MARKS):
+            raise ValueError(f"{self.input.name} is in UTF-16: convert it to UTF-8 first.")
+        if not lines.strip():
+            raise ValueError(f"{self.input.name} is empty: a table has a header with names.")
+        self.mark = _MARK if lines.startswith(_MARK) else b""
+        self._header_bytes, self._n_header_lines = len(lines), max(1, lines.count(b"\n"))
+        text = lines[len(self.mark) :]
+        text += b"" if text.endswith(b"\n") else b"\n"
+        n_columns = _n_fields(text, self.delimiter)
+        self.header = split(text, self.delimiter, n_columns, 1)
+        codes = [self.header.distinct(column)[1][0] for column in range(n_columns)]
+        self.names = [self.decoded(unquoted(field)) for field in codes]
+
+    def decoded(self, field):
+        """Return the text of bytes."""
+        try:
+            return field.decode(self.encoding)
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"{self.input.name}: the field {field!r} is not in {self.encoding}: name its "
+                f"encoding, latin-1 for instance."
+            ) from error
+
+    def blocks(self):
+        stream, rest, line = self.input.stream(), b"", self._n_header_lines + 1
+        stream.read(self._header_bytes)
+        n_columns, is_first = len(self.names), True
+        while True:
+            piece = stream.read(_BLOCK_BYTES)
+            text = rest + piece
+            if not piece:
+                text = self._ended(text, line)
+            try:
+                fields = split(text, self.delimiter, n_columns, line)
+            except ValueError as error:
+                raise ValueError(f"{self.input.name}: {error}") from None
+            if len(fields) or (is_first and not piece):
+                yield DelimitedBlock(self, fields)
+                is_first = False
+            if not piece:
+                return
+            n_consumed = int(fields.row_ends[-1]) if len(fields) else 0
+            rest, line = text[n_consumed:], line + text.count(b"\n", 0, n_consumed)
+            if len(rest) > _MOST_ROW_BYTES:
+                raise ValueError(self._endless(line))
+
+    def _ended(self, text, line):
+        """Return the last rows with a line end."""
+        if is_inside_quotes(text, self.delimiter):
+            raise ValueError(self._endless(line))
+        return text if not text or text.endswith(b"\n") else text + b"\n"
+
+    def _endless(self, line):
+        return f"{self.input.name}: the row in line {line:,} does not end: is a quote missing?"
+
+
+def _n_fields(line, delimiter):
+    """Return how many fields the first line has."""
+    for n_columns in range(1, line.count(delimiter.encode()) + 2):
+        try:
+            split(line, delimiter, n_columns, 1)
+        except ValueError:
+            continue
+        return n_columns
+    raise ValueError("The header cannot be read.")
+
+
+class DelimitedBlock(Block):
+    """Some rows of a delimited file."""
+
+    def __init__(self, source: DelimitedSource, fields: Fields):
+        self.source = source
+        self.fields = fields
+
+    def __len__(self):
+        return len(self.fields)
+
+    def column(self, position, rows=slice(None)):
+        codes, raw = self.fields.distinct(position, rows)
+        texts = pd.Index([self.source.decoded(unquoted(field)) for field in raw], dtype=object)
+        if not texts.is_unique:  # abc and "abc"
+            position_of, texts = pd.factorize(texts)
+            codes = position_of.take(codes)
+        return pd.Series(
+            pd.Categorical.from_codes(codes, categories=texts), name=self.source.names[position]
+        )
+
+    def frame(self, positions, families):
+        columns = {
+            (name := self.source.names[position]): meant(self.column(position), family, name)
+            for position, family in zip(positions, families, strict=True)
+        }
+        return pd.DataFrame(columns, copy=False)
+
+
+class DelimitedSink(Sink):
+    """A CSV or TSV file that is being written."""
+
+    def __init__(self, file, delimiter, encoding="utf-8"):
+        self._file = file
+        self._delimiter = delimiter
+        self._encoding = encoding
+        self._has_header = False
+
+    def write(self, block, parts):
+        if not self._has_header:
+            self._write_header(block, parts)
+            self._has_header = True
+        if self._copies(block):
+            rows = [part if isinstance(part, int) else self._new(part) for part in parts.values()]
+            self._file.write(block.fields.spliced(rows, self._delimiter.encode()))
+        else:
+            self._write_texts(block, parts)
+
+    def _copies(self, block):
+        return isinstance(block, DelimitedBlock) and block.source.delimiter == self._delimiter
+
+    def _new(self, column):
+        """Return the codes of a new column, and the fields that they stand for."""
+        codes, texts = as_texts(as_series(column))
+        delimiter = self._delimiter.encode()
+        return codes, [quoted(text.encode(self._encoding), delimiter) for text in texts]
+
+    def _write_header(self, block, parts):
+        delimiter = self._delimiter.encode()
+        names = {name: quoted(name.encode(self._encoding), delimiter) for name in parts}
+        if not self._copies(block):
+            self._file.write(delimiter.join(names.values()) + b"\n")
+            return
+        row = [
+            part if isinstance(part, int) else (np.zeros(1, dtype=np.intp), [names[name]])
+            for name, part in parts.items()
+        ]
+        self._file.write(block.source.mark)
+        self._file.write(block.source.header.spliced(row, delimiter))
+
+    def _write_texts(self, block, parts):
+        """Write the rows of a table of another kind."""
+        columns = {}
+        for name, part in parts.items():
+            column = block.column(part) if isinstance(part, int) else as_series(part)
+            codes, texts = as_texts(column)
+            columns[name] = np.array(texts, dtype=object)[codes]
+        text = io.StringIO()
+        pd.DataFrame(columns).to_csv(
+            text, sep=self._delimiter, header=False, index=False, lineterminator="\n"
+        )
+        self._file.write(text.getvalue().encode(self._encoding))
+
+    def close(self):
+        """Everything is written already."""

@@ -1,0 +1,207 @@
+"""Delimited text as bytes: where each field of each row is, and rows put together from fields.
+
+Fields are found and copied without being decoded: what is not replaced stays as it is, to the
+byte, with its quotes and its leading zeros. Quotes mean something at the start of a field only,
+and a doubled quote in a quoted field is one (RFC 4180).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+_NEWLINE, _RETURN, _QUOTE = ord("\n"), ord("\r"), ord('"')
+
+# Of a word of eight bytes, the first 0 to 8.
+_KEPT_BYTES = np.array([(1 << 8 * n) - 1 for n in range(9)], dtype=np.uint64)
+
+# One very long field among short ones is not worth padding all of them.
+_MOST_PADDING = 8
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True, eq=False)
+class Fields:
+    """The fields of complete rows.
+
+    text : the bytes of the rows; starts, ends : (n_rows, n_columns), where each field is;
+    row_ends : behind the line end of each row.
+    """
+
+    text: bytes
+    starts: np.ndarray
+    ends: np.ndarray
+    row_ends: np.ndarray
+
+    def __len__(self):
+        return len(self.starts)
+
+    def distinct(self, column, rows=slice(None)):
+        """Return a code for each row, and the distinct fields of a column, with their quotes."""
+        starts, ends = self.starts[rows, column], self.ends[rows, column]
+        codes, first = _factorized(self.text, starts, ends - starts)
+        spans = zip(starts[first].tolist(), ends[first].tolist(), strict=True)
+        return codes, [self.text[start:end] for start, end in spans]
+
+    def spliced(self, parts, delimiter):
+        """Return rows of copied columns and new ones, as an array of bytes.
+
+        parts : in their order, the position of a column that is copied, or (codes, texts) of a
+        new one. Copied columns come in the order that they have.
+        """
+        pieces, extra = [], [np.frombuffer(self.text, np.uint8)]
+        n_bytes = len(self.text)
+        for place, part in enumerate(parts):
+            if isinstance(part, tuple):
+                codes, texts = part
+                texts = [delimiter * bool(place) + text for text in texts]
+                sizes = np.array([len(text) for text in texts])
+                begins = n_bytes + np.cumsum(sizes) - sizes
+                extra.append(np.frombuffer(b"".join(texts), np.uint8))
+                n_bytes += int(sizes.sum())
+                pieces.append((begins[codes], begins[codes] + sizes[codes]))
+            else:
+                # With the delimiter before it.
+                pieces.append((self.starts[:, part] - bool(place), self.ends[:, part]))
+        pieces.append((self.ends[:, -1], self.row_ends))
+        return _gathered(np.concatenate(extra), pieces)
+
+
+def _factorized(text, starts, lengths):
+    """Return a code for each field, and the row in which each distinct one is seen first."""
+    if len(starts) * int(lengths.max(initial=0)) > _MOST_PADDING * len(text):
+        spans = zip(starts.tolist(), (starts + lengths).tolist(), strict=True)
+        codes = pd.factorize(pd.Series([text[a:b] for a, b in spans], dtype=object))[0]
+        return codes, np.unique(codes, return_index=True)[1]
+    words = _words(text, starts, lengths)
+    mixed = np.zeros(len(starts), dtype=np.uint64)
+    for word in words:
+        mixed = (mixed ^ word) * _ODD
+        mixed ^= mixed >> np.uint64(29)
+    codes, values = pd.factorize(mixed)
+    first = np.zeros(len(values), dtype=np.intp)
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    if not all((word == word[first][codes]).all() for word in words):  # two fields mixed alike
+        codes = pd.DataFrame(dict(enumerate(words))).groupby(list(range(len(words)))).ngroup()
+        codes = codes.to_numpy()
+        first = np.unique(codes, return_index=True)[1]
+    return codes, first
+
+
+def _words(text, starts, lengths):
+    """Return the bytes of each field, eight at a time, as integers; first its length."""
+    padded = text + bytes(8)
+    every = np.ndarray((len(text) + 1,), dtype="<u8", buffer=padded, strides=(1,))
+    words = [lengths.astype(np.uint64)]
+    for begin in range(0, int(lengths.max(initial=0)), 8):
+        word = every[np.minimum(starts + begin, len(text))]
+        words.append(word & _KEPT_BYTES[(lengths - begin).clip(0, 8)])
+    return words
+
+
+def _gathered(source, pieces):
+    """Return, row after row, the bytes of the source from the start to the end of each piece."""
+    starts = np.stack([start for start, _ in pieces], axis=1)
+    ends = np.stack([end for _, end in pieces], axis=1)
+    # Pieces that follow each other in the source are one.
+    first = np.ones(starts.shape, dtype=bool)
+    first[:, 1:] = starts[:, 1:] != ends[:, :-1]
+    last = np.ones(starts.shape, dtype=bool)
+    last[:, :-1] = first[:, 1:]
+    starts, ends = starts[first], ends[last]
+    lengths = ends - starts
+    positions = np.arange(lengths.sum())
+    positions += np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+    return source.take(positions)
+
+
+def split(text, delimiter, n_columns, line):
+    """Return the `Fields` of the complete rows at the start of a text.
+
+    line : the number of its first line, for messages. Empty lines are left out, unless a row is
+    a single field.
+    """
+    array = np.frombuffer(text, np.uint8)
+    separators = np.flatnonzero((array == ord(delimiter)) | (array == _NEWLINE))
+    if _QUOTE in text:
+        quotes = _quotes(array, ord(delimiter))
+        separators = separators[np.searchsorted(quotes, separators) % 2 == 0]
+    is_row_end = array[separators] == _NEWLINE
+    n_separators = int(np.flatnonzero(is_row_end)[-1]) + 1 if is_row_end.any() else 0
+    separators, is_row_end = separators[:n_separators], is_row_end[:n_separators]
+    begins = np.concatenate([[0], separators[:-1] + 1]) if n_separators else separators
+    if n_columns > 1:
+        content = separators - ((array[separators - 1] == _RETURN) & is_row_end & (separators > 0))
+        first = np.concatenate([[True], is_row_end[:-1]]) if n_separators else is_row_end
+        empty = first & is_row_end & (content <= begins)
+        begins, separators = begins[~empty], separators[~empty]
+        is_row_end = is_row_end[~empty]
+    _check_shape(array, separators, is_row_end, n_columns, line)
+    starts, ends = begins.reshape(-1, n_columns), separators.reshape(-1, n_columns).copy()
+    row_ends = ends[:, -1] + 1
+    ends[:, -1] -= (array[ends[:, -1] - 1] == _RETURN) & (ends[:, -1] > starts[:, -1])
+    return Fields(text, starts, ends, row_ends)
+
+
+def _check_shape(array, separators, is_row_end, n_columns, line):
+    """Check that every row has as many fields as the header."""
+    row_ends = np.flatnonzero(is_row_end)
+    sizes = np.diff(row_ends, prepend=-1)
+    wrong = np.flatnonzero(sizes != n_columns)
+    if len(wrong):
+        row = wrong[0]
+        start = separators[row_ends[row - 1]] + 1 if row else 0
+        line += int(np.count_nonzero(array[:start] == _NEWLINE))
+        raise ValueError(
+            f"line {line:,} has {sizes[row]} fields where the header has {n_columns}: is a quote "
+            f"missing, or is the delimiter another one?"
+        )
+
+
+def _quotes(array, delimiter):
+    """Return the quotes that begin and end quoted fields, in turn; doubled ones cancel out."""
+    quotes = np.flatnonzero(array == _QUOTE)
+    before = array[np.maximum(quotes - 1, 0)]
+    is_begin = (before == delimiter) | (before == _NEWLINE) | (quotes == 0)
+    # If each that opens stands at the start of a field or doubles the one before, parity tells.
+    doubles = np.diff(quotes, prepend=-2) == 1
+    if (is_begin | doubles)[::2].all():
+        return quotes
+    return np.array(_scanned(quotes.tolist(), is_begin.tolist()), dtype=np.intp)
+
+
+def _scanned(quotes, is_begin):
+    """Return the same for text in which quotes stand inside of fields: 5" is no quoted field."""
+    kept, inside, skip = [], False, False
+    for i, quote in enumerate(quotes):
+        if skip:
+            skip = False
+        elif not inside:
+            inside = is_begin[i]
+            kept += [quote] * inside
+        elif quotes[i + 1 : i + 2] == [quote + 1]:
+            skip = True
+        else:
+            inside = False
+            kept.append(quote)
+    return kept
+
+
+def is_inside_quotes(text, delimiter):
+    """Tell whether a text ends within a quoted field."""
+    return len(_quotes(np.frombuffer(text, np.uint8), ord(delimiter))) % 2 == 1
+
+
+def unquoted(field):
+    """Return what a field says, without its quotes."""
+    if not field.startswith(b'"'):
+        return field
+    end = field.rfind(b'"')
+    return field[1:end].replace(b'""', b'"') + field[end + 1 :] if end > 0 else field
+
+
+def quoted(text, delimiter):
+    """Return a text as a field, in quotes where it needs them."""
+    if delimiter in text or b'"' in text or b"\n" in text or b"\r" in text:
+        return b'"' + text.replace(b'"', b'""') + b'"'
+    return text

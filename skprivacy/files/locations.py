@@ -1,0 +1,180 @@
+"""Where bytes come from and go to: files, compressed files and pipes.
+
+What is read can be read twice. What is written appears whole or not at all.
+"""
+
+import gzip
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+PIPE = "-"
+
+_KINDS = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet", ".pq": "parquet"}
+_GZIP_MAGIC = b"\x1f\x8b"
+_PARQUET_MAGIC = b"PAR1"
+
+# Fast, and within some percent of the size that gzip's own default reaches.
+_COMPRESSION = 4
+
+
+def kind_of(path, kind=None):
+    """Return what kind of table a file name promises, and whether it is compressed.
+
+    kind : "csv", "tsv" or "parquet", for names that do not tell.
+    """
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    compressed = suffixes[-1:] == [".gz"]
+    if compressed:
+        suffixes = suffixes[:-1]
+    found = _KINDS.get(suffixes[-1] if suffixes else "", kind)
+    if found is None and str(path) == PIPE:
+        found = "csv"
+    if found is None:
+        raise ValueError(
+            f"The name {str(path)!r} does not tell what kind of table it is: end it with .csv, "
+            f".tsv or .parquet (the first two also with .gz), or name the format."
+        )
+    if compressed and found == "parquet":
+        raise ValueError(f"{str(path)!r}: Parquet is compressed by itself, use .parquet.")
+    return found, compressed
+
+
+@dataclass(frozen=True, eq=False)
+class Input:
+    """Bytes that can be read from the start as often as needed.
+
+    name : for messages; kind : of table; raw : a file that can be rewound.
+    """
+
+    name: str
+    kind: str
+    raw: BinaryIO
+    compressed: bool
+
+    def stream(self):
+        """Return the bytes, decompressed, from the start."""
+        self.raw.seek(0)
+        return gzip.GzipFile(fileobj=self.raw) if self.compressed else self.raw
+
+    @property
+    def size(self):
+        """How many bytes there are, compressed ones if they are."""
+        return os.fstat(self.raw.fileno()).st_size
+
+
+@contextmanager
+def opened(path, kind=None):
+    """Open a path, or "-" for the standard input, as an `Input`.
+
+    A pipe is copied to a temporary file first, which only this user can read and which has no
+    name: it is gone with the process, whatever happens to it.
+    """
+    found, compressed = kind_of(path, kind)
+    source = sys.stdin.buffer if str(path) == PIPE else open(path, "rb")  # noqa: SIM115
+    try:
+        if source.seekable() and str(path) != PIPE:
+            yield Input(str(path), found, source, compressed)
+            return
+        with tempfile.TemporaryFile(prefix="skprivacy-") as spool:
+            shutil.copyfileobj(source, spool)
+            spool.seek(0)
+            magic = spool.read(4)
+            kind_there = "parquet" if magic == _PARQUET_MAGIC else found
+            yield Input(str(path), kind_there, spool, magic[:2] == _GZIP_MAGIC)
+    finally:
+        if str(path) != PIPE:
+            source.close()
+
+
+def check_free(path, force=False):
+    """Check that a file may be written: it is not there, or `force` is said."""
+    if str(path) == PIPE:
+        return
+    path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"{str(path)!r} is a folder.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"The folder {str(path.parent)!r} does not exist.")
+    if _is_regular(path) and not force:
+        raise FileExistsError(f"{str(path)!r} exists already; it is replaced only with --force.")
+
+
+def _is_regular(path):
+    """Tell whether a path is a file that would be replaced: not a device, not a pipe."""
+    return path.exists() and stat.S_ISREG(path.stat().st_mode)
+
+
+@contextmanager
+def written(path, force=False):
+    """Yield a binary file that becomes `path` when the block ends without an error.
+
+    Before that there is only a hidden file beside it, which is removed after an error. A pipe
+    ("-" or a device) gets its bytes at the end, too.
+    """
+    check_free(path, force)
+    if str(path) == PIPE or (Path(path).exists() and not _is_regular(Path(path))):
+        with tempfile.TemporaryFile(prefix="skprivacy-") as spool:
+            yield spool
+            spool.seek(0)
+            _copy_to_pipe(spool, path)
+        return
+    target = Path(path).resolve()
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fchmod(file.fileno(), _permissions())
+            os.fsync(file.fileno())
+        _publish(name, target, force)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def _copy_to_pipe(spool, path):
+    if str(path) != PIPE:
+        with open(path, "wb") as device:
+            shutil.copyfileobj(spool, device)
+        return
+    shutil.copyfileobj(spool, sys.stdout.buffer)
+    sys.stdout.buffer.flush()
+
+
+def _publish(name, target, force):
+    """Give a finished file its name, in one step."""
+    if force:
+        os.replace(name, target)
+        return
+    try:
+        os.link(name, target)  # fails if somebody has made it in the meantime
+    except FileExistsError:
+        raise FileExistsError(f"{str(target)!r} was made by somebody else meanwhile.") from None
+    except OSError:  # a file system without links
+        os.rename(name, target)
+
+
+def _permissions():
+    """Return what a file that is made in the usual way may be used for."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+@contextmanager
+def compressed_if(file, compressed):
+    """Yield a file to write to, which compresses what it gets if it should."""
+    if not compressed:
+        yield file
+        return
+    # Without a name and a time in it: the same rows give the same file.
+    with gzip.GzipFile(
+        filename="", mode="wb", fileobj=file, compresslevel=_COMPRESSION, mtime=0
+    ) as stream:
+        yield stream

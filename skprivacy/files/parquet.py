@@ -1,0 +1,91 @@
+"""Tables in Parquet files; the only import of pyarrow."""
+
+from ..frames import as_series
+from .tables import Block, Sink, Source
+
+_BATCH_ROWS = 1 << 16
+
+
+def _pyarrow():
+    """Return pyarrow with its Parquet module, or say what to install."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "Parquet files need pyarrow: pip install 'skprivacy[parquet]'."
+        ) from error
+    return pyarrow
+
+
+class ParquetSource(Source):
+    """A Parquet file; its types are kept, what else its makers noted in it is not."""
+
+    def __init__(self, input_):
+        self.input = input_
+        self._pyarrow = _pyarrow()
+        try:
+            self._file = self._pyarrow.parquet.ParquetFile(input_.raw, pre_buffer=False)
+        except self._pyarrow.ArrowInvalid as error:
+            raise ValueError(f"{input_.name} is not a Parquet file: {error}") from error
+        self.schema = self._file.schema_arrow.remove_metadata()
+        self.names = self.schema.names
+        self.check_names()
+
+    def blocks(self):
+        is_empty = True
+        for batch in self._file.iter_batches(batch_size=_BATCH_ROWS):
+            yield ParquetBlock(self._pyarrow.Table.from_batches([batch]).replace_schema_metadata())
+            is_empty = False
+        if is_empty:
+            yield ParquetBlock(self.schema.empty_table())
+
+
+class ParquetBlock(Block):
+    """Some rows of a Parquet file."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __len__(self):
+        return self.rows.num_rows
+
+    def column(self, position, rows=slice(None)):
+        column = as_series(self.rows.column(position)).rename(self.rows.column_names[position])
+        return column.iloc[rows]
+
+    def frame(self, positions, families):
+        return self.rows.select(list(positions))
+
+
+class ParquetSink(Sink):
+    """A Parquet file that is being written."""
+
+    def __init__(self, file):
+        self._file = file
+        self._pyarrow = _pyarrow()
+        self._writer = None
+
+    def write(self, block, parts):
+        arrays = {name: self._array(block, part) for name, part in parts.items()}
+        rows = self._pyarrow.table(arrays)
+        if self._writer is None:
+            self._writer = self._pyarrow.parquet.ParquetWriter(self._file, rows.schema)
+        self._writer.write_table(rows.cast(self._writer.schema))
+
+    def _array(self, block, part):
+        """Return a column of a block, or a new one, in pyarrow."""
+        if isinstance(part, int) and isinstance(block, ParquetBlock):
+            return block.rows.column(part)
+        if hasattr(part, "to_native"):  # made by narwhals from a table of pyarrow
+            return part.to_native()
+        column = block.column(part) if isinstance(part, int) else part
+        if not hasattr(column, "cat"):
+            return self._pyarrow.array(column, from_pandas=True)
+        texts = self._pyarrow.array(column.cat.categories, type=self._pyarrow.string())
+        codes = self._pyarrow.array(column.cat.codes, mask=(column.cat.codes < 0).to_numpy())
+        return texts.take(codes)
+
+    def close(self):
+        if self._writer is not None:
+            self._writer.close()

@@ -1,0 +1,177 @@
+"""Files sanitized in two passes: one counts, one rewrites. Memory does not grow with the file."""
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from ..encoding.values import family_of
+from ..frames import as_table
+from ..layout import Layout
+from ..leak_warnings import warn_of_passed_through
+from ..learning import LabelledRows
+from ..parameters import check_bin_names, check_parameters
+from ..tally import Tally
+from .delimited import DELIMITERS, DelimitedSink, DelimitedSource
+from .locations import compressed_if, kind_of, opened, written
+from .parquet import ParquetSink, ParquetSource
+from .subsample import Subsample
+from .text_values import are_numbers, meant
+
+
+@contextmanager
+def read_from(path, *, kind=None, delimiter=None, encoding="utf-8"):
+    """Open a file as a `Source`."""
+    with opened(path, kind) as input_:
+        if input_.kind == "parquet":
+            yield ParquetSource(input_)
+        else:
+            yield DelimitedSource(input_, delimiter, encoding)
+
+
+@contextmanager
+def write_to(path, source, *, kind=None, force=False):
+    """Open a `Sink` for rows of a source; the file appears when the block ends well.
+
+    kind : for "-"; without it, that of the source.
+    """
+    kind, compressed = kind_of(path, kind or source.input.kind)
+    with written(path, force) as file, compressed_if(file, compressed) as stream:
+        if kind == "parquet":
+            sink = ParquetSink(stream)
+        elif isinstance(source, DelimitedSource) and kind == source.input.kind:
+            sink = DelimitedSink(stream, source.delimiter, source.encoding)
+        else:
+            sink = DelimitedSink(stream, DELIMITERS[kind])
+        yield sink
+        sink.close()
+
+
+@dataclass(frozen=True, eq=False)
+class CountedFile:
+    """What one pass over a file has found.
+
+    layout : which column is what; rows : of S and X, with how often they occur; sample : some
+    rows with all columns, spread over the file.
+    """
+
+    layout: Layout
+    rows: LabelledRows
+    sample: pd.DataFrame
+
+
+def count_file(transformer, source, *, is_watched=False):
+    """Count S and X as the parameters of a transformer name them."""
+    check_parameters(transformer)
+    layout = _layout_of(transformer, source)
+    check_bin_names(transformer, source.names)
+    positions = [*layout.s_positions, *layout.x_positions]
+    names = [source.names[position] for position in positions]
+    edges = _edges(transformer.n_bins, names)
+    tally, sample = Tally(names, edges=edges), Subsample()
+    for block in source.watched_blocks("counting", is_watched):
+        columns = [block.column(position) for position in positions]
+        tally.add([_cut(column, edges) for column in columns])
+        sample.add(block, source.names)
+    if not len(tally.counts):
+        raise ValueError(f"{source.input.name} has no rows.")
+    columns, sampled = tally.columns(), sample.rows()
+    if isinstance(source, DelimitedSource):
+        families = {name: _family(name, column, edges) for name, column in columns.items()}
+        columns = {name: _meant(columns[name], families[name]) for name in columns}
+        families = {name: families.get(name) or _family(name, sampled[name]) for name in sampled}
+        sampled = pd.DataFrame({name: _meant(sampled[name], families[name]) for name in sampled})
+    n_s, counts = len(layout.s_positions), tally.counts.astype(float)
+    s_columns = {name: columns[name] for name in names[:n_s]}
+    x_columns = {name: columns[name] for name in names[n_s:]}
+    return CountedFile(layout, LabelledRows(s_columns, x_columns, counts, counts), sampled)
+
+
+def sample_file(source, *, is_watched=False):
+    """Return some rows of a file, spread over it, and how many rows it has."""
+    sample, n_rows = Subsample(), 0
+    for block in source.watched_blocks("reading", is_watched):
+        sample.add(block, source.names)
+        n_rows += len(block)
+    rows = sample.rows()
+    if isinstance(source, DelimitedSource):
+        rows = pd.DataFrame({name: _meant(rows[name], _family(name, rows[name])) for name in rows})
+    return rows, n_rows
+
+
+def _layout_of(transformer, source):
+    owner, table = type(transformer).__name__, as_table(pd.DataFrame(columns=source.names), "file")
+    s_positions = table.positions(owner, "sensitive", transformer.sensitive)
+    x_positions = transformer._x_positions(table, s_positions)
+    return Layout(source.names, table.n_columns, tuple(x_positions), tuple(s_positions))
+
+
+def _edges(n_bins, names):
+    """Return the edges that are given for columns, by name."""
+    given = n_bins if isinstance(n_bins, dict) else dict.fromkeys(names, n_bins)
+    return {name: edges for name, edges in given.items() if np.ndim(edges) == 1}
+
+
+def _cut(column, edges):
+    """Return texts with edges as numbers; others are judged when all their values are known."""
+    if column.name not in edges or not isinstance(column.dtype, pd.CategoricalDtype):
+        return column
+    return meant(column, "numbers", column.name)
+
+
+def _family(name, texts, edges=()):
+    return "numbers" if name in edges or are_numbers(texts.unique()) else "str"
+
+
+def _meant(column, family):
+    """Return a column of texts as what it means, categories without an order of their own."""
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return column
+    typed = meant(pd.Series(pd.Categorical(column)), family, column.name)
+    return typed if family == "numbers" else typed.astype(object)
+
+
+def fit_file(transformer, source, *, is_watched=False):
+    """Fit a transformer to a file, and return some of its rows, spread over the file."""
+    counted = count_file(transformer, source, is_watched=is_watched)
+    transformer._fit_rows(counted.layout, counted.rows)
+    if transformer.remainder == "passthrough":
+        _warn_of_passed_through(transformer, counted)
+    return counted.sample
+
+
+def _warn_of_passed_through(transformer, counted):
+    layout, sample = counted.layout, counted.sample
+    protected = [layout.name(position) for position in layout.s_positions]
+    s_codes, _ = transformer._sensitive.encode([sample[name] for name in protected], protected)
+    others = {(name := layout.name(p)): sample[name] for p in layout.other_positions}
+    warn_of_passed_through(transformer.mechanism_, others, s_codes, None)
+
+
+def release_file(transformer, source, sink, *, is_watched=False):
+    """Write the rows of a source with X replaced by Y, and return how many there were."""
+    layout, owner = transformer._layout, type(transformer).__name__
+    passed = transformer.remainder == "passthrough"
+    header = as_table(pd.DataFrame(columns=source.names), owner)
+    positions = layout.match(header, owner, passed)
+    x_positions = [positions[p] for p in layout.x_positions]
+    families = [_family_of(column) for column in transformer._alphabet.columns]
+    n_rows = 0
+    for block in source.watched_blocks("releasing", is_watched):
+        table = as_table(block.frame(x_positions, families), owner)
+        released = transformer._draw(table, range(len(x_positions)))
+        parts = {}
+        for position in layout.order(passed):
+            if position in layout.x_positions:
+                parts |= {str(name): column for name, column in released.get(position, [])}
+            else:
+                parts[str(layout.name(position))] = positions[position]
+        sink.write(block, parts)
+        n_rows += len(block)
+    return n_rows
+
+
+def _family_of(alphabet):
+    """Return what the values of a column of X are."""
+    return family_of([value for value in alphabet.values if value is not None], "X")

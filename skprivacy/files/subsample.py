@@ -1,0 +1,50 @@
+"""Some rows of a stream, spread over all of it."""
+
+import numpy as np
+import pandas as pd
+
+MOST_SAMPLED = 50_000
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Subsample:
+    """Rows that are chosen by their number alone: the same ones from any file of as many rows.
+
+    Which ones looks random, so that rows in a pattern (one of each couple after the other) do not
+    fall together with it. All rows, as long as they are not more than `limit`.
+    """
+
+    def __init__(self, limit=MOST_SAMPLED):
+        self._limit = limit
+        self._share = np.uint64(2**64 - 1)
+        self._n_seen = 0
+        self._ranks = np.zeros(0, dtype=np.uint64)
+        self._pieces = []
+
+    def add(self, block, names):
+        """Choose among the rows of the next block."""
+        numbers = np.arange(self._n_seen, self._n_seen + len(block), dtype=np.uint64)
+        self._n_seen += len(block)
+        ranks = _ranks(numbers)
+        chosen = np.flatnonzero(ranks <= self._share)
+        columns = {name: block.column(p, chosen).astype(object) for p, name in enumerate(names)}
+        self._pieces.append(pd.DataFrame(columns))
+        self._ranks = np.concatenate([self._ranks, ranks[chosen]])
+        while len(self._ranks) > self._limit:
+            self._share //= np.uint64(2)
+            kept = self._ranks <= self._share
+            self._pieces = [self.rows()[kept]]
+            self._ranks = self._ranks[kept]
+
+    def rows(self):
+        """Return the rows that were chosen."""
+        return pd.concat(self._pieces, ignore_index=True)
+
+
+def _ranks(numbers):
+    """Return numbers that look random: the finaliser of splitmix64."""
+    mixed = (numbers + np.uint64(1)) * _GOLDEN
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))

@@ -1,0 +1,77 @@
+"""What the texts of a file mean: numbers or categories; and values as texts again."""
+
+import re
+
+import numpy as np
+import pandas as pd
+
+# An empty field is missing in any column, the others among numbers only: as a category, "NA" may
+# be Namibia.
+_MISSING = {"", "NA", "N/A", "NaN", "nan", "NULL", "null", "None"}
+
+_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
+_CODE = re.compile(r"\s*[+-]?0\d")  # 00123 is a name made of digits
+_LARGEST_INTEGER = 2**63 - 1
+_LARGEST_EXACT = 2.0**53
+
+
+def are_numbers(texts):
+    """Tell whether the distinct texts of a column are all numbers, but for missing ones."""
+    present = [text for text in texts if text.strip() not in _MISSING]
+    return bool(present) and all(_NUMBER.fullmatch(t) and not _CODE.match(t) for t in present)
+
+
+def meant(column, family, name):
+    """Return a categorical column of texts as what it means.
+
+    family : "numbers", "times", "bool" or "str", as in `encoding.values`.
+    """
+    texts = column.cat.categories
+    if family == "numbers":
+        values = _numbers(texts, name)
+    elif family == "times":
+        values = pd.to_datetime(pd.Series(texts, dtype=object), format="ISO8601").array
+    elif family == "bool":
+        values = pd.array([_boolean(text, name) for text in texts], dtype="boolean")
+    else:
+        # The missing text is a category; a symbol of the alphabet is None.
+        return column.cat.remove_categories([text for text in texts if text == ""])
+    codes = column.cat.codes.to_numpy()
+    return pd.Series(values.take(codes, allow_fill=True), name=column.name)
+
+
+def _numbers(texts, name):
+    """Return texts as an array of integers, where all are, or of floats."""
+    stripped = [None if text.strip() in _MISSING else text.strip() for text in texts]
+    wrong = [text for text in stripped if text is not None and not _NUMBER.fullmatch(text)]
+    if wrong:
+        raise ValueError(f"The column {name!r} holds {wrong[0]!r} where a number is expected.")
+    floats = np.array([np.nan if text is None else float(text) for text in stripped])
+    is_whole = all(text is None or text.lstrip("+-").isdecimal() for text in stripped)
+    if is_whole and not (np.abs(floats) >= float(_LARGEST_INTEGER)).any():
+        return pd.array([None if text is None else int(text) for text in stripped], dtype="Int64")
+    return pd.array(floats)
+
+
+def _boolean(text, name):
+    known = {"": None, "true": True, "false": False}
+    if text.lower() not in known:
+        raise ValueError(f"The column {name!r} holds {text!r} where true or false is expected.")
+    return known[text.lower()]
+
+
+def as_texts(column):
+    """Return a code for each row of a released column, and the texts that stand for them."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        codes, values = column.cat.codes.to_numpy(), column.cat.categories.tolist()
+    else:
+        codes, values = pd.factorize(column)
+        values = values.tolist()
+    # A missing value, code -1, is the last.
+    return codes, [*map(_text, values), ""]
+
+
+def _text(value):
+    if isinstance(value, float) and value.is_integer() and abs(value) < _LARGEST_EXACT:
+        return str(int(value))
+    return repr(value) if isinstance(value, float) else str(value)

@@ -1,0 +1,139 @@
+"""Counts of distinct rows, gathered chunk by chunk in bounded memory."""
+
+import numpy as np
+import pandas as pd
+
+from .encoding.bins import cut
+from .encoding.columns import UNKNOWN, take
+from .encoding.values import as_numbers, factorize
+
+# Beyond so many distinct rows of S and X, numbers must be cut at edges that are known beforehand.
+MOST_DISTINCT = 500_000
+
+
+class Tally:
+    """How often each distinct row of some columns occurs.
+
+    names : of the columns; edges : for some of them, where they are cut into bins; limit : of
+    distinct rows. Values of a column with edges are kept as they are as long as there is room;
+    then one value stands for each bin, about its median.
+    """
+
+    def __init__(self, names, *, edges=None, limit=MOST_DISTINCT):
+        self.names = list(names)
+        self._limit = limit
+        self._edges = edges or {}
+        self._coarse = {}
+        self._values = [{} for _ in self.names]
+        self._dtypes = [None for _ in self.names]
+        self._pieces = []
+        self._n_compact = 0
+
+    def add(self, columns):
+        """Count the rows of a chunk: a pandas Series for each name."""
+        codes = [self._coded(i, column) for i, column in enumerate(columns)]
+        self._pieces.append(_counted(pd.DataFrame(dict(enumerate(codes))).assign(count=1)))
+        if sum(map(len, self._pieces)) > max(2 * self._n_compact, self._limit):
+            self._compact()
+            if self._n_compact > self._limit:
+                self._coarsen()
+
+    def _coded(self, i, column):
+        """Return the codes of a column; its values get codes as they come."""
+        if (bins := self._coarse.get(self.names[i])) is not None:
+            column = bins.represented(column)
+        if self._dtypes[i] is None:
+            self._dtypes[i] = column.dtype
+        elif self._dtypes[i] != column.dtype:
+            self._dtypes[i] = np.dtype(object)
+        codes, values = factorize(column, self.names[i])
+        known = self._values[i]
+        of_value = [known.setdefault(value, len(known)) for value in values]
+        return take(np.array([*of_value, UNKNOWN]), codes)
+
+    def _compact(self):
+        self._pieces = [_counted(pd.concat(self._pieces, ignore_index=True))]
+        self._n_compact = len(self._pieces[0])
+
+    def _coarsen(self):
+        """Keep one value for each bin, or ask for edges if there are none left to use."""
+        fine = [name for name in self._edges if name not in self._coarse]
+        columns, counts = self._columns(), self.counts
+        for name in fine:
+            i, column = self.names.index(name), columns[name]
+            self._coarse[name] = _Bins(name, self._edges[name], column, counts)
+            self._values[i] = {}
+            self._pieces[0][i] = self._coded(i, column)
+        self._compact()
+        if self._n_compact > self._limit:
+            sizes = {n: len(values) for n, values in zip(self.names, self._values, strict=True)}
+            widest = max(sizes, key=sizes.get)
+            raise ValueError(
+                f"More than {self._limit:,} distinct combinations of {', '.join(self.names)} were "
+                f"found; {widest!r} has the most values. Give edges for it if it is a number, "
+                f"or release fewer columns jointly."
+            )
+
+    @property
+    def counts(self):
+        """How often each distinct row was seen."""
+        if len(self._pieces) != 1:
+            self._compact()
+        return self._pieces[0]["count"].to_numpy()
+
+    def columns(self):
+        """Return the distinct rows: a pandas Series for each name."""
+        if len(self._pieces) != 1:
+            self._compact()
+        return self._columns()
+
+    def _columns(self):
+        columns = {}
+        for i, name in enumerate(self.names):
+            values = pd.Series([*self._values[i], None], dtype=self._dtype(i))
+            columns[name] = values.take(self._pieces[0][i].to_numpy()).reset_index(drop=True)
+        return columns
+
+    def _dtype(self, i):
+        # The categories of a chunk are those of that chunk; a missing value needs room.
+        dtype = self._dtypes[i]
+        if isinstance(dtype, pd.CategoricalDtype):
+            return object
+        return dtype if dtype.kind not in "iub" or hasattr(dtype, "na_value") else object
+
+
+def _counted(rows):
+    """Return distinct rows of codes with the sums of their counts."""
+    keys = [name for name in rows if name != "count"]
+    return rows.groupby(keys, sort=False, as_index=False)["count"].sum()
+
+
+class _Bins:
+    """The bins of a column of numbers or times, and the value that stands for each."""
+
+    def __init__(self, name, edges, column, counts):
+        self._name = name
+        self._edges = as_numbers(pd.Series(list(edges)), name)
+        present = column.notna().to_numpy()
+        totals = pd.Series(counts[present]).groupby(column[present].to_numpy()).sum()
+        values = totals.index.tolist()
+        numbers = as_numbers(pd.Series(values), name)
+        bins = cut(values, numbers, totals.to_numpy(dtype=float), edges, name)
+        self._standing = pd.Series(bins.medians, dtype=column.dtype)
+
+    def represented(self, column):
+        """Return a column with the values that stand for its own."""
+        numbers = as_numbers(column, self._name)
+        if (numbers < self._edges[0]).any() or (numbers > self._edges[-1]).any():
+            raise ValueError(
+                f"The edges for the column {self._name!r} do not cover its values: begin with "
+                f"-inf and end with inf."
+            )
+        bins = np.searchsorted(self._edges[1:-1], numbers)
+        for new in set(np.unique(bins)) - set(np.flatnonzero(self._standing.notna())):
+            inside = column[(bins == new) & column.notna().to_numpy()].sort_values()
+            if len(inside):
+                self._standing[new] = inside.iloc[len(inside) // 2]
+        represented = self._standing.take(np.minimum(bins, len(self._standing) - 1))
+        represented = represented.reset_index(drop=True)
+        return represented.where(column.notna().to_numpy())
