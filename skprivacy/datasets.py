@@ -55,9 +55,9 @@ def load_diabetes_bands(n_bands=4):
     --------
     >>> from skprivacy.datasets import load_diabetes_bands
     >>> load_diabetes_bands().head(2)
-         sex blood_pressure          bmi
-    0  sex 2    93 to 105.5  29.3 to 42.2
-    1  sex 1       84 to 93    18 to 23.2
+         sex blood_pressure             bmi
+    0  sex 2      93 to 105  29.275 to 42.2
+    1  sex 1       84 to 93      18 to 23.2
     """
     check_integer("load_diabetes_bands", "n_bands", n_bands, low=1)
     patients = _patients()

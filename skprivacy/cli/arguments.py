@@ -1,16 +1,26 @@
 """The options of the commands."""
 
 import argparse
-import csv
-import math
 import sys
 
 from .. import __version__
 from ..encoding import DEFAULT_BINS
-from ..measures import MEASURES, get_measure
+from ..measures import MEASURES
 from ..solvers import SOLVERS
 from . import commands
 from .demo import demo
+from .values import (
+    budget,
+    budgets,
+    delimiter,
+    edges,
+    encoding,
+    frequency,
+    measure,
+    names,
+    positive,
+    share,
+)
 
 _SANITIZE = """\
 examples:
@@ -76,9 +86,10 @@ def parser():
     return top
 
 
-def _command(subparsers, name, run, summary, epilog=None):
+def _command(subparsers, name, run, summary, usage, epilog=None):
     command = subparsers.add_parser(
         name,
+        usage=f"skprivacy {name} {usage}",
         help=summary,
         description=summary[0].upper() + summary[1:] + ".",
         epilog=epilog,
@@ -86,27 +97,34 @@ def _command(subparsers, name, run, summary, epilog=None):
         allow_abbrev=False,
     )
     command.set_defaults(run=run)
-    command.add_argument("--json", action="store_true", help="print the outcome as JSON")
     return command
 
 
 def _add_demo(subparsers):
-    command = _command(subparsers, "demo", demo, "see it at work on 442 real patients")
+    command = _command(subparsers, "demo", demo, "see it at work on 442 real patients", "[FOLDER]")
     command.add_argument(
-        "folder", nargs="?", help="where to write (default: skprivacy-demo, in a fresh folder)"
+        "folder",
+        nargs="?",
+        metavar="FOLDER",
+        help="where to write (default: a new skprivacy-demo)",
     )
+    command.add_argument("--json", action="store_true", help="print the outcome as JSON")
 
 
 def _add_sanitize(subparsers):
     summary = "replace columns of a file by a release that says little about another"
-    command = _command(subparsers, "sanitize", commands.sanitize, summary, _SANITIZE)
+    usage = "IN OUT --sensitive NAMES --columns NAMES --epsilon E [options]"
+    command = _command(subparsers, "sanitize", commands.sanitize, summary, usage, _SANITIZE)
     _add_input(command)
     _add_output(command)
     _add_columns(command)
     command.add_argument(
-        "--epsilon", type=_budget, required=True, help="what each released value may say at most"
+        "--epsilon",
+        type=budget,
+        required=True,
+        metavar="E",
+        help="what each released value may say about the sensitive columns at most",
     )
-    _add_design(command)
     command.add_argument(
         "--output",
         choices=["label", "symbol", "posterior"],
@@ -126,26 +144,30 @@ def _add_sanitize(subparsers):
     command.add_argument(
         "--save-mechanism", metavar="M.json", help="write what `skprivacy apply` needs"
     )
+    _add_design(command)
+    _add_reading(command)
 
 
 def _add_apply(subparsers):
     summary = "release new rows with a mechanism that was saved, without sensitive data"
-    command = _command(subparsers, "apply", commands.apply, summary, _APPLY)
+    usage = "M.json IN OUT [options]"
+    command = _command(subparsers, "apply", commands.apply, summary, usage, _APPLY)
     command.add_argument("mechanism", metavar="M.json", help="written by --save-mechanism")
     _add_input(command)
     _add_output(command)
     _add_unknown(command)
+    _add_reading(command)
 
 
 def _add_curve(subparsers):
     summary = "show how much can be kept at each budget"
-    command = _command(subparsers, "curve", commands.curve, summary, _CURVE)
+    usage = "IN --sensitive NAMES --columns NAMES [-o FILE] [options]"
+    command = _command(subparsers, "curve", commands.curve, summary, usage, _CURVE)
     _add_input(command)
     _add_columns(command)
-    _add_design(command)
     command.add_argument(
         "--epsilons",
-        type=_budgets,
+        type=budgets,
         help="budgets, separated by commas (default: 20 up to what the columns leak unchanged)",
     )
     command.add_argument(
@@ -155,34 +177,40 @@ def _add_curve(subparsers):
         help="a picture (.png, .svg, .pdf) or a table (.csv); default: print a table",
     )
     _add_force(command)
+    _add_design(command)
+    _add_reading(command)
 
 
 def _add_choose(subparsers):
     summary = "find the smallest epsilon that keeps enough"
-    command = _command(subparsers, "choose", commands.choose, summary, _CHOOSE)
+    usage = "IN --sensitive NAMES --columns NAMES --keep-utility SHARE [options]"
+    command = _command(subparsers, "choose", commands.choose, summary, usage, _CHOOSE)
     _add_input(command)
     _add_columns(command)
-    _add_design(command)
     command.add_argument(
         "--keep-utility",
-        type=_share,
+        type=share,
         default=0.9,
         metavar="SHARE",
         help="of the utility of the columns as they are (default: 0.9)",
     )
+    _add_design(command)
+    _add_reading(command)
 
 
 def _add_audit(subparsers):
     summary = "attack a release: how well can the sensitive column be guessed from it"
-    command = _command(subparsers, "audit", commands.audit_file, summary, _AUDIT)
+    usage = "IN --sensitive NAMES --released NAMES|FILE [options]"
+    command = _command(subparsers, "audit", commands.audit_file, summary, usage, _AUDIT)
     _add_input(command)
-    command.add_argument("--sensitive", type=_names, required=True, metavar="NAMES", help=_S_HELP)
+    command.add_argument("--sensitive", type=names, required=True, metavar="NAMES", help=_S_HELP)
     command.add_argument(
         "--released",
         required=True,
         metavar="NAMES|FILE",
         help="columns of IN, or a file with the same rows in the same order",
     )
+    _add_reading(command)
 
 
 _S_HELP = "the columns to protect, separated by commas"
@@ -192,23 +220,28 @@ def _add_input(command):
     command.add_argument(
         "source", metavar="IN", help=".csv, .tsv (both also .gz) or .parquet; - for a pipe"
     )
-    command.add_argument(
+
+
+def _add_reading(command):
+    group = command.add_argument_group("reading and reporting")
+    group.add_argument(
         "--format",
         choices=["csv", "tsv", "parquet"],
         help="of IN where its name does not tell (default for -: csv)",
     )
-    command.add_argument(
-        "--delimiter", type=_delimiter, metavar="CHAR", help="between fields, if not by the name"
+    group.add_argument(
+        "--delimiter", type=delimiter, metavar="CHAR", help="between fields, if not by the name"
     )
-    command.add_argument(
-        "--encoding", default="utf-8", type=_encoding, help="of a text file (default: utf-8)"
+    group.add_argument(
+        "--encoding", default="utf-8", type=encoding, help="of a text file (default: utf-8)"
     )
-    command.add_argument(
+    group.add_argument(
         "--progress",
         action=argparse.BooleanOptionalAction,
         default=sys.stderr.isatty(),
         help="a bar on the standard error (default: in a terminal)",
     )
+    group.add_argument("--json", action="store_true", help="print the outcome as JSON")
 
 
 def _add_output(command):
@@ -221,10 +254,10 @@ def _add_force(command):
 
 
 def _add_columns(command):
-    command.add_argument("--sensitive", type=_names, required=True, metavar="NAMES", help=_S_HELP)
+    command.add_argument("--sensitive", type=names, required=True, metavar="NAMES", help=_S_HELP)
     command.add_argument(
         "--columns",
-        type=_names,
+        type=names,
         required=True,
         metavar="NAMES",
         help="the columns to release, separated by commas; they are protected jointly",
@@ -235,7 +268,7 @@ def _add_design(command):
     group = command.add_argument_group("design")
     group.add_argument(
         "--measure",
-        type=_measure,
+        type=measure,
         default="kl",
         help=f"of leakage: {', '.join(MEASURES)}; or with a parameter, alpha_lift:alpha=4 "
         f"(default: kl)",
@@ -261,14 +294,14 @@ def _add_design(command):
     )
     group.add_argument(
         "--bins",
-        type=_positive,
+        type=positive,
         default=DEFAULT_BINS,
         metavar="N",
         help=f"numbers with more values are cut at quantiles (default: {DEFAULT_BINS})",
     )
     group.add_argument(
         "--edges",
-        type=_edges,
+        type=edges,
         action="append",
         default=[],
         metavar="NAME=A,B,...",
@@ -276,19 +309,19 @@ def _add_design(command):
     )
     group.add_argument(
         "--min-frequency",
-        type=_frequency,
+        type=frequency,
         metavar="N",
         help="pool values that are rarer: a number of rows, or a share of them",
     )
     group.add_argument(
         "--max-categories",
-        type=_positive,
+        type=positive,
         metavar="N",
         help="pool the rarest values of each column beyond so many",
     )
     group.add_argument(
         "--smoothing",
-        type=_budget,
+        type=budget,
         default=0.0,
         metavar="ROWS",
         help="rows added to every pair of values before the design (default: 0)",
@@ -303,87 +336,3 @@ def _add_unknown(command):
         help="what to do with values that were not seen before: stop, or draw from the "
         "distribution of the release, which says nothing about the row (default: error)",
     )
-
-
-def _names(text):
-    """Return names separated by commas; one with a comma in it goes in double quotes."""
-    (names,) = csv.reader([text], skipinitialspace=True)
-    if not all(names):
-        raise argparse.ArgumentTypeError(f"{text!r} has an empty name in it")
-    return names
-
-
-def _number(text):
-    try:
-        return float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
-
-
-def _budget(text):
-    number = _number(text)
-    if not 0 <= number < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is not a number from 0 on")
-    return number
-
-
-def _budgets(text):
-    return [_budget(part) for part in text.split(",")]
-
-
-def _share(text):
-    number = _number(text)
-    if not 0 <= number <= 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a share between 0 and 1")
-    return number
-
-
-def _positive(text):
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
-    return int(text)
-
-
-def _frequency(text):
-    return _positive(text) if text.isdecimal() else _share(text)
-
-
-def _edges(text):
-    """Return the name of a column and its edges, without end on either side."""
-    name, _, numbers = text.rpartition("=")
-    edges = [_number(part) for part in numbers.split(",")]
-    if not name or not all(a < b for a, b in zip(edges, edges[1:], strict=False)):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not like age=18,40,65, with edges that grow"
-        )
-    inner = [edge for edge in edges if math.isfinite(edge)]
-    return name, [-math.inf, *inner, math.inf]
-
-
-def _measure(text):
-    """Return a measure from a name, or from name:parameter=value."""
-    name, _, parameters = text.partition(":")
-    if name not in MEASURES:
-        raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(MEASURES)}")
-    given = dict(part.partition("=")[::2] for part in parameters.split(",") if part)
-    try:
-        return get_measure(name, **{key: _number(value) for key, value in given.items()})
-    except (TypeError, ValueError) as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def _delimiter(text):
-    text = {"\\t": "\t", "tab": "\t"}.get(text, text)
-    if len(text) != 1 or not text.isascii() or text in '"\r\n':
-        raise argparse.ArgumentTypeError(f"{text!r} is not one ASCII character")
-    return text
-
-
-def _encoding(text):
-    try:
-        agrees = '",\t\nA'.encode(text) == b'",\t\nA'
-    except LookupError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not an encoding") from None
-    if not agrees:
-        raise argparse.ArgumentTypeError(f"{text} does not agree with ASCII: convert to UTF-8")
-    return text

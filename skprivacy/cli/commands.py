@@ -17,6 +17,7 @@ from ..metrics import audit
 from ..plotting import PrivacyUtilityDisplay
 from ..report import PrivacyReport
 from ..transformer import PrivacyFunnelTransformer
+from .values import names
 from .words import aligned, listed, say
 
 _PICTURES = {".png", ".svg", ".pdf"}
@@ -149,35 +150,29 @@ def choose(options):
 def audit_file(options):
     """Attack released columns, of the same file or of another one."""
     with _source(options) as source:
-        is_here = set(names := options.released.split(",")) <= set(source.names)
         rows, n_rows = sample_file(source, is_watched=options.progress)
     for name in options.sensitive:
         if name not in rows:
             raise ValueError(f"{options.source} has no column {name!r}: it has {list(rows)}.")
-    raw = None
-    if is_here:
-        released = rows[names]
+    columns = names(options.released)
+    if set(columns) <= set(rows):
+        views = {"released": rows[columns]}
     elif Path(options.released).exists():
-        released, raw = _released_elsewhere(options, rows, n_rows)
+        views = _views(_released_rows(options, n_rows), rows)
     else:
         raise ValueError(
-            f"--released {options.released!r} is neither a file nor columns of {options.source}, "
+            f"--released {options.released} is neither a file nor columns of {options.source}, "
             f"which has {list(rows)}."
         )
     s_columns = [rows[name] for name in options.sensitive]
     _, groups = learn_alphabet(s_columns, options.sensitive, None, [{}] * len(s_columns))
-    table = audit(released, groups, raw=raw)
-    facts = {"rows": n_rows, "rows_attacked": len(rows), "attacks": _records(table)}
+    table = audit(sensitive=groups, **views).drop(columns=["bayes_accuracy", "advantage_bound"])
+    facts = {"rows": n_rows, "rows_attacked": len(rows), "attacks": table.to_dict("records")}
     say(options, facts, _audit_lines(table, options, len(rows)))
 
 
-def _records(table):
-    numbers = table.astype(object).where(table.notna(), None)
-    return numbers.to_dict("records")
-
-
-def _released_elsewhere(options, rows, n_rows):
-    """Return the columns of the released file, and the same ones before they were replaced."""
+def _released_rows(options, n_rows):
+    """Return rows of the released file: the same ones as of the other file."""
     with read_from(options.released, delimiter=options.delimiter) as source:
         released, n_released = sample_file(source, is_watched=options.progress)
     if n_released != n_rows:
@@ -188,8 +183,21 @@ def _released_elsewhere(options, rows, n_rows):
     there = [name for name in options.sensitive if name in released]
     if there:
         raise ValueError(f"{options.released} holds the sensitive column {there[0]!r} itself.")
-    both = [name for name in released if name in rows]
-    return released, rows[both] if both else None
+    return released
+
+
+def _views(released, rows):
+    """Tell the columns that were replaced from those that were copied."""
+    copied = [name for name in released if name in rows and released[name].equals(rows[name])]
+    new = [name for name in released if name not in copied]
+    if not new:
+        return {"released": released}
+    before = [name for name in new if name in rows]
+    return {
+        "released": released[new],
+        "raw": rows[before] if before else None,
+        "remainder": released[copied] if copied else None,
+    }
 
 
 def _audit_lines(table, options, n_rows):

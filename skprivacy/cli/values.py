@@ -1,0 +1,97 @@
+"""The values of options: what is written on the command line, checked."""
+
+import argparse
+import csv
+import math
+from itertools import pairwise
+
+from ..measures import MEASURES, get_measure
+
+
+def names(text):
+    """Return names separated by commas; one with a comma in it goes in double quotes."""
+    (found,) = csv.reader([text], skipinitialspace=True)
+    if not found or not all(found):
+        raise argparse.ArgumentTypeError(f"{text!r} has an empty name in it")
+    return found
+
+
+def _number(text):
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+
+
+def budget(text):
+    """Return a finite number from 0 on."""
+    number = _number(text)
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 0 on")
+    return number
+
+
+def budgets(text):
+    """Return budgets separated by commas."""
+    return [budget(part) for part in text.split(",")]
+
+
+def share(text):
+    """Return a number from 0 to 1."""
+    number = _number(text)
+    if not 0 <= number <= 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a share between 0 and 1")
+    return number
+
+
+def positive(text):
+    """Return a whole number from 1 on."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
+    return int(text)
+
+
+def frequency(text):
+    """Return a number of rows, or a share of them."""
+    return positive(text) if text.isdecimal() else share(text)
+
+
+def edges(text):
+    """Return the name of a column and its edges, without end on either side."""
+    name, _, numbers = text.rpartition("=")
+    edges = [_number(part) for part in numbers.split(",")]
+    if not name or not all(low < high for low, high in pairwise(edges)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not like age=18,40,65, each edge larger")
+    inner = [edge for edge in edges if math.isfinite(edge)]
+    return name, [-math.inf, *inner, math.inf]
+
+
+def measure(text):
+    """Return a measure from a name, or from name:parameter=value."""
+    name, _, parameters = text.partition(":")
+    if name not in MEASURES:
+        raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(MEASURES)}")
+    given = dict(part.partition("=")[::2] for part in parameters.split(",") if part)
+    try:
+        return get_measure(name, **{key: _number(value) for key, value in given.items()})
+    except (TypeError, ValueError) as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def delimiter(text):
+    """Return the character between fields."""
+    text = {"\\t": "\t", "tab": "\t"}.get(text, text)
+    if len(text) != 1 or not text.isascii() or text in '"\r\n':
+        raise argparse.ArgumentTypeError(f"{text!r} is not one ASCII character")
+    return text
+
+
+def encoding(text):
+    """Return the name of an encoding in which delimiters are single ASCII bytes."""
+    try:
+        agrees = '",\t\nA'.encode(text) == b'",\t\nA'
+    except LookupError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an encoding") from None
+    if not agrees:
+        raise argparse.ArgumentTypeError(f"{text} does not agree with ASCII: convert to UTF-8")
+    return text
