@@ -74,7 +74,7 @@ def warn_of_passed_through(mechanism, columns, s_codes, weights):
         warnings.warn(
             f"Columns that are passed through say more about S on their own than "
             f"epsilon={mechanism.epsilon:g} allows: {too_much}. Name them in sensitive=... if "
-            f"they are S, release them through a transformer too, or drop them.",
+            f"they are S, protect them too, or drop them.",
             PrivacyLeakWarning,
             stacklevel=4,
         )

@@ -9,7 +9,7 @@ import pandas as pd
 
 from ..design import privacy_utility_path
 from ..encoding import learn_alphabet
-from ..files.locations import check_free, written
+from ..files.locations import check_free, is_pipe, kind_of, written
 from ..files.releasing import count_file, fit_file, read_from, release_file, sample_file, write_to
 from ..inverse_design import smallest_epsilon
 from ..learning import code_rows
@@ -219,6 +219,8 @@ def _check_outputs(paths, options):
     """Check before any work is done that files may be written, and are not one and the same."""
     for path in paths:
         check_free(path, options.force)
+    if not is_pipe(options.target):
+        kind_of(options.target)
     if options.json and "-" in paths:
         raise ValueError("--json prints to the standard output, which OUT - needs.")
     if len({str(Path(path).resolve()) for path in paths}) < len(paths):

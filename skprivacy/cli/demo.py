@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ..datasets import load_diabetes_bands
-from ..files.locations import written
+from ..files.locations import check_free, written
 from ..metrics import audit
 from ..report import PrivacyReport
 from ..transformer import PrivacyFunnelTransformer
@@ -15,6 +15,7 @@ from .words import aligned, say
 
 _BUDGETS = (0.05, 0.02, 0.005, 0.0)
 _CHOSEN = 0.02
+_FILES = ("patients.csv", "released.csv", "report.html")
 _RELEASED = ["blood_pressure", "bmi"]
 _TEXT = """\
 What may be released of blood pressure and BMI without giving away sex?
@@ -39,6 +40,9 @@ Do it yourself:
 
 def demo(options):
     """Fit, sanitize and audit a built-in table, and write it with its report."""
+    folder = _folder(options.folder)
+    for name in _FILES:
+        check_free(folder / name)
     patients = load_diabetes_bands()
     funnels = {
         epsilon: PrivacyFunnelTransformer(epsilon, sensitive="sex", columns=_RELEASED)
@@ -51,13 +55,12 @@ def demo(options):
     attacks = audit(released, patients["sex"], raw=patients[_RELEASED], mechanism=chosen)
     right = attacks.groupby("attacked")["accuracy"].max()
     report = PrivacyReport.from_estimator(chosen, patients)
-    folder = _folder(options.folder)
-    contents = {
-        "patients.csv": patients.to_csv(index=False, lineterminator="\n"),
-        "released.csv": released.to_csv(index=False, lineterminator="\n"),
-        "report.html": report.to_html(),
-    }
-    for name, text in contents.items():
+    contents = (
+        patients.to_csv(index=False, lineterminator="\n"),
+        released.to_csv(index=False, lineterminator="\n"),
+        report.to_html(),
+    )
+    for name, text in zip(_FILES, contents, strict=True):
         with written(folder / name) as file:
             file.write(text.encode())
     table = _table(funnels)
@@ -65,7 +68,7 @@ def demo(options):
     after = _AFTER.format(
         raw=right["raw"], released=right["released"], epsilon=_CHOSEN, folder=folder
     )
-    facts = {"folder": str(folder), "files": list(contents), "table": table.to_dict("records")}
+    facts = {"folder": str(folder), "files": list(_FILES), "table": table.to_dict("records")}
     say(options, facts, [text, *_lines(table), after])
 
 

@@ -12,6 +12,8 @@ from .text_values import as_texts, meant
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 
+_OTHER_DELIMITERS = ",;|\t"
+
 _BLOCK_BYTES = 1 << 22
 _MOST_ROW_BYTES = 1 << 26
 
@@ -54,6 +56,11 @@ class DelimitedSource(Source):
         self.header = split(text, self.delimiter, n_columns, 1)
         codes = [self.header.distinct(column)[1][0] for column in range(n_columns)]
         self.names = [self.decoded(unquoted(field)) for field in codes]
+        if n_columns == 1 and any(other in self.names[0] for other in _OTHER_DELIMITERS):
+            raise ValueError(
+                f"{self.input.name} has only one column, {self.names[0]!r}: is the delimiter "
+                f"another one?"
+            )
 
     def decoded(self, field):
         """Return the text of bytes."""

@@ -5,11 +5,13 @@ byte, with its quotes and its leading zeros. Quotes mean something at the start 
 and a doubled quote in a quoted field is one (RFC 4180).
 """
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
+_QUOTED = re.compile(rb'"((?:[^"]|"")*)"(.*)', re.DOTALL)
 _NEWLINE, _RETURN, _QUOTE = ord("\n"), ord("\r"), ord('"')
 
 # Of a word of eight bytes, the first 0 to 8.
@@ -136,21 +138,21 @@ def split(text, delimiter, n_columns, line):
         empty = first & is_row_end & (content <= begins)
         begins, separators = begins[~empty], separators[~empty]
         is_row_end = is_row_end[~empty]
-    _check_shape(array, separators, is_row_end, n_columns, line)
+    _check_shape(array, begins, is_row_end, n_columns, line)
     starts, ends = begins.reshape(-1, n_columns), separators.reshape(-1, n_columns).copy()
     row_ends = ends[:, -1] + 1
     ends[:, -1] -= (array[ends[:, -1] - 1] == _RETURN) & (ends[:, -1] > starts[:, -1])
     return Fields(text, starts, ends, row_ends)
 
 
-def _check_shape(array, separators, is_row_end, n_columns, line):
+def _check_shape(array, begins, is_row_end, n_columns, line):
     """Check that every row has as many fields as the header."""
     row_ends = np.flatnonzero(is_row_end)
     sizes = np.diff(row_ends, prepend=-1)
     wrong = np.flatnonzero(sizes != n_columns)
     if len(wrong):
         row = wrong[0]
-        start = separators[row_ends[row - 1]] + 1 if row else 0
+        start = begins[row_ends[row] - sizes[row] + 1]
         line += int(np.count_nonzero(array[:start] == _NEWLINE))
         raise ValueError(
             f"line {line:,} has {sizes[row]} fields where the header has {n_columns}: is a quote "
@@ -194,10 +196,8 @@ def is_inside_quotes(text, delimiter):
 
 def unquoted(field):
     """Return what a field says, without its quotes."""
-    if not field.startswith(b'"'):
-        return field
-    end = field.rfind(b'"')
-    return field[1:end].replace(b'""', b'"') + field[end + 1 :] if end > 0 else field
+    found = _QUOTED.fullmatch(field)
+    return field if found is None else found[1].replace(b'""', b'"') + found[2]
 
 
 def quoted(text, delimiter):

@@ -95,20 +95,21 @@ def opened(path, kind=None):
 
 def check_free(path, force=False):
     """Check that a file may be written: it is not there, or `force` is said."""
-    if str(path) == PIPE:
-        return
     path = Path(path)
     if path.is_dir():
         raise IsADirectoryError(f"{str(path)!r} is a folder.")
+    if is_pipe(path):
+        return
     if not path.parent.is_dir():
         raise FileNotFoundError(f"The folder {str(path.parent)!r} does not exist.")
-    if _is_regular(path) and not force:
+    if path.exists() and not force:
         raise FileExistsError(f"{str(path)!r} exists already; it is replaced only with --force.")
 
 
-def _is_regular(path):
-    """Tell whether a path is a file that would be replaced: not a device, not a pipe."""
-    return path.exists() and stat.S_ISREG(path.stat().st_mode)
+def is_pipe(path):
+    """Tell whether a path stands for a stream: "-", a named pipe or a device."""
+    path = Path(path)
+    return str(path) == PIPE or (path.exists() and not stat.S_ISREG(path.stat().st_mode))
 
 
 @contextmanager
@@ -119,7 +120,7 @@ def written(path, force=False):
     ("-" or a device) gets its bytes at the end, too.
     """
     check_free(path, force)
-    if str(path) == PIPE or (Path(path).exists() and not _is_regular(Path(path))):
+    if is_pipe(path):
         with tempfile.TemporaryFile(prefix="skprivacy-") as spool:
             yield spool
             spool.seek(0)

@@ -14,7 +14,7 @@ from ..learning import LabelledRows
 from ..parameters import check_bin_names, check_parameters
 from ..tally import Tally
 from .delimited import DELIMITERS, DelimitedSink, DelimitedSource
-from .locations import compressed_if, kind_of, opened, written
+from .locations import compressed_if, is_pipe, kind_of, opened, written
 from .parquet import ParquetSink, ParquetSource
 from .subsample import Subsample
 from .text_values import are_numbers, meant
@@ -31,12 +31,12 @@ def read_from(path, *, kind=None, delimiter=None, encoding="utf-8"):
 
 
 @contextmanager
-def write_to(path, source, *, kind=None, force=False):
+def write_to(path, source, *, force=False):
     """Open a `Sink` for rows of a source; the file appears when the block ends well.
 
-    kind : for "-"; without it, that of the source.
+    A pipe gets a table of the same kind as the source.
     """
-    kind, compressed = kind_of(path, kind or source.input.kind)
+    kind, compressed = kind_of(path, source.input.kind if is_pipe(path) else None)
     with written(path, force) as file, compressed_if(file, compressed) as stream:
         if kind == "parquet":
             sink = ParquetSink(stream)

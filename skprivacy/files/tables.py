@@ -18,7 +18,7 @@ class Source(ABC):
     def watched_blocks(self, doing, is_watched):
         """Yield the blocks, with a progress bar on the standard error if it is watched."""
         size, raw = self.input.size, self.input.raw
-        options = {"unit": "B", "unit_scale": True, "leave": False, "disable": not is_watched}
+        options = {"unit": "B", "unit_scale": True, "disable": not is_watched}
         with tqdm(total=size, desc=doing, **options) as bar:
             for block in self.blocks():
                 yield block

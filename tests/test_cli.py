@@ -1,0 +1,474 @@
+"""The command line: what it writes, what it says, and what it never does."""
+
+import gzip
+import io
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skprivacy import PrivacyFunnelTransformer
+from skprivacy.cli import main
+from skprivacy.datasets import load_diabetes_bands
+
+DESIGN = ["--sensitive", "sex", "--columns", "blood_pressure,bmi"]
+
+
+@pytest.fixture
+def patients(tmp_path, monkeypatch):
+    """Return a table that is also in patients.csv of the folder that we are in."""
+    monkeypatch.chdir(tmp_path)
+    table = load_diabetes_bands().astype(str)
+    table["zip"] = [f"{number:05d}" for number in range(len(table))]
+    table.to_csv("patients.csv", index=False)
+    return table
+
+
+def run(*arguments):
+    return main([str(argument) for argument in arguments])
+
+
+class TestSanitize:
+    def test_it_replaces_columns_and_leaves_the_sensitive_one_out(self, patients, capsys):
+        arguments = [
+            *DESIGN,
+            "--epsilon",
+            0.02,
+            "--save-mechanism",
+            "m.json",
+            "--report",
+            "r.html",
+        ]
+        assert run("sanitize", "patients.csv", "out.csv", *arguments) == 0
+        released = pd.read_csv("out.csv", dtype=str)
+        assert list(released) == ["blood_pressure", "bmi", "zip"]
+        assert released["zip"].tolist() == patients["zip"].tolist()
+        assert (released["bmi"] != patients["bmi"]).any()
+        said, warned = capsys.readouterr()
+        assert "out.csv: 442 rows; blood_pressure and bmi replaced, sex left out." in said
+        assert (
+            "every released value says at most epsilon = 0.02 about sex (kl; reached: 0.02)"
+            in said
+        )
+        assert "Wrote r.html" in said
+        assert warned.startswith("skprivacy: warning: What the columns ['zip'] say about S")
+        assert warned.count("\n") == 1
+        saved = PrivacyFunnelTransformer.from_json(Path("m.json").read_text())
+        assert saved.mechanism_.epsilon == 0.02
+        assert "<html" in Path("r.html").read_text()
+        assert sorted(os.listdir()) == ["m.json", "out.csv", "patients.csv", "r.html"]
+
+    def test_json_for_machines(self, patients, capsys):
+        arguments = [*DESIGN, "--epsilon", 0.02, "--json", "--remainder", "drop"]
+        assert run("sanitize", "patients.csv", "out.csv", *arguments) == 0
+        facts = json.loads(capsys.readouterr().out)
+        funnel = PrivacyFunnelTransformer(
+            0.02, sensitive="sex", columns=["blood_pressure", "bmi"]
+        ).fit(patients)
+        assert facts["rows"] == 442
+        assert facts["utility_kept"] == pytest.approx(funnel.mechanism_.normalized_utility)
+        assert facts["max_leakage"] <= 0.02 * (1 + 1e-9)
+        assert facts["warnings"] == []
+        assert list(pd.read_csv("out.csv")) == ["blood_pressure", "bmi"]
+
+    def test_the_options_reach_the_design(self, patients, capsys):
+        arguments = [
+            "--measure",
+            "alpha_lift:alpha=4",
+            "--scope",
+            "average",
+            "--solver",
+            "optimal",
+        ]
+        arguments += ["--utility", "guess", "--max-categories", 3, "--smoothing", 0.5]
+        arguments += ["--output", "symbol", "--json", "--epsilon", 0.01, *DESIGN]
+        assert run("sanitize", "patients.csv", "out.csv", *arguments) == 0
+        facts = json.loads(capsys.readouterr().out)
+        assert (facts["measure"], facts["scope"], facts["solver"]) == (
+            "alpha_lift",
+            "average",
+            "optimal",
+        )
+        assert facts["symbols"] <= 9
+        assert "blood_pressure|bmi" in pd.read_csv("out.csv")
+
+    def test_numbers_are_cut(self, patients, capsys):
+        patients["age"] = np.random.default_rng(0).normal(50, 9, len(patients))
+        patients.to_csv("patients.csv", index=False)
+        arguments = [
+            "--sensitive",
+            "sex",
+            "--columns",
+            "age",
+            "--epsilon",
+            0,
+            "--json",
+            "--remainder",
+            "drop",
+        ]
+        assert run("sanitize", "patients.csv", "bins.csv", *arguments, "--bins", 3) == 0
+        assert json.loads(capsys.readouterr().out)["symbols"] == 3
+        edges = ["--edges", "age=40,50"]
+        assert run("sanitize", "patients.csv", "edges.csv", *arguments, *edges) == 0
+        assert json.loads(capsys.readouterr().out)["symbols"] == 3
+        assert pd.read_csv("edges.csv")["age"].isin(patients["age"]).all()
+        assert run("sanitize", "patients.csv", "no.csv", *arguments, "--edges", "ago=1,2") == 1
+        assert (
+            "--edges names 'ago', which is neither released nor sensitive"
+            in capsys.readouterr().err
+        )
+
+    def test_the_budget_holds_in_the_file(self, patients, capsys):
+        rows = pd.concat([patients] * 200)[["sex", "bmi"]]
+        rows.to_csv("many.csv", index=False)
+        arguments = ["--sensitive", "sex", "--columns", "bmi", "--epsilon", 0.005]
+        assert run("sanitize", "many.csv", "out.csv", *arguments) == 0
+        released = pd.read_csv("out.csv")["bmi"]
+        joint = pd.crosstab(rows["sex"].to_numpy(), released).to_numpy()
+        posterior, prior = joint / joint.sum(axis=0), joint.sum(axis=1) / joint.sum()
+        leakage = (posterior * np.log(posterior / prior[:, None])).sum(axis=0)
+        assert leakage.max() < 0.005 + 6 * np.sqrt(2 * 0.005 / joint.sum(axis=0).min())
+        raw = pd.crosstab(rows["sex"], rows["bmi"]).to_numpy()
+        raw = raw / raw.sum(axis=0)
+        assert (raw * np.log(raw / prior[:, None])).sum(axis=0).max() > 0.05
+
+
+class TestApply:
+    @pytest.fixture(autouse=True)
+    def saved(self, patients, capsys):
+        arguments = ["--sensitive", "sex", "--columns", "bmi", "--epsilon", 0.02]
+        run("sanitize", "patients.csv", "out.csv", *arguments, "--save-mechanism", "m.json")
+        capsys.readouterr()
+
+    def test_it_needs_no_sensitive_column_and_lets_none_through(self, patients, capsys):
+        patients.drop(columns="sex").to_csv("new.csv", index=False)
+        assert run("apply", "m.json", "new.csv", "new_out.csv") == 0
+        assert run("apply", "m.json", "patients.csv", "again.csv") == 0
+        for name in ("new_out.csv", "again.csv"):
+            assert list(pd.read_csv(name)) == ["blood_pressure", "bmi", "zip"]
+        assert "new_out.csv: 442 rows, 3 columns." in capsys.readouterr().out
+        assert "sex 1" not in Path("m.json").read_text()
+
+    def test_unknown_values_are_an_error_unless_told_otherwise(self, patients, capsys):
+        patients.loc[7, "bmi"] = "unheard of"
+        patients.to_csv("new.csv", index=False)
+        assert run("apply", "m.json", "new.csv", "new_out.csv") == 1
+        error = capsys.readouterr().err
+        assert "unknown values in column 'bmi' during transform: 'unheard of'" in error
+        assert "--handle-unknown resample" in error
+        assert "new_out.csv" not in os.listdir()
+        assert (
+            run("apply", "m.json", "new.csv", "new_out.csv", "--handle-unknown", "resample") == 0
+        )
+        assert "Values that fit did not see" in capsys.readouterr().err
+        assert len(pd.read_csv("new_out.csv")) == 442
+
+    def test_a_mechanism_that_was_fitted_in_python(self, patients):
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame(
+            {
+                "s": rng.integers(2, size=400).astype(bool),
+                "n": rng.normal(size=400),
+                "flag": rng.random(400) < 0.4,
+                "day": pd.Timestamp("2026-01-01")
+                + pd.to_timedelta(rng.integers(9, size=400), unit="D"),
+            }
+        )
+        funnel = PrivacyFunnelTransformer(
+            0.001, sensitive="s", columns=["n", "flag", "day"], n_bins=3
+        )
+        funnel.fit(frame)
+        Path("python.json").write_text(funnel.to_json())
+        frame.drop(columns="s").to_csv("frame.csv", index=False)
+        frame.to_parquet("frame.parquet")
+        for name in ("frame.csv", "frame.parquet"):
+            assert run("apply", "python.json", name, f"out_of_{name}") == 0
+        released = pd.read_csv("out_of_frame.csv", parse_dates=["day"])
+        assert released["flag"].dtype == bool
+        assert set(released["n"]) <= set(frame["n"])
+        assert set(released["day"]) <= set(frame["day"])
+        assert (
+            pd.read_parquet("out_of_frame.parquet").dtypes.to_dict()
+            == frame.dtypes.drop("s").to_dict()
+        )
+
+    def test_what_cannot_be_applied(self, patients, capsys):
+        Path("broken.json").write_text("{}")
+        patients.drop(columns="bmi").to_csv("less.csv", index=False)
+        for arguments, text in [
+            (("broken.json", "patients.csv"), "schema"),
+            (("none.json", "patients.csv"), "none.json: No such file or directory"),
+            (("m.json", "less.csv"), "X lacks the columns ['bmi']"),
+        ]:
+            assert run("apply", *arguments, "x.csv") == 1
+            error = capsys.readouterr().err
+            assert text in error
+            assert error.count("\n") == 1
+
+    def test_an_empty_table_stays_one(self, patients):
+        patients.iloc[:0].to_csv("empty.csv", index=False)
+        patients.iloc[:0].to_parquet("empty.parquet")
+        assert run("apply", "m.json", "empty.csv", "none.csv") == 0
+        assert Path("none.csv").read_text() == "blood_pressure,bmi,zip\n"
+        assert run("apply", "m.json", "empty.parquet", "none.parquet") == 0
+        assert pd.read_parquet("none.parquet").shape == (0, 3)
+
+
+class TestOtherCommands:
+    def test_choose_finds_the_budget_that_curve_and_sanitize_confirm(self, patients, capsys):
+        assert run("choose", "patients.csv", *DESIGN, "--keep-utility", 0.9, "--json") == 0
+        chosen = json.loads(capsys.readouterr().out)
+        assert chosen["utility_kept"] == pytest.approx(0.9, abs=1e-3)
+        epsilons = f"0,{chosen['epsilon']}"
+        assert run("curve", "patients.csv", *DESIGN, "--epsilons", epsilons, "--json") == 0
+        curve = json.loads(capsys.readouterr().out)["curve"]
+        assert curve[1]["utility_kept"] == pytest.approx(chosen["utility_kept"])
+        assert curve[0]["leakage"] < 1e-9
+        assert run("choose", "patients.csv", *DESIGN) == 0
+        assert "epsilon = 0.01625 keeps 90.0% of the utility" in capsys.readouterr().out
+
+    def test_curves(self, patients, capsys):
+        assert run("curve", "patients.csv", *DESIGN, "-o", "curve.png") == 0
+        assert Path("curve.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+        assert run("curve", "patients.csv", *DESIGN, "-o", "curve.csv") == 0
+        table = pd.read_csv("curve.csv")
+        assert len(table) == 20
+        assert (np.diff(table["utility_kept"]) > -1e-9).all()
+        assert table["utility_kept"].iloc[-1] == pytest.approx(1)
+        assert run("curve", "patients.csv", *DESIGN, "-o", "curve.txt") == 1
+        assert ".csv, .png, .svg or .pdf" in capsys.readouterr().err
+        assert run("curve", "patients.csv", *DESIGN, "--epsilons", "0.01") == 0
+        assert "0.01        0.01         88.4%" in capsys.readouterr().out
+
+    def test_an_audit_of_two_files(self, patients, capsys):
+        run("sanitize", "patients.csv", "out.csv", *DESIGN, "--epsilon", 0, "--remainder", "drop")
+        capsys.readouterr()
+        assert (
+            run("audit", "patients.csv", "--sensitive", "sex", "--released", "out.csv", "--json")
+            == 0
+        )
+        attacks = pd.DataFrame(json.loads(capsys.readouterr().out)["attacks"])
+        best = attacks.groupby("attacked")["advantage"].max()
+        assert best["raw"] > 0.05 > best["released"]
+        assert run("audit", "patients.csv", "--sensitive", "sex", "--released", "bmi") == 0
+        text = capsys.readouterr().out
+        assert "442 rows, guessing sex; a blind guess is right in 53.2%." in text
+        assert "released" in text
+
+    def test_copied_columns_are_told_from_replaced_ones(self, patients, capsys):
+        patients.drop(columns="zip").to_csv("patients.csv", index=False)
+        arguments = ["--sensitive", "sex", "--columns", "bmi", "--epsilon", 0]
+        run("sanitize", "patients.csv", "out.csv", *arguments)
+        assert run("audit", "patients.csv", "--sensitive", "sex", "--released", "out.csv") == 0
+        assert "remainder: blood_pressure" in capsys.readouterr().out
+
+    @pytest.mark.parametrize(
+        ("arguments", "text"),
+        [
+            (("--sensitive", "sx", "--released", "bmi"), "has no column 'sx'"),
+            (("--sensitive", "sex", "--released", "bmx"), "neither a file nor columns of"),
+            (("--sensitive", "sex", "--released", "short.csv"), "short.csv has 10 rows and"),
+            (("--sensitive", "sex", "--released", "same.csv"), "holds the sensitive column 'sex'"),
+        ],
+    )
+    def test_what_cannot_be_audited(self, patients, capsys, arguments, text):
+        patients[:10].to_csv("short.csv", index=False)
+        patients.to_csv("same.csv", index=False)
+        assert run("audit", "patients.csv", *arguments) == 1
+        assert text in capsys.readouterr().err
+
+    def test_the_demo_never_writes_over_an_older_one(self, patients, capsys):
+        os.mkdir("skprivacy-demo")
+        assert run("demo", "--json") == 0
+        facts = json.loads(capsys.readouterr().out)
+        assert facts["folder"] == "skprivacy-demo-2"
+        assert sorted(os.listdir("skprivacy-demo-2")) == facts["files"]
+        assert list(pd.read_csv("skprivacy-demo-2/released.csv")) == ["blood_pressure", "bmi"]
+        assert run("demo", "skprivacy-demo-2") == 1
+        assert "exists already" in capsys.readouterr().err
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("arguments", "text"),
+        [
+            (
+                ["patients.csv", "patients.csv"],
+                "'patients.csv' exists already; it is replaced only with --force",
+            ),
+            (["none.csv", "x.csv"], "none.csv: No such file or directory"),
+            (["patients.csv", "no/x.csv"], "The folder 'no' does not exist"),
+            (["patients.csv", "x.xls"], "'x.xls' does not tell what kind of table it is"),
+            (["patients.csv", "x.csv", "--report", "x.csv"], "are the same file"),
+            (["patients.csv", "-", "--json"], "--json prints to the standard output"),
+            (["patients.csv", "x.csv", "--delimiter", ";"], "is the delimiter another one"),
+        ],
+    )
+    def test_one_line_and_exit_code_1(self, patients, capsys, arguments, text):
+        assert run("sanitize", *arguments, *DESIGN, "--epsilon", 0.1) == 1
+        error = capsys.readouterr().err
+        assert error.startswith("skprivacy: error: ")
+        assert text in error
+        assert error.count("\n") == 1
+        assert os.listdir() == ["patients.csv"]
+
+    def test_errors_of_the_library_speak_of_options(self, patients, capsys):
+        arguments = ["--sensitive", "sex", "--columns", "bmx", "--epsilon", 0.1]
+        assert run("sanitize", "patients.csv", "x.csv", *arguments) == 1
+        assert "--columns names the column 'bmx', which X does not have" in capsys.readouterr().err
+        arguments = ["--sensitive", "sex", "--columns", "sex", "--epsilon", 0.1]
+        assert run("sanitize", "patients.csv", "x.csv", *arguments) == 1
+        assert "cannot be protected and released" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        ("option", "text"),
+        [
+            (["--epsilon", "-1"], "argument --epsilon: -1 is not a number from 0 on"),
+            (["--epsilon", "nan"], "nan is not a number from 0 on"),
+            (["--epsilon", "much"], "'much' is not a number"),
+            (["--measure", "kk"], "'kk' is none of kl, l1"),
+            (["--measure", "alpha_lift:alpha=0.5"], "alpha"),
+            (["--measure", "kl:beta=1"], "argument --measure"),
+            (["--columns", "a,,b"], "has an empty name in it"),
+            (["--columns", ""], "has an empty name in it"),
+            (["--edges", "age=3,2"], "each edge larger"),
+            (["--edges", "40"], "is not like age=18,40,65"),
+            (["--bins", "0"], "is not a whole number from 1 on"),
+            (["--min-frequency", "1.5"], "is not a share between 0 and 1"),
+            (["--delimiter", "ab"], "is not one ASCII character"),
+            (["--encoding", "utf-16"], "does not agree with ASCII"),
+            (["--encoding", "latin-99"], "is not an encoding"),
+        ],
+    )
+    def test_what_is_not_understood_exits_with_2(self, patients, capsys, option, text):
+        with pytest.raises(SystemExit) as exited:
+            run("sanitize", "patients.csv", "x.csv", *DESIGN, "--epsilon", 0.1, *option)
+        assert exited.value.code == 2
+        error = capsys.readouterr().err
+        assert error.startswith("skprivacy sanitize: error: ")
+        assert text in error
+        assert error.count("\n") == 1
+
+    def test_a_command_that_does_not_exist(self, capsys):
+        for arguments in [["sanitise"], [], ["demo", "--scop"]]:
+            with pytest.raises(SystemExit) as exited:
+                main(arguments)
+            assert exited.value.code == 2
+            assert capsys.readouterr().err.count("\n") == 1
+
+    def test_names_with_commas_go_in_quotes(self, patients):
+        patients.rename(columns={"bmi": "weight, height"}).to_csv("odd.csv", index=False)
+        arguments = [
+            "--sensitive",
+            "sex",
+            "--columns",
+            '"weight, height",blood_pressure',
+            "--epsilon",
+            0,
+        ]
+        assert run("sanitize", "odd.csv", "x.csv", *arguments) == 0
+        assert (
+            Path("x.csv").read_text().splitlines(keepends=True)[0]
+            == 'blood_pressure,"weight, height",zip\n'
+        )
+
+    def test_a_file_that_changes_between_the_passes(self, patients, capsys, monkeypatch):
+        from skprivacy.cli import commands
+
+        def fit_and_change(*arguments, **options):
+            sample = fit_file(*arguments, **options)
+            with open("patients.csv", "a") as file:
+                file.write("sex 1,84 to 93,18 to 23.2,99999\n")
+            return sample
+
+        fit_file = commands.fit_file
+        monkeypatch.setattr(commands, "fit_file", fit_and_change)
+        assert run("sanitize", "patients.csv", "x.csv", *DESIGN, "--epsilon", 0.1) == 1
+        assert "patients.csv has changed while it was read" in capsys.readouterr().err
+        assert os.listdir() == ["patients.csv"]
+
+
+def shell(command, **options):
+    return subprocess.run(command, shell=True, check=False, capture_output=True, **options)
+
+
+class TestProcesses:
+    command = f"{sys.executable} -m skprivacy"
+    design = "--sensitive sex --columns bmi --epsilon 0.02"
+
+    def test_pipes(self, patients, tmp_path):
+        ran = shell(
+            f"cat patients.csv | {self.command} sanitize - - {self.design} --remainder drop"
+        )
+        assert ran.returncode == 0
+        assert len(pd.read_csv(io.BytesIO(ran.stdout))) == 442
+        assert b"-: 442 rows" in ran.stderr
+        text = gzip.compress(patients.to_csv(index=False, sep="\t").encode())
+        ran = shell(f"{self.command} sanitize - - {self.design} --format tsv", input=text)
+        assert ran.stdout.splitlines()[0] == b"blood_pressure\tbmi\tzip"
+        patients.to_parquet("patients.parquet")
+        ran = shell(f"cat patients.parquet | {self.command} sanitize - out.csv {self.design}")
+        assert ran.returncode == 0
+        assert len(pd.read_csv("out.csv")) == 442
+
+    def test_a_reader_that_has_seen_enough(self, patients):
+        pd.concat([patients] * 200).to_csv("many.csv", index=False)
+        ran = shell(f"{self.command} sanitize many.csv - {self.design} | head -1")
+        assert ran.stdout == b"blood_pressure,bmi,zip\n"
+        assert b"Traceback" not in ran.stderr
+        assert b"error" not in ran.stderr
+
+    def test_a_progress_bar_on_the_standard_error(self, patients):
+        ran = shell(f"{self.command} sanitize patients.csv out.csv {self.design} --progress")
+        assert b"counting: 100%" in ran.stderr
+        assert b"releasing" in ran.stderr
+        ran = shell(f"{self.command} apply nothing.json patients.csv x.csv")
+        assert (ran.returncode, ran.stdout) == (1, b"")
+
+    def test_told_to_stop_it_leaves_nothing(self, patients):
+        pd.concat([patients] * 5000).to_csv("many.csv", index=False)
+        process = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "skprivacy",
+                "sanitize",
+                "many.csv",
+                "out.csv",
+                *self.design.split(),
+            ],
+            stderr=subprocess.DEVNULL,
+        )
+        while process.poll() is None and not any(name.endswith(".part") for name in os.listdir()):
+            time.sleep(0.01)
+        process.terminate()
+        assert process.wait(60) == 143
+        assert sorted(os.listdir()) == ["many.csv", "patients.csv"]
+
+    def test_killed_at_any_moment_there_is_no_file_or_a_complete_one(self, patients, capfd):
+        rows = pd.concat([patients] * 100)
+        rows.to_csv("many.csv", index=False)
+        arguments = ["many.csv", "out.csv", *self.design.split(), "--json"]
+        began = time.perf_counter()
+        assert run("sanitize", *arguments) == 0
+        takes, n_complete = time.perf_counter() - began, 0
+        moments = random.Random(0)
+        for _ in range(12):
+            os.unlink("out.csv") if os.path.exists("out.csv") else None
+            if not (child := os.fork()):
+                os._exit(run("sanitize", *arguments))
+            time.sleep(3 * takes * moments.random())
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            if os.path.exists("out.csv"):
+                assert pd.read_csv("out.csv", dtype=str)["zip"].tolist() == rows["zip"].tolist()
+                n_complete += 1
+        assert 0 < n_complete < 12

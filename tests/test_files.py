@@ -1,0 +1,441 @@
+"""Files: fields found and copied as bytes, counts gathered in blocks, outputs that appear whole."""
+
+import csv
+import gzip
+import io
+import os
+import stat
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning
+from skprivacy.files import delimited
+from skprivacy.files.fields import Fields, quoted, split, unquoted
+from skprivacy.files.locations import check_free, kind_of, opened, written
+from skprivacy.files.releasing import count_file, fit_file, read_from, release_file, write_to
+from skprivacy.files.text_values import are_numbers, as_texts, meant
+from skprivacy.tally import Tally
+
+FIELD = st.text(st.sampled_from('ab,"\n\t 0é'), max_size=5)
+ANY_FIELD = st.text(st.sampled_from('ab,"\n\r0é'), max_size=5)  # where all are quoted
+
+
+def people(n=600, seed=0):
+    rng = np.random.default_rng(seed)
+    sex = rng.integers(2, size=n)
+    return pd.DataFrame(
+        {
+            "zip": [f"{z:05d}" for z in rng.integers(100, 400, size=n)],
+            "sex": np.where(sex, "m", "f"),
+            "band": np.array(["low", "mid", "high"])[rng.binomial(2, 0.3 + 0.4 * sex)],
+            "age": rng.integers(18, 80, size=n),
+            "note": ['said "no", twice', "plain", "two\nlines", ""] * (n // 4),
+        }
+    )
+
+
+def funnel(**parameters):
+    defaults = {"epsilon": 0.02, "sensitive": ["sex"], "columns": ["band"]}
+    parameters = defaults | {"remainder": "passthrough", "handle_unknown": "error"} | parameters
+    return PrivacyFunnelTransformer(**parameters)
+
+
+def sanitized(transformer, source, target, **options):
+    with read_from(source, **options) as table:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyLeakWarning)
+            fit_file(transformer, table)
+        with write_to(target, table) as sink:
+            return release_file(transformer, table, sink)
+
+
+class TestFields:
+    @given(st.lists(st.tuples(FIELD, FIELD, FIELD), max_size=8), st.sampled_from(["\n", "\r\n"]))
+    def test_fields_are_those_of_the_csv_module(self, rows, line_end):
+        text = io.StringIO(newline="")
+        csv.writer(text, lineterminator=line_end).writerows(rows)
+        fields = split(text.getvalue().encode(), ",", 3, 1)
+        found = [
+            [fields.text[a:b] for a, b in zip(starts, ends, strict=True)]
+            for starts, ends in zip(fields.starts, fields.ends, strict=True)
+        ]
+        assert [[unquoted(f).decode() for f in row] for row in found] == [list(r) for r in rows]
+
+    @given(st.text(st.sampled_from('a,"\n'), max_size=12), st.integers(1, 3))
+    def test_any_text_is_read_like_the_csv_module_or_refused(self, text, n_columns):
+        text = text.removesuffix("\n") + "\n"
+        expected = [
+            row for row in csv.reader(io.StringIO(text, newline="")) if row or n_columns == 1
+        ]
+        expected = [row or [""] for row in expected]
+        if any(len(row) != n_columns for row in expected):
+            return
+        try:
+            fields = split(text.encode(), ",", n_columns, 1)
+        except ValueError:
+            return
+        if len(fields) < len(expected):  # a quoted field that does not end is not complete
+            assert text.count('"') % 2 or '"' in text
+            return
+        for column in range(n_columns):
+            codes, values = fields.distinct(column)
+            texts = [unquoted(values[code]).decode() for code in codes]
+            assert texts == [row[column] for row in expected]
+
+    @given(st.lists(st.tuples(ANY_FIELD, ANY_FIELD, ANY_FIELD), min_size=1, max_size=6))
+    def test_splicing_copies_bytes(self, rows):
+        text = io.StringIO(newline="")
+        csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(rows)
+        fields = split(text.getvalue().encode(), ",", 3, 1)
+        codes = np.arange(len(rows)) % 2
+        spliced = fields.spliced([0, (codes, [b"yes", b"no"]), 2], b",").tobytes().decode()
+        again = list(csv.reader(io.StringIO(spliced, newline="")))
+        assert again == [[a, ["yes", "no"][i % 2], c] for i, (a, _, c) in enumerate(rows)]
+        assert fields.spliced([0, 1, 2], b",").tobytes() == fields.text
+        dropped = fields.spliced([1, 2], b",").tobytes().decode()
+        assert list(csv.reader(io.StringIO(dropped, newline=""))) == [[b, c] for _, b, c in rows]
+
+    def test_a_quote_inside_of_a_field_is_a_character(self):
+        fields = split(b'5" pipe,a\n"x,y",b\n6",c\n', ",", 2, 1)
+        codes, values = fields.distinct(0)
+        assert [values[code] for code in codes] == [b'5" pipe', b'"x,y"', b'6"']
+
+    def test_what_is_not_complete_is_left(self):
+        assert len(split(b'a,b\n"c\n', ",", 2, 1)) == 1
+        assert len(split(b"", ",", 2, 1)) == 0
+
+    def test_a_row_with_too_few_fields_is_named(self):
+        with pytest.raises(ValueError, match="line 12 has 1 fields where the header has 2"):
+            split(b'a,"b\nb"\n\nc\n', ",", 2, 9)
+
+    def test_long_fields_and_colliding_ones(self, monkeypatch):
+        rows = [b"x" * 1000 if i == 3 else b"%d" % (i % 5) for i in range(100)]
+        text = b"\n".join(rows) + b"\n"
+        codes, values = split(text, ",", 1, 1).distinct(0)
+        assert [values[code] for code in codes] == rows
+        monkeypatch.setattr("skprivacy.files.fields._ODD", np.uint64(0))  # all mixed alike
+        codes, values = split(text[:40], ",", 1, 1).distinct(0)
+        assert [values[code] for code in codes] == rows[:3]
+        codes, values = split(b"a\nb\na\nabcdefghi\n", ",", 1, 1).distinct(0)
+        assert [values[code] for code in codes] == [b"a", b"b", b"a", b"abcdefghi"]
+
+    def test_fields_are_quoted_where_they_must_be(self):
+        assert quoted(b"plain", b",") == b"plain"
+        assert quoted(b'a,"b"', b",") == b'"a,""b"""'
+        assert isinstance(split(b"a\n", ",", 1, 1), Fields)
+
+
+class TestTexts:
+    @pytest.mark.parametrize(
+        ("texts", "expected"),
+        [
+            (["1", "2.5", "-3e4", " 7 ", "", "NA"], True),
+            (["00123", "12"], False),
+            (["0", "0.5", "10"], True),
+            (["1", "two"], False),
+            (["", "NA"], False),
+            (["inf", "1"], False),
+        ],
+    )
+    def test_which_columns_are_numbers(self, texts, expected):
+        assert are_numbers(texts) is expected
+
+    def test_texts_and_back(self):
+        column = pd.Series(pd.Categorical(["1", "", "20", "NA", "1"]))
+        numbers = meant(column, "numbers", "n")
+        assert numbers.tolist() == [1, pd.NA, 20, pd.NA, 1]
+        codes, texts = as_texts(numbers)
+        assert [texts[code] for code in codes] == ["1", "", "20", "", "1"]
+        floats = meant(
+            pd.Series(pd.Categorical(["1.50", "2", "9007199254740993"])), "numbers", "n"
+        )
+        assert as_texts(floats)[1] == ["1.5", "2", "9007199254740992.0", ""]
+        assert meant(pd.Series(pd.Categorical(["true", "False", ""])), "bool", "b").tolist() == [
+            True,
+            False,
+            pd.NA,
+        ]
+        times = meant(pd.Series(pd.Categorical(["2026-01-02", ""])), "times", "t")
+        assert times[0] == pd.Timestamp("2026-01-02")
+        assert times.isna().tolist() == [False, True]
+        categories = meant(pd.Series(pd.Categorical(["NA", "", "00"])), "str", "s")
+        assert categories.isna().tolist() == [False, True, False]
+
+    @pytest.mark.parametrize(
+        ("family", "word"), [("numbers", "a number"), ("bool", "true or false")]
+    )
+    def test_a_text_that_does_not_mean_that(self, family, word):
+        with pytest.raises(ValueError, match=f"column 'age' holds 'old' where {word} is expected"):
+            meant(pd.Series(pd.Categorical(["old"])), family, "age")
+
+
+class TestLocations:
+    @pytest.mark.parametrize(
+        ("name", "kind", "expected"),
+        [
+            ("a.csv", None, ("csv", False)),
+            ("a.b.TSV.gz", None, ("tsv", True)),
+            ("a.parquet", None, ("parquet", False)),
+            ("-", None, ("csv", False)),
+            ("-", "tsv", ("tsv", False)),
+            ("a.dat", "csv", ("csv", False)),
+        ],
+    )
+    def test_kinds(self, name, kind, expected):
+        assert kind_of(name, kind) == expected
+
+    @pytest.mark.parametrize(
+        ("name", "text"), [("a.dat", "does not tell"), ("a.parquet.gz", "by itself")]
+    )
+    def test_names_that_do_not_tell(self, name, text):
+        with pytest.raises(ValueError, match=text):
+            kind_of(name)
+
+    def test_a_file_appears_whole_or_not_at_all(self, tmp_path):
+        target = tmp_path / "out.csv"
+        with pytest.raises(ZeroDivisionError), written(target) as file:
+            file.write(b"half %d" % (1 // 0))
+        assert os.listdir(tmp_path) == []
+        with written(target) as file:
+            file.write(b"all")
+            assert not target.exists()
+        assert target.read_bytes() == b"all"
+        assert stat.S_IMODE(target.stat().st_mode) == 0o666 & ~_umask()
+        assert os.listdir(tmp_path) == ["out.csv"]
+
+    def test_nothing_is_overwritten_unless_it_is_said(self, tmp_path):
+        target = tmp_path / "out.csv"
+        target.write_text("old")
+        with pytest.raises(FileExistsError, match="--force"), written(target):
+            pass
+        with written(target, force=True) as file:
+            file.write(b"new")
+        assert target.read_text() == "new"
+        race = tmp_path / "race.csv"
+        with pytest.raises(FileExistsError, match="meanwhile"), written(race) as file:
+            race.write_text("somebody else")
+        assert race.read_text() == "somebody else"
+        with pytest.raises(IsADirectoryError):
+            check_free(tmp_path)
+        with pytest.raises(FileNotFoundError, match="does not exist"):
+            check_free(tmp_path / "nowhere" / "out.csv")
+
+    def test_a_link_is_followed_and_a_device_is_not_replaced(self, tmp_path):
+        (tmp_path / "real.csv").write_text("old")
+        (tmp_path / "link.csv").symlink_to("real.csv")
+        with written(tmp_path / "link.csv", force=True) as file:
+            file.write(b"new")
+        assert (tmp_path / "link.csv").is_symlink()
+        assert (tmp_path / "real.csv").read_text() == "new"
+        with written("/dev/null", force=True) as file:
+            file.write(b"gone")
+        assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+    def test_a_named_pipe_can_be_read_twice(self, tmp_path):
+        pipe = tmp_path / "pipe.csv"
+        os.mkfifo(pipe)
+        if not (child := os.fork()):
+            pipe.write_text("a\n1\n")
+            os._exit(0)
+        with opened(pipe) as input_:
+            assert [input_.stream().read(), input_.stream().read()] == [b"a\n1\n"] * 2
+        os.waitpid(child, 0)
+
+
+def _umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+class TestDelimited:
+    @pytest.fixture(autouse=True)
+    def small_blocks(self, monkeypatch):
+        monkeypatch.setattr(delimited, "_BLOCK_BYTES", 1000)
+
+    def test_what_is_not_sanitized_is_copied_to_the_byte(self, tmp_path):
+        rows = people()
+        rows.to_csv(tmp_path / "in.csv", index=False, quoting=csv.QUOTE_NONNUMERIC)
+        assert sanitized(funnel(), tmp_path / "in.csv", tmp_path / "out.csv") == len(rows)
+        released = pd.read_csv(tmp_path / "out.csv", dtype=str, keep_default_na=False)
+        assert list(released) == ["zip", "band", "age", "note"]
+        for name in ("zip", "age", "note"):
+            assert released[name].tolist() == rows[name].astype(str).tolist()
+        assert set(released["band"]) <= {"low", "mid", "high"}
+        raw = (tmp_path / "out.csv").read_text()
+        assert raw.startswith('"zip",band,"age","note"\n"00')
+        assert '"said ""no"", twice"' in raw
+
+    @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+    @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+    def test_line_ends_and_marks_stay(self, tmp_path, line_end, mark):
+        rows = people()[["sex", "zip", "band"]]
+        text = rows.to_csv(index=False, lineterminator=line_end).encode()
+        (tmp_path / "in.csv").write_bytes(mark + text.removesuffix(line_end.encode()))
+        sanitized(funnel(), tmp_path / "in.csv", tmp_path / "out.csv")
+        out = (tmp_path / "out.csv").read_bytes()
+        assert out.startswith(mark + b"zip,band" + line_end.encode())
+        assert out.count(line_end.encode()) >= len(rows)
+        assert (b"\r" in out) == (line_end == "\r\n")
+
+    def test_it_learns_what_a_frame_teaches(self, tmp_path):
+        rows = people()
+        rows.to_csv(tmp_path / "in.csv", index=False)
+        columns = {"columns": ["band", "age"], "n_bins": 4, "min_frequency": 0.1}
+        with read_from(tmp_path / "in.csv") as table:
+            counted = count_file(funnel(**columns), table)
+            from_file = funnel(remainder="drop", **columns)
+            fit_file(from_file, table)
+        from_frame = funnel(remainder="drop", **columns).fit(rows)
+        np.testing.assert_array_equal(from_file.p_sx_, from_frame.p_sx_)
+        np.testing.assert_array_equal(from_file.mechanism_.channel, from_frame.mechanism_.channel)
+        assert from_file.mechanism_.x_labels == from_frame.mechanism_.x_labels
+        assert from_file.n_samples_seen_ == len(rows)
+        assert from_file._effective_rows == from_frame._effective_rows
+        assert from_file.to_json() != ""
+        frame = rows.assign(note=rows["note"].replace("", None))
+        pd.testing.assert_frame_equal(counted.sample, frame, check_dtype=False)
+
+    def test_columns_that_are_copied_are_judged(self, tmp_path):
+        rows = people().drop(columns="zip")
+        rows["twin"] = rows["sex"]
+        rows.to_csv(tmp_path / "in.csv", index=False)
+        with (
+            read_from(tmp_path / "in.csv") as table,
+            pytest.warns(PrivacyLeakWarning, match="'twin': 0.7"),
+        ):
+            fit_file(funnel(), table)
+
+    @pytest.mark.parametrize("name", ["in.tsv", "in.csv.gz", "in.tsv.gz", "in.parquet"])
+    @pytest.mark.parametrize("out", ["out.csv", "out.tsv.gz", "out.parquet"])
+    def test_every_kind_into_every_kind(self, tmp_path, name, out):
+        rows = people().drop(columns="age")
+        source, target = tmp_path / name, tmp_path / out
+        _write(rows, source)
+        assert sanitized(funnel(), source, target) == len(rows)
+        released = _read(target)
+        assert list(released) == ["zip", "band", "note"]
+        assert released["zip"].tolist() == rows["zip"].tolist()
+        assert released["note"].fillna("").tolist() == rows["note"].tolist()
+        assert set(released["band"]) <= {"low", "mid", "high"}
+
+    def test_a_latin_1_file(self, tmp_path):
+        rows = people()[["sex", "band", "note"]].replace({"low": "tief", "high": "höher"})
+        rows.to_csv(tmp_path / "in.csv", index=False, encoding="latin-1")
+        with pytest.raises(ValueError, match="not in utf-8: name its encoding"):
+            sanitized(funnel(), tmp_path / "in.csv", tmp_path / "out.csv")
+        sanitized(funnel(), tmp_path / "in.csv", tmp_path / "out.csv", encoding="latin-1")
+        released = pd.read_csv(tmp_path / "out.csv", encoding="latin-1")
+        assert "höher" in set(released["band"])
+
+    @pytest.mark.parametrize("output", ["symbol", "posterior"])
+    def test_other_outputs(self, tmp_path, output):
+        people().to_csv(tmp_path / "in.csv", index=False)
+        transformer = funnel(output=output)
+        sanitized(transformer, tmp_path / "in.csv", tmp_path / "out.csv")
+        released = pd.read_csv(tmp_path / "out.csv")
+        names = {"symbol": ["band"], "posterior": ["band_high", "band_low", "band_mid"]}[output]
+        assert list(released) == ["zip", *names, "age", "note"]
+        assert list(transformer.get_feature_names_out()) == list(released)
+        if output == "posterior":
+            np.testing.assert_allclose(released[names].sum(axis=1), 1)
+
+    def test_numbers_with_edges_beyond_the_limit(self, tmp_path, monkeypatch):
+        rows = people()
+        rows["age"] = np.random.default_rng(0).normal(size=len(rows)) + (rows["sex"] == "m")
+        rows.to_csv(tmp_path / "in.csv", index=False)
+        monkeypatch.setattr(Tally.__init__, "__kwdefaults__", {"edges": None, "limit": 100})
+        with pytest.raises(ValueError, match="More than 100 distinct combinations"):
+            sanitized(funnel(columns=["age"]), tmp_path / "in.csv", tmp_path / "out.csv")
+        edges = [-np.inf, -0.5, 0.5, np.inf]
+        transformer = funnel(columns=["age"], n_bins={"age": edges})
+        sanitized(transformer, tmp_path / "in.csv", tmp_path / "out.csv")
+        whole = funnel(columns=["age"], n_bins={"age": edges}, remainder="drop").fit(rows)
+        np.testing.assert_array_equal(transformer.p_sx_, whole.p_sx_)
+        shown = pd.read_csv(tmp_path / "out.csv")["age"].unique()
+        assert len(shown) == 3
+        assert set(shown) <= set(rows["age"])
+
+    def test_what_is_missing_is_a_value(self, tmp_path):
+        rows = people()
+        rows.loc[::3, "band"] = ""
+        rows.loc[::5, "sex"] = ""
+        rows.to_csv(tmp_path / "in.csv", index=False)
+        transformer = funnel(epsilon=10.0)
+        sanitized(transformer, tmp_path / "in.csv", tmp_path / "out.csv")
+        assert transformer.mechanism_.s_labels == ("f", "m", None)
+        released = pd.read_csv(tmp_path / "out.csv", keep_default_na=False)["band"]
+        assert released.tolist() == rows["band"].tolist()  # no noise at such a budget
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("", "is empty"),
+            ("\n\n", "is empty"),
+            ("sex,band\n", "has no rows"),
+            ("sex,band,sex\nm,a,b\n", "column 'sex' is there twice"),
+            ("sex,band\nm,a\nm\n", "line 3 has 1 fields where the header has 2"),
+            ('sex,band\nm,a\nm,"b\n', "line 3 does not end: is a quote missing"),
+            ("sex;band\nm;a\n", "only one column, 'sex;band': is the delimiter another one"),
+            ("\ufeffsex,band\nm,\udcff\n", "not in utf-8"),
+        ],
+    )
+    def test_what_is_wrong_is_said(self, tmp_path, text, message):
+        (tmp_path / "in.csv").write_text(text, encoding="utf-8", errors="surrogateescape")
+        with pytest.raises(ValueError, match=message):
+            sanitized(funnel(), tmp_path / "in.csv", tmp_path / "out.csv")
+        assert os.listdir(tmp_path) == ["in.csv"]
+
+    def test_utf_16_and_broken_parquet(self, tmp_path):
+        (tmp_path / "in.csv").write_text("sex,band\nm,a\n", encoding="utf-16")
+        (tmp_path / "in.parquet").write_text("sex,band\nm,a\n")
+        for name, text in [("in.csv", "UTF-16"), ("in.parquet", "is not a Parquet file")]:
+            with pytest.raises(ValueError, match=text), read_from(tmp_path / name):
+                pass
+
+    def test_the_same_rows_give_the_same_compressed_bytes(self, tmp_path):
+        people().to_csv(tmp_path / "in.csv", index=False)
+        outs = [tmp_path / "1.csv.gz", tmp_path / "2.csv.gz"]
+        for out in outs:
+            sanitized(funnel(random_state=0, epsilon=10.0), tmp_path / "in.csv", out)
+        assert outs[0].read_bytes() == outs[1].read_bytes()
+        assert gzip.decompress(outs[0].read_bytes()).startswith(b"zip,band")
+
+
+class TestParquet:
+    def test_types_stay(self, tmp_path):
+        rows = people()
+        rows["when"] = pd.Timestamp("2026-01-01") + pd.to_timedelta(rows.index % 3, unit="D")
+        rows["level"] = pd.Categorical(rows["band"], ["low", "mid", "high"], ordered=True)
+        rows["small"] = (rows.index % 4).astype("int8")
+        rows.to_parquet(tmp_path / "in.parquet")
+        transformer = funnel(columns=["small", "when"])
+        sanitized(transformer, tmp_path / "in.parquet", tmp_path / "out.parquet")
+        released = pd.read_parquet(tmp_path / "out.parquet")
+        assert "sex" not in released
+        for name in ("when", "level", "small", "age"):
+            assert released[name].dtype == rows[name].dtype
+        assert released["age"].tolist() == rows["age"].tolist()
+
+    def test_nothing_else_in_the_file_names_the_sensitive_column(self, tmp_path):
+        people().to_parquet(tmp_path / "in.parquet")
+        sanitized(funnel(), tmp_path / "in.parquet", tmp_path / "out.parquet")
+        assert b"sex" not in (tmp_path / "out.parquet").read_bytes()
+
+
+def _write(rows, path):
+    if path.suffix == ".parquet":
+        rows.to_parquet(path)
+    else:
+        rows.to_csv(path, index=False, sep="\t" if ".tsv" in path.name else ",")
+
+
+def _read(path):
+    if path.suffix == ".parquet":
+        return pd.read_parquet(path)
+    return pd.read_csv(path, dtype=str, sep="\t" if ".tsv" in path.name else ",")

@@ -1,0 +1,96 @@
+"""Counts gathered chunk by chunk, and rows chosen from a stream."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skprivacy.files.subsample import Subsample
+from skprivacy.tally import Tally
+
+
+class TestTally:
+    def rows(self, n=5000):
+        rng = np.random.default_rng(1)
+        return pd.DataFrame(
+            {"s": rng.choice(["a", "b", None], n), "x": rng.normal(size=n).round(1)}
+        ).astype({"s": object})
+
+    def test_it_counts_like_a_group_by(self):
+        rows = self.rows()
+        tally = Tally(["s", "x"], limit=200)
+        for start in range(0, len(rows), 300):
+            chunk = rows.iloc[start : start + 300]
+            tally.add([chunk["s"], chunk["x"]])
+        counted = pd.DataFrame(tally.columns()).assign(n=tally.counts).fillna("none")
+        expected = rows.fillna("none").value_counts(["s", "x"])
+        assert counted.set_index(["s", "x"])["n"].to_dict() == expected.to_dict()
+
+    def test_beyond_the_limit_edges_are_asked_for(self):
+        rows = self.rows()
+        tally = Tally(["s", "x"], limit=50)
+        with pytest.raises(
+            ValueError, match="More than 50 distinct .* of s, x .* 'x' has the most"
+        ):
+            tally.add([rows["s"], rows["x"]])
+
+    def test_with_edges_a_value_stands_for_each_bin(self):
+        rows = self.rows()
+        edges = [-np.inf, -1, 0, 1, np.inf]
+        tally = Tally(["s", "x"], edges={"x": edges}, limit=50)
+        for start in range(0, len(rows), 300):
+            chunk = rows.iloc[start : start + 300]
+            tally.add([chunk["s"], chunk["x"]])
+        columns = tally.columns()
+        assert len(columns["x"].unique()) == 4
+        bins = pd.cut(columns["x"], edges, labels=False)
+        counted = pd.Series(tally.counts).groupby([columns["s"].fillna("none"), bins]).sum()
+        of_rows = pd.cut(rows["x"], edges, labels=False)
+        expected = rows.groupby([rows["s"].fillna("none"), of_rows]).size()
+        assert counted.to_dict() == expected.to_dict()
+        narrow = Tally(["x"], edges={"x": [-9, 0, 9]}, limit=2)
+        narrow.add([rows["x"]])
+        with pytest.raises(ValueError, match="edges for the column 'x' do not cover"):
+            narrow.add([pd.Series([10.0])])
+
+    def test_a_missing_number_stays_missing_in_bins(self):
+        tally = Tally(["x"], edges={"x": [-np.inf, 0, np.inf]}, limit=3)
+        tally.add([pd.Series([-2.0, -1.0, 1.0, 2.0, np.nan])])
+        tally.add([pd.Series([np.nan, 5.0])])
+        counted = dict(zip(tally.columns()["x"].fillna(99).tolist(), tally.counts, strict=True))
+        assert counted == {-2.0: 2, 1.0: 3, 99: 2}
+
+    def test_a_bin_that_comes_late(self):
+        tally = Tally(["x"], edges={"x": [-np.inf, 0, 10, np.inf]}, limit=3)
+        tally.add([pd.Series([1.0, 2.0, 3.0, 4.0])])
+        tally.add([pd.Series([-3.0, -1.0, -2.0, 11.0])])
+        assert dict(zip(tally.columns()["x"], tally.counts, strict=True)) == {2: 4, -2: 3, 11: 1}
+
+
+class TestSubsample:
+    class Block:
+        def __init__(self, numbers):
+            self.numbers = pd.Series(numbers)
+
+        def __len__(self):
+            return len(self.numbers)
+
+        def column(self, position, rows):
+            return self.numbers.iloc[rows]
+
+    def chosen(self, n, limit, size):
+        sample = Subsample(limit)
+        for start in range(0, n, size):
+            sample.add(self.Block(range(start, min(n, start + size))), ["n"])
+        return sample.rows()["n"].tolist()
+
+    def test_which_rows_does_not_depend_on_the_blocks(self):
+        assert self.chosen(5000, 300, 7) == self.chosen(5000, 300, 1000)
+        assert self.chosen(200, 300, 50) == list(range(200))
+
+    def test_they_are_spread_and_follow_no_pattern(self):
+        chosen = np.array(self.chosen(100_000, 4000, 1000))
+        assert 1500 < len(chosen) <= 4000
+        for modulus in (2, 3, 4, 8):
+            shares = np.bincount(chosen % modulus) / len(chosen)
+            assert np.abs(shares - 1 / modulus).max() < 0.03
+        assert abs(np.median(chosen) - 50_000) < 3000
