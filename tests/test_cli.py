@@ -384,13 +384,13 @@ class TestErrors:
         from skprivacy.cli import commands
 
         def fit_and_change(*arguments, **options):
-            sample = fit_file(*arguments, **options)
+            sample = fit_source(*arguments, **options)
             with open("patients.csv", "a") as file:
                 file.write("sex 1,84 to 93,18 to 23.2,99999\n")
             return sample
 
-        fit_file = commands.fit_file
-        monkeypatch.setattr(commands, "fit_file", fit_and_change)
+        fit_source = commands.fit_source
+        monkeypatch.setattr(commands, "fit_source", fit_and_change)
         assert run("sanitize", "patients.csv", "x.csv", *DESIGN, "--epsilon", 0.1) == 1
         assert "patients.csv has changed while it was read" in capsys.readouterr().err
         assert os.listdir() == ["patients.csv"]

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning
-from skprivacy.files import delimited
+from skprivacy.files import delimited, fit_file, transform_file
 from skprivacy.files.fields import Fields, quoted, split, unquoted
 from skprivacy.files.locations import check_free, kind_of, opened, written
-from skprivacy.files.releasing import count_file, fit_file, read_from, release_file, write_to
+from skprivacy.files.releasing import count_source, fit_source, read_from, release_rows, write_to
 from skprivacy.files.text_values import are_numbers, as_texts, meant
 from skprivacy.tally import Tally
 
@@ -49,9 +49,9 @@ def sanitized(transformer, source, target, **options):
     with read_from(source, **options) as table:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyLeakWarning)
-            fit_file(transformer, table)
+            fit_source(transformer, table)
         with write_to(target, table) as sink:
-            return release_file(transformer, table, sink)
+            return release_rows(transformer, table, sink)
 
 
 class TestFields:
@@ -288,9 +288,9 @@ class TestDelimited:
         rows.to_csv(tmp_path / "in.csv", index=False)
         columns = {"columns": ["band", "age"], "n_bins": 4, "min_frequency": 0.1}
         with read_from(tmp_path / "in.csv") as table:
-            counted = count_file(funnel(**columns), table)
+            counted = count_source(funnel(**columns), table)
             from_file = funnel(remainder="drop", **columns)
-            fit_file(from_file, table)
+            fit_source(from_file, table)
         from_frame = funnel(remainder="drop", **columns).fit(rows)
         np.testing.assert_array_equal(from_file.p_sx_, from_frame.p_sx_)
         np.testing.assert_array_equal(from_file.mechanism_.channel, from_frame.mechanism_.channel)
@@ -309,7 +309,7 @@ class TestDelimited:
             read_from(tmp_path / "in.csv") as table,
             pytest.warns(PrivacyLeakWarning, match="'twin': 0.7"),
         ):
-            fit_file(funnel(), table)
+            fit_source(funnel(), table)
 
     @pytest.mark.parametrize("name", ["in.tsv", "in.csv.gz", "in.tsv.gz", "in.parquet"])
     @pytest.mark.parametrize("out", ["out.csv", "out.tsv.gz", "out.parquet"])
@@ -439,3 +439,30 @@ def _read(path):
     if path.suffix == ".parquet":
         return pd.read_parquet(path)
     return pd.read_csv(path, dtype=str, sep="\t" if ".tsv" in path.name else ",")
+
+
+class TestFunctions:
+    def test_a_file_is_fitted_and_transformed_like_a_frame(self, tmp_path):
+        rows = people()[["sex", "band", "age"]]
+        rows.to_csv(tmp_path / "in.tsv", index=False, sep="\t")
+        transformer = funnel(remainder="drop", columns=["band", "age"], n_bins=3)
+        assert fit_file(transformer, tmp_path / "in.tsv") is transformer
+        whole = funnel(remainder="drop", columns=["band", "age"], n_bins=3).fit(rows)
+        np.testing.assert_array_equal(transformer.p_sx_, whole.p_sx_)
+        assert transform_file(transformer, tmp_path / "in.tsv", tmp_path / "out.parquet") == 600
+        released = pd.read_parquet(tmp_path / "out.parquet")
+        assert list(released) == ["band", "age"]
+        assert released["age"].isin(rows["age"]).all()
+        with pytest.raises(FileExistsError):
+            transform_file(transformer, tmp_path / "in.tsv", tmp_path / "out.parquet")
+
+    @pytest.mark.parametrize("sensitive", [None, ["sx"]])
+    def test_the_sensitive_column_is_in_the_file(self, tmp_path, sensitive):
+        people().to_csv(tmp_path / "in.csv", index=False)
+        with pytest.raises(ValueError, match="sensitive"):
+            fit_file(funnel(sensitive=sensitive), tmp_path / "in.csv")
+
+    def test_a_target_is_not_in_it(self, tmp_path):
+        people().to_csv(tmp_path / "in.csv", index=False)
+        with pytest.raises(ValueError, match="utility='target' needs y"):
+            fit_file(funnel(utility="target"), tmp_path / "in.csv")

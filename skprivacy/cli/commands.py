@@ -10,7 +10,14 @@ import pandas as pd
 from ..design import privacy_utility_path
 from ..encoding import learn_alphabet
 from ..files.locations import check_free, is_pipe, kind_of, written
-from ..files.releasing import count_file, fit_file, read_from, release_file, sample_file, write_to
+from ..files.releasing import (
+    count_source,
+    fit_source,
+    read_from,
+    release_rows,
+    sample_source,
+    write_to,
+)
 from ..inverse_design import smallest_epsilon
 from ..learning import code_rows
 from ..metrics import audit
@@ -38,7 +45,7 @@ def sanitize(options):
     with _source(options) as source, ExitStack() as files:
         # Written last, committed last: where OUT is, the others are.
         sink = files.enter_context(write_to(options.target, source, force=options.force))
-        sample = fit_file(transformer, source, is_watched=options.progress)
+        sample = fit_source(transformer, source, is_watched=options.progress)
         texts = {
             options.save_mechanism: lambda: transformer.to_json(indent=1),
             options.report: lambda: PrivacyReport.from_estimator(transformer, sample).to_html(),
@@ -47,7 +54,7 @@ def sanitize(options):
             if path is not None:
                 file = files.enter_context(written(path, options.force))
                 file.write(text().encode())
-        n_rows = release_file(transformer, source, sink, is_watched=options.progress)
+        n_rows = release_rows(transformer, source, sink, is_watched=options.progress)
         if n_rows != transformer.n_samples_seen_:
             raise RuntimeError(f"{options.source} has changed while it was read.")
     facts = _facts(transformer, n_rows, options)
@@ -61,7 +68,7 @@ def apply(options):
     transformer = PrivacyFunnelTransformer.from_json(text)
     transformer.set_params(handle_unknown=options.handle_unknown)
     with _source(options) as source, write_to(options.target, source, force=options.force) as sink:
-        n_rows = release_file(transformer, source, sink, is_watched=options.progress)
+        n_rows = release_rows(transformer, source, sink, is_watched=options.progress)
     names = transformer.get_feature_names_out().tolist()
     facts = {
         "out": options.target,
@@ -150,7 +157,7 @@ def choose(options):
 def audit_file(options):
     """Attack released columns, of the same file or of another one."""
     with _source(options) as source:
-        rows, n_rows = sample_file(source, is_watched=options.progress)
+        rows, n_rows = sample_source(source, is_watched=options.progress)
     for name in options.sensitive:
         if name not in rows:
             raise ValueError(f"{options.source} has no column {name!r}: it has {list(rows)}.")
@@ -174,7 +181,7 @@ def audit_file(options):
 def _released_rows(options, n_rows):
     """Return rows of the released file: the same ones as of the other file."""
     with read_from(options.released, delimiter=options.delimiter) as source:
-        released, n_released = sample_file(source, is_watched=options.progress)
+        released, n_released = sample_source(source, is_watched=options.progress)
     if n_released != n_rows:
         raise ValueError(
             f"{options.released} has {n_released:,} rows and {options.source} has {n_rows:,}: to "
@@ -259,7 +266,7 @@ def _counts(options):
     """Return the counts of S and X in a file, and the arguments of a design for them."""
     transformer = _transformer(options)
     with _source(options) as source:
-        rows = count_file(transformer, source, is_watched=options.progress).rows
+        rows = count_source(transformer, source, is_watched=options.progress).rows
     design = {name: getattr(options, name) for name in ("measure", "scope", "utility", "solver")}
     return code_rows(transformer, rows).counts + options.smoothing, design
 

@@ -1,1 +1,96 @@
-"""Tables in files, of any size: CSV, TSV and Parquet, compressed or piped."""
+"""Tables in files, of any size: CSV, TSV and Parquet, compressed or piped.
+
+Rows are read and written in blocks, so that memory does not grow with the file; fields that are
+not replaced are copied as bytes.
+"""
+
+from .releasing import fit_source, read_from, release_rows, write_to
+
+__all__ = ["fit_file", "transform_file"]
+
+
+def fit_file(transformer, path, *, delimiter=None, encoding="utf-8", verbose=False):
+    """Fit a transformer to a table in a file, in one pass and in bounded memory.
+
+    It learns what `fit` would learn from the frame: the counts are the same, to the last bit.
+
+    Parameters
+    ----------
+    transformer : PrivacyFunnelTransformer
+        With `sensitive` set. Columns of a text file are numbers where all their fields are, and
+        categories otherwise; fields with leading zeros are categories, empty ones are missing.
+        Up to 500,000 distinct combinations of S and X are counted as they are; beyond that,
+        numbers need edges in `n_bins`, and a bin is shown by about its median.
+    path : str or Path
+        .csv, .tsv (both also .gz) or .parquet; "-" is the standard input.
+    delimiter : str, default=None
+        Between the fields of a text file; by default a comma or, for .tsv, a tab.
+    encoding : str, default="utf-8"
+        Of a text file.
+    verbose : bool, default=False
+        Whether to show a progress bar.
+
+    Returns
+    -------
+    PrivacyFunnelTransformer
+        The same one, fitted.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from skprivacy import PrivacyFunnelTransformer
+    >>> from skprivacy.datasets import load_diabetes_bands
+    >>> from skprivacy.files import fit_file, transform_file
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> load_diabetes_bands().to_csv(folder / "patients.csv", index=False)
+    >>> funnel = PrivacyFunnelTransformer(0.02, sensitive="sex", columns=["bmi", "blood_pressure"])
+    >>> fit_file(funnel, folder / "patients.csv").n_samples_seen_
+    442
+    """
+    with read_from(path, delimiter=delimiter, encoding=encoding) as source:
+        fit_source(transformer, source, is_watched=verbose)
+    return transformer
+
+
+def transform_file(
+    transformer, path, out, *, delimiter=None, encoding="utf-8", force=False, verbose=False
+):
+    """Release the rows of a file through a fitted transformer, in bounded memory.
+
+    Fields that are not replaced are copied to the byte. `out` appears when it is complete.
+
+    Parameters
+    ----------
+    transformer : PrivacyFunnelTransformer
+        Fitted, to a file or to a frame, or loaded with `from_json`.
+    path, delimiter, encoding, verbose
+        As in `fit_file`.
+    out : str or Path
+        Where to write: as `path`, also of another kind.
+    force : bool, default=False
+        Whether to replace a file that is there.
+
+    Returns
+    -------
+    int
+        How many rows were released.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from skprivacy import PrivacyFunnelTransformer
+    >>> from skprivacy.datasets import load_diabetes_bands
+    >>> from skprivacy.files import transform_file
+    >>> folder, patients = Path(tempfile.mkdtemp()), load_diabetes_bands()
+    >>> patients.to_csv(folder / "patients.csv", index=False)
+    >>> funnel = PrivacyFunnelTransformer(0.02, sensitive="sex", columns=["bmi"]).fit(patients)
+    >>> transform_file(funnel, folder / "patients.csv", folder / "released.csv")
+    442
+    """
+    with (
+        read_from(path, delimiter=delimiter, encoding=encoding) as source,
+        write_to(out, source, force=force) as sink,
+    ):
+        return release_rows(transformer, source, sink, is_watched=verbose)

@@ -13,6 +13,7 @@ from ..leak_warnings import warn_of_passed_through
 from ..learning import LabelledRows
 from ..parameters import check_bin_names, check_parameters
 from ..tally import Tally
+from ..utilities import Target
 from .delimited import DELIMITERS, DelimitedSink, DelimitedSource
 from .locations import compressed_if, is_pipe, kind_of, opened, written
 from .parquet import ParquetSink, ParquetSource
@@ -49,7 +50,7 @@ def write_to(path, source, *, force=False):
 
 
 @dataclass(frozen=True, eq=False)
-class CountedFile:
+class CountedSource:
     """What one pass over a file has found.
 
     layout : which column is what; rows : of S and X, with how often they occur; sample : some
@@ -61,9 +62,10 @@ class CountedFile:
     sample: pd.DataFrame
 
 
-def count_file(transformer, source, *, is_watched=False):
+def count_source(transformer, source, *, is_watched=False):
     """Count S and X as the parameters of a transformer name them."""
     check_parameters(transformer)
+    _check_whole(transformer)
     layout = _layout_of(transformer, source)
     check_bin_names(transformer, source.names)
     positions = [*layout.s_positions, *layout.x_positions]
@@ -85,10 +87,10 @@ def count_file(transformer, source, *, is_watched=False):
     n_s, counts = len(layout.s_positions), tally.counts.astype(float)
     s_columns = {name: columns[name] for name in names[:n_s]}
     x_columns = {name: columns[name] for name in names[n_s:]}
-    return CountedFile(layout, LabelledRows(s_columns, x_columns, counts, counts), sampled)
+    return CountedSource(layout, LabelledRows(s_columns, x_columns, counts, counts), sampled)
 
 
-def sample_file(source, *, is_watched=False):
+def sample_source(source, *, is_watched=False):
     """Return some rows of a file, spread over it, and how many rows it has."""
     sample, n_rows = Subsample(), 0
     for block in source.watched_blocks("reading", is_watched):
@@ -98,6 +100,15 @@ def sample_file(source, *, is_watched=False):
     if isinstance(source, DelimitedSource):
         rows = pd.DataFrame({name: _meant(rows[name], _family(name, rows[name])) for name in rows})
     return rows, n_rows
+
+
+def _check_whole(transformer):
+    """Check that all that is to be learned is in the file."""
+    owner = type(transformer).__name__
+    if transformer.sensitive is None:
+        raise ValueError(f"The 'sensitive' parameter of {owner} must name columns of the file.")
+    if transformer.utility == Target.name:
+        raise ValueError(f"{owner} with utility='target' needs y, which a file does not have.")
 
 
 def _layout_of(transformer, source):
@@ -132,9 +143,9 @@ def _meant(column, family):
     return typed if family == "numbers" else typed.astype(object)
 
 
-def fit_file(transformer, source, *, is_watched=False):
+def fit_source(transformer, source, *, is_watched=False):
     """Fit a transformer to a file, and return some of its rows, spread over the file."""
-    counted = count_file(transformer, source, is_watched=is_watched)
+    counted = count_source(transformer, source, is_watched=is_watched)
     transformer._fit_rows(counted.layout, counted.rows)
     if transformer.remainder == "passthrough":
         _warn_of_passed_through(transformer, counted)
@@ -149,7 +160,7 @@ def _warn_of_passed_through(transformer, counted):
     warn_of_passed_through(transformer.mechanism_, others, s_codes, None)
 
 
-def release_file(transformer, source, sink, *, is_watched=False):
+def release_rows(transformer, source, sink, *, is_watched=False):
     """Write the rows of a source with X replaced by Y, and return how many there were."""
     layout, owner = transformer._layout, type(transformer).__name__
     passed = transformer.remainder == "passthrough"
