@@ -13,7 +13,7 @@ def _pyarrow():
         import pyarrow.parquet
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            "Parquet files need pyarrow: pip install 'skprivacy[parquet]'."
+            "Parquet files need pyarrow: pip install 'skprivacy[files]'."
         ) from error
     return pyarrow
 

@@ -14,6 +14,7 @@ from sklearn.model_selection import StratifiedKFold, check_cv, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import TargetEncoder
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from .._validation import check_real, message
 from ..fit_inputs import as_columns
@@ -23,6 +24,7 @@ from .one_release import one_release
 
 # Histogram gradient boosting takes up to 255 categories.
 _MOST_CATEGORIES = 255
+_MANY_ROWS = 20_000
 
 
 class BayesTable(ClassifierMixin, BaseEstimator):
@@ -131,13 +133,15 @@ def audit(
     splits = list(check_cv(cv, target, classifier=True).split(target, target))
     blind = cross_val_predict(DummyClassifier(), target[:, None], target, cv=splits) == target
     rows = []
-    for view, columns in views.items():
-        table, is_category = _encoded(columns)
-        for name, classifier in attackers.items():
-            told = _told(classifier, table, is_category, len(values))
-            guesses = cross_val_predict(told, table, target, cv=splits)
-            figures = _figures(guesses == target, blind, confidence)
-            rows.append({"attacked": view, "attacker": name, **figures})
+    # Threads that wait for each other on a busy machine cost more than they gain on few rows.
+    with threadpool_limits(1 if len(target) < _MANY_ROWS else None):
+        for view, columns in views.items():
+            table, is_category = _encoded(columns)
+            for name, classifier in attackers.items():
+                told = _told(classifier, table, is_category, len(values))
+                guesses = cross_val_predict(told, table, target, cv=splits)
+                figures = _figures(guesses == target, blind, confidence)
+                rows.append({"attacked": view, "attacker": name, **figures})
     table = pd.DataFrame(rows)
     for column, figure in exact.items():
         table[column] = np.where(table["attacked"] == "released", figure, np.nan)

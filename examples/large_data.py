@@ -1,0 +1,78 @@
+"""
+Tables that do not fit into memory
+==================================
+
+All that a fit needs are counts of S and X, and a release is one draw for each row. Both can be had
+block by block, so that memory does not grow with the file. On the command line this is
+``skprivacy sanitize IN OUT``; here it is done from Python.
+"""
+
+# %%
+# A file
+# ------
+# A gigabyte would do as well; a few megabytes are enough to see it. The last column is a number
+# with millions of possible values.
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from skprivacy import PrivacyFunnelTransformer, audit
+from skprivacy.files import fit_file, transform_file
+
+folder = Path(tempfile.mkdtemp())
+rng = np.random.default_rng(0)
+for block in range(10):
+    sex = rng.integers(2, size=20_000)
+    rows = pd.DataFrame(
+        {
+            "zip": np.char.zfill(rng.integers(1000, size=sex.size).astype(str), 5),
+            "sex": np.where(sex, "m", "f"),
+            "education": np.take(["school", "college", "PhD"], rng.binomial(2, 0.4 + 0.2 * sex)),
+            "income": rng.lognormal(10 + 0.3 * sex, 1).round(2),
+        }
+    )
+    rows.to_csv(folder / "people.csv", mode="a", header=block == 0, index=False)
+print((folder / "people.csv").read_text()[:150])
+
+# %%
+# One pass to count, one to rewrite
+# ---------------------------------
+# Quantiles of a column with very many values would need all of them. Its edges are given instead;
+# each bin is shown by about its median.
+funnel = PrivacyFunnelTransformer(
+    0.01,
+    sensitive="sex",
+    columns=["education", "income"],
+    n_bins={"income": [-np.inf, 10_000, 20_000, 40_000, np.inf]},
+    remainder="passthrough",
+    handle_unknown="error",
+)
+fit_file(funnel, folder / "people.csv")
+n_rows = transform_file(funnel, folder / "people.csv", folder / "released.csv.gz")
+print(f"{n_rows:,} rows; {funnel.mechanism_}")
+
+# %%
+# Zip codes are copied as they are, and sex is left out.
+released = pd.read_csv(folder / "released.csv.gz", dtype={"zip": str})
+print(released.head())
+
+# %%
+# A release on another machine
+# ----------------------------
+# The fitted transformer travels as text: the encoder and the channel, without S and without rows.
+# Any frame can be released with it, block by block if need be.
+shipped = PrivacyFunnelTransformer.from_json(funnel.to_json())
+blocks = pd.read_csv(folder / "people.csv", chunksize=50_000, dtype={"zip": str})
+again = pd.concat(shipped.transform(block) for block in blocks)
+print(again["education"].value_counts(normalize=True).round(3))
+
+# %%
+# What an attacker makes of it
+# ----------------------------
+# On some of the rows: how well can sex be guessed, before and after?
+people = pd.read_csv(folder / "people.csv").iloc[::20]
+columns = ["education", "income"]
+attacks = audit(released.iloc[::20][columns], people["sex"], raw=people[columns])
+print(attacks[["attacked", "attacker", "accuracy", "blind", "advantage"]].round(3))
