@@ -27,7 +27,7 @@ for block in range(10):
     sex = rng.integers(2, size=20_000)
     rows = pd.DataFrame(
         {
-            "zip": np.char.zfill(rng.integers(1000, size=sex.size).astype(str), 5),
+            "zip": np.char.zfill(rng.integers(20, size=sex.size).astype(str), 5),
             "sex": np.where(sex, "m", "f"),
             "education": np.take(["school", "college", "PhD"], rng.binomial(2, 0.4 + 0.2 * sex)),
             "income": rng.lognormal(10 + 0.3 * sex, 1).round(2),
