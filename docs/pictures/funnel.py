@@ -1,0 +1,3 @@
+import matplotlib.pyplot as plt
+
+plt.plot([0, 1])
