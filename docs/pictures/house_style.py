@@ -28,3 +28,11 @@ GROUPS = ["#c2410c", "#7c3aed"]  # the values of S
 def percent(axis):
     """Show an axis in percent."""
     axis.set_major_formatter("{x:.0%}")
+
+
+def blood_pressure():
+    """Return counts of sex (rows) by five bands of blood pressure, of 442 patients."""
+    from skprivacy.datasets import load_diabetes_joint
+
+    counts = load_diabetes_joint("bp", n_bands=5)
+    return counts.set_axis(["lowest", "low", "middle", "high", "highest"], axis=1)
