@@ -2,6 +2,7 @@
 
 import matplotlib
 import pytest
+import sklearn.ensemble  # noqa: F401  (only threads of what is loaded can be limited)
 from threadpoolctl import threadpool_limits
 
 collect_ignore = ["conf.py", "gallery_options.py"]

@@ -30,7 +30,9 @@ for i, values in enumerate(leakage):
 middle = [np.median(values) for values in leakage]
 style = {"color": RELEASED, "lw": 3, "label": "their median"}
 axis.hlines(middle, np.arange(len(SIZES)) - 0.25, np.arange(len(SIZES)) + 0.25, **style)
-axis.plot(range(len(SIZES)), limits, "_", color=QUIET, ms=26, mew=2, label="population_leakage, 95%")
+axis.plot(
+    range(len(SIZES)), limits, "_", color=QUIET, ms=26, mew=2, label="population_leakage, 95%"
+)
 axis.axhline(EPSILON, color=BUDGET, lw=1.6, label="ε, kept under the estimate")
 ticks = [0.004, 0.01, 0.02, 0.05]
 axis.set_yscale("log")

@@ -17,7 +17,7 @@ divergence = kl_div(np.stack([shares, 1 - shares], axis=1), prior).sum(axis=1)
 
 rows = {"X itself": raw} | {f"Y, ε = {epsilon:g}": m for epsilon, m in path.items()}
 figure, axis = plt.subplots(figsize=(7.6, 2.7))
-for i, (name, evaluation) in enumerate(rows.items()):
+for i, evaluation in enumerate(rows.values()):
     if i:
         allowed = shares[divergence <= evaluation.epsilon]
         axis.fill_betweenx([i - 0.36, i + 0.36], allowed[0], allowed[-1], color="#fde68a", lw=0)
