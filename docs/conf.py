@@ -2,14 +2,12 @@
 
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE / "pictures")]  # gallery_options, house_style
 os.environ["TQDM_DISABLE"] = "1"  # progress bars belong to terminals
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # small models wait for each other's threads
-os.environ["SKPRIVACY_GALLERY_OUTPUT"] = tempfile.mkdtemp(prefix="skprivacy-gallery-")
 
 from house_style import STYLE  # noqa: E402
 

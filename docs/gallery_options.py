@@ -1,6 +1,5 @@
 """How the gallery runs the examples: with which arguments, from where, in which order."""
 
-import os
 import sys
 from pathlib import Path
 
@@ -25,7 +24,7 @@ ORDER = [
 FEW_JOINTS = ["--joints", "2", "--jobs", "1"]
 ARGUMENTS = {"figure_1": FEW_JOINTS, "figure_2": FEW_JOINTS}
 
-# Notebooks take no arguments; the others write files, which must not go into the repository.
+# Notebooks write nothing; the others write files, to a folder that git ignores.
 WRITING = {"figure_1", "figure_2", "figure_3", "which_mechanism", "correlation_remover"}
 
 # Figures of several panels cannot be read as a thumbnail: the first panel stands for them. The box
@@ -34,14 +33,14 @@ FIRST_PANELS = {
     "figure_1": (0, 0.1, 1 / 3, 1),
     "figure_2": (0, 0.05, 1 / 3, 0.5),
     "figure_3": (0, 0.1, 1 / 3, 1),
-    "which_mechanism": (0, 0.07, 0.345, 1),
+    "which_mechanism": (0, 0.07, 0.325, 1),
 }
 
 
 def arguments_of(gallery_conf, script_vars):
     """Return the command line of an example, without its name."""
     name = Path(script_vars["src_file"]).stem
-    output = ["--output", os.environ["SKPRIVACY_GALLERY_OUTPUT"]] if name in WRITING else []
+    output = ["--output", "output"] if name in WRITING else []  # beside the examples
     return [*ARGUMENTS.get(name, []), *output]
 
 

@@ -64,7 +64,6 @@ plt.show()
 # that they come from. They are far above it: 442 rows are few.
 limits = population_leakage(funnel)
 LeakageDisplay.from_estimator(funnel, limits=limits)
-# sphinx_gallery_thumbnail_number = 1
 plt.show()
 
 # %%
@@ -78,10 +77,9 @@ released.head()
 # %%
 # Audit
 # -----
-# Do not take our word for it: classifiers are trained to guess the sex from the raw and from the
-# released column, and judged on rows that they have not seen. ``advantage_bound`` is the most
-# that the budget allows any attacker beyond a blind guess, under the joint distribution of these
-# rows.
+# Classifiers are trained to guess the sex from the raw and from the released column, and judged
+# on rows that they have not seen. ``advantage_bound`` is the most that the budget allows any
+# attacker beyond a blind guess, under the joint distribution of these rows.
 attacks = audit(released, patients["sex"], raw=patients[["band"]], mechanism=funnel)
 columns = ["attacked", "attacker", "accuracy", "blind", "advantage", "advantage_bound"]
 attacks[columns].round(3)
