@@ -6,7 +6,6 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE / "pictures")]  # gallery_options, house_style
-os.environ["TQDM_DISABLE"] = "1"  # progress bars belong to terminals
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # small models wait for each other's threads
 
 from house_style import STYLE  # noqa: E402
@@ -49,7 +48,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "minigallery_sort_order": "gallery_options.in_order",
     "reset_argv": "gallery_options.arguments_of",
-    "reset_modules": ("matplotlib", "gallery_options.own_folder"),
+    "reset_modules": ("matplotlib", "gallery_options.prepare"),
     "reset_modules_order": "before",
     "doc_module": ("skprivacy",),
     "reference_url": {"skprivacy": None},

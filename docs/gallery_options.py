@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 from PIL import Image
+from tqdm import tqdm
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -44,10 +45,18 @@ def arguments_of(gallery_conf, script_vars):
     return [*ARGUMENTS.get(name, []), *output]
 
 
-def own_folder(gallery_conf, filename):
-    """Let an example import its neighbours, as a script can."""
+def prepare(gallery_conf, filename):
+    """Let an example import its neighbours, as a script can, and keep progress bars off pages."""
     if str(EXAMPLES) not in sys.path:
         sys.path.insert(0, str(EXAMPLES))
+    tqdm.__init__ = _start_silently
+
+
+_start = tqdm.__init__
+
+
+def _start_silently(bar, *arguments, **options):
+    _start(bar, *arguments, **options | {"disable": True})
 
 
 def in_order(path):

@@ -11,8 +11,8 @@ is to be protected.
 # %%
 # What each budget costs
 # ----------------------
-# ``privacy_utility_path`` designs the best mechanism for each of many budgets. The curve is a
-# proof: no mechanism lies above it.
+# ``privacy_utility_path`` designs the best mechanism for each of many budgets. The curves
+# of the first two are certified: no mechanism within the budget lies above them.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
