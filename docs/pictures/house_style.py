@@ -5,6 +5,8 @@ STYLE = {
     "savefig.dpi": 96,
     "figure.facecolor": "white",
     "figure.constrained_layout.use": True,
+    "figure.constrained_layout.w_pad": 0.12,
+    "figure.constrained_layout.h_pad": 0.1,
     "font.size": 10.5,
     "axes.titlesize": 11,
     "axes.titleweight": "bold",
