@@ -16,6 +16,7 @@ It needs Fairlearn: ``pip install fairlearn``.
 """
 
 import argparse
+import sys
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -84,13 +85,12 @@ def draw(figures, path):
     axis.spines[["top", "right"]].set_visible(False)
     axis.legend(loc="lower right", fontsize="small")
     figure.savefig(path, dpi=150)
-    plt.close(figure)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=10_000)
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "output")
+    parser.add_argument("--output", type=Path, default=Path(sys.argv[0]).parent / "output")
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
     figures = measured(survey(options.rows))

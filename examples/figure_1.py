@@ -8,7 +8,8 @@ max-lift mechanism.
 
 Subset merging is strict here: blocks are fused until every one of them is private. From epsilon =
 0.02 on, the published curve lies above the best of all partitions that keep the budget, which is
-drawn beside it: no partition can reach it, so its budget was most likely not met.
+drawn beside it: no partition can reach it, so its budget was most likely not met
+(docs/corrections.rst, correction 7).
 """
 
 import numpy as np

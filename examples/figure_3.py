@@ -2,9 +2,9 @@
 Figure 3 of the paper: Algorithm 1 against the chi-squared theory
 =================================================================
 
-Example 1 (Zamani et al.): |S| = |X| = 2, where the optimal mechanism is known in closed form. The
-published utility panel is labelled I(X;Y) but shows I(X;Y) / H(X); the leakage panel shows chi2
-itself, which is bounded by epsilon squared.
+Example 1 (Zamani et al.): S and X have two symbols each, and the optimal mechanism is known in
+closed form. The published utility panel is labelled I(X;Y) but shows I(X;Y) / H(X); the leakage
+panel shows chi2 itself, which is bounded by epsilon squared (docs/corrections.rst, correction 5).
 """
 
 import numpy as np

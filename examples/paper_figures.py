@@ -119,7 +119,6 @@ def save(figure_name, panels, titles, labels, options, published=None, overlap=F
         figure.supxlabel(note, fontsize="small", color="0.3")
     path = options.output / f"{figure_name}.png"
     figure.savefig(path, dpi=150)
-    plt.close(figure)
     print(f"Wrote {path} and the curves as {figure_name}_*.csv")
 
 

@@ -20,6 +20,7 @@ What to take from it:
 """
 
 import argparse
+import sys
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -97,7 +98,7 @@ def parse_options():
     parser.add_argument("--table", type=Path, help="a CSV file of your own")
     parser.add_argument("--sensitive", help="its column S")
     parser.add_argument("--column", help="its column X")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "output")
+    parser.add_argument("--output", type=Path, default=Path(sys.argv[0]).parent / "output")
     options = parser.parse_args()
     if not bool(options.table) == bool(options.sensitive) == bool(options.column):
         parser.error("--table, --sensitive and --column go together")

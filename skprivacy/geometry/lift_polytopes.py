@@ -5,7 +5,7 @@ r"""The max-lift polytopes of the paper's equation (22), for every bound at once
 sum to 1; that keeps the digits of nearly independent S and X, and of tiny eps'. For a fixed basis
 (m - 1 tight rows, a support of m symbols) the vertex is ``W = a + b excess``: it moves on a
 straight line while the excess runs through an interval. One enumeration therefore gives the
-vertices of every Delta_t, as segments between two points.
+vertices of every Delta_t, as segments between two points (correction 4, docs/corrections.rst).
 """
 
 from dataclasses import dataclass

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+# The paper bounds every output; the privacy funnel bounds the average (correction 8).
 SCOPES = ("per_output", "average")
 
 # A budget holds when leakage <= epsilon (1 + BUDGET_RTOL) + BUDGET_ATOL.

@@ -85,7 +85,7 @@ class L1(ShippedMeasure):
         return min(1.0, epsilon / 2)
 
     def implied_deviations(self, epsilon):
-        """Lifts up to M give l1 <= 2 (1 - 1/M), tight; not the paper's M - 1."""
+        """Lifts up to M give l1 <= 2 (1 - 1/M), tight; not the paper's M - 1 (correction 1)."""
         return -1.0, (epsilon / (2 - epsilon) if epsilon < 2 else math.inf)
 
     def facets(self, prior, epsilon):
@@ -135,5 +135,5 @@ class Chi2(ShippedMeasure):
         return 2 * largest_lift
 
     def implied_deviations(self, epsilon):
-        """Lifts up to M give chi2 <= M - 1, tight; not the paper's (M - 1)^2."""
+        """Lifts up to M give chi2 <= M - 1, tight; not the paper's (M - 1)^2 (correction 1)."""
         return -1.0, epsilon * epsilon

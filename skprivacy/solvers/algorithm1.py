@@ -5,8 +5,8 @@ vertices are tried, N the numbers of exponents between two budgets, F the candid
 R the vertices of a polytope, U the outputs in use at the budget before.
 
 For `kl` this is the paper's algorithm to the letter. For the other measures its line 3 is wrong,
-because Proposition 1 is (docs/corrections.rst, 1 and 2): F starts from the optimal max-lift
-mechanism at the bound M that really implies the budget, and E' starts at log M.
+because Proposition 1 is (corrections 1 and 2, docs/corrections.rst): F starts from the optimal
+max-lift mechanism at the bound M that really implies the budget, and E' starts at log M.
 """
 
 from collections.abc import Sequence
@@ -105,6 +105,7 @@ class Algorithm1Solver(Solver):
             for i, epsilon in enumerate(epsilons):
                 later = values[:, starts[i] :]
                 window = later <= candidates.measure.budget(epsilon, share=0.25)
+                # Drops symbols that could be released unchanged (correction 3).
                 window &= later >= (1 - self.delta) * epsilon
                 rows, columns = _first_and_last(window)
                 chosen[i].append((index[rows], fraction[rows, columns + starts[i]]))
@@ -115,6 +116,7 @@ class Algorithm1Solver(Solver):
 
     def _exponents(self, log_bounds, log_largest):
         """Return E' and, for each budget, where its part E'_i starts."""
+        # The paper needs it above the only budget (correction 6).
         last = max(log_largest, log_bounds[-1]) if self.eps_last is None else self.eps_last
         if self.eps_last is not None and not last > log_bounds[-1]:
             requirement = f"larger than {log_bounds[-1]}, the exponent of the last epsilon"

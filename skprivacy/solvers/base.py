@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """A channel, |X| x |Y|, and a bound that no channel within the budget exceeds.
+    """A channel of shape (n_x, n_y), and a bound that no channel within the budget exceeds.
 
     The bound is on the utility; None where the solver knows of none.
     """

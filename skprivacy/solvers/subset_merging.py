@@ -18,7 +18,7 @@ class SubsetMergingSolver(Solver):
     then with symbols that are not risky. On average, it stops as soon as the budget holds.
 
     This is the strict variant: every block is private. The published curve exceeds, from
-    epsilon = 0.02 on, what any partition within the budget can reach.
+    epsilon = 0.02 on, what any partition within the budget can reach (correction 7).
 
     Examples
     --------

@@ -1,0 +1,119 @@
+"""The pages name what there is, and what they name is there."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import skprivacy
+import skprivacy.metrics
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PACKAGE = Path(skprivacy.__file__).parent
+
+
+def documented_names():
+    """Names that docs/api.rst documents, each with the module it is documented in."""
+    module = None
+    for line in (DOCS / "api.rst").read_text().splitlines():
+        if found := re.fullmatch(r"\.\. currentmodule:: (\S+)", line):
+            module = found[1]
+        elif found := re.fullmatch(r"\.\. auto(?:class|function|exception):: (\S+)", line):
+            yield module, found[1]
+
+
+def summarised_names():
+    """Names in the summary tables of docs/api.rst."""
+    return re.findall(r"^   (\w+)$", (DOCS / "api.rst").read_text(), flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("module", [skprivacy, skprivacy.metrics], ids=lambda m: m.__name__)
+def test_every_public_name_is_in_the_reference(module):
+    documented = {name for _, name in documented_names()}
+    assert set(module.__all__) <= documented
+
+
+def test_the_reference_is_about_names_that_are_there_and_once():
+    documented = list(documented_names())
+    assert len(set(documented)) == len(documented)
+    for module, name in documented:
+        __import__(module)
+        assert hasattr(sys.modules[module], name), (module, name)
+    assert sorted(summarised_names()) == sorted(name for _, name in documented)
+
+
+def mapped_modules():
+    """Modules that the map in docs/architecture.rst names, as paths in the package."""
+    text = (DOCS / "architecture.rst").read_text()
+    block = text.split(".. code-block:: text\n\n")[1].split("\n\n")[0]
+    folder = ""
+    for line in block.splitlines():
+        indent, entry = len(line) - len(line.lstrip()), line.strip()
+        if indent == 3:
+            folder = re.match(r"(\w+/)?", entry)[0]
+        names = re.match(r"(?:\w+\.py(?:, )?)*", entry)[0]
+        yield from (f"{folder}{name}" for name in re.findall(r"\w+\.py", names))
+
+
+def test_every_module_is_in_the_map():
+    there = {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py")}
+    mapped = list(mapped_modules())
+    assert len(set(mapped)) == len(mapped)
+    assert set(mapped) == {path for path in there if not path.endswith("__init__.py")}
+
+
+def test_the_code_cites_every_correction_to_the_paper_and_no_other():
+    text = (DOCS / "corrections.rst").read_text()
+    listed = [int(number) for number in re.findall(r"^(\d+)\. \*\*", text, flags=re.MULTILINE)]
+    assert listed == list(range(1, len(listed) + 1))
+    cited = set()
+    for path in [*PACKAGE.rglob("*.py"), *(ROOT / "examples").glob("*.py")]:
+        source = re.sub(r"\s+#?\s*", " ", path.read_text())
+        for numbers in re.findall(r"\bcorrections? (\d+(?:(?:, | and )\d+)*)", source):
+            cited |= {int(number) for number in re.findall(r"\d+", numbers)}
+    assert cited == set(listed)
+
+
+DRAW_ALL = """
+import runpy, sys, pathlib
+import matplotlib
+matplotlib.use("agg")
+import matplotlib.pyplot as plt
+scripts, drawn = map(pathlib.Path, sys.argv[1:])
+sys.path.insert(0, str(scripts))
+from house_style import STYLE
+for script in scripts.glob("*.py"):
+    if script.stem != "house_style":
+        sys.argv = [str(script)]
+        plt.rcParams.update(STYLE)
+        runpy.run_path(str(script), run_name="__main__")
+        plt.gcf().savefig(drawn / f"{script.stem}.png")
+        plt.close("all")
+"""
+
+
+def test_the_pictures_are_drawn(tmp_path):
+    scripts = DOCS / "pictures"
+    command = [sys.executable, "-W", "error", "-c", DRAW_ALL, scripts, tmp_path]
+    subprocess.run(command, check=True, timeout=120)
+    drawn = {path.stem: path.stat().st_size for path in tmp_path.glob("*.png")}
+    assert set(drawn) | {"house_style"} == {path.stem for path in scripts.glob("*.py")}
+    assert min(drawn.values()) > 5_000
+
+
+def test_the_picture_of_the_readme_can_be_drawn_anew(tmp_path):
+    script, drawn = DOCS / "pictures" / "funnel.py", tmp_path / "funnel.png"
+    subprocess.run([sys.executable, script, drawn], check=True, timeout=60)
+    committed = script.with_suffix(".png")
+    assert drawn.read_bytes()[:8] == committed.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    assert 0.5 < drawn.stat().st_size / committed.stat().st_size < 2
+
+
+def test_every_example_has_its_place_in_the_gallery():
+    text = (DOCS / "gallery.rst").read_text()
+    patterns = re.findall(r"\.\./examples/(\S+\.py)", text)
+    shown = {path.name for pattern in patterns for path in (ROOT / "examples").glob(pattern)}
+    assert shown == {p.name for p in (ROOT / "examples").glob("*.py")} - {"paper_figures.py"}
