@@ -6,7 +6,7 @@ from sklearn.datasets import load_diabetes
 from ._validation import check_choice, check_integer
 
 
-def load_diabetes_joint(column="bp", n_bands=5):
+def load_diabetes_joint(column: str = "bp", n_bands: int = 5) -> pd.DataFrame:
     """Return counts of sex (rows) by bands of a measurement (columns).
 
     From the 442 patients of scikit-learn's diabetes data.
