@@ -1,14 +1,20 @@
 """PrivacyReport: what was protected, from what, by how much, under which assumption."""
 
+from __future__ import annotations
+
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 from sklearn.utils.validation import check_is_fitted
 
+from .._typing import ColumnsLike, TableLike
 from .._validation import message
+from ..metrics.attack import Attacker, Splits
 from ..transformer import PrivacyFunnelTransformer
 from .contents import sections_of
 from .html import as_fragment, as_page
+from .sections import Section
 from .text import as_text
 
 
@@ -29,21 +35,21 @@ class PrivacyReport:
     ...
     """
 
-    def __init__(self, title, sections):
+    def __init__(self, title: str, sections: list[Section]) -> None:
         self.title = title
         self.sections = sections
 
     @classmethod
     def from_estimator(
         cls,
-        transformer,
-        df=None,
+        transformer: PrivacyFunnelTransformer,
+        df: TableLike | None = None,
         *,
-        sensitive_features=None,
-        confidence=0.95,
-        attacker=None,
-        cv=5,
-    ):
+        sensitive_features: ColumnsLike | None = None,
+        confidence: float = 0.95,
+        attacker: Attacker | None = None,
+        cv: Splits = 5,
+    ) -> Self:
         """Return the report of a fitted transformer.
 
         Parameters
@@ -71,20 +77,20 @@ class PrivacyReport:
         attack = {"attacker": attacker, "cv": cv}
         return cls(*sections_of(transformer, df, sensitive_features, confidence, **attack))
 
-    def __str__(self):
+    def __str__(self) -> str:
         return as_text(self.title, self.sections)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<PrivacyReport: {self.title}>"
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         return self._fragment
 
     @cached_property
-    def _fragment(self):
+    def _fragment(self) -> str:
         return as_fragment(self.title, self.sections)
 
-    def save(self, path):
+    def save(self, path: str | Path) -> None:
         """Write the report as one HTML file.
 
         Parameters
