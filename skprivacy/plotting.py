@@ -91,6 +91,18 @@ class PrivacyUtilityDisplay:
             A budget to mark.
         ax : matplotlib Axes, default=None
             Where to draw.
+
+        Examples
+        --------
+        >>> import matplotlib
+        >>> matplotlib.use("agg")
+        >>> from skprivacy import PrivacyUtilityDisplay, privacy_utility_path
+        >>> joint = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]
+        >>> solvers = ["optimal", "randomized_response"]
+        >>> paths = {s: privacy_utility_path(joint, [0.01, 0.05], solver=s) for s in solvers}
+        >>> display = PrivacyUtilityDisplay.from_path(paths)
+        >>> [line.get_label() for line in display.lines_]
+        ['optimal', 'randomized response']
         """
         paths = path if isinstance(path, dict) else {path[0].solver: path} if path else {}
         if not paths or not all(paths.values()):
@@ -118,6 +130,18 @@ class PrivacyUtilityDisplay:
             A curve for each; None: that of the transformer.
         ax : matplotlib Axes, default=None
             Where to draw.
+
+        Examples
+        --------
+        >>> import matplotlib
+        >>> matplotlib.use("agg")
+        >>> import pandas as pd
+        >>> from skprivacy import PrivacyUtilityDisplay, PrivacyFunnelTransformer
+        >>> frame = pd.DataFrame({"s": list("abab") * 50, "x": list("uuvw") * 50})
+        >>> fitted = PrivacyFunnelTransformer(0.05, sensitive="s").fit(frame)
+        >>> display = PrivacyUtilityDisplay.from_estimator(fitted, epsilons=[0.01, 0.05, 0.2])
+        >>> display.chosen
+        0.05
         """
         mechanism = _mechanism_of(transformer, cls)
         solvers = [solvers] if isinstance(solvers, str) else solvers
@@ -244,14 +268,38 @@ class MechanismDisplay:
 
     @classmethod
     def from_mechanism(cls, mechanism: Mechanism, *, ax: Axes | None = None) -> Self:
-        """Draw a mechanism."""
+        """Draw a mechanism.
+
+        Examples
+        --------
+        >>> import matplotlib
+        >>> matplotlib.use("agg")
+        >>> from skprivacy import MechanismDisplay, design_mechanism
+        >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02)
+        >>> display = MechanismDisplay.from_mechanism(mechanism)
+        >>> [label.get_text() for label in display.ax_.get_yticklabels()]
+        ['0', '1', '2']
+        """
         return cls(_checked(mechanism, cls, needs_joint=False)).plot(ax=ax)
 
     @classmethod
     def from_estimator(
         cls, transformer: PrivacyFunnelTransformer, *, ax: Axes | None = None
     ) -> Self:
-        """Draw the mechanism of a fitted transformer."""
+        """Draw the mechanism of a fitted transformer.
+
+        Examples
+        --------
+        >>> import matplotlib
+        >>> matplotlib.use("agg")
+        >>> import pandas as pd
+        >>> from skprivacy import MechanismDisplay, PrivacyFunnelTransformer
+        >>> frame = pd.DataFrame({"s": list("abab") * 50, "x": list("uuvw") * 50})
+        >>> fitted = PrivacyFunnelTransformer(0.05, sensitive="s").fit(frame)
+        >>> display = MechanismDisplay.from_estimator(fitted)
+        >>> [label.get_text() for label in display.ax_.get_yticklabels()]
+        ['u', 'v', 'w']
+        """
         return cls(_mechanism_of(transformer, cls, needs_joint=False)).plot(ax=ax)
 
     def plot(self, ax: Axes | None = None, *, cmap: str | Colormap = "Blues") -> Self:
@@ -336,7 +384,18 @@ class LeakageDisplay:
         limits: PopulationLeakage | None = None,
         ax: Axes | None = None,
     ) -> Self:
-        """Draw a mechanism."""
+        """Draw a mechanism.
+
+        Examples
+        --------
+        >>> import matplotlib
+        >>> matplotlib.use("agg")
+        >>> from skprivacy import LeakageDisplay, design_mechanism
+        >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02)
+        >>> display = LeakageDisplay.from_mechanism(mechanism)
+        >>> [text.get_text() for text in display.ax_.get_legend().get_texts()]
+        ['budget, for every output']
+        """
         return cls(_checked(mechanism, cls), limits=limits).plot(ax=ax)
 
     @classmethod
@@ -347,7 +406,21 @@ class LeakageDisplay:
         limits: PopulationLeakage | None = None,
         ax: Axes | None = None,
     ) -> Self:
-        """Draw the mechanism of a fitted transformer."""
+        """Draw the mechanism of a fitted transformer.
+
+        Examples
+        --------
+        >>> import matplotlib
+        >>> matplotlib.use("agg")
+        >>> import pandas as pd
+        >>> from skprivacy import LeakageDisplay, PrivacyFunnelTransformer, population_leakage
+        >>> frame = pd.DataFrame({"s": list("abab") * 50, "x": list("uuvw") * 50})
+        >>> fitted = PrivacyFunnelTransformer(0.05, sensitive="s").fit(frame)
+        >>> limits = population_leakage(fitted)
+        >>> display = LeakageDisplay.from_estimator(fitted, limits=limits)
+        >>> [text.get_text() for text in display.ax_.get_legend().get_texts()]
+        ['budget, for every output', 'population, 95% limit']
+        """
         return cls(_mechanism_of(transformer, cls), limits=limits).plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> Self:

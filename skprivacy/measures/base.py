@@ -103,11 +103,26 @@ class Measure(ABC):
         """Return the largest leakage that is accepted under `epsilon`.
 
         `share` < 1 leaves part of the tolerance to the rounding of later steps.
+
+        Examples
+        --------
+        >>> from skprivacy import KL
+        >>> KL().budget(0.02) - 0.02 < 1e-10
+        True
         """
         return budget_with_tolerance(epsilon, share)
 
     def leakage(self, posterior: FloatArray, prior: FloatArray) -> FloatArray:
-        """Return the leakage of each posterior on the eps scale, of shape (...,)."""
+        """Return the leakage of each posterior on the eps scale, of shape (...,).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skprivacy import MaxLift
+        >>> posteriors, prior = np.array([[0.5, 0.5], [0.75, 0.25]]), np.array([0.5, 0.5])
+        >>> MaxLift().leakage(posteriors, prior).round(3).tolist()
+        [0.0, 0.405]
+        """
         return self.inverse(self.value(posterior, prior))
 
     def implied_deviations(self, epsilon: float) -> tuple[float, float] | None:
@@ -144,7 +159,17 @@ class Measure(ABC):
         return None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the name and parameters, from which `get_measure` makes an equal object."""
+        """Return the name and parameters, from which `get_measure` makes an equal object.
+
+        Examples
+        --------
+        >>> from skprivacy import AlphaLift, get_measure
+        >>> parameters = AlphaLift(alpha=5).to_dict()
+        >>> parameters
+        {'name': 'alpha_lift', 'alpha': 5}
+        >>> get_measure(parameters.pop("name"), **parameters)
+        AlphaLift(alpha=5)
+        """
         return {"name": self.name}
 
 

@@ -34,6 +34,17 @@ class PopulationLeakage:
         From how many rows the joint distribution was estimated.
     confidence : float
         How often such limits hold.
+
+    Examples
+    --------
+    >>> from skprivacy import design_mechanism
+    >>> from skprivacy.metrics import population_leakage
+    >>> mechanism = design_mechanism([[200, 100, 100], [100, 200, 300]], 0.02)
+    >>> limits = population_leakage(mechanism, n_samples=1000)
+    >>> limits.n_samples, limits.confidence
+    (1000, 0.95)
+    >>> bool((limits.per_output > mechanism.leakage).all())
+    True
     """
 
     max_leakage: float
@@ -43,7 +54,17 @@ class PopulationLeakage:
     confidence: float
 
     def leakage_in(self, scope: Scope) -> float:
-        """Return the limit of the leakage that a budget of some scope is about."""
+        """Return the limit of the leakage that a budget of some scope is about.
+
+        Examples
+        --------
+        >>> from skprivacy import design_mechanism
+        >>> from skprivacy.metrics import population_leakage
+        >>> mechanism = design_mechanism([[200, 100, 100], [100, 200, 300]], 0.02)
+        >>> limits = population_leakage(mechanism, n_samples=1000)
+        >>> limits.leakage_in("average") < limits.leakage_in("per_output")
+        True
+        """
         return self.max_leakage if scope == "per_output" else self.average_leakage
 
 

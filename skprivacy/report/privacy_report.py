@@ -64,6 +64,16 @@ class PrivacyReport:
             Of the limits for the population, and of the intervals of the audit.
         attacker, cv
             As in `audit`.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from skprivacy import PrivacyFunnelTransformer, PrivacyReport
+        >>> frame = pd.DataFrame({"sex": list("mfmf") * 50, "band": list("uuvw") * 50})
+        >>> funnel = PrivacyFunnelTransformer(0.02, sensitive="sex").fit(frame)
+        >>> report = PrivacyReport.from_estimator(funnel, frame)
+        >>> [section.title for section in report.sections[:5]]
+        ['In short', 'What leaks', 'What is kept', 'Pictures', 'Attacked']
         """
         if not isinstance(transformer, PrivacyFunnelTransformer):
             requirement = "a fitted PrivacyFunnelTransformer"
@@ -97,5 +107,19 @@ class PrivacyReport:
         ----------
         path : str or Path
             The file, which is overwritten.
+
+        Examples
+        --------
+        >>> import pathlib
+        >>> import tempfile
+        >>> import pandas as pd
+        >>> from skprivacy import PrivacyFunnelTransformer, PrivacyReport
+        >>> frame = pd.DataFrame({"sex": list("mfmf") * 50, "band": list("uuvw") * 50})
+        >>> funnel = PrivacyFunnelTransformer(0.02, sensitive="sex").fit(frame)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = pathlib.Path(folder, "report.html")
+        ...     PrivacyReport.from_estimator(funnel).save(file)
+        ...     file.read_text(encoding="utf-8")[:15]
+        '<!DOCTYPE html>'
         """
         Path(path).write_text(as_page(self.title, self._fragment), encoding="utf-8")

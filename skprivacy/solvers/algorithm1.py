@@ -54,10 +54,12 @@ class Algorithm1Solver(Solver):
 
     Examples
     --------
-    >>> from skprivacy import design_mechanism
-    >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.05, solver="algorithm1")
-    >>> mechanism.solver
-    'algorithm1'
+    >>> from skprivacy import Algorithm1Solver, design_mechanism
+    >>> joint = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]
+    >>> paper = design_mechanism(joint, 0.02, solver=Algorithm1Solver())
+    >>> every = design_mechanism(joint, 0.02, solver=Algorithm1Solver(candidates="all"))
+    >>> round(paper.utility, 3), round(every.utility, 3)
+    (0.584, 0.69)
     """
 
     candidates: Literal["window", "all"] = "window"
