@@ -3,6 +3,7 @@
 import datetime
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,12 +11,12 @@ import pandas as pd
 _VERSION = 1
 
 
-def document(kind):
+def document(kind: str) -> dict[str, Any]:
     """Return what a document of some kind begins with."""
     return {"schema": f"skprivacy.{kind}", "version": _VERSION}
 
 
-def parse_document(text, kind):
+def parse_document(text: str, kind: str) -> dict[str, Any]:
     """Return the content of a document, if it is one of that kind and of a version we read."""
     try:
         content = json.loads(text)
@@ -33,7 +34,7 @@ def parse_document(text, kind):
     return content
 
 
-def encode_label(label):
+def encode_label(label: Any) -> Any:
     """Return a label as a JSON value: itself where JSON has its type, else a tagged object.
 
     >>> encode_label(("a", 1, float("inf")))
@@ -70,7 +71,7 @@ def encode_label(label):
     )
 
 
-def _zone_name(moment):
+def _zone_name(moment: pd.Timestamp) -> str:
     name = str(moment.tz)
     try:
         if moment.tz_convert(name) == moment:
@@ -80,7 +81,7 @@ def _zone_name(moment):
     raise TypeError(f"The time zone of the label {moment!r} has no name that JSON could hold.")
 
 
-def decode_label(value):
+def decode_label(value: object) -> Any:
     """Return the label that `encode_label` wrote."""
     match value:
         case {"missing": "NaT"}:
@@ -105,7 +106,7 @@ def decode_label(value):
     raise ValueError(f"{value!r} is not a label that skprivacy writes.")
 
 
-def label_key(label):
+def label_key(label: object) -> str:
     """Return a hashable key that equal labels share, missing ones too."""
     try:
         return json.dumps(encode_label(label))

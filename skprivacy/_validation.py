@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from numbers import Integral, Real
 
 
-def message(owner, name, requirement, value):
+def message(owner: str, name: str, requirement: str, value: object) -> str:
     """Say what is wrong with an argument.
 
     >>> message("f", "epsilon", "a float in the range [0, inf]", -1)
@@ -14,7 +14,7 @@ def message(owner, name, requirement, value):
     return f"The {name!r} parameter of {owner} must be {requirement}. Got {_shown(value)} instead."
 
 
-def _shown(value):
+def _shown(value: object) -> str:
     """Return a value for a message: not a table, which may hold what is to be protected."""
     if hasattr(value, "shape") and value.shape:
         return f"{type(value).__name__} of shape {value.shape}"
@@ -22,24 +22,34 @@ def _shown(value):
     return text if len(text) <= 200 else f"{type(value).__name__} {text[:200]}..."
 
 
-def check_real(owner, name, value, *, low, high=math.inf, low_open=False, high_open=False):
+def check_real(
+    owner: str,
+    name: str,
+    value: object,
+    *,
+    low: float,
+    high: float = math.inf,
+    low_open: bool = False,
+    high_open: bool = False,
+) -> float:
     """Return `value` as a float, if it is a number between `low` and `high`."""
     left, right = "(" if low_open else "[", ")" if high_open else "]"
     requirement = f"a float in the range {left}{low}, {high}{right}"
     if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(message(owner, name, requirement, value))
-    above = value > low if low_open else value >= low
+    # numbers.Real declares < and <= only.
+    above = value > low if low_open else value >= low  # type: ignore[operator]
     below = value < high if high_open else value <= high
     try:
         number = float(value)
     except OverflowError:  # an int beyond all floats
-        above, number = False, None
+        above, number = False, math.inf
     if not (above and below):  # NaN fails both
         raise ValueError(message(owner, name, requirement, value))
     return number
 
 
-def check_integer(owner, name, value, *, low):
+def check_integer(owner: str, name: str, value: object, *, low: int) -> int:
     """Return `value` as an int, if it is a whole number of at least `low`."""
     requirement = f"an int in the range [{low}, inf)"
     if not isinstance(value, Integral) or isinstance(value, bool):
@@ -49,7 +59,9 @@ def check_integer(owner, name, value, *, low):
     return int(value)
 
 
-def check_choice(owner, name, value, choices: Iterable[str], alternative=""):
+def check_choice(
+    owner: str, name: str, value: object, choices: Iterable[str], alternative: str = ""
+) -> str:
     """Return `value`, if it is one of the strings in `choices`."""
     listed = ", ".join(repr(choice) for choice in sorted(choices))
     requirement = f"one of {{{listed}}}{alternative}"

@@ -1,16 +1,22 @@
 """Mechanisms side by side: what each keeps, leaks and costs under the same budgets."""
 
+from __future__ import annotations
+
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
 
+from ._typing import Scope, TableLike
 from ._validation import message
 from .design import DesignTask, check_epsilons
-from .measures import every_measure
+from .measures import Measure, every_measure
+from .mechanism import Mechanism
 from .solvers import SOLVERS, Solver, automatic, check_solver_name
+from .utilities import Utility
 
 # "auto" is one of these, but where something simpler is optimal.
 _GENERAL = ("optimal", "column_generation")
@@ -18,19 +24,19 @@ _GENERAL = ("optimal", "column_generation")
 _TOLERANCE = 1e-9  # nats
 
 # How the columns of leakage begin.
-_WHICH = {"per_output": "worst", "average": "average"}
+_WHICH: dict[Scope, str] = {"per_output": "worst", "average": "average"}
 
 
 def compare_mechanisms(
-    p_sx,
-    epsilons,
-    solvers=None,
+    p_sx: TableLike,
+    epsilons: Iterable[float],
+    solvers: Iterable[str | Solver] | Mapping[str, str | Solver] | None = None,
     *,
-    measure="kl",
-    scope="per_output",
-    utility="mutual_information",
-    verbose=False,
-):
+    measure: str | Measure = "kl",
+    scope: Scope = "per_output",
+    utility: str | Utility = "mutual_information",
+    verbose: bool = False,
+) -> pd.DataFrame:
     """Design mechanisms with several solvers for several budgets, and put them side by side.
 
     Parameters
@@ -97,12 +103,15 @@ def compare_mechanisms(
     return _table([rows[name, epsilon] for name in solvers for epsilon in epsilons], measures)
 
 
-def _outcomes(task, solvers, increasing):
+def _outcomes(
+    task: DesignTask, solvers: dict[str, str | Solver], increasing: list[float]
+) -> Iterator[tuple[str, float, float, Mechanism | Exception]]:
     """Yield (name, epsilon, seconds, mechanism or exception) of every design."""
     for name, solver in solvers.items():
         left, path = increasing, None
         while left:
             start = time.perf_counter()
+            outcome: Mechanism | Exception
             try:
                 path = path or task.path(left, solver, {})
                 outcome = next(path)
@@ -112,7 +121,7 @@ def _outcomes(task, solvers, increasing):
             left = left[1:]
 
 
-def _serving(task):
+def _serving(task: DesignTask) -> list[str]:
     """Return "auto" and the other solvers that serve a task."""
     taken, _ = automatic(task.joint.without_empty(), task.measure, task.scope)
     others = (cls() for name, cls in SOLVERS.items() if name not in (*_GENERAL, taken))
@@ -120,7 +129,9 @@ def _serving(task):
     return ["auto", *served]
 
 
-def _named(owner, solvers):
+def _named(
+    owner: str, solvers: Iterable[str | Solver] | Mapping[str, str | Solver]
+) -> dict[str, str | Solver]:
     """Return ``{name: solver}``, checked."""
     if isinstance(solvers, str | Solver) or not np.iterable(solvers):
         raise TypeError(message(owner, "solvers", "a list or a dict of solvers", solvers))
@@ -144,7 +155,7 @@ def _named(owner, solvers):
     return dict(named)
 
 
-def _figures(mechanism, measures):
+def _figures(mechanism: Mechanism, measures: dict[str, Measure]) -> dict[str, Any]:
     """Return what a row says of a mechanism."""
     evaluations = {name: mechanism.with_measure(measure) for name, measure in measures.items()}
     return {
@@ -161,7 +172,7 @@ def _figures(mechanism, measures):
     }
 
 
-def _leakages(measures):
+def _leakages(measures: dict[str, Measure]) -> dict[str, tuple[str, Scope]]:
     """Return the columns of leakage: ``{column: (name of the measure, scope)}``."""
     return {
         f"{which}_{name}": (name, scope)
@@ -171,7 +182,7 @@ def _leakages(measures):
     }
 
 
-def _table(rows, measures):
+def _table(rows: list[dict[str, Any]], measures: dict[str, Measure]) -> pd.DataFrame:
     """Return the rows as a DataFrame, with the gaps that all bounds together prove."""
     before = ["solver", "epsilon", "utility", "normalized_utility", "leakage"]
     after = ["max_lift", "seconds", "outputs", "upper_bound", "reason"]

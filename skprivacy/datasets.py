@@ -6,7 +6,7 @@ from sklearn.datasets import load_diabetes
 from ._validation import check_choice, check_integer
 
 
-def load_diabetes_joint(column="bp", n_bands=5):
+def load_diabetes_joint(column: str = "bp", n_bands: int = 5) -> pd.DataFrame:
     """Return counts of sex (rows) by bands of a measurement (columns).
 
     From the 442 patients of scikit-learn's diabetes data.
@@ -26,8 +26,10 @@ def load_diabetes_joint(column="bp", n_bands=5):
     Examples
     --------
     >>> from skprivacy.datasets import load_diabetes_joint
-    >>> int(load_diabetes_joint().to_numpy().sum())
-    442
+    >>> load_diabetes_joint("bp", n_bands=3).reset_index()
+    bp_band    sex  62 to 87  87 to 101  101 to 133
+    0        sex 1       109         73          53
+    1        sex 2        44         81          82
     """
     patients = _patients()
     check_choice("load_diabetes_joint", "column", column, set(patients) - {"sex"})

@@ -1,29 +1,34 @@
 """A joint distribution in, mechanisms out: the functions around the solvers."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from tqdm.auto import tqdm
 
+from ._typing import FloatArray, Scope, TableLike
 from ._validation import check_real, message
 from .joint import Joint, as_joint
 from .measures import Measure, check_scope, get_measure
 from .mechanism import Evaluation, Mechanism
 from .repair import repaired
-from .solvers import Solution, get_solver
+from .solvers import Solution, Solver, get_solver
 from .utilities import Utility, get_utility
 
 
 def design_mechanism(
-    p_sx,
-    epsilon,
+    p_sx: TableLike,
+    epsilon: float,
     *,
-    measure="kl",
-    scope="per_output",
-    utility="mutual_information",
-    solver="auto",
-    **options,
-):
+    measure: str | Measure = "kl",
+    scope: Scope = "per_output",
+    utility: str | Utility = "mutual_information",
+    solver: str | Solver = "auto",
+    **options: Any,
+) -> Mechanism:
     """Design the channel P(Y|X) that keeps the most about X within a privacy budget on S.
 
     Parameters
@@ -81,16 +86,16 @@ def design_mechanism(
 
 
 def privacy_utility_path(
-    p_sx,
-    epsilons,
+    p_sx: TableLike,
+    epsilons: Iterable[float],
     *,
-    measure="kl",
-    scope="per_output",
-    utility="mutual_information",
-    solver="auto",
-    verbose=False,
-    **options,
-):
+    measure: str | Measure = "kl",
+    scope: Scope = "per_output",
+    utility: str | Utility = "mutual_information",
+    solver: str | Solver = "auto",
+    verbose: bool = False,
+    **options: Any,
+) -> list[Mechanism]:
     """Design mechanisms for several budgets, sharing the work between them.
 
     Parameters
@@ -122,7 +127,7 @@ def privacy_utility_path(
     return task.mechanisms(epsilons, solver, options, verbose)
 
 
-def check_epsilons(owner, epsilons):
+def check_epsilons(owner: str, epsilons: Iterable[float]) -> list[float]:
     """Return a list of floats, if `epsilons` is a sequence of budgets."""
     if isinstance(epsilons, str) or not np.iterable(epsilons):
         raise TypeError(message(owner, "epsilons", "a sequence of floats", epsilons))
@@ -139,11 +144,19 @@ class DesignTask:
     owner: str
     joint: Joint
     measure: Measure
-    scope: str
+    scope: Scope
     utility: Utility
 
     @classmethod
-    def checked(cls, owner, p_sx, epsilons, measure, scope, utility):
+    def checked(
+        cls,
+        owner: str,
+        p_sx: TableLike,
+        epsilons: Iterable[float],
+        measure: str | Measure,
+        scope: Scope,
+        utility: str | Utility,
+    ) -> DesignTask:
         """Return the task that these arguments of `owner` describe."""
         joint = as_joint(p_sx, owner)
         measure = get_measure(measure, owner)
@@ -154,7 +167,13 @@ class DesignTask:
         _check_inverse(measure, epsilons, owner)
         return cls(owner, joint, measure, scope, utility)
 
-    def mechanisms(self, epsilons, solver, options, verbose=False):
+    def mechanisms(
+        self,
+        epsilons: Sequence[float],
+        solver: str | Solver,
+        options: dict[str, Any],
+        verbose: bool = False,
+    ) -> list[Mechanism]:
         """Return one mechanism per epsilon, in the order given."""
         increasing = sorted(set(epsilons))
         path = self.path(increasing, solver, options)
@@ -162,7 +181,9 @@ class DesignTask:
         mechanisms = dict(zip(increasing, path, strict=True))
         return [mechanisms[epsilon] for epsilon in epsilons]
 
-    def path(self, increasing, solver, options):
+    def path(
+        self, increasing: Sequence[float], solver: str | Solver, options: dict[str, Any]
+    ) -> Iterator[Mechanism]:
         """Yield one mechanism per epsilon; a larger budget never has less utility."""
         joint, measure, scope, utility = self.joint, self.measure, self.scope, self.utility
         positive = joint.without_empty().without_copies()
@@ -183,14 +204,14 @@ class DesignTask:
             yield mechanism
 
 
-def _allows_identity(joint, epsilon, measure):
+def _allows_identity(joint: Joint, epsilon: float, measure: Measure) -> bool:
     """Return whether the budget on average allows Y = X, which no per-output solver would see."""
     labels = joint.s_labels, joint.x_labels, joint.x_labels
     identity = Evaluation(np.eye(len(joint.p_x)), joint.p_sx, *labels, measure)
     return identity.average_leakage <= epsilon
 
 
-def _check_smallest_at_prior(measure, joint, owner):
+def _check_smallest_at_prior(measure: Measure, joint: Joint, owner: str) -> None:
     """Check what the whole theory needs of a measure: releasing nothing is always allowed."""
     at_prior = measure.value(joint.p_s, joint.p_s)
     at_symbols = measure.value(joint.p_s * (1 + joint.deviations.T), joint.p_s)
@@ -209,7 +230,7 @@ def _check_smallest_at_prior(measure, joint, owner):
         )
 
 
-def _check_inverse(measure, epsilons, owner):
+def _check_inverse(measure: Measure, epsilons: Iterable[float], owner: str) -> None:
     """Check that the two scales of a measure agree: budgets are compared on that of epsilon."""
     for epsilon in epsilons:
         again = float(measure.inverse(measure.threshold(epsilon)))
@@ -220,7 +241,15 @@ def _check_inverse(measure, epsilons, owner):
             )
 
 
-def _finish(joint, solution, epsilon, measure, scope, utility, solver):
+def _finish(
+    joint: Joint,
+    solution: Solution,
+    epsilon: float,
+    measure: Measure,
+    scope: Scope,
+    utility: Utility,
+    solver: Solver,
+) -> Mechanism:
     """Return the mechanism of a solution: all symbols of X, outputs in order, checked."""
     channel = np.zeros((len(joint.p_x), solution.channel.shape[1]))
     channel[joint.p_x > 0] = solution.channel / solution.channel.sum(axis=1, keepdims=True)
@@ -231,7 +260,7 @@ def _finish(joint, solution, epsilon, measure, scope, utility, solver):
     channel = channel[:, np.lexsort((-p_y, likeliest))]
     labels = joint.s_labels, joint.x_labels, tuple(range(channel.shape[1]))
 
-    def leakage(channel):
+    def leakage(channel: FloatArray) -> float:
         figures = Evaluation(channel, joint.p_sx, *labels, measure, utility)
         return figures.leakage_in(scope)
 
@@ -248,8 +277,10 @@ def _finish(joint, solution, epsilon, measure, scope, utility, solver):
     )
 
 
-def _credible(upper_bound, channel, p_x, utility):
+def _credible(
+    upper_bound: float | None, channel: FloatArray, p_x: FloatArray, utility: Utility
+) -> float:
     """Return a bound unless the utility exceeds it: then the solver erred, and knows of none."""
     if upper_bound is None or utility.of_channel(p_x, channel) > upper_bound + 1e-9:
-        return None
+        return np.inf
     return upper_bound

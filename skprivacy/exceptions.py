@@ -6,8 +6,41 @@ class SolverError(RuntimeError):
 
     Raised instead of returning a mechanism that would be wrong; the message says which
     step failed and what can be done about it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skprivacy import SolverError, design_mechanism
+    >>> joint = np.random.default_rng(0).random((2, 12))
+    >>> try:
+    ...     mechanism = design_mechanism(joint, 0.01, solver="best_partition")
+    ... except SolverError as error:
+    ...     print(str(error)[:79])
+    ...     mechanism = design_mechanism(joint, 0.01, solver="subset_merging")
+    The solver 'best_partition' looks at every partition of X, which has 12 symbols
+    >>> mechanism.solver
+    'subset_merging'
     """
 
 
 class PrivacyLeakWarning(UserWarning):
-    """The release is within its budget, but may not protect what the user thinks it does."""
+    """The release is within its budget, but may not protect what the user thinks it does.
+
+    Examples
+    --------
+    Where nobody reads warnings, let no such release through:
+
+    >>> import warnings
+    >>> import pandas as pd
+    >>> from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning
+    >>> frame = pd.DataFrame({"sex": list("mfmf") * 50, "band": list("uvuw") * 50})
+    >>> funnel = PrivacyFunnelTransformer(0.1, sensitive="sex")
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", PrivacyLeakWarning)
+    ...     funnel.fit(frame)
+    Traceback (most recent call last):
+    ...
+    skprivacy.exceptions.PrivacyLeakWarning: X determines S in the data: ...
+
+    Where it has been understood, ``warnings.simplefilter("ignore", PrivacyLeakWarning)``.
+    """

@@ -4,17 +4,23 @@ The rest of the package sees columns as pandas Series and hands back values with
 of table they came from and go into is known here only.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from typing import Any
 
 import narwhals as nw
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from sklearn.utils import check_array
 
+from ._typing import FloatArray, IntArray
 from .encoding.columns import take
 
 
-def as_table(X, owner):
+def as_table(X: Any, owner: str) -> Table:
     """Return a `Table` around a frame or an array-like."""
     if isinstance(X, pd.DataFrame):
         return PandasTable(X, owner)
@@ -30,7 +36,7 @@ def as_table(X, owner):
     return ArrayTable(X, owner)
 
 
-def converted(X, container):
+def converted(X: Any, container: str) -> Any:
     """Return a frame of another library as one of `container`, "pandas" or "polars".
 
     scikit-learn converts the output of a transformer only from pandas and from arrays.
@@ -49,41 +55,46 @@ class Table(ABC):
     names : list of column names, or None for an array; n_rows, n_columns : its shape.
     """
 
+    original: Any
+    names: list[Any] | None
+    n_rows: int
+    n_columns: int
+
     @abstractmethod
-    def column(self, position):
+    def column(self, position: int) -> pd.Series:
         """Return a column as a pandas Series."""
 
     @abstractmethod
-    def native(self, position):
+    def native(self, position: int) -> Any:
         """Return a column as it is."""
 
     @abstractmethod
-    def decoded(self, position, values, codes):
+    def decoded(self, position: int, values: list[Any], codes: IntArray) -> Any:
         """Return a column like the one at `position`, with ``values[codes]``."""
 
     @abstractmethod
-    def categorical(self, categories, codes):
+    def categorical(self, categories: list[str], codes: IntArray) -> Any:
         """Return a new categorical column."""
 
     @abstractmethod
-    def floats(self, values):
+    def floats(self, values: FloatArray) -> Any:
         """Return a new column of floats."""
 
     @abstractmethod
-    def assemble(self, columns):
+    def assemble(self, columns: Sequence[tuple[Any, Any]]) -> Any:
         """Return a table of this kind from (name, native column) pairs."""
 
-    def label(self, position):
+    def label(self, position: int) -> Any:
         """Return how to call a column in a message."""
         return position if self.names is None else self.names[position]
 
-    def positions_there(self, owner, parameter, columns):
+    def positions_there(self, owner: str, parameter: str, columns: Any) -> list[int]:
         """Return the positions of the columns that are there, of those given."""
         listed = self._listed(columns)
         there = [c for c in listed if not isinstance(c, str) or c in (self.names or ())]
         return self.positions(owner, parameter, there)
 
-    def _listed(self, columns):
+    def _listed(self, columns: Any) -> list[Any]:
         if callable(columns):
             columns = columns(self.original)
         if isinstance(columns, slice):
@@ -92,7 +103,7 @@ class Table(ABC):
             return [columns]  # a name that is a tuple
         return [columns] if isinstance(columns, str | int | np.integer) else list(columns)
 
-    def positions(self, owner, parameter, columns):
+    def positions(self, owner: str, parameter: str, columns: Any) -> list[int]:
         """Return the positions of columns given by name, position, or a callable."""
         found = [self._position(owner, parameter, c) for c in self._listed(columns)]
         repeated = [column for column in found if found.count(column) > 1]
@@ -103,7 +114,7 @@ class Table(ABC):
             )
         return found
 
-    def _position(self, owner, parameter, column):
+    def _position(self, owner: str, parameter: str, column: Hashable) -> int:
         if isinstance(column, int | np.integer) and not isinstance(column, bool):
             if self.names is not None and column in self.names:
                 return self.names.index(column)
@@ -121,7 +132,9 @@ class Table(ABC):
 class PandasTable(Table):
     """A pandas frame; its index and dtypes are kept."""
 
-    def __init__(self, frame, owner):
+    names: list[Any]
+
+    def __init__(self, frame: pd.DataFrame, owner: str) -> None:
         self.original = frame
         self.names = frame.columns.tolist()
         self.n_rows, self.n_columns = frame.shape
@@ -129,12 +142,12 @@ class PandasTable(Table):
             repeated = frame.columns[frame.columns.duplicated()][0]
             raise ValueError(f"X has the column {repeated!r} more than once: {owner} cannot tell.")
 
-    def column(self, position):
+    def column(self, position: int) -> pd.Series:
         return self.original.iloc[:, position]
 
     native = column
 
-    def decoded(self, position, values, codes):
+    def decoded(self, position: int, values: list[Any], codes: IntArray) -> pd.Series:
         dtype = self.original.dtypes.iloc[position]
         if isinstance(dtype, pd.CategoricalDtype):
             unseen = [v for v in values if v is not None and v not in dtype.categories]
@@ -150,14 +163,14 @@ class PandasTable(Table):
         dtype = object if dtype is np.dtype(object) else None
         return pd.Series(decoded, index=self.original.index, dtype=dtype, copy=False)
 
-    def categorical(self, categories, codes):
-        decoded = pd.Categorical.from_codes(codes, categories=categories)
+    def categorical(self, categories: list[str], codes: IntArray) -> pd.Series:
+        decoded = pd.Categorical.from_codes(codes, dtype=pd.CategoricalDtype(categories))
         return pd.Series(decoded, index=self.original.index, copy=False)
 
-    def floats(self, values):
+    def floats(self, values: FloatArray) -> pd.Series:
         return pd.Series(values, index=self.original.index, copy=False)
 
-    def assemble(self, columns):
+    def assemble(self, columns: Sequence[tuple[Any, Any]]) -> pd.DataFrame:
         names = [name for name, _ in columns]
         frame = pd.DataFrame(
             {i: column for i, (_, column) in enumerate(columns)},
@@ -171,7 +184,7 @@ class PandasTable(Table):
         return frame
 
 
-def _typed(values, dtype):
+def _typed(values: list[Any], dtype: Any) -> Any:
     """Return values as a pandas array of `dtype`, or of their own where that cannot hold them."""
     try:
         typed = pd.array(values, dtype=dtype)
@@ -185,26 +198,28 @@ def _typed(values, dtype):
 class NarwhalsTable(Table):
     """A polars or pyarrow frame."""
 
-    def __init__(self, frame, owner):
+    names: list[Any]
+
+    def __init__(self, frame: nw.DataFrame, owner: str) -> None:
         self._frame = frame
         self.original = frame.to_native()
         self.names = frame.columns
         self.n_rows, self.n_columns = frame.shape
 
-    def column(self, position):
+    def column(self, position: int) -> pd.Series:
         return _to_pandas(self._frame[self.names[position]])
 
-    def native(self, position):
+    def native(self, position: int) -> nw.Series:
         return self._frame[self.names[position]]
 
-    def decoded(self, position, values, codes):
+    def decoded(self, position: int, values: list[Any], codes: IntArray) -> nw.Series:
         like = self.native(position)
         values = _none_for_missing(values)
         if like.dtype.is_integer():
             values = [v if v is None or v != int(v) else int(v) for v in values]
         return self._like(like, values)[np.asarray(codes)]
 
-    def _like(self, like, values):
+    def _like(self, like: nw.Series, values: list[Any]) -> nw.Series:
         """Return values in the type of a column, or in their own where that cannot hold them."""
         plain = nw.new_series("", values, backend=self._frame.implementation)
         try:
@@ -215,29 +230,29 @@ class NarwhalsTable(Table):
         except Exception:  # every engine has errors of its own
             return plain
 
-    def _series(self, values, dtype):
+    def _series(self, values: list[Any], dtype: Any) -> nw.Series:
         series = nw.new_series("", values, dtype, backend=self._frame.implementation)
         return series if series.dtype == dtype else series.cast(dtype)
 
-    def categorical(self, categories, codes):
+    def categorical(self, categories: list[str], codes: IntArray) -> nw.Series:
         values = [str(category) for category in categories]
         return self._series(values, nw.String())[np.asarray(codes)].cast(nw.Categorical())
 
-    def floats(self, values):
+    def floats(self, values: FloatArray) -> nw.Series:
         return nw.new_series("", values, nw.Float64(), backend=self._frame.implementation)
 
-    def assemble(self, columns):
+    def assemble(self, columns: Sequence[tuple[Any, Any]]) -> Any:
         named = [column.alias(name) for name, column in columns]
         return self._frame.with_columns(*named).select([c.name for c in named]).to_native()
 
 
-def as_series(vector):
+def as_series(vector: Any) -> pd.Series | None:
     """Return a Series of polars or pyarrow as one of pandas; None for anything else."""
     series = nw.from_native(vector, series_only=True, pass_through=True)
     return _to_pandas(series) if isinstance(series, nw.Series) else None
 
 
-def _to_pandas(series):
+def _to_pandas(series: nw.Series) -> pd.Series:
     if series.dtype.is_integer() and series.null_count():
         # As floats, large integers would lose their last digits.
         values = series.fill_null(0).to_numpy().astype(np.int64)
@@ -255,7 +270,7 @@ def _to_pandas(series):
         return pd.Series(series.to_list(), name=series.name)
 
 
-def _none_for_missing(values):
+def _none_for_missing(values: list[Any]) -> list[Any]:
     return [None if pd.isna(value) else value for value in values]
 
 
@@ -264,7 +279,7 @@ class ArrayTable(Table):
 
     names = None
 
-    def __init__(self, X, owner):
+    def __init__(self, X: npt.ArrayLike, owner: str) -> None:
         self.original = check_array(
             X, dtype=None, ensure_all_finite=False, estimator=owner, input_name="X"
         )
@@ -272,26 +287,26 @@ class ArrayTable(Table):
             raise ValueError(f"Complex data not supported by {owner}.")
         self.n_rows, self.n_columns = self.original.shape
 
-    def column(self, position):
+    def column(self, position: int) -> pd.Series:
         return pd.Series(self.original[:, position])
 
-    def native(self, position):
+    def native(self, position: int) -> npt.NDArray[Any]:
         return self.original[:, position]
 
-    def decoded(self, position, values, codes):
+    def decoded(self, position: int, values: list[Any], codes: IntArray) -> npt.NDArray[Any]:
         kind = self.original.dtype.kind
         if kind in "US" and None not in values:
             return np.array(values, dtype=kind).take(codes)
         dtype = object if kind in "US" else self.original.dtype
         return np.asarray(_typed(list(values), dtype)).take(codes)
 
-    def categorical(self, categories, codes):
+    def categorical(self, categories: list[str], codes: IntArray) -> npt.NDArray[Any]:
         return np.asarray(categories).take(codes)
 
-    def floats(self, values):
+    def floats(self, values: FloatArray) -> FloatArray:
         return values
 
-    def assemble(self, columns):
+    def assemble(self, columns: Sequence[tuple[Any, Any]]) -> npt.NDArray[Any]:
         arrays = [np.asarray(column) for _, column in columns]
         if len({array.dtype.kind in "OUSM" for array in arrays}) > 1:  # numbers beside texts
             arrays = [array.astype(object) for array in arrays]

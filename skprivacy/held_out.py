@@ -1,16 +1,29 @@
 """A fitted transformer on rows that it has not seen."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
+from ._typing import ColumnsLike, FloatArray, IntArray
 from .encoding import UNKNOWN
 from .fit_inputs import sensitive_columns
-from .frames import as_table
-from .mechanism import Evaluation
+from .frames import Table, as_table
+from .mechanism import Evaluation, Mechanism
 from .samples import coded
-from .utilities import Target
+from .utilities import Target, Utility
+
+if TYPE_CHECKING:
+    from .transformer import PrivacyFunnelTransformer
 
 
-def evaluated_on(transformer, X, y, sensitive_features):
+def evaluated_on(
+    transformer: PrivacyFunnelTransformer,
+    X: Any,
+    y: ColumnsLike | None,
+    sensitive_features: ColumnsLike | None,
+) -> Evaluation:
     """Return the `Evaluation` of the channel of a transformer under the joint of other rows."""
     owner = type(transformer).__name__
     if not hasattr(transformer, "_sensitive"):
@@ -39,7 +52,7 @@ def evaluated_on(transformer, X, y, sensitive_features):
     )
 
 
-def _symbols(transformer, table, owner):
+def _symbols(transformer: PrivacyFunnelTransformer, table: Table, owner: str) -> IntArray:
     layout = transformer._layout
     positions = layout.match(table, owner, False)
     x_positions = [positions[p] for p in layout.x_positions]
@@ -47,14 +60,14 @@ def _symbols(transformer, table, owner):
     return transformer._alphabet.encode([table.column(p) for p in x_positions], labels)[0]
 
 
-def _counts(rows, columns, shape):
+def _counts(rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> FloatArray:
     """Return the table of counts of two columns of codes, also of symbols that are not there."""
     counts = np.zeros(shape)
     np.add.at(counts, (rows, columns), 1.0)
     return counts
 
 
-def _objective(mechanism, y, x_codes):
+def _objective(mechanism: Mechanism, y: ColumnsLike | None, x_codes: IntArray) -> Utility:
     """Return the utility as these rows have it: a target is theirs."""
     if not isinstance(mechanism.objective, Target):
         return mechanism.objective

@@ -1,12 +1,22 @@
 """The other way round: from the utility that is needed to the smallest budget that allows it."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
 import numpy as np
 
+from ._typing import Scope, TableLike
 from ._validation import check_real
 from .design import design_mechanism
-from .joint import as_joint
-from .measures import check_scope, get_measure
-from .mechanism import Evaluation
+from .joint import Joint, as_joint
+from .measures import Measure, check_scope, get_measure
+from .mechanism import Evaluation, Mechanism
+from .solvers import Solver
+from .utilities import Utility
+
+_Design: TypeAlias = Callable[[float], Mechanism]
 
 # The budget is found to this share of itself.
 _RTOL = 1e-4
@@ -18,15 +28,15 @@ _LARGEST = 1e3
 
 
 def smallest_epsilon(
-    p_sx,
-    utility_at_least=0.9,
+    p_sx: TableLike,
+    utility_at_least: float = 0.9,
     *,
-    measure="kl",
-    scope="per_output",
-    utility="mutual_information",
-    solver="auto",
-    **options,
-):
+    measure: str | Measure = "kl",
+    scope: Scope = "per_output",
+    utility: str | Utility = "mutual_information",
+    solver: str | Solver = "auto",
+    **options: Any,
+) -> Mechanism:
     """Design the mechanism with the least leakage that keeps a share of the utility.
 
     Parameters
@@ -57,9 +67,16 @@ def smallest_epsilon(
     measure = get_measure(measure, owner)
     check_scope(owner, scope, measure)
 
-    def design(epsilon):
-        chosen = {"measure": measure, "scope": scope, "utility": utility, "solver": solver}
-        return design_mechanism(p_sx, epsilon, **chosen, **options)
+    def design(epsilon: float) -> Mechanism:
+        return design_mechanism(
+            p_sx,
+            epsilon,
+            measure=measure,
+            scope=scope,
+            utility=utility,
+            solver=solver,
+            **options,
+        )
 
     nothing, enough = design(0.0), design(_allowing_everything(joint, measure, scope))
     if enough.normalized_utility < needed - _ROUNDING:
@@ -75,14 +92,16 @@ def smallest_epsilon(
     return _search(design, nothing, enough, needed)
 
 
-def _allowing_everything(joint, measure, scope):
+def _allowing_everything(joint: Joint, measure: Measure, scope: Scope) -> float:
     """Return what releasing X itself leaks, and a little more, against rounding."""
     labels = joint.s_labels, joint.x_labels, joint.x_labels
     unchanged = Evaluation(np.eye(len(joint.p_x)), joint.p_sx, *labels, measure)
     return max(0.0, unchanged.leakage_in(scope)) * (1 + 1e-12) + 1e-15
 
 
-def _finite(design, below, above, needed):
+def _finite(
+    design: _Design, below: Mechanism, above: Mechanism, needed: float
+) -> tuple[Mechanism, Mechanism]:
     """Return two finite budgets around the one that is needed, if there are."""
     epsilon = 1.0
     while epsilon < _LARGEST:
@@ -93,7 +112,7 @@ def _finite(design, below, above, needed):
     return below, above
 
 
-def _search(design, below, above, needed):
+def _search(design: _Design, below: Mechanism, above: Mechanism, needed: float) -> Mechanism:
     """Return the mechanism of the smallest budget between two that keeps what is needed."""
     bisect = False
     while np.isfinite(above.epsilon) and (

@@ -1,10 +1,18 @@
 """The joint distribution P_SX: validated, labelled, with the matrices that solvers need."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+
+from ._typing import CountArray, FloatArray, IntArray, Labels, TableLike
+
+if TYPE_CHECKING:
+    from .geometry import Points
 
 # The smallest probability, so that lifts do not overflow.
 _SMALLEST = 1e-100
@@ -18,22 +26,22 @@ _ROUNDING = 1e-13
 class Joint:
     """A joint distribution of a sensitive S (rows) and a useful X (columns)."""
 
-    p_sx: np.ndarray
-    s_labels: tuple
-    x_labels: tuple
+    p_sx: FloatArray
+    s_labels: Labels
+    x_labels: Labels
 
     @cached_property
-    def p_s(self):
+    def p_s(self) -> FloatArray:
         """The prior P(S)."""
         return self.p_sx.sum(axis=1)
 
     @cached_property
-    def p_x(self):
+    def p_x(self) -> FloatArray:
         """The marginal P(X)."""
         return self.p_sx.sum(axis=0)
 
     @cached_property
-    def deviations(self):
+    def deviations(self) -> FloatArray:
         """``P(s|x) / P(s) - 1``, |S| x |X|: how the lifts of releasing x unchanged differ from 1.
 
         The lifts of any output are ``1 + deviations @ W``. Needs a joint without empty rows or
@@ -48,11 +56,11 @@ class Joint:
         deviations[np.abs(deviations).max(axis=1) <= _ROUNDING] = 0.0
         return deviations
 
-    def sensitive_posterior(self, points):
+    def sensitive_posterior(self, points: Points) -> FloatArray:
         """Return ``P(S | Y = y)`` for each of some points ``P(X | Y = y)``, as rows."""
         return np.maximum(1 + points.times(self.deviations), 0.0) * self.p_s
 
-    def without_empty(self):
+    def without_empty(self) -> Joint:
         """Return the joint without the symbols of probability zero."""
         s, x = self.p_s > 0, self.p_x > 0
         if s.all() and x.all():
@@ -60,7 +68,7 @@ class Joint:
         keep = lambda labels, mask: tuple(np.array(labels, dtype=object)[mask])  # noqa: E731
         return Joint(self.p_sx[np.ix_(s, x)], keep(self.s_labels, s), keep(self.x_labels, x))
 
-    def without_copies(self):
+    def without_copies(self) -> Joint:
         """Return the joint with symbols of S that go with the same P(X|s) merged.
 
         They have the same lifts in every output: merging them changes no measure of leakage, and
@@ -74,14 +82,14 @@ class Joint:
         np.add.at(merged, copies.reshape(-1), self.p_sx)
         return Joint(merged, tuple(self.s_labels[i] for i in first), self.x_labels)
 
-    def merged(self, groups):
+    def merged(self, groups: IntArray) -> Joint:
         """Return the joint with symbols of X merged: `groups` has the new symbol of each."""
         merged = np.zeros((len(self.p_s), groups.max() + 1))
         np.add.at(merged.T, groups, self.p_sx.T)
         return Joint(merged, self.s_labels, tuple(range(merged.shape[1])))
 
 
-def as_joint(p_sx, owner, name="p_sx"):
+def as_joint(p_sx: TableLike, owner: str, name: str = "p_sx") -> Joint:
     """Return a `Joint` from an array or DataFrame of probabilities or counts.
 
     Rows are symbols of S, columns symbols of X; the total is divided out.
@@ -105,7 +113,7 @@ def as_joint(p_sx, owner, name="p_sx"):
     return Joint(p_sx, s_labels, x_labels)
 
 
-def _as_table(p_sx, owner, name):
+def _as_table(p_sx: TableLike, owner: str, name: str) -> FloatArray:
     requirement = f"The {name!r} parameter of {owner} must be a two-dimensional table of numbers, "
     requirement += "one row per symbol of S and one column per symbol of X."
     try:
@@ -124,7 +132,7 @@ def _as_table(p_sx, owner, name):
     return table
 
 
-def _check_entries(table, owner, name):
+def _check_entries(table: FloatArray, owner: str, name: str) -> None:
     for wrong, what in (
         (np.isnan(table), "NaN"),
         (np.isinf(table), "infinite"),
@@ -139,7 +147,9 @@ def _check_entries(table, owner, name):
             )
 
 
-def _labels(p_sx, shape, owner, name):
+def _labels(
+    p_sx: TableLike, shape: tuple[int, ...], owner: str, name: str
+) -> tuple[Labels, Labels]:
     if not isinstance(p_sx, pd.DataFrame):
         return tuple(range(shape[0])), tuple(range(shape[1]))
     for axis, index in (("index", p_sx.index), ("columns", p_sx.columns)):
@@ -152,13 +162,13 @@ def _labels(p_sx, shape, owner, name):
     return tuple(p_sx.index.tolist()), tuple(p_sx.columns.tolist())
 
 
-def readonly(array):
+def readonly(array: FloatArray) -> FloatArray:
     """Return `array`, locked against writing."""
     array.flags.writeable = False
     return array
 
 
-def count_pairs(s_codes, x_codes, weights):
+def count_pairs(s_codes: IntArray, x_codes: IntArray, weights: FloatArray | None) -> CountArray:
     """Return the table of (weighted) counts of two columns of codes from 0 on."""
     shape = int(s_codes.max()) + 1, int(x_codes.max()) + 1
     packed = np.multiply(s_codes, shape[1], dtype=np.int64)

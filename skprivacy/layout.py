@@ -1,7 +1,14 @@
 """Which columns of a table are what: replaced, sensitive, or neither."""
 
+from __future__ import annotations
+
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .frames import Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -12,40 +19,40 @@ class Layout:
     s_positions : those that never come out.
     """
 
-    names: list | None
+    names: list[Any] | None
     n_columns: int
-    x_positions: tuple
-    s_positions: tuple
+    x_positions: tuple[int, ...]
+    s_positions: tuple[int, ...]
 
     @property
-    def has_string_names(self):
+    def has_string_names(self) -> bool:
         """Whether there are names that scikit-learn takes as feature names."""
         return self.names is not None and all(isinstance(name, str) for name in self.names)
 
     @property
-    def other_positions(self):
+    def other_positions(self) -> list[int]:
         """The columns that are neither sensitive nor replaced."""
         special = {*self.x_positions, *self.s_positions}
         return [p for p in range(self.n_columns) if p not in special]
 
-    def order(self, passthrough):
+    def order(self, passthrough: bool) -> list[int]:
         """Return the columns that come out, in the order of `fit`."""
         return sorted([*self.x_positions, *(self.other_positions if passthrough else [])])
 
-    def name(self, position):
+    def name(self, position: int) -> Any:
         """Return the name of a column; arrays get scikit-learn's x0, x1, ..."""
         return f"x{position}" if self.names is None else self.names[position]
 
-    def name_or_position(self, position):
+    def name_or_position(self, position: int) -> Any:
         """Return what a user would write for a column."""
         return position if self.names is None else self.names[position]
 
     @property
-    def joint_name(self):
+    def joint_name(self) -> str:
         """What several columns taken jointly are called."""
         return "|".join(str(self.name(position)) for position in self.x_positions)
 
-    def renamed(self, input_features):
+    def renamed(self, input_features: Iterable[str] | None) -> Layout:
         """Return the layout with other names, as `get_feature_names_out` takes them."""
         if input_features is None:
             return self
@@ -59,7 +66,7 @@ class Layout:
             )
         return replace(self, names=given)
 
-    def match(self, table, owner, passthrough):
+    def match(self, table: Table, owner: str, passthrough: bool) -> dict[int, int]:
         """Return the position in `table` of each column of `fit` that `transform` needs."""
         if self.names is None or table.names is None:
             if table.n_columns != self.n_columns:
@@ -79,7 +86,7 @@ class Layout:
             )
         return {p: table.names.index(self.names[p]) for p in self.order(passthrough)}
 
-    def _warn_about_names(self, table, owner):
+    def _warn_about_names(self, table: Table, owner: str) -> None:
         if self.has_string_names and table.names is None:
             text = (
                 f"X does not have valid feature names, but {owner} was fitted with feature names"

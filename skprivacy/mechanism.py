@@ -1,12 +1,17 @@
 """The frozen answer: a channel, what it says about S, and the budget that it provably keeps."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
 from ._json import label_key
+from ._typing import FloatArray, Labels, Scope, TableLike
 from ._validation import check_real, message
 from .joint import as_joint, readonly
 from .measures import Measure, check_scope, lift
@@ -35,18 +40,30 @@ class Evaluation:
         What `utility` means: what the channel was designed for.
     p_x : ndarray of shape (n_x,)
         The distribution of X.
+
+    Examples
+    --------
+    A channel under another joint distribution than that of its design:
+
+    >>> from skprivacy import design_mechanism
+    >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02)
+    >>> evaluation = mechanism.evaluate([[0.25, 0.1, 0.05], [0.05, 0.2, 0.35]])
+    >>> round(evaluation.max_leakage, 3)
+    0.076
+    >>> round(evaluation.attacker_accuracy, 3)
+    0.643
     """
 
-    channel: np.ndarray
-    p_sx: np.ndarray | None
-    s_labels: tuple | None
-    x_labels: tuple
-    y_labels: tuple
+    channel: FloatArray
+    p_sx: FloatArray | None
+    s_labels: Labels | None
+    x_labels: Labels
+    y_labels: Labels
     measure: Measure
-    objective: Utility | str = "mutual_information"
-    p_x: np.ndarray | None = None
+    objective: Utility = field(default_factory=MutualInformation)
+    p_x: FloatArray = None  # type: ignore[assignment]  # that of p_sx, once made
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "objective", get_utility(self.objective, type(self).__name__))
         if self.p_sx is not None:  # given beside a joint, p_x could contradict it
             object.__setattr__(self, "p_x", np.sum(self.p_sx, axis=0))
@@ -55,19 +72,38 @@ class Evaluation:
             if value is not None:
                 object.__setattr__(self, name, readonly(np.array(value, dtype=float, order="C")))
 
-    def with_channel(self, channel):
-        """Return the figures of another channel under the same joint."""
+    def with_channel(self, channel: FloatArray) -> Evaluation:
+        """Return the figures of another channel under the same joint.
+
+        Examples
+        --------
+        What releasing X itself would leak:
+
+        >>> import numpy as np
+        >>> from skprivacy import design_mechanism
+        >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02)
+        >>> round(mechanism.with_channel(np.eye(3)).max_leakage, 3)
+        0.145
+        """
         return self._evaluation(channel, self.measure)
 
-    def with_measure(self, measure):
-        """Return the figures of the same channel by another measure."""
+    def with_measure(self, measure: Measure) -> Evaluation:
+        """Return the figures of the same channel by another measure.
+
+        Examples
+        --------
+        >>> from skprivacy import L1, design_mechanism
+        >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02, measure="kl")
+        >>> round(mechanism.with_measure(L1()).max_leakage, 3)
+        0.198
+        """
         return self._evaluation(self.channel, measure)
 
-    def _evaluation(self, channel, measure):
+    def _evaluation(self, channel: FloatArray, measure: Measure) -> Evaluation:
         labels = self.s_labels, self.x_labels, self.y_labels
         return Evaluation(channel, self.p_sx, *labels, measure, self.objective, self.p_x)
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         # numpy unlocks arrays when they are copied or unpickled
         self.__dict__.update(state)
         for value in state.values():
@@ -75,26 +111,26 @@ class Evaluation:
                 readonly(value)
 
     @cached_property
-    def p_y(self):
+    def p_y(self) -> FloatArray:
         """``P(Y)``, of shape (n_y,)."""
         return readonly(self.p_x @ self.channel)
 
     @cached_property
-    def posterior(self):
+    def posterior(self) -> FloatArray:
         """``P(X | Y = y)``, of shape (n_y, n_x); P(X) for an output of probability zero."""
         return readonly(self._given_output(self.p_x[:, None] * self.channel, self.p_x))
 
     @cached_property
-    def sensitive_posterior(self):
+    def sensitive_posterior(self) -> FloatArray:
         """``P(S | Y = y)``, of shape (n_y, n_s); P(S) for an output of probability zero."""
         return readonly(self._given_output(self._p_sy, self._joint.sum(axis=1)))
 
-    def _given_output(self, joint_with_output, prior):
+    def _given_output(self, joint_with_output: FloatArray, prior: FloatArray) -> FloatArray:
         rows = joint_with_output.T / np.where(self.p_y > 0, self.p_y, 1.0)[:, None]
         return np.where((self.p_y > 0)[:, None], rows, prior)
 
     @property
-    def _joint(self):
+    def _joint(self) -> FloatArray:
         if self.p_sx is None:
             raise AttributeError(
                 "This mechanism was saved without its joint distribution, so what it leaks is "
@@ -103,43 +139,51 @@ class Evaluation:
         return self.p_sx
 
     @property
-    def _p_sy(self):
+    def _p_sy(self) -> FloatArray:
         return self._joint @ self.channel
 
     @cached_property
-    def _values(self):
+    def _values(self) -> FloatArray:
         """g of every output, over the symbols of S that occur."""
         prior = self._joint.sum(axis=1)
         return self.measure.value(self.sensitive_posterior[:, prior > 0], prior[prior > 0])
 
     @cached_property
-    def leakage(self):
+    def leakage(self) -> FloatArray:
         """Leakage of each output on the eps scale of the measure, of shape (n_y,)."""
         return readonly(np.array(self.measure.inverse(self._values), dtype=float))
 
     @property
-    def max_leakage(self):
+    def max_leakage(self) -> float:
         """The leakage of the worst output."""
         return float(self.leakage.max())
 
     @cached_property
-    def average_leakage(self):
+    def average_leakage(self) -> float:
         """Leakage on average over outputs, eps scale; NaN for a measure without an average."""
         if "average" not in self.measure.scopes:
             return float("nan")
         return float(self.measure.inverse(self.p_y @ self._values))
 
-    def leakage_in(self, scope):
-        """Return the leakage that a budget of some scope is about."""
+    def leakage_in(self, scope: Scope) -> float:
+        """Return the leakage that a budget of some scope is about.
+
+        Examples
+        --------
+        >>> from skprivacy import design_mechanism
+        >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02)
+        >>> [round(mechanism.leakage_in(scope), 3) for scope in ("per_output", "average")]
+        [0.02, 0.017]
+        """
         return self.max_leakage if scope == "per_output" else self.average_leakage
 
     @cached_property
-    def sensitive_information(self):
+    def sensitive_information(self) -> float:
         """``I(S;Y)`` in nats."""
         return mutual_information(self._p_sy)
 
     @cached_property
-    def attacker_accuracy(self):
+    def attacker_accuracy(self) -> float:
         """How often the best attacker, who knows the joint and the channel, guesses S from Y.
 
         ``sum_y max_s P(s,y)``.
@@ -147,51 +191,61 @@ class Evaluation:
         return float(self._p_sy.max(axis=0).sum())
 
     @property
-    def attacker_advantage(self):
+    def attacker_advantage(self) -> float:
         """How much oftener that is right than the best blind guess."""
         return max(0.0, self.attacker_accuracy - float(self._joint.sum(axis=1).max()))
 
     @cached_property
-    def _output_lifts(self):
+    def _output_lifts(self) -> FloatArray:
         return lift(self.sensitive_posterior, self._joint.sum(axis=1)).max(axis=1)
 
     @property
-    def max_lift(self):
+    def max_lift(self) -> float:
         """The largest ``P(s|y) / P(s)``."""
         return float(self._output_lifts.max())
 
     @cached_property
-    def utility(self):
+    def utility(self) -> float:
         """The utility that the channel was designed for: ``I(X;Y)`` unless `objective` differs."""
         return self.objective.of_channel(self.p_x, self.channel)
 
     @cached_property
-    def mutual_information(self):
+    def mutual_information(self) -> float:
         """``I(X;Y)`` in nats, whatever the objective."""
         return mutual_information(self.p_x[:, None] * self.channel)
 
     @cached_property
-    def _largest_utility(self):
+    def _largest_utility(self) -> float:
         return self.objective.largest(self.p_x)
 
     @property
-    def normalized_utility(self):
+    def normalized_utility(self) -> float:
         """The share that is kept of the utility of X, beyond what a constant output has.
 
         1 where there is none to keep.
         """
         return self._normalized(self.utility)
 
-    def _normalized(self, utility):
+    def _normalized(self, utility: float) -> float:
         smallest = self.objective.smallest(self.p_x)
         room = self._largest_utility - smallest
         return (utility - smallest) / room if room > 1e-13 else 1.0  # or rounding
 
-    def table(self):
+    def table(self) -> pd.DataFrame:
         """Return a DataFrame with one row per output.
 
         Columns: the probability of the output, its leakage and largest lift (not for a mechanism
         saved without its joint), and the posterior of each symbol of X.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from skprivacy import design_mechanism
+        >>> counts = pd.DataFrame([[20, 10, 10], [10, 20, 30]], columns=list("abc"))
+        >>> design_mechanism(counts, 0.01, solver="watchdog").table().round(3).reset_index()
+           y  probability  leakage  max_lift  P(a|y)  P(b|y)  P(c|y)
+        0  0          0.3    0.009     1.111   0.000     1.0   0.000
+        1  1          0.7    0.002     1.071   0.429     0.0   0.571
         """
         figures = {"probability": self.p_y}
         if self.p_sx is not None:
@@ -201,7 +255,7 @@ class Evaluation:
         columns = np.column_stack([*figures.values(), self.posterior])
         return pd.DataFrame(columns, columns=names, index=index)
 
-    def _figures(self):
+    def _figures(self) -> Iterator[str]:
         """Return what `repr` says of leakage and utility."""
         n_x, n_y = self.channel.shape
         yield f"{n_x} symbols -> {n_y} outputs"
@@ -215,7 +269,7 @@ class Evaluation:
             yield f"objective={self.objective!r}"
             yield f"I(X;Y)={self.mutual_information:.6g}"
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({self.measure!r}: {', '.join(self._figures())})"
 
 
@@ -252,11 +306,12 @@ class Mechanism(Evaluation):
     """
 
     epsilon: float = field(kw_only=True)
-    scope: str = field(kw_only=True)
+    scope: Scope = field(kw_only=True)
     solver: str = field(kw_only=True)
-    upper_bound: float | None = field(kw_only=True, default=None)
+    # None is for a bound that is not known: then it is the largest utility, once made.
+    upper_bound: float = field(kw_only=True, default=None)  # type: ignore[assignment]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         check_real("Mechanism", "epsilon", self.epsilon, low=0)
         check_scope("Mechanism", self.scope, self.measure)
@@ -269,7 +324,7 @@ class Mechanism(Evaluation):
             raise ValueError(message("Mechanism", "upper_bound", f">= {self.utility}", bound))
         object.__setattr__(self, "upper_bound", float(max(bound, self.utility)))
 
-    def _check_distributions(self):
+    def _check_distributions(self) -> None:
         if self.p_sx is not None:
             as_joint(self.p_sx, "Mechanism")
             if not abs(self.p_sx.sum() - 1) <= _ROW_TOLERANCE:
@@ -289,7 +344,7 @@ class Mechanism(Evaluation):
         if not error <= _ROW_TOLERANCE or not abs(self.p_x.sum() - 1) <= _ROW_TOLERANCE:
             raise ValueError("The channel does not reproduce the distribution of X.")
 
-    def _check_labels(self):
+    def _check_labels(self) -> None:
         counts = {"x_labels": self.channel.shape[0], "y_labels": self.channel.shape[1]}
         if self.p_sx is not None:
             counts["s_labels"] = len(self.p_sx)
@@ -302,7 +357,7 @@ class Mechanism(Evaluation):
         if not isinstance(self.solver, str):
             raise TypeError(message("Mechanism", "solver", "a str", self.solver))
 
-    def _check_budget(self):
+    def _check_budget(self) -> None:
         if self.p_sx is None:
             return
         leakage = self.leakage_in(self.scope)
@@ -313,22 +368,22 @@ class Mechanism(Evaluation):
             )
 
     @property
-    def gap(self):
+    def gap(self) -> float:
         """How much utility a better mechanism could have at most."""
         return self.upper_bound - self.utility
 
     @property
-    def normalized_upper_bound(self):
+    def normalized_upper_bound(self) -> float:
         """The `normalized_utility` that no mechanism within the budget exceeds."""
         return self._normalized(self.upper_bound)
 
     @property
-    def advantage_bound(self):
+    def advantage_bound(self) -> float:
         """How much oftener than blindly S can be guessed from Y, as far as the budget tells."""
         prior = self._joint.sum(axis=1)
         return min(self.measure.advantage(self.epsilon, prior), 1 - float(prior.max()))
 
-    def evaluate(self, p_sx):
+    def evaluate(self, p_sx: TableLike) -> Evaluation:
         """Return all figures of the channel under another joint distribution.
 
         Parameters
@@ -369,7 +424,7 @@ class Mechanism(Evaluation):
             self.objective.elsewhere(),
         )
 
-    def _match_columns(self, p_sx, owner):
+    def _match_columns(self, p_sx: pd.DataFrame, owner: str) -> pd.DataFrame:
         # By position: a list of booleans or of tuples would not select columns.
         ours = {label_key(label): label for label in self.x_labels}
         theirs = {label_key(label): i for i, label in enumerate(p_sx.columns.tolist())}
@@ -382,14 +437,14 @@ class Mechanism(Evaluation):
             )
         return p_sx.iloc[:, [theirs[key] for key in ours]]
 
-    def _figures(self):
+    def _figures(self) -> Iterator[str]:
         claimed = "claimed " if self.p_sx is None else ""
         yield f"{claimed}epsilon={self.epsilon:.6g} {self.scope}"
         yield from super()._figures()
         yield f"gap<={self.gap:.2g}"
         yield f"solver={self.solver!r}"
 
-    def to_json(self, *, include_joint=True, indent=None):
+    def to_json(self, *, include_joint: bool = True, indent: int | None = None) -> str:
         """Return the mechanism as JSON text, to the last bit.
 
         Parameters
@@ -401,11 +456,20 @@ class Mechanism(Evaluation):
             little about it.)
         indent : int, default=None
             As in `json.dumps`.
+
+        Examples
+        --------
+        >>> from skprivacy import design_mechanism
+        >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02)
+        >>> "p_sx" in mechanism.to_json(), "p_sx" in mechanism.to_json(include_joint=False)
+        (True, False)
         """
         return write_mechanism(self, include_joint, indent)
 
     @classmethod
-    def from_json(cls, text, *, measure=None, utility=None):
+    def from_json(
+        cls, text: str, *, measure: Measure | None = None, utility: Utility | None = None
+    ) -> Self:
         """Return the mechanism that `to_json` wrote, after checking all of it.
 
         Parameters
@@ -422,7 +486,7 @@ class Mechanism(Evaluation):
         >>> from skprivacy import Mechanism, design_mechanism
         >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02)
         >>> shipped = Mechanism.from_json(mechanism.to_json(include_joint=False))
-        >>> shipped.p_sx is None and (shipped.channel == mechanism.channel).all()
-        np.True_
+        >>> shipped.p_sx is None and bool((shipped.channel == mechanism.channel).all())
+        True
         """
         return cls(**read_mechanism(text, measure, utility))

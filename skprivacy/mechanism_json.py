@@ -1,13 +1,21 @@
 """A mechanism as JSON text: written without loss, read with care."""
 
+from __future__ import annotations
+
 import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ._json import decode_label, document, encode_label, parse_document
+from ._typing import FloatArray, Labels
 from ._validation import check_real
-from .measures import MEASURES
-from .utilities import UTILITIES, RecordedUtility, Target
+from .measures import MEASURES, Measure
+from .utilities import UTILITIES, RecordedUtility, Target, Utility
+
+if TYPE_CHECKING:
+    from .mechanism import Mechanism
 
 _KEYS = {
     "schema", "version", "epsilon", "measure", "scope", "objective", "solver", "upper_bound",
@@ -15,11 +23,11 @@ _KEYS = {
 }  # fmt: skip
 
 
-def write_mechanism(mechanism, include_joint, indent):
+def write_mechanism(mechanism: Mechanism, include_joint: bool, indent: int | None) -> str:
     """Return the text that `read_mechanism` reads."""
-    has_joint = include_joint and mechanism.p_sx is not None
+    p_sx = mechanism.p_sx if include_joint else None
     objective = mechanism.objective
-    if not has_joint:
+    if p_sx is None:
         objective = objective.recorded(mechanism.p_x, mechanism.channel)
     content = {
         **document("mechanism"),
@@ -33,15 +41,15 @@ def write_mechanism(mechanism, include_joint, indent):
         "y_labels": [encode_label(label) for label in mechanism.y_labels],
         "channel": mechanism.channel.tolist(),
     }
-    if has_joint:
-        content["s_labels"] = [encode_label(label) for label in mechanism.s_labels]
-        content["p_sx"] = mechanism.p_sx.tolist()
+    if p_sx is not None:
+        content["s_labels"] = [encode_label(label) for label in mechanism.s_labels or ()]
+        content["p_sx"] = p_sx.tolist()
     else:
         content["p_x"] = mechanism.p_x.tolist()
     return json.dumps(content, allow_nan=False, indent=indent)
 
 
-def read_mechanism(text, measure, utility):
+def read_mechanism(text: str, measure: Measure | None, utility: Utility | None) -> dict[str, Any]:
     """Return the fields of a mechanism; what they mean together is checked when it is made."""
     content = parse_document(text, "mechanism")
     if unknown := sorted(set(content) - _KEYS):
@@ -54,7 +62,9 @@ def read_mechanism(text, measure, utility):
         raise ValueError(f"The JSON text of this mechanism is malformed: {error}.") from error
 
 
-def _fields(content, measure, utility):
+def _fields(
+    content: dict[str, Any], measure: Measure | None, utility: Utility | None
+) -> dict[str, Any]:
     has_joint = "p_sx" in content
     solver = content["solver"]
     if not isinstance(solver, str):
@@ -77,20 +87,22 @@ def _fields(content, measure, utility):
     }
 
 
-def _read_numbers(content, name):
+def _read_numbers(content: dict[str, Any], name: str) -> FloatArray:
     array = np.array(content[name])
     if array.dtype.kind not in "fiu":
         raise TypeError(f"{name} is not a table of numbers")
     return array.astype(float)
 
 
-def _read_labels(content, name):
+def _read_labels(content: dict[str, Any], name: str) -> Labels:
     if not isinstance(content[name], list):
         raise TypeError(f"{name} is not a list")
     return tuple(decode_label(label) for label in content[name])
 
 
-def _read_part(content, key, given, shipped):
+def _read_part(
+    content: dict[str, Any], key: str, given: Measure | Utility | None, shipped: Mapping[str, type]
+) -> Any:
     """Return the measure or the utility: made again from its name, or the one given."""
     if not isinstance(content[key], dict):
         raise TypeError(f"the {key} is not an object")
@@ -112,6 +124,6 @@ def _read_part(content, key, given, shipped):
     return shipped[name](**parameters)
 
 
-def _decoded(value):
+def _decoded(value: object) -> Any:
     """Return a parameter: a table as it is, anything else as a label."""
     return value if isinstance(value, list) else decode_label(value)

@@ -2,7 +2,9 @@
 
 import numpy as np
 
+from ._typing import FloatArray
 from .geometry import Points
+from .utilities import Utility
 
 # With more outputs than this, all pairs are too many to be compared.
 _MOST_OUTPUTS = 200
@@ -10,7 +12,9 @@ _MOST_OUTPUTS = 200
 _AT_ONCE = 5_000_000  # entries of posteriors
 
 
-def without_cheapest(channel, p_x, utility):
+def without_cheapest(
+    channel: FloatArray, p_x: FloatArray, utility: Utility
+) -> tuple[FloatArray, float]:
     """Return (channel, cost) with the two outputs merged that cost the least utility."""
     p_y = p_x @ channel
     posterior = (p_x[:, None] * channel / p_y).T
@@ -21,8 +25,8 @@ def without_cheapest(channel, p_x, utility):
         i, j = one[part], other[part]
         share = (p_y[i] / (p_y[i] + p_y[j]))[:, None]
         merged = share * posterior[i] + (1 - share) * posterior[j]
-        merged = Points(np.broadcast_to(np.arange(len(p_x)), merged.shape), merged)
-        costs[part] = worth[i] + worth[j] - (p_y[i] + p_y[j]) * utility.value(merged)
+        points = Points(np.broadcast_to(np.arange(len(p_x)), merged.shape), merged)
+        costs[part] = worth[i] + worth[j] - (p_y[i] + p_y[j]) * utility.value(points)
     cheapest = costs.argmin()
     i, j = one[cheapest], other[cheapest]
     merged = np.delete(channel, j, axis=1)
@@ -30,7 +34,7 @@ def without_cheapest(channel, p_x, utility):
     return merged, float(costs[cheapest])
 
 
-def tidied(channel, p_x, utility, allowance):
+def tidied(channel: FloatArray, p_x: FloatArray, utility: Utility, allowance: float) -> FloatArray:
     """Return the channel with outputs merged that together are worth no more than `allowance`.
 
     Solvers find several points next to each other, or use one with a weight of 1e-11.

@@ -3,15 +3,24 @@
 The assignment maximises P(X = name(Y)): released names are right as often as possible.
 """
 
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from ._typing import FloatArray, IntArray
+from .mechanism import Mechanism
 from .merging import without_cheapest
 
+if TYPE_CHECKING:
+    from .layout import Layout
 
-def name_outputs(mechanism):
+
+def name_outputs(mechanism: Mechanism) -> tuple[Mechanism, IntArray]:
     """Return the mechanism with outputs in the order of their names, and the names.
 
     names : for each output the position of a symbol of X that has P(x|y) > 0.
@@ -28,7 +37,7 @@ def name_outputs(mechanism):
     return replace(mechanism, channel=channel[:, order], y_labels=y_labels), names[order]
 
 
-def _assign(p_xy):
+def _assign(p_xy: FloatArray) -> IntArray | None:
     """Return a symbol for each output, or None where no one-to-one assignment exists."""
     impossible = -1.0 - p_xy.shape[1]
     x, y = linear_sum_assignment(np.where(p_xy > 0, p_xy, impossible), maximize=True)
@@ -37,17 +46,17 @@ def _assign(p_xy):
     return x[np.argsort(y)]
 
 
-def output_names(mechanism):
+def output_names(mechanism: Mechanism) -> list[str]:
     """Return the outputs as texts, all different."""
     return readable(mechanism.y_labels)
 
 
-def posterior_names(layout, mechanism):
+def posterior_names(layout: Layout, mechanism: Mechanism) -> list[str]:
     """Return the names of the columns of P(x|y), one for each symbol x."""
     return [f"{layout.joint_name}_{text}" for text in readable(mechanism.x_labels)]
 
 
-def readable(labels):
+def readable(labels: Iterable[Hashable]) -> list[str]:
     """Return labels as texts, all different, the parts of a joint label between bars."""
     texts = ["|".join(map(_text, x)) if isinstance(x, tuple) else _text(x) for x in labels]
     if len(set(texts)) < len(texts):  # 1 and "1", say: tell them apart
@@ -55,5 +64,5 @@ def readable(labels):
     return texts
 
 
-def _text(label):
+def _text(label: object) -> str:
     return "nan" if label is None else str(label)

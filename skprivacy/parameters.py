@@ -1,13 +1,20 @@
 """The parameters of the transformer, checked in `fit` as scikit-learn does."""
 
+from __future__ import annotations
+
 import numbers
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ._validation import check_choice, check_integer, check_real, message
 
+if TYPE_CHECKING:
+    from .transformer import PrivacyFunnelTransformer
 
-def check_parameters(transformer):
+
+def check_parameters(transformer: PrivacyFunnelTransformer) -> None:
     """Check the parameters that do not depend on the data; the design checks its own."""
     owner = type(transformer).__name__
     check_real(owner, "epsilon", transformer.epsilon, low=0)
@@ -24,7 +31,7 @@ def check_parameters(transformer):
         )
 
 
-def _check_pooling(owner, min_frequency, max_categories):
+def _check_pooling(owner: str, min_frequency: object, max_categories: object) -> None:
     if isinstance(min_frequency, numbers.Integral):
         check_integer(owner, "min_frequency", min_frequency, low=1)
     elif min_frequency is not None:
@@ -33,7 +40,7 @@ def _check_pooling(owner, min_frequency, max_categories):
         check_integer(owner, "max_categories", max_categories, low=1)
 
 
-def _check_bins(owner, n_bins):
+def _check_bins(owner: str, n_bins: Any) -> None:
     for given in n_bins.values() if isinstance(n_bins, dict) else [n_bins]:
         if given is not None and np.ndim(given) == 0:
             check_integer(owner, "n_bins", given, low=1)
@@ -41,7 +48,7 @@ def _check_bins(owner, n_bins):
             raise ValueError(message(owner, "n_bins", "a list of edges", given))
 
 
-def _check_random_state(owner, random_state):
+def _check_random_state(owner: str, random_state: object) -> None:
     if isinstance(random_state, numbers.Integral):
         check_integer(owner, "random_state", random_state, low=0)
     elif not isinstance(random_state, np.random.RandomState | np.random.Generator | None):
@@ -49,7 +56,7 @@ def _check_random_state(owner, random_state):
         raise TypeError(message(owner, "random_state", requirement, random_state))
 
 
-def check_bin_names(transformer, names):
+def check_bin_names(transformer: PrivacyFunnelTransformer, names: Sequence[Hashable]) -> None:
     """Check that `n_bins`, if it is a dict, speaks of columns that are there."""
     if not isinstance(transformer.n_bins, dict):
         return

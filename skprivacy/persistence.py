@@ -1,13 +1,23 @@
 """A fitted transformer as JSON and back: its encoder and channel, no P_SX, no S."""
 
+from __future__ import annotations
+
 import json
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from ._json import decode_label, document, encode_label, parse_document
+from ._typing import IntArray
 from .encoding import Alphabet, ColumnAlphabet
 from .layout import Layout
+from .measures import Measure
 from .mechanism import Mechanism
+
+if TYPE_CHECKING:
+    from .transformer import PrivacyFunnelTransformer
+
+_Fitted: TypeAlias = tuple[Layout, Alphabet, IntArray, Mechanism]
 
 # The parameters that matter after fit; the budget and its measure are the mechanism's.
 _PARAMETERS = ("output", "remainder", "handle_unknown")
@@ -16,7 +26,7 @@ _KEYS = {"schema", "version", "parameters", "layout", "columns", "combinations",
          "members", "member_of", "weights", "names", "mechanism"}  # fmt: skip
 
 
-def write_transformer(transformer, indent):
+def write_transformer(transformer: PrivacyFunnelTransformer, indent: int | None) -> str:
     """Return the JSON text of a fitted transformer."""
     layout, alphabet = transformer._layout, transformer._alphabet
     content = {
@@ -40,7 +50,7 @@ def write_transformer(transformer, indent):
     return json.dumps(content, allow_nan=False, indent=indent)
 
 
-def _write_column(column):
+def _write_column(column: ColumnAlphabet) -> dict[str, Any]:
     return {
         "values": [encode_label(value) for value in column.values],
         "labels": [encode_label(label) for label in column.labels],
@@ -52,7 +62,7 @@ def _write_column(column):
     }
 
 
-def read_transformer(text, measure):
+def read_transformer(text: str, measure: Measure | None) -> tuple[dict[str, Any], _Fitted]:
     """Return the parameters and the fitted parts of the transformer that was written."""
     content = parse_document(text, "transformer")
     try:
@@ -61,7 +71,9 @@ def read_transformer(text, measure):
         raise ValueError(f"The JSON text of this transformer is malformed: {error!r}.") from error
 
 
-def _read_content(content, measure):
+def _read_content(
+    content: dict[str, Any], measure: Measure | None
+) -> tuple[dict[str, Any], _Fitted]:
     if unknown := sorted(set(content) - _KEYS):
         raise ValueError(f"The JSON text of this transformer has unknown keys: {unknown}.")
     mechanism = Mechanism.from_json(json.dumps(content["mechanism"]), measure=measure)
@@ -84,7 +96,7 @@ def _read_content(content, measure):
     return parameters, (layout, alphabet, names, mechanism)
 
 
-def _read_layout(content):
+def _read_layout(content: dict[str, Any]) -> Layout:
     names = content["names"]
     return Layout(
         None if names is None else [decode_label(name) for name in names],
@@ -94,7 +106,7 @@ def _read_layout(content):
     )
 
 
-def _read_column(content):
+def _read_column(content: dict[str, Any]) -> ColumnAlphabet:
     return ColumnAlphabet(
         tuple(decode_label(value) for value in content["values"]),
         tuple(decode_label(label) for label in content["labels"]),
@@ -106,7 +118,7 @@ def _read_column(content):
     )
 
 
-def _check(layout, alphabet, names, mechanism):
+def _check(layout: Layout, alphabet: Alphabet, names: IntArray, mechanism: Mechanism) -> None:
     """Check that the parts belong together: a wrong encoder would sample from wrong rows."""
     n_x, n_y = mechanism.channel.shape
     positions = (*layout.x_positions, *layout.s_positions)
@@ -132,9 +144,9 @@ def _check(layout, alphabet, names, mechanism):
         raise ValueError("The JSON text of this transformer is malformed: its parts do not fit.")
 
 
-def _column_fits(column, codes, members):
+def _column_fits(column: ColumnAlphabet, codes: IntArray, members: IntArray) -> bool:
     n_values, n_bins = len(column.values), len(column.values) - column.has_missing
-    return (
+    return bool(
         {len(column.labels), len(column.symbols), len(column.weights)} == {n_values}
         and (column.weights >= 0).all()
         and ((codes >= 0) & (codes < column.n_symbols)).all()

@@ -3,15 +3,30 @@
 matplotlib is imported when something is drawn.
 """
 
+from __future__ import annotations
+
 import io
+from collections.abc import Callable, Hashable, Iterable, Sequence, Sized
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ._typing import FloatArray, IntArray
 from ._validation import message
 from .design import privacy_utility_path
 from .mechanism import Mechanism
 from .naming import readable
+from .solvers import Solver
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.colors import Colormap
+    from matplotlib.figure import Figure, SubFigure
+
+    from .metrics import PopulationLeakage
+    from .transformer import PrivacyFunnelTransformer
 
 # Above this many rows or columns of a channel, numbers in its cells cannot be read.
 _MOST_ANNOTATED = 18
@@ -54,12 +69,18 @@ class PrivacyUtilityDisplay:
     1
     """
 
-    def __init__(self, paths, *, chosen=None):
+    def __init__(self, paths: dict[str, list[Mechanism]], *, chosen: float | None = None) -> None:
         self.paths = paths
         self.chosen = chosen
 
     @classmethod
-    def from_path(cls, path, *, chosen=None, ax=None):
+    def from_path(
+        cls,
+        path: list[Mechanism] | dict[str, list[Mechanism]],
+        *,
+        chosen: float | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
         """Draw the mechanisms of `privacy_utility_path`.
 
         Parameters
@@ -70,6 +91,18 @@ class PrivacyUtilityDisplay:
             A budget to mark.
         ax : matplotlib Axes, default=None
             Where to draw.
+
+        Examples
+        --------
+        >>> import matplotlib
+        >>> matplotlib.use("agg")
+        >>> from skprivacy import PrivacyUtilityDisplay, privacy_utility_path
+        >>> joint = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]
+        >>> solvers = ["optimal", "randomized_response"]
+        >>> paths = {s: privacy_utility_path(joint, [0.01, 0.05], solver=s) for s in solvers}
+        >>> display = PrivacyUtilityDisplay.from_path(paths)
+        >>> [line.get_label() for line in display.lines_]
+        ['optimal', 'randomized response']
         """
         paths = path if isinstance(path, dict) else {path[0].solver: path} if path else {}
         if not paths or not all(paths.values()):
@@ -77,7 +110,14 @@ class PrivacyUtilityDisplay:
         return cls(paths, chosen=chosen).plot(ax=ax)
 
     @classmethod
-    def from_estimator(cls, transformer, *, epsilons=None, solvers=None, ax=None):
+    def from_estimator(
+        cls,
+        transformer: PrivacyFunnelTransformer,
+        *,
+        epsilons: Sequence[float] | FloatArray | None = None,
+        solvers: str | Sequence[str | Solver] | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
         """Draw the budgets around that of a fitted transformer, under what it has learned.
 
         Parameters
@@ -90,6 +130,18 @@ class PrivacyUtilityDisplay:
             A curve for each; None: that of the transformer.
         ax : matplotlib Axes, default=None
             Where to draw.
+
+        Examples
+        --------
+        >>> import matplotlib
+        >>> matplotlib.use("agg")
+        >>> import pandas as pd
+        >>> from skprivacy import PrivacyUtilityDisplay, PrivacyFunnelTransformer
+        >>> frame = pd.DataFrame({"s": list("abab") * 50, "x": list("uuvw") * 50})
+        >>> fitted = PrivacyFunnelTransformer(0.05, sensitive="s").fit(frame)
+        >>> display = PrivacyUtilityDisplay.from_estimator(fitted, epsilons=[0.01, 0.05, 0.2])
+        >>> display.chosen
+        0.05
         """
         mechanism = _mechanism_of(transformer, cls)
         solvers = [solvers] if isinstance(solvers, str) else solvers
@@ -102,7 +154,7 @@ class PrivacyUtilityDisplay:
         }
         return cls(paths, chosen=mechanism.epsilon).plot(ax=ax)
 
-    def plot(self, ax=None):
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw; the band is what a better mechanism could keep at most.
 
         Parameters
@@ -140,7 +192,7 @@ class PrivacyUtilityDisplay:
         self.ax_.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
         return self
 
-    def _draw_bound(self, mechanisms):
+    def _draw_bound(self, mechanisms: Sequence[Mechanism]) -> None:
         """Draw the tightest bound that one of the curves proves, above the best of them."""
         if not mechanisms:
             return
@@ -155,7 +207,12 @@ class PrivacyUtilityDisplay:
             self.ax_.plot([], [], " ", label="certified: no mechanism keeps more")
 
 
-def path_around(mechanism, solver, epsilons=None, **options):
+def path_around(
+    mechanism: Mechanism,
+    solver: str | Solver,
+    epsilons: Iterable[float] | None = None,
+    **options: Any,
+) -> list[Mechanism]:
     """Return mechanisms for budgets around that of a mechanism, under its joint."""
     if epsilons is None:
         middle = mechanism.epsilon
@@ -163,7 +220,7 @@ def path_around(mechanism, solver, epsilons=None, **options):
             middle = mechanism.leakage_in(mechanism.scope)
         epsilons = (middle if 0 < middle < np.inf else 0.01) * _AROUND
     return privacy_utility_path(
-        mechanism.p_sx,
+        mechanism._joint,
         epsilons,
         measure=mechanism.measure,
         scope=mechanism.scope,
@@ -173,7 +230,7 @@ def path_around(mechanism, solver, epsilons=None, **options):
     )
 
 
-def _drawable(path):
+def _drawable(path: Sequence[Mechanism]) -> list[Mechanism]:
     """Return the mechanisms whose budgets have a place on a logarithmic axis, in order."""
     drawable = [mechanism for mechanism in path if 0 < mechanism.epsilon < np.inf]
     return sorted(drawable, key=lambda mechanism: mechanism.epsilon)
@@ -206,20 +263,46 @@ class MechanismDisplay:
     'X'
     """
 
-    def __init__(self, mechanism):
+    def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
 
     @classmethod
-    def from_mechanism(cls, mechanism, *, ax=None):
-        """Draw a mechanism."""
+    def from_mechanism(cls, mechanism: Mechanism, *, ax: Axes | None = None) -> Self:
+        """Draw a mechanism.
+
+        Examples
+        --------
+        >>> import matplotlib
+        >>> matplotlib.use("agg")
+        >>> from skprivacy import MechanismDisplay, design_mechanism
+        >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02)
+        >>> display = MechanismDisplay.from_mechanism(mechanism)
+        >>> [label.get_text() for label in display.ax_.get_yticklabels()]
+        ['0', '1', '2']
+        """
         return cls(_checked(mechanism, cls, needs_joint=False)).plot(ax=ax)
 
     @classmethod
-    def from_estimator(cls, transformer, *, ax=None):
-        """Draw the mechanism of a fitted transformer."""
+    def from_estimator(
+        cls, transformer: PrivacyFunnelTransformer, *, ax: Axes | None = None
+    ) -> Self:
+        """Draw the mechanism of a fitted transformer.
+
+        Examples
+        --------
+        >>> import matplotlib
+        >>> matplotlib.use("agg")
+        >>> import pandas as pd
+        >>> from skprivacy import MechanismDisplay, PrivacyFunnelTransformer
+        >>> frame = pd.DataFrame({"s": list("abab") * 50, "x": list("uuvw") * 50})
+        >>> fitted = PrivacyFunnelTransformer(0.05, sensitive="s").fit(frame)
+        >>> display = MechanismDisplay.from_estimator(fitted)
+        >>> [label.get_text() for label in display.ax_.get_yticklabels()]
+        ['u', 'v', 'w']
+        """
         return cls(_mechanism_of(transformer, cls, needs_joint=False)).plot(ax=ax)
 
-    def plot(self, ax=None, *, cmap="Blues"):
+    def plot(self, ax: Axes | None = None, *, cmap: str | Colormap = "Blues") -> Self:
         """Draw.
 
         Parameters
@@ -241,9 +324,9 @@ class MechanismDisplay:
             for x, y in np.argwhere(channel >= 0.005):
                 red, green, blue, _ = image.cmap(image.norm(channel[x, y]))
                 is_bright = 0.3 * red + 0.6 * green + 0.1 * blue > 0.5
-                options = {"ha": "center", "va": "center", "fontsize": "small"}
+                style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small"}
                 color = "black" if is_bright else "white"
-                self.ax_.text(y, x, f"{channel[x, y]:.2f}", color=color, **options)
+                self.ax_.text(y, x, f"{channel[x, y]:.2f}", color=color, **style)
         x_labels, y_labels = self.mechanism.x_labels, self.mechanism.y_labels
         _label_ticks(self.ax_.yaxis, [x_labels[i] for i in rows])
         _label_ticks(self.ax_.xaxis, [y_labels[i] for i in columns], rotation=40)
@@ -253,7 +336,7 @@ class MechanismDisplay:
         self.ax_p_y_.spines[["top", "right"]].set_visible(False)
         return self
 
-    def _shown(self):
+    def _shown(self) -> list[IntArray]:
         """Return the rows and columns to draw: the most frequent ones, in their order."""
         shares = self.mechanism.p_x, self.mechanism.p_y
         return [np.sort(np.argsort(-share, kind="stable")[:_MOST_TICKS]) for share in shares]
@@ -289,21 +372,58 @@ class LeakageDisplay:
     'leakage (KL)'
     """
 
-    def __init__(self, mechanism, *, limits=None):
+    def __init__(self, mechanism: Mechanism, *, limits: PopulationLeakage | None = None) -> None:
         self.mechanism = mechanism
         self.limits = limits
 
     @classmethod
-    def from_mechanism(cls, mechanism, *, limits=None, ax=None):
-        """Draw a mechanism."""
+    def from_mechanism(
+        cls,
+        mechanism: Mechanism,
+        *,
+        limits: PopulationLeakage | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw a mechanism.
+
+        Examples
+        --------
+        >>> import matplotlib
+        >>> matplotlib.use("agg")
+        >>> from skprivacy import LeakageDisplay, design_mechanism
+        >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02)
+        >>> display = LeakageDisplay.from_mechanism(mechanism)
+        >>> [text.get_text() for text in display.ax_.get_legend().get_texts()]
+        ['budget, for every output']
+        """
         return cls(_checked(mechanism, cls), limits=limits).plot(ax=ax)
 
     @classmethod
-    def from_estimator(cls, transformer, *, limits=None, ax=None):
-        """Draw the mechanism of a fitted transformer."""
+    def from_estimator(
+        cls,
+        transformer: PrivacyFunnelTransformer,
+        *,
+        limits: PopulationLeakage | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the mechanism of a fitted transformer.
+
+        Examples
+        --------
+        >>> import matplotlib
+        >>> matplotlib.use("agg")
+        >>> import pandas as pd
+        >>> from skprivacy import LeakageDisplay, PrivacyFunnelTransformer, population_leakage
+        >>> frame = pd.DataFrame({"s": list("abab") * 50, "x": list("uuvw") * 50})
+        >>> fitted = PrivacyFunnelTransformer(0.05, sensitive="s").fit(frame)
+        >>> limits = population_leakage(fitted)
+        >>> display = LeakageDisplay.from_estimator(fitted, limits=limits)
+        >>> [text.get_text() for text in display.ax_.get_legend().get_texts()]
+        ['budget, for every output', 'population, 95% limit']
+        """
         return cls(_mechanism_of(transformer, cls), limits=limits).plot(ax=ax)
 
-    def plot(self, ax=None):
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw.
 
         Parameters
@@ -325,7 +445,7 @@ class LeakageDisplay:
             axis.spines[["top", "right"]].set_visible(False)
         return self
 
-    def _draw_leakage(self):
+    def _draw_leakage(self) -> None:
         mechanism, axis = self.mechanism, self.ax_
         leakage, n_y = mechanism.leakage[self._outputs], len(self._outputs)
         shown = [*leakage, mechanism.epsilon]
@@ -337,8 +457,8 @@ class LeakageDisplay:
         if self.limits is not None:
             limits = self.limits.per_output.iloc[self._outputs]
             label = f"population, {self.limits.confidence:.0%} limit"
-            style = {"color": "tab:orange", "ms": 11, "mew": 2, "ls": "", "marker": "|"}
-            axis.plot(np.minimum(limits, end), range(n_y), label=label, **style)
+            at = np.minimum(limits, end)
+            axis.plot(at, range(n_y), "|", color="tab:orange", ms=11, mew=2, label=label)
         name = type(mechanism.measure).__name__
         axis.set(xlim=(0, end), xlabel=f"leakage ({name})")
         axis.set_ylabel(_of("released Y", n_y, mechanism.y_labels))
@@ -346,24 +466,24 @@ class LeakageDisplay:
             _legend_above(axis, 2)
         _label_ticks(axis.yaxis, [mechanism.y_labels[i] for i in self._outputs])
 
-    def _draw_lines(self, axis):
+    def _draw_lines(self, axis: Axes) -> None:
         """Draw the budget and, on average, what is reached."""
         mechanism, per_output = self.mechanism, self.mechanism.scope == "per_output"
         if np.isfinite(mechanism.epsilon):
             label = "budget, for every output" if per_output else "budget, on average"
             axis.axvline(mechanism.epsilon, color="tab:red", lw=1.6, label=label)
         if not per_output:
-            style = {"color": "0.5", "ls": ":", "lw": 2, "label": "leakage on average"}
-            axis.axvline(mechanism.average_leakage, **style)
+            average = mechanism.average_leakage
+            axis.axvline(average, color="0.5", ls=":", lw=2, label="leakage on average")
 
-    def _draw_posteriors(self):
+    def _draw_posteriors(self) -> None:
         mechanism, axis = self.mechanism, self.ax_posterior_
-        prior, labels = mechanism.p_sx.sum(axis=1), readable(mechanism.s_labels)
+        prior, labels = mechanism._joint.sum(axis=1), readable(mechanism.s_labels or ())
         groups = np.sort(np.argsort(-prior, kind="stable")[:_MOST_GROUPS])
         for i, group in enumerate(groups):
             axis.axvline(prior[group], color=f"C{i}", lw=1, alpha=0.6)
             posterior = mechanism.sensitive_posterior[self._outputs, group]
-            style = {"color": f"C{i}", "marker": _MARKERS[i], "s": 26, "zorder": 3}
+            style: dict[str, Any] = {"color": f"C{i}", "marker": _MARKERS[i], "s": 26, "zorder": 3}
             axis.scatter(posterior, range(len(posterior)), label=_short(labels[group]), **style)
         left_out = len(prior) - len(groups)
         more = f"; {left_out} smaller groups are not drawn" if left_out else ""
@@ -372,7 +492,7 @@ class LeakageDisplay:
         _legend_above(axis, 4)
 
 
-def _pyplot():
+def _pyplot() -> Any:
     """Return matplotlib.pyplot, if it is there."""
     try:
         import matplotlib.pyplot as plt
@@ -383,7 +503,7 @@ def _pyplot():
     return plt
 
 
-def svg_of(draw, style):
+def svg_of(draw: Callable[[], Figure], style: dict[str, Any]) -> tuple[bytes, int]:
     """Return the SVG file of a figure that is drawn in a style, and its width in pixels."""
     plt = _pyplot()
     with plt.style.context("default"), plt.rc_context({**style, "svg.hashsalt": "skprivacy"}):
@@ -393,12 +513,14 @@ def svg_of(draw, style):
     return content.getvalue(), round(96 * figure.get_figwidth())
 
 
-def _mechanism_of(transformer, display, needs_joint=True):
+def _mechanism_of(
+    transformer: PrivacyFunnelTransformer, display: type, needs_joint: bool = True
+) -> Mechanism:
     check_is_fitted(transformer)
     return _checked(transformer.mechanism_, display, needs_joint)
 
 
-def _checked(mechanism, display, needs_joint=True):
+def _checked(mechanism: object, display: type, needs_joint: bool = True) -> Mechanism:
     if not isinstance(mechanism, Mechanism):
         raise TypeError(message(display.__name__, "mechanism", "a Mechanism", mechanism))
     if needs_joint and mechanism.p_sx is None:
@@ -409,14 +531,16 @@ def _checked(mechanism, display, needs_joint=True):
     return mechanism
 
 
-def _axes(ax, size):
+def _axes(ax: Axes | None, size: tuple[float, float]) -> tuple[Figure | SubFigure, Axes]:
     if ax is None:
         figure, ax = _pyplot().subplots(figsize=size, layout="constrained")
         return figure, ax
     return ax.figure, ax
 
 
-def _divided(ax, size, **grid):
+def _divided(
+    ax: Axes | None, size: tuple[float, float], **grid: Any
+) -> tuple[Figure | SubFigure, Sequence[Axes]]:
     """Return a figure and two axes; those given are divided."""
     shape = grid.pop("nrows", 1), grid.pop("ncols", 1)
     if ax is None:
@@ -424,18 +548,19 @@ def _divided(ax, size, **grid):
             *shape, figsize=size, layout="constrained", gridspec_kw=grid or None
         )
         return figure, axes
-    if ax.get_subplotspec() is None:
+    place = ax.get_subplotspec()
+    if place is None:
         raise ValueError("The 'ax' parameter must be from plt.subplots: it is divided in two.")
     ax.set_axis_off()
-    cells = ax.get_subplotspec().subgridspec(*shape, **grid)
-    return ax.figure, [ax.figure.add_subplot(cell) for cell in cells]
+    cells = place.subgridspec(*shape, **grid)
+    return ax.figure, [ax.figure.add_subplot(cells[i]) for i in range(2)]
 
 
-def _legend_above(axis, ncols):
+def _legend_above(axis: Axes, ncols: int) -> None:
     axis.legend(fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=ncols)
 
 
-def _label_ticks(axis, labels, rotation=0):
+def _label_ticks(axis: Axis, labels: Sequence[Hashable], rotation: float = 0) -> None:
     """Label the rows or columns of a picture, not more of them than can be read."""
     step = 1 + (len(labels) - 1) // _MOST_TICKS
     texts = [_short(text) for text in readable(labels)]
@@ -447,12 +572,12 @@ def _label_ticks(axis, labels, rotation=0):
             label.set_rotation_mode("anchor")
 
 
-def _of(name, n_shown, labels):
+def _of(name: str, n_shown: int, labels: Sized) -> str:
     """Say that not all are shown, if so."""
     return name if n_shown == len(labels) else f"{name}: {n_shown} of {len(labels)}"
 
 
-def _short(text):
+def _short(text: str) -> str:
     """Return a label that is not too long, and nothing but text to matplotlib."""
     if len(text) > _LONGEST_LABEL:
         text = text[: _LONGEST_LABEL - 1] + "…"
@@ -460,5 +585,5 @@ def _short(text):
     return (" " if text.startswith("_") else "") + text.replace("$", r"\$")
 
 
-def _text_of_solver(name):
+def _text_of_solver(name: str) -> str:
     return str(name).replace("_", " ")

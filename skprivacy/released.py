@@ -1,18 +1,27 @@
 """Released rows read back: which output of the mechanism each of them is."""
 
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
+from ._typing import ColumnsLike, IntArray
 from .encoding import UNKNOWN
 from .fit_inputs import as_columns
 from .naming import output_names, posterior_names
+
+if TYPE_CHECKING:
+    from .transformer import PrivacyFunnelTransformer
 
 # Posteriors that were written to a file and read again differ by no more.
 _CLOSE = 1e-6
 
 
-def outputs_of(transformer, released):
+def outputs_of(transformer: PrivacyFunnelTransformer, released: ColumnsLike) -> IntArray:
     """Return the output of each row that a fitted transformer has released."""
     check_is_fitted(transformer)
     columns = as_columns(released, "released")
@@ -26,7 +35,11 @@ def outputs_of(transformer, released):
     return outputs
 
 
-def _chosen(transformer, columns, names):
+def _chosen(
+    transformer: PrivacyFunnelTransformer,
+    columns: dict[Hashable, pd.Series],
+    names: Sequence[Hashable],
+) -> list[pd.Series]:
     """Return the columns of that name; of a table without names, those at their positions."""
     if all(name in columns for name in names):
         return [columns[name] for name in names]
@@ -40,7 +53,9 @@ def _chosen(transformer, columns, names):
     raise ValueError(f"The released rows lack the column {missing[0]!r}.")
 
 
-def _from_labels(transformer, columns):
+def _from_labels(
+    transformer: PrivacyFunnelTransformer, columns: dict[Hashable, pd.Series]
+) -> IntArray:
     layout, alphabet = transformer._layout, transformer._alphabet
     names = [layout.name(position) for position in layout.x_positions]
     symbols, _ = alphabet.encode(_chosen(transformer, columns, names), names)
@@ -49,12 +64,16 @@ def _from_labels(transformer, columns):
     return output_of[np.where(symbols == UNKNOWN, alphabet.n_symbols, symbols)]
 
 
-def _from_symbols(transformer, columns):
+def _from_symbols(
+    transformer: PrivacyFunnelTransformer, columns: dict[Hashable, pd.Series]
+) -> IntArray:
     (series,) = _chosen(transformer, columns, [transformer._layout.joint_name])
-    return pd.Index(output_names(transformer.mechanism_)).get_indexer(series.astype(str))
+    return pd.Index(output_names(transformer.mechanism_)).get_indexer(pd.Index(series.astype(str)))
 
 
-def _from_posteriors(transformer, columns):
+def _from_posteriors(
+    transformer: PrivacyFunnelTransformer, columns: dict[Hashable, pd.Series]
+) -> IntArray:
     mechanism = transformer.mechanism_
     names = posterior_names(transformer._layout, mechanism)
     rows = np.column_stack(_chosen(transformer, columns, names)).astype(float)

@@ -1,5 +1,8 @@
 """Mending what rounding breaks: a little independence."""
 
+from collections.abc import Callable
+
+from ._typing import FloatArray
 from .exceptions import SolverError
 
 # What rounding can explain: a small excess, or one that a small share of independence mends.
@@ -10,7 +13,9 @@ _ROUNDING = 1e-8
 _MOST_SHARE = 0.01
 
 
-def repaired(channel, p_y, leakage, budget):
+def repaired(
+    channel: FloatArray, p_y: FloatArray, leakage: Callable[[FloatArray], float], budget: float
+) -> FloatArray:
     """Return the channel, mixed with independence until ``leakage(channel) <= budget``.
 
     ``(1 - a) channel + a 1 p_y`` keeps P(X) and P(Y) and moves every posterior toward the prior

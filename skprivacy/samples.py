@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from ._typing import ColumnsLike, CountArray, FloatArray, IntArray
 from .fit_inputs import as_columns
 from .joint import count_pairs
 
@@ -15,31 +16,31 @@ _MOST_PAIRS = 20_000_000
 class Sample:
     """Counts of S (rows) by Y (columns), from rows that were observed together."""
 
-    counts: np.ndarray
+    counts: CountArray
     y_values: pd.Index
 
     @property
-    def n(self):
+    def n(self) -> int:
         """How many rows there were."""
         return int(self.counts.sum())
 
     @property
-    def p_y(self):
+    def p_y(self) -> FloatArray:
         """How often each Y was observed, as a share."""
         return self.counts.sum(axis=0) / self.n
 
     @property
-    def posteriors(self):
+    def posteriors(self) -> FloatArray:
         """P(S|y) as observed, one row per y."""
         return (self.counts / self.counts.sum(axis=0)).T
 
     @property
-    def prior(self):
+    def prior(self) -> FloatArray:
         """P(S) as observed."""
         return self.counts.sum(axis=1) / self.n
 
 
-def observed(s, y, owner):
+def observed(s: ColumnsLike, y: ColumnsLike, owner: str) -> Sample:
     """Return the `Sample` of two columns, or of several taken jointly on either side."""
     s_codes, _ = coded(s, "s")
     y_codes, y_values = coded(y, "y")
@@ -59,7 +60,7 @@ def observed(s, y, owner):
     return Sample(count_pairs(s_codes, y_codes, None), y_values)
 
 
-def coded(columns, name):
+def coded(columns: ColumnsLike, name: str) -> tuple[IntArray, pd.Index]:
     """Return a code from 0 on for each row, and the values that they stand for.
 
     columns : a vector, or a table whose columns are taken jointly. A missing value is a value.

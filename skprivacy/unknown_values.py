@@ -1,13 +1,23 @@
 """Values of X that `fit` did not see."""
 
 import warnings
+from collections.abc import Hashable, Sequence
 
 import numpy as np
+import pandas as pd
 
-from .encoding import UNKNOWN
+from ._typing import IntArray
+from .encoding import UNKNOWN, Alphabet
 
 
-def report_unknown(alphabet, handle_unknown, series, labels, symbols, unknown):
+def report_unknown(
+    alphabet: Alphabet,
+    handle_unknown: str,
+    series: Sequence[pd.Series],
+    labels: Sequence[Hashable],
+    symbols: IntArray,
+    unknown: dict[Hashable, int],
+) -> None:
     """Warn of rows that are drawn from P(Y), or raise an error that shows some of their values.
 
     series, labels, symbols : the columns of X, their names, and the symbols of their rows;

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import skprivacy
+from skprivacy import datasets
 from skprivacy.datasets import load_diabetes_joint
 
 PACKAGE = Path(skprivacy.__file__).parent
@@ -53,6 +54,19 @@ def test_the_public_names_are_there_and_sorted():
     # The linter's order: constants, classes, functions.
     kinds = [(not n.isupper(), not n[0].isupper(), n) for n in skprivacy.__all__]
     assert kinds == sorted(kinds)
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        *[("skprivacy", name) for name in skprivacy.__all__],
+        *[("skprivacy.metrics", name) for name in skprivacy.metrics.__all__],
+        *[("skprivacy.datasets", name) for name in vars(datasets) if name.startswith("load_")],
+    ],
+)
+def test_public_names_have_an_example(module, name):
+    _, _, examples = getattr(sys.modules[module], name).__doc__.partition("Examples\n")
+    assert ">>>" in examples
 
 
 def test_importing_does_not_import_matplotlib():

@@ -1,12 +1,17 @@
 """The alphabet of several columns taken jointly."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from .columns import POOLED, UNKNOWN, learn_column, pool
+from .._typing import BoolArray, FloatArray, IntArray
+from .columns import POOLED, UNKNOWN, ColumnAlphabet, learn_column, pool
 
 # Combinations of columns are looked up in a table up to this size, and searched for beyond.
 _MOST_LOOK_UPS = 1 << 22
@@ -26,20 +31,20 @@ class Alphabet:
     each was seen.
     """
 
-    columns: tuple
-    combinations: np.ndarray
-    symbols: np.ndarray
-    members: np.ndarray
-    member_of: np.ndarray
-    weights: np.ndarray
+    columns: tuple[ColumnAlphabet, ...]
+    combinations: IntArray
+    symbols: IntArray
+    members: IntArray
+    member_of: IntArray
+    weights: FloatArray
 
     @cached_property
-    def n_symbols(self):
+    def n_symbols(self) -> int:
         """How many symbols there are, after pooling."""
         return int(self.symbols.max()) + 1
 
     @cached_property
-    def labels(self):
+    def labels(self) -> list[Any]:
         """One label for each symbol: of its column, or a tuple of labels, or `POOLED`."""
         pooled = np.bincount(self.symbols, minlength=self.n_symbols) > 1
         names = [column.symbol_labels for column in self.columns]
@@ -51,13 +56,15 @@ class Alphabet:
         return labels
 
     @property
-    def _sizes(self):
+    def _sizes(self) -> tuple[int, ...]:
         return tuple(column.n_symbols for column in self.columns)
 
-    def _pack_combinations(self):
-        return np.ravel_multi_index(self.combinations.T, self._sizes)
+    def _pack_combinations(self) -> IntArray:
+        return np.ravel_multi_index(tuple(self.combinations.T), self._sizes)
 
-    def encode(self, series, labels):
+    def encode(
+        self, series: Sequence[pd.Series], labels: Sequence[Hashable]
+    ) -> tuple[IntArray, dict[Hashable, int]]:
         """Return the symbol of each row, and how many rows were unknown in each column.
 
         series, labels : one each for every column. Unknown combinations of known values are
@@ -78,16 +85,16 @@ class Alphabet:
             unknown[None] = int(combinations)
         return symbols, unknown
 
-    def _only_column(self):
+    def _only_column(self) -> ColumnAlphabet:
         """Return the column of an alphabet that has one, with the symbols of the alphabet."""
         (column,) = self.columns
         return replace(column, symbols=np.append(self.symbols, UNKNOWN).take(column.symbols))
 
-    def _find(self, codes, known):
+    def _find(self, codes: list[IntArray], known: BoolArray) -> IntArray:
         """Return the symbol of each row from the symbols of its columns, if all are known."""
         n_possible = np.prod([float(size) for size in self._sizes])
         if n_possible >= _MOST_PACKED:
-            index = pd.MultiIndex.from_arrays(self.combinations.T)
+            index = pd.MultiIndex.from_arrays(list(self.combinations.T))
             found = index.get_indexer(pd.MultiIndex.from_arrays(codes))
             return np.append(self.symbols, UNKNOWN).take(found)
         packed = _pack(codes, self._sizes)
@@ -100,13 +107,15 @@ class Alphabet:
         seen = combinations[found] == packed
         return np.where(known & seen, self.symbols[found], UNKNOWN)
 
-    def pooled(self, n_symbols):
+    def pooled(self, n_symbols: int) -> tuple[Alphabet, IntArray]:
         """Return an alphabet in which the rarest symbols share one, and its codes of the old."""
         counts = np.bincount(self.symbols[self.member_of], weights=self.weights)
         symbols = pool(counts, None, n_symbols)
         return replace(self, symbols=symbols[self.symbols]), symbols
 
-    def decode(self, names, outputs, uniform):
+    def decode(
+        self, names: IntArray, outputs: IntArray, uniform: Callable[[int], FloatArray]
+    ) -> list[tuple[list[Any], IntArray]]:
         """Return, for each column, a list of values and for each row an index into it.
 
         names : the symbol that each output stands for. A pooled symbol stands for one of its
@@ -129,12 +138,17 @@ class Alphabet:
         ]
 
 
-def _first_members(symbol_of):
+def _first_members(symbol_of: IntArray) -> IntArray:
     """Return the first member of each symbol."""
     return np.unique(symbol_of, return_index=True)[1]
 
 
-def _draw_members(symbol_of, weights, symbols, uniform):
+def _draw_members(
+    symbol_of: IntArray,
+    weights: FloatArray,
+    symbols: IntArray,
+    uniform: Callable[[int], FloatArray],
+) -> IntArray:
     """Return a member of each of `symbols`, drawn by weight."""
     members = np.zeros(len(symbols), dtype=np.intp)
     for symbol in np.unique(symbols):
@@ -145,7 +159,12 @@ def _draw_members(symbol_of, weights, symbols, uniform):
     return members
 
 
-def learn_alphabet(series, labels, weights, options):
+def learn_alphabet(
+    series: Sequence[pd.Series],
+    labels: Sequence[Hashable],
+    weights: FloatArray | None,
+    options: Sequence[dict[str, Any]],
+) -> tuple[Alphabet, IntArray]:
     """Return the `Alphabet` of columns taken jointly, and the symbol of each row.
 
     options : the keyword arguments of `learn_column` for each column.
@@ -157,9 +176,9 @@ def learn_alphabet(series, labels, weights, options):
     columns = tuple(alphabet for alphabet, _ in learned)
     if len(columns) == 1:
         (column, symbols) = learned[0]
-        own, members = np.arange(column.n_symbols), np.flatnonzero(column.symbols >= 0)
-        member_of, counts = column.symbols[members], column.weights[members]
-        return Alphabet(columns, own[:, None], own, members[:, None], member_of, counts), symbols
+        own, occurs = np.arange(column.n_symbols), np.flatnonzero(column.symbols >= 0)
+        member_of, counts = column.symbols[occurs], column.weights[occurs]
+        return Alphabet(columns, own[:, None], own, occurs[:, None], member_of, counts), symbols
     combinations, symbols = _combine([codes for _, codes in learned], columns)
     # What is pooled, and what is released in its place, differs only for columns with pools.
     plain = [column.without_pools() for column in columns]
@@ -180,7 +199,9 @@ def learn_alphabet(series, labels, weights, options):
     return Alphabet(columns, combinations, own, positions, member_of, counts), symbols
 
 
-def _combine(codes, columns):
+def _combine(
+    codes: list[IntArray], columns: Sequence[ColumnAlphabet]
+) -> tuple[IntArray, IntArray]:
     """Return the distinct rows of several columns of codes, and which one each row is."""
     sizes = [column.n_symbols for column in columns]
     if np.prod([float(size) for size in sizes]) >= _MOST_PACKED:
@@ -192,7 +213,7 @@ def _combine(codes, columns):
     return np.stack(np.unravel_index(uniques, sizes), axis=1), symbols
 
 
-def _pack(codes, sizes):
+def _pack(codes: list[IntArray], sizes: Sequence[int]) -> IntArray:
     """Return one number for each row of codes."""
     packed = np.zeros(len(codes[0]), dtype=np.int64)
     for code, size in zip(codes, sizes, strict=True):

@@ -1,13 +1,20 @@
 """Numbers and times cut into bins ``(edge, next edge]``."""
 
 import datetime
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
+from .._typing import FloatArray
 from .values import as_numbers
+
+# How many bins, or a sequence of their edges: np.ndim tells.
+BinsLike: TypeAlias = Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,14 +26,16 @@ class Bins:
     empty one; weights : how much of the column is in each.
     """
 
-    edges: np.ndarray
+    edges: FloatArray
     bounds: tuple[float, float]
     labels: list[str]
-    medians: list
-    weights: np.ndarray
+    medians: list[Any]
+    weights: FloatArray
 
 
-def cut(values, numbers, weights, n_bins, label):
+def cut(
+    values: list[Any], numbers: FloatArray, weights: FloatArray, n_bins: BinsLike, label: Hashable
+) -> Bins:
     """Return the `Bins` of distinct values.
 
     numbers : the values as numbers; n_bins : a number of bins of about equal weight, or edges.
@@ -48,11 +57,11 @@ def cut(values, numbers, weights, n_bins, label):
         inside = np.flatnonzero(bin_of == b)
         cumulated = weights[inside].cumsum()
         medians[b] = values[inside[np.searchsorted(cumulated, cumulated[-1] / 2)]]
-    totals = np.bincount(bin_of, weights=weights, minlength=len(medians))
+    totals: npt.NDArray[Any] = np.bincount(bin_of, weights=weights, minlength=len(medians))
     return Bins(edges, bounds, _labels(edges, values[0]), medians, totals)
 
 
-def _quantiles(numbers, weights, n_bins):
+def _quantiles(numbers: FloatArray, weights: FloatArray, n_bins: int) -> FloatArray:
     """Return weighted quantiles, each a number that was seen; it belongs to the bin below it."""
     cumulated = weights.cumsum()
     shares = cumulated[-1] * np.arange(1, n_bins) / n_bins
@@ -62,7 +71,9 @@ def _quantiles(numbers, weights, n_bins):
     return edges[edges < numbers[-1]]
 
 
-def _given_edges(given, numbers, values, label):
+def _given_edges(
+    given: Sequence[Any], numbers: FloatArray, values: list[Any], label: Hashable
+) -> tuple[FloatArray, tuple[float, float]]:
     """Return the inner edges and the bounds of edges that a user gave."""
     edges = as_numbers(pd.Series(list(given)), label)
     if len(edges) < 2 or not (np.diff(edges) > 0).all():
@@ -78,7 +89,7 @@ def _given_edges(given, numbers, values, label):
     return edges[1:-1], (edges[0], edges[-1])
 
 
-def _labels(edges, example):
+def _labels(edges: FloatArray, example: object) -> list[str]:
     if isinstance(example, datetime.date | datetime.timedelta):
         is_time = isinstance(example, datetime.date)
         shown = [str((pd.Timestamp if is_time else pd.Timedelta)(int(edge))) for edge in edges]

@@ -1,18 +1,26 @@
 """The alphabet of one column."""
 
+from __future__ import annotations
+
 import numbers
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from .bins import cut
+from .._typing import CountArray, FloatArray, IntArray
+from .bins import BinsLike, cut
 from .values import as_numbers, factorize, family_of
 
 UNKNOWN = -1
 POOLED = "(pooled)"
 DEFAULT_BINS = 10
+
+# min_frequency and max_categories.
+Pooling: TypeAlias = tuple[float | None, int | None]
 
 _CHUNK = 1 << 15
 
@@ -27,44 +35,44 @@ class ColumnAlphabet:
     number is unknown.
     """
 
-    values: tuple
-    labels: tuple
-    symbols: np.ndarray
-    weights: np.ndarray
-    edges: np.ndarray | None = None
+    values: tuple[Any, ...]
+    labels: tuple[Any, ...]
+    symbols: IntArray
+    weights: FloatArray
+    edges: FloatArray | None = None
     bounds: tuple[float, float] = (-np.inf, np.inf)
     has_missing: bool = False
 
     @cached_property
-    def n_symbols(self):
+    def n_symbols(self) -> int:
         """How many symbols there are, after pooling."""
         return int(self.symbols.max()) + 1
 
     @cached_property
-    def symbol_labels(self):
+    def symbol_labels(self) -> list[Any]:
         """One label for each symbol; those that were pooled are `POOLED`."""
         sizes = np.bincount(self.symbols[self.symbols >= 0], minlength=self.n_symbols)
         of_symbol = dict(zip(self.symbols.tolist(), self.labels, strict=True))
         return [of_symbol[s] if sizes[s] == 1 else POOLED for s in range(self.n_symbols)]
 
-    def without_pools(self):
+    def without_pools(self) -> ColumnAlphabet:
         """Return the alphabet in which every category and bin that occurs is a symbol."""
         occurs = self.symbols >= 0
         return replace(self, symbols=np.where(occurs, np.cumsum(occurs) - 1, UNKNOWN))
 
     @property
-    def positions(self):
+    def positions(self) -> IntArray:
         """Where each symbol of an alphabet without pools stands in `values`."""
         return np.flatnonzero(self.symbols >= 0)
 
-    def encode(self, series, label):
+    def encode(self, series: pd.Series, label: Hashable) -> IntArray:
         """Return the symbol of each row of a pandas Series."""
         if self.edges is not None:
             return self._of_numbers(as_numbers(series, label))
         codes, values = factorize(series, label)
         return take(self.of_values(values, label), codes)
 
-    def of_values(self, values, label):
+    def of_values(self, values: list[Any], label: Hashable) -> IntArray:
         """Return the symbols of some values, and after them that of a missing one."""
         if self.edges is not None:
             known = self._of_numbers(as_numbers(pd.Series(values), label))
@@ -75,15 +83,16 @@ class ColumnAlphabet:
         return np.append(known, self._of_missing)
 
     @property
-    def _present(self):
+    def _present(self) -> tuple[Any, ...]:
         """The values that are not the missing one, which is last."""
         return self.values[: len(self.values) - self.has_missing]
 
     @property
-    def _of_missing(self):
+    def _of_missing(self) -> int:
         return self.symbols[-1] if self.has_missing else UNKNOWN
 
-    def _of_numbers(self, numbers):
+    def _of_numbers(self, numbers: FloatArray) -> IntArray:
+        assert self.edges is not None  # or there would be no numbers
         bins = np.searchsorted(self.edges, numbers).clip(max=len(self._present) - 1)
         symbols = take(np.append(self.symbols, UNKNOWN), bins)
         symbols[(numbers < self.bounds[0]) | (numbers > self.bounds[1])] = UNKNOWN
@@ -91,12 +100,12 @@ class ColumnAlphabet:
         return symbols
 
 
-def narrow(codes):
+def narrow(codes: IntArray) -> IntArray:
     """Return codes in the smallest dtype that holds them, and -1."""
     return codes.astype(np.min_scalar_type(-int(codes.max(initial=0)) - 1))
 
 
-def take(table, codes):
+def take(table: IntArray, codes: IntArray) -> IntArray:
     """Return ``table[codes]`` in the smallest dtype.
 
     The last entry of the table is that of code -1, and of no other code. In chunks: numpy makes
@@ -112,7 +121,14 @@ def take(table, codes):
     return taken
 
 
-def learn_column(series, weights, label, *, n_bins=DEFAULT_BINS, pooling=(None, None)):
+def learn_column(
+    series: pd.Series,
+    weights: FloatArray | None,
+    label: Hashable,
+    *,
+    n_bins: BinsLike | None = DEFAULT_BINS,
+    pooling: Pooling = (None, None),
+) -> tuple[ColumnAlphabet, IntArray]:
     """Return the `ColumnAlphabet` of a column and the symbol of each row.
 
     weights : of the rows, or None; pooling : (min_frequency, max_categories).
@@ -127,6 +143,7 @@ def learn_column(series, weights, label, *, n_bins=DEFAULT_BINS, pooling=(None, 
     is_categorical = isinstance(series.dtype, pd.CategoricalDtype)
     family = "category" if is_categorical else family_of(values, label)
     bounds, edges = (-np.inf, np.inf), None
+    labels: list[Any]
     if _is_to_be_cut(family, n_bins, len(values)):
         numbers = _finite(as_numbers(pd.Series(values), label), label)
         bins = cut(values, numbers, totals_seen, n_bins, label)
@@ -151,7 +168,7 @@ def learn_column(series, weights, label, *, n_bins=DEFAULT_BINS, pooling=(None, 
     return alphabet, take(alphabet.of_values(distinct, label), codes)
 
 
-def _sorted(values, label):
+def _sorted(values: list[Any], label: Hashable) -> list[int]:
     try:
         return sorted(range(len(values)), key=values.__getitem__)
     except TypeError as error:
@@ -161,13 +178,13 @@ def _sorted(values, label):
         ) from error
 
 
-def _is_to_be_cut(family, n_bins, n_values):
+def _is_to_be_cut(family: str, n_bins: BinsLike | None, n_values: int) -> bool:
     if family not in ("numbers", "times") or n_bins is None:
         return False
     return np.ndim(n_bins) == 1 or n_values > n_bins
 
 
-def _finite(numbers, label):
+def _finite(numbers: FloatArray, label: Hashable) -> FloatArray:
     if np.isinf(numbers).any():
         raise ValueError(
             f"The column {label!r} has infinity among its numbers: replace it, or drop those rows."
@@ -175,7 +192,7 @@ def _finite(numbers, label):
     return numbers
 
 
-def pool(counts, min_frequency, max_categories):
+def pool(counts: CountArray, min_frequency: float | None, max_categories: int | None) -> IntArray:
     """Return the symbol of each category: rare ones share the last.
 
     min_frequency and max_categories mean what they mean in scikit-learn's OneHotEncoder.

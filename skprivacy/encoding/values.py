@@ -3,12 +3,16 @@
 import datetime
 import decimal
 import numbers
+from collections.abc import Hashable
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from .._typing import FloatArray, IntArray
 
-def factorize(series, label):
+
+def factorize(series: pd.Series, label: Hashable) -> tuple[IntArray, list[Any]]:
     """Return codes, -1 for missing, and the list of distinct values as Python objects."""
     if isinstance(series.dtype, pd.CategoricalDtype):
         return series.cat.codes.to_numpy(), series.cat.categories.tolist()
@@ -22,7 +26,7 @@ def factorize(series, label):
     return codes, uniques.tolist()
 
 
-def family_of(values, label):
+def family_of(values: list[Any], label: Hashable) -> str:
     """Return what kind of values a column has: "numbers", "times", or the name of a type."""
     families = {_family(value) for value in values}
     if len(families) > 1:
@@ -33,7 +37,7 @@ def family_of(values, label):
     return families.pop() if families else "none"
 
 
-def _family(value):
+def _family(value: object) -> str:
     if isinstance(value, bool | np.bool):
         return "bool"
     if isinstance(value, numbers.Real | decimal.Decimal):
@@ -43,7 +47,7 @@ def _family(value):
     return "str" if isinstance(value, str) else type(value).__name__
 
 
-def as_numbers(series, label):
+def as_numbers(series: pd.Series, label: Hashable) -> FloatArray:
     """Return a column of numbers or times (as nanoseconds) as floats, NaN where missing."""
     if series.dtype == object or isinstance(series.dtype, pd.CategoricalDtype):
         series = pd.Series(series.tolist()).infer_objects()

@@ -7,12 +7,18 @@ rows (at those entries) over a row of ones is regular. Trying every such basis i
 degenerate polytopes, and it is pure linear algebra on stacks of tiny matrices.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from .._typing import BoolArray, FloatArray, IntArray
 from ..exceptions import SolverError
 
 _BATCH = 20_000  # bases at once: a few MB
@@ -30,11 +36,11 @@ class Bases:
     matrix : (n, m, m), the tight rows at the support over a row of ones.
     """
 
-    active: np.ndarray
-    support: np.ndarray
-    matrix: np.ndarray
+    active: IntArray
+    support: IntArray
+    matrix: FloatArray
 
-    def solve(self, offsets, total):
+    def solve(self, offsets: FloatArray | float, total: float) -> FloatArray:
         """Return the entries W that give the tight rows `offsets` and the sum `total`.
 
         offsets : (n, m - 1), or a number for all of them.
@@ -42,23 +48,23 @@ class Bases:
         n, m = self.support.shape
         right = np.empty((n, m, 1))
         right[:, :-1, 0], right[:, -1, 0] = offsets, total
-        solution = np.linalg.solve(self.matrix, right)
+        solution: npt.NDArray[Any] = np.linalg.solve(self.matrix, right)
         # One refinement makes the error small row by row, also between rows of different size.
         solution += np.linalg.solve(self.matrix, right - self.matrix @ solution)
         return solution[:, :, 0]
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: BoolArray) -> Bases:
         return Bases(self.active[index], self.support[index], self.matrix[index])
 
 
-def count_bases(n_rows, n_symbols, rank, sides=1):
+def count_bases(n_rows: int, n_symbols: int, rank: int, sides: int = 1) -> int:
     """Return how many vertices there may be, each row being bounded from so many sides."""
     return sum(
         comb(n_rows, m - 1) * sides ** (m - 1) * comb(n_symbols, m) for m in range(1, rank + 1)
     )
 
 
-def check_count(n_rows, n_symbols, rank, max_bases, sides=1):
+def check_count(n_rows: int, n_symbols: int, rank: int, max_bases: int, sides: int = 1) -> None:
     """Refuse a polytope with too many candidate vertices."""
     count = count_bases(n_rows, n_symbols, rank, sides)
     if count > max_bases or count * n_rows > _MOST_CELLS:
@@ -69,7 +75,7 @@ def check_count(n_rows, n_symbols, rank, max_bases, sides=1):
         )
 
 
-def regular_bases(rows, rank):
+def regular_bases(rows: FloatArray, rank: int) -> Iterator[Bases]:
     """Yield the regular bases of supports of up to `rank` symbols, in batches of one size."""
     n_rows, n_symbols = rows.shape
     for m in range(1, min(rank, n_symbols) + 1):
@@ -83,13 +89,13 @@ def regular_bases(rows, rank):
                 )
 
 
-def _combinations(n, k):
+def _combinations(n: int, k: int) -> IntArray:
     count = comb(n, k)
     flat = (i for combination in combinations(range(n), k) for i in combination)
     return np.fromiter(flat, dtype=np.intp, count=count * k).reshape(count, k)
 
 
-def _regular(rows, actives, supports):
+def _regular(rows: FloatArray, actives: IntArray, supports: IntArray) -> Bases:
     """Return the regular ones among all pairs of an active set and a support."""
     active = np.repeat(actives, len(supports), axis=0)
     support = np.tile(supports, (len(actives), 1))

@@ -3,10 +3,11 @@
 import cdd
 import numpy as np
 
+from .._typing import FloatArray
 from ..exceptions import SolverError
 
 
-def simplex_vertices(rows, offsets):
+def simplex_vertices(rows: FloatArray, offsets: FloatArray) -> FloatArray:
     """Return the vertices of ``{W >= 0, sum W = 1, rows @ W <= offsets}`` as rows.
 
     cdd works in floating point here and sometimes gives up; that is a `SolverError`.

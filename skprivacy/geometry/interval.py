@@ -6,21 +6,22 @@ allows an interval of it. Its vertices have at most two symbols.
 
 import numpy as np
 
+from .._typing import FloatArray, IntArray
 from .points import Points
 
 
-def slab_vertices(t, low, high):
+def slab_vertices(t: FloatArray, low: float, high: float) -> Points:
     """Return the vertices of ``{W in the simplex: low <= t . W <= high}``."""
     parts = [_units(np.flatnonzero((t >= low) & (t <= high)))]
     parts += [pairs_at(t, level) for level in dict.fromkeys([low, high])]
     return Points.concatenate(parts)
 
 
-def _units(symbols):
+def _units(symbols: IntArray) -> Points:
     return Points(symbols[:, None], np.ones((len(symbols), 1)))
 
 
-def pairs_at(t, level):
+def pairs_at(t: FloatArray, level: float) -> Points:
     """Return the points of all edges of the simplex that cross ``t . W = level``."""
     small, large = np.flatnonzero(t < level), np.flatnonzero(t > level)
     small, large = np.repeat(small, len(large)), np.tile(large, len(small))

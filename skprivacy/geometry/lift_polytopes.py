@@ -11,13 +11,18 @@ vertices of every Delta_t, as segments between two points (correction 4, docs/co
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from typing import Literal, TypeAlias
 
 import numpy as np
 
+from .._typing import BoolArray, FloatArray, IntArray
 from ..exceptions import SolverError
-from .bases import check_count, regular_bases
+from .bases import Bases, check_count, regular_bases
 from .cdd_vertices import simplex_vertices
 from .points import Points
+
+# How vertices are enumerated.
+Engine: TypeAlias = Literal["parametric", "cdd"]
 
 # Relative slack in deciding which bases are vertices, and where. A wrong vertex is harmless,
 # because every candidate is measured before it is used; a missed one costs utility.
@@ -42,16 +47,18 @@ class VertexSegments:
     off by rounding may have small negative entries: clipping it would bend the whole line.
     """
 
-    support: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    start: np.ndarray
-    stop: np.ndarray
+    support: IntArray
+    low: FloatArray
+    high: FloatArray
+    start: FloatArray
+    stop: FloatArray
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.start)
 
-    def fractions(self, index, excess):
+    def fractions(
+        self, index: slice | IntArray, excess: FloatArray
+    ) -> tuple[FloatArray, BoolArray]:
         """Return where each excess lies on segments `index`, and whether it does.
 
         Both of shape (n, len(excess)); 0 is the low end of a segment, 1 its high end.
@@ -62,17 +69,17 @@ class VertexSegments:
         length = np.where(stop > start, stop - start, 1.0)
         return np.clip((excess - start) / length, 0.0, 1.0), inside
 
-    def at(self, index, fraction):
+    def at(self, index: IntArray, fraction: FloatArray) -> Points:
         """Return the points of segments `index` at `fraction` of their length."""
         fraction = fraction[:, None]
         values = (1 - fraction) * self.low[index] + fraction * self.high[index]
         return Points(self.support[index], _on_simplex(values))
 
-    def ends(self):
+    def ends(self) -> tuple[Points, Points]:
         """Return the points at the low and at the high ends."""
         return Points(self.support, self.low), Points(self.support, self.high)
 
-    def vertices(self, excess):
+    def vertices(self, excess: float) -> Points:
         """Return the vertices of Delta_t."""
         fraction, inside = self.fractions(slice(None), np.array([excess]))
         index = np.flatnonzero(inside)
@@ -87,34 +94,34 @@ class LiftPolytopes:
     "cdd".
     """
 
-    deviations: np.ndarray
+    deviations: FloatArray
     max_bases: int
-    engine: str = "parametric"
+    engine: Engine = "parametric"
 
     @cached_property
-    def largest(self):
+    def largest(self) -> float:
         """The excess from which on Delta_t is the whole simplex."""
         return max(0.0, float(self.deviations.max()))
 
     @cached_property
-    def _scale(self):
+    def _scale(self) -> FloatArray:
         """The largest deviation of each row, by which rows are divided."""
         scale = np.abs(self.deviations).max(axis=1)
         return np.where(scale > 0, scale, 1.0)
 
     @cached_property
-    def _rows(self):
+    def _rows(self) -> FloatArray:
         return self.deviations / self._scale[:, None]
 
     @cached_property
-    def rank(self):
+    def rank(self) -> int:
         """The rank of P(S|X): a vertex has no larger support."""
         return min(int(np.linalg.matrix_rank(self._rows)) + 1, self.deviations.shape[1])
 
     @cached_property
-    def segments(self):
+    def segments(self) -> VertexSegments:
         """The vertices of Delta_t for every excess from 0 to `largest`."""
-        check_count(*self.deviations.shape, self.rank, self.max_bases)
+        self._check_count()
         units = self._unit_segments()
         if len(self.deviations) == 2:
             parts = [units, *(self._pair_segments(row) for row in self.deviations)]
@@ -123,7 +130,7 @@ class LiftPolytopes:
             parts = [units, *(self._basis_segments(batch) for batch in bases)]
         return _join([part for part in parts if len(part)])
 
-    def vertices(self, low, high):
+    def vertices(self, low: float, high: float) -> Points:
         """Return the vertices for deviations between `low` <= 0 and `high` >= 0."""
         # The mean deviation is 0: where one bound is 0, all deviations are.
         high = 0.0 if low >= 0 else min(high, self.largest)
@@ -140,25 +147,29 @@ class LiftPolytopes:
             ]
         )
 
-    def _cdd(self, low, high):
+    def _cdd(self, low: float | None, high: float) -> Points:
         if 0 < high < _SMALLEST_EXCESS_OF_CDD:
             raise SolverError(
                 f"cdd cannot enumerate a polytope whose lifts exceed 1 by {high:.1e} only: use "
                 f"engine='parametric'."
             )
-        check_count(*self.deviations.shape, self.rank, self.max_bases)
+        self._check_count()
         rows, offsets = self._rows, high / self._scale
         if low is not None:
             rows, offsets = np.vstack([rows, -rows]), np.append(offsets, -low / self._scale)
         return Points.from_dense(simplex_vertices(rows, offsets))
 
     @cached_property
-    def _bases(self):
+    def _bases(self) -> list[Bases]:
         """All regular bases, for boxes of every size."""
-        check_count(*self.deviations.shape, self.rank, self.max_bases, sides=2)
+        self._check_count(sides=2)
         return list(regular_bases(self._rows, self.rank))
 
-    def _box_vertices(self, bases, sides, low, high):
+    def _check_count(self, sides: int = 1) -> None:
+        n_s, n_x = self.deviations.shape
+        check_count(n_s, n_x, self.rank, self.max_bases, sides)
+
+    def _box_vertices(self, bases: Bases, sides: FloatArray, low: float, high: float) -> Points:
         """Return the vertices whose tight rows are at `sides`, each the low or high bound."""
         values = bases.solve(sides / self._scale[bases.active], 1.0)
         deviations = Points(bases.support, values).times(self.deviations)
@@ -167,14 +178,14 @@ class LiftPolytopes:
         keep &= ((deviations >= low - slack) & (deviations <= high + slack)).all(axis=1)
         return Points(bases.support[keep], _on_simplex(values[keep]))
 
-    def _unit_segments(self):
+    def _unit_segments(self) -> VertexSegments:
         """Return the segments of symbols released unchanged: from their own largest lift on."""
         symbols = np.arange(self.deviations.shape[1])[:, None]
         ones = np.ones(symbols.shape)
         start = np.maximum(self.deviations.max(axis=0), 0.0)
         return VertexSegments(symbols, ones, ones, start, np.full(len(symbols), self.largest))
 
-    def _pair_segments(self, row):
+    def _pair_segments(self, row: FloatArray) -> VertexSegments:
         """Return the segments where this row is tight, for |S| = 2: all pairs of symbols.
 
         The deviation of this row is positive, so the other one is negative and never binds.
@@ -191,7 +202,7 @@ class LiftPolytopes:
         support = np.stack([small, large], axis=1)
         return VertexSegments(support, low, high, np.maximum(row[small], 0.0), row[large])
 
-    def _basis_segments(self, bases):
+    def _basis_segments(self, bases: Bases) -> VertexSegments:
         if bases.support.shape[1] == 1:  # the unit vectors, which have a segment already
             return _EMPTY
         # Entries W = a + b excess and slacks excess - D @ W = c + d excess must not be negative.
@@ -222,7 +233,9 @@ class LiftPolytopes:
         start[private], low[private] = 0.0, points
         return VertexSegments(bases.support, low, high, start, stop)
 
-    def _perfectly_private(self, supports, near):
+    def _perfectly_private(
+        self, supports: IntArray, near: BoolArray
+    ) -> tuple[IntArray, FloatArray]:
         """Return which of the segments marked `near` start at an excess of 0, and where.
 
         There every lift is 1. Many segments start in the same such point. Computed from the few
@@ -251,7 +264,9 @@ _EMPTY = VertexSegments(
 )
 
 
-def _interval(constant, slope, constant_noise, slope_noise):
+def _interval(
+    constant: FloatArray, slope: FloatArray, constant_noise: FloatArray, slope_noise: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Return where ``constant + slope excess >= 0`` for every column, up to noise."""
     rising, falling = slope > slope_noise, slope < -slope_noise
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -262,12 +277,12 @@ def _interval(constant, slope, constant_noise, slope_noise):
     return start, np.where(impossible, -np.inf, stop)
 
 
-def _on_simplex(values):
+def _on_simplex(values: FloatArray) -> FloatArray:
     values = np.maximum(values, 0.0)
     return values / values.sum(axis=1, keepdims=True)
 
 
-def _join(parts):
+def _join(parts: list[VertexSegments]) -> VertexSegments:
     """Return the segments of all `parts`, padded to one width."""
     low = Points.concatenate([Points(part.support, part.low) for part in parts])
     high = Points.concatenate([Points(part.support, part.high) for part in parts])

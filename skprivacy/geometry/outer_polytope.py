@@ -16,11 +16,17 @@ and at last left out: what remains is always around the allowed points.
 """
 
 from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
+from .._typing import FloatArray, IntArray
 from .growing_table import GrowingTable
 from .points import Points
+
+# What is to be known of new vertices, from their points and their deviations.
+Describe: TypeAlias = Callable[[Points, FloatArray], FloatArray]
 
 _NO_CUT = -1
 _ATTEMPTS = 4
@@ -55,14 +61,14 @@ class OuterPolytope:
 
     def __init__(
         self,
-        deviations: np.ndarray,
+        deviations: FloatArray,
         rank: int,
         low: float,
         high: float,
-        describe: Callable,
+        describe: Describe,
         n_traits: int,
         max_vertices: int,
-    ):
+    ) -> None:
         n_s, self._n_x = deviations.shape
         self._rank = rank
         self._describe = describe
@@ -85,10 +91,10 @@ class OuterPolytope:
         self.n_vertices = 0
         self._start(deviations, low, high)
 
-    def _numbers(self, n):
+    def _numbers(self, n: int) -> npt.NDArray[np.uint64]:
         return self._random.integers(0, 2**64, n, dtype=np.uint64)
 
-    def _start(self, deviations, low, high):
+    def _start(self, deviations: FloatArray, low: float, high: float) -> None:
         """Set the vertices and edges of the simplex, or of the prism over it."""
         n, levels = self._n_x, [low] if self._is_flat else [low, high]
         self._of_cut.append(number=self._numbers(0 if self._is_flat else 2))
@@ -110,7 +116,14 @@ class OuterPolytope:
         if not self._is_flat:
             self._edges.append(one=symbols, other=symbols + n, key=self._of_symbol[:n])
 
-    def _append_vertices(self, support, values, deviations, heights, cuts):
+    def _append_vertices(
+        self,
+        support: IntArray,
+        values: FloatArray,
+        deviations: FloatArray,
+        heights: FloatArray,
+        cuts: IntArray,
+    ) -> None:
         self._vertices.append(
             support=support,
             values=values,
@@ -122,10 +135,12 @@ class OuterPolytope:
         )
         self.n_vertices += len(support)
 
-    def _points(self, support, values):
+    def _points(self, support: IntArray, values: FloatArray) -> Points:
         return Points(np.minimum(support, self._n_x - 1), values)
 
-    def select(self, *, on_floor=False):
+    def select(
+        self, *, on_floor: bool = False
+    ) -> tuple[Points, FloatArray, FloatArray, FloatArray]:
         """Return (points, deviations, heights, traits) of all vertices, or those on the floor."""
         table = self._vertices
         chosen = table["alive"]
@@ -133,9 +148,10 @@ class OuterPolytope:
             chosen = chosen & (table["cuts"] == self._floor).any(axis=1)
         index = np.flatnonzero(chosen)
         points = self._points(table["support"][index], table["values"][index])
-        return points, *(table[name][index] for name in ("deviations", "heights", "traits"))
+        deviations, heights = table["deviations"][index], table["heights"][index]
+        return points, deviations, heights, table["traits"][index]
 
-    def raise_floor(self, height):
+    def raise_floor(self, height: float) -> bool:
         """Remove what is below `height`, or below very little more: what is there stays in it.
 
         Return whether it could be done.
@@ -151,7 +167,7 @@ class OuterPolytope:
                 return True
         return False
 
-    def cut(self, normals, offsets, slack):
+    def cut(self, normals: FloatArray, offsets: FloatArray, slack: FloatArray) -> int:
         """Cut with the halfspaces ``normal . d - z <= offset``; return how many it has done.
 
         slack : (n,) by how much, once or twice, each may be moved outward against ties.
@@ -167,11 +183,11 @@ class OuterPolytope:
             waiting, attempt = waiting[failed], attempt + 1
         return done
 
-    def _cut_all(self, normals, offsets, at_once):
+    def _cut_all(self, normals: FloatArray, offsets: FloatArray, at_once: bool) -> list[int]:
         """Cut with all halfspaces, those far apart at once; return the indices that failed."""
         beyond = self._beyond(0, normals, offsets)
         waiting = [i for i, vertices in enumerate(beyond) if len(vertices)]
-        failed = []
+        failed: list[int] = []
         if not waiting:
             return failed
         near = self._take_edges(np.concatenate(beyond))
@@ -188,13 +204,15 @@ class OuterPolytope:
         self._compact()
         return failed
 
-    def _excess(self, vertices, cuts, normals, offsets):
+    def _excess(
+        self, vertices: IntArray, cuts: IntArray, normals: FloatArray, offsets: FloatArray
+    ) -> FloatArray:
         """Return how far each vertex is beyond its cut."""
         table = self._vertices
         inner = np.einsum("ns,ns->n", table["deviations"][vertices], normals[cuts])
         return inner - table["heights"][vertices] - offsets[cuts]
 
-    def _beyond(self, first, normals, offsets):
+    def _beyond(self, first: int, normals: FloatArray, offsets: FloatArray) -> list[IntArray]:
         """Return the vertices beyond each cut, of those from `first` on."""
         table = self._vertices
         limits = table["deviations"][first:] @ normals.T
@@ -202,7 +220,14 @@ class OuterPolytope:
         outside = (limits > offsets) & table["alive"][first:, None]
         return [first + np.flatnonzero(column) for column in outside.T]
 
-    def _update(self, beyond, waiting, first, normals, offsets):
+    def _update(
+        self,
+        beyond: list[IntArray],
+        waiting: list[int],
+        first: int,
+        normals: FloatArray,
+        offsets: FloatArray,
+    ) -> list[int]:
         """Bring `beyond` up to date after a batch; return the cuts that have something left."""
         alive = self._vertices["alive"]
         new = self._beyond(first, normals[waiting], offsets[waiting])
@@ -210,7 +235,7 @@ class OuterPolytope:
             beyond[i] = np.concatenate([beyond[i][alive[beyond[i]]], vertices])
         return [i for i in waiting if len(beyond[i])]
 
-    def _take_edges(self, vertices):
+    def _take_edges(self, vertices: IntArray) -> GrowingTable:
         """Return the edges of some vertices, and forget them: all others stay as they are."""
         mask = np.zeros(len(self._vertices), bool)
         mask[vertices] = True
@@ -220,7 +245,9 @@ class OuterPolytope:
         self._edges.keep(~near)
         return taken
 
-    def _far_apart(self, beyond, waiting, near, at_once):
+    def _far_apart(
+        self, beyond: list[IntArray], waiting: list[int], near: GrowingTable, at_once: bool
+    ) -> tuple[list[int], list[int]]:
         """Return the cuts that can be done at once, and those for later.
 
         Cuts do not interfere when no vertex, and no two vertices joined by an edge, are beyond two
@@ -228,7 +255,8 @@ class OuterPolytope:
         """
         if not at_once or len(waiting) == 1:
             return waiting[:1], waiting[1:]
-        batch, later = [], []
+        batch: list[int] = []
+        later: list[int] = []
         touched = np.zeros(len(self._vertices), bool)
         one, other = near["one"], near["other"]
         for i in waiting:
@@ -242,7 +270,14 @@ class OuterPolytope:
             touched[one[mine[other]]] = True
         return batch, later
 
-    def _apply(self, batch, beyond, edges, normals, offsets):
+    def _apply(
+        self,
+        batch: list[int],
+        beyond: list[IntArray],
+        edges: GrowingTable,
+        normals: FloatArray,
+        offsets: FloatArray,
+    ) -> bool:
         """Replace the vertices beyond the cuts of a batch by new ones on the edges they cross."""
         table = self._vertices
         which = np.full(len(table), _NO_CUT, np.int32)
@@ -292,7 +327,13 @@ class OuterPolytope:
         )
         return True
 
-    def _facet_edges(self, support, cuts, keys, numbers):
+    def _facet_edges(
+        self,
+        support: IntArray,
+        cuts: IntArray,
+        keys: npt.NDArray[np.uint64],
+        numbers: npt.NDArray[np.uint64],
+    ) -> tuple[IntArray, IntArray, npt.NDArray[np.uint64]] | None:
         """Return (one, other, key) of the edges between new vertices, or None.
 
         Such an edge lacks one of the tight constraints of a vertex: another cut, or a zero entry.
@@ -300,16 +341,14 @@ class OuterPolytope:
         """
         number_of = np.concatenate([self._of_cut["number"], numbers])
         vertex, column = np.nonzero(cuts[:, 1:] != _NO_CUT)
-        lacking = [keys[vertex] - number_of[cuts[vertex, column + 1]]]
-        ends = [vertex]
+        parts = [(keys[vertex] - number_of[cuts[vertex, column + 1]], vertex)]
         smaller = np.flatnonzero((support < self._n_x).sum(axis=1) < self._rank)
         if len(smaller):
             is_zero = np.ones((len(smaller), self._n_x + 1), bool)
             is_zero[np.arange(len(smaller))[:, None], support[smaller]] = False
             vertex, symbol = np.nonzero(is_zero[:, : self._n_x])
-            lacking.append(keys[smaller[vertex]] + self._of_symbol[symbol])
-            ends.append(smaller[vertex])
-        lacking, ends = np.concatenate(lacking), np.concatenate(ends)
+            parts.append((keys[smaller[vertex]] + self._of_symbol[symbol], smaller[vertex]))
+        lacking, ends = (np.concatenate(part) for part in zip(*parts, strict=True))
         order = np.argsort(lacking)
         lacking, ends = lacking[order], ends[order]
         in_pairs = len(lacking) % 2 == 0 and (lacking[::2] == lacking[1::2]).all()
@@ -317,7 +356,7 @@ class OuterPolytope:
             return None
         return ends[::2], ends[1::2], lacking[::2]
 
-    def _compact(self):
+    def _compact(self) -> None:
         """Forget removed vertices once they are in the majority."""
         alive = self._vertices["alive"]
         if 2 * self.n_vertices > len(alive) - 256:
@@ -328,24 +367,24 @@ class OuterPolytope:
         self._vertices.keep(alive)
 
 
-def _edge_table():
+def _edge_table() -> GrowingTable:
     return GrowingTable(one=(np.int64, ()), other=(np.int64, ()), key=(np.uint64, ()))
 
 
-def _halves(rows):
+def _halves(rows: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Return the first and the second half: np.split takes ten times as long."""
     half = len(rows) // 2
     return rows[:half], rows[half:]
 
 
-def _between(share, ends):
+def _between(share: FloatArray, ends: FloatArray) -> FloatArray:
     """Return points on edges, at a `share` of the inner end; `ends` has the outer ones first."""
     outside, inside = _halves(ends)
     share = share.reshape(-1, *[1] * (ends.ndim - 1))
     return outside + share * (inside - outside)
 
 
-def _united(one, other, nothing):
+def _united(one: IntArray, other: IntArray, nothing: int) -> IntArray:
     """Return the union of sets of symbols: sorted rows, filled up with `nothing`."""
     both = np.concatenate([one, other], axis=1)
     both.sort(axis=1)
@@ -354,7 +393,7 @@ def _united(one, other, nothing):
     return both
 
 
-def _common(one, other):
+def _common(one: IntArray, other: IntArray) -> IntArray:
     """Return the intersection of sets of cuts, preceded by at least one `_NO_CUT`."""
     shared = (one[:, :, None] == other[:, None, :]).any(axis=2)
     common = np.where(shared, one, _NO_CUT)
@@ -362,7 +401,7 @@ def _common(one, other):
     return common
 
 
-def _at(support, supports, values):
+def _at(support: IntArray, supports: IntArray, values: FloatArray) -> FloatArray:
     """Return values that belong to `supports` at the symbols `support`, twice as many rows."""
     wanted = np.concatenate([support, support])
     place = (wanted[:, None, :] < supports[:, :, None]).sum(axis=2)  # all rows are sorted

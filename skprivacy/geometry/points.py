@@ -4,9 +4,14 @@ A useful posterior has at most rank(P(S|X)) positive entries, however large the 
 a dense table of candidates would be almost all zeros.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
+from .._typing import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,20 +22,20 @@ class Points:
     positive.
     """
 
-    support: np.ndarray
-    values: np.ndarray
+    support: IntArray
+    values: FloatArray
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.values)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: slice | list[int] | BoolArray | IntArray) -> Points:
         return Points(self.support[index], self.values[index])
 
-    def times(self, matrix):
+    def times(self, matrix: FloatArray) -> FloatArray:
         """Return ``matrix @ W`` for every point W, as rows."""
         return np.einsum("nw,nws->ns", self.values, matrix.T[self.support])
 
-    def dense(self, n_symbols):
+    def dense(self, n_symbols: int) -> FloatArray:
         """Return the points as rows of an (n, n_symbols) array."""
         rows = np.zeros((len(self), n_symbols))
         positive = self.values > 0
@@ -38,14 +43,14 @@ class Points:
         return rows
 
     @classmethod
-    def from_dense(cls, rows):
+    def from_dense(cls, rows: FloatArray) -> Points:
         """Return the rows of an array as points."""
         width = max(1, int((rows > 0).sum(axis=1).max(initial=1)))
         support = np.argsort(rows <= 0, axis=1, kind="stable")[:, :width]
         return cls(support, np.take_along_axis(rows, support, axis=1))
 
     @classmethod
-    def concatenate(cls, parts):
+    def concatenate(cls, parts: Sequence[Points]) -> Points:
         """Return the points of all `parts`, in order."""
         shape = sum(map(len, parts)), max(part.values.shape[1] for part in parts)
         support, values = np.zeros(shape, np.intp), np.zeros(shape)

@@ -7,8 +7,9 @@ the pairs of symbols at each corner: nothing needs to be kept from one cut to th
 
 import numpy as np
 
+from .._typing import FloatArray, IntArray
 from .interval import pairs_at
-from .outer_polytope import TooManyVerticesError
+from .outer_polytope import Describe, TooManyVerticesError
 from .points import Points
 
 
@@ -18,7 +19,9 @@ class SlabEpigraph:
     Parameters and methods as in `OuterPolytope`.
     """
 
-    def __init__(self, deviations, high, describe, max_vertices):
+    def __init__(
+        self, deviations: FloatArray, high: float, describe: Describe, max_vertices: int
+    ) -> None:
         row = np.ptp(deviations, axis=1).argmax()
         self._t = deviations[row]
         widest = np.abs(self._t).argmax()
@@ -28,9 +31,9 @@ class SlabEpigraph:
         self._describe = describe
         self._max_vertices = max_vertices
         self._slopes, self._offsets = np.zeros(1), np.zeros(1)
-        self._selected = None
+        self._selected: tuple[Points, FloatArray, FloatArray, FloatArray] | None = None
 
-    def cut(self, normals, offsets, slack):
+    def cut(self, normals: FloatArray, offsets: FloatArray, slack: FloatArray) -> int:
         """Cut with the halfspaces ``normal . d - z <= offset``; return how many it has done."""
         slopes, offsets = normals @ self._direction, offsets + slack
         slopes = np.concatenate([self._slopes, slopes])
@@ -41,12 +44,12 @@ class SlabEpigraph:
         )
         if n_pairs + 2 * len(self._t) > self._max_vertices:
             raise TooManyVerticesError
-        done = np.count_nonzero(kept >= len(self._slopes))
+        done = int(np.count_nonzero(kept >= len(self._slopes)))
         self._slopes, self._offsets = slopes[kept], offsets[kept]
         self._selected = None
         return done
 
-    def select(self):
+    def select(self) -> tuple[Points, FloatArray, FloatArray, FloatArray]:
         """Return (points, deviations, heights, traits) of all vertices."""
         if self._selected is None:
             t = self._t
@@ -62,18 +65,21 @@ class SlabEpigraph:
         return self._selected
 
     @property
-    def n_vertices(self):
+    def n_vertices(self) -> int:
         """How many vertices there are."""
         return len(self.select()[0])
 
 
-def _upper_envelope(slopes, offsets, low, high):
+def _upper_envelope(
+    slopes: FloatArray, offsets: FloatArray, low: float, high: float
+) -> tuple[IntArray, FloatArray]:
     """Return the lines ``slope t - offset`` that are highest somewhere, and where they meet.
 
     Between `low` and `high`; in increasing order of slope.
     """
     order = np.lexsort((-offsets, slopes))
-    kept, corners = [], []
+    kept: list[int] = []
+    corners: list[float] = []
     for i in order:
         while kept:
             if slopes[i] == slopes[kept[-1]]:  # a parallel line that is not lower

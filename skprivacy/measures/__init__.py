@@ -6,6 +6,11 @@ mechanism is private when ``g(T) <= threshold(epsilon)`` for every output, or on
 outputs. Nothing outside this package has to know which measure is in use.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
+from .._typing import Scope
 from .._validation import check_choice, message
 from .base import SCOPES, Measure, lift
 from .divergences import KL, L1, Chi2
@@ -27,15 +32,17 @@ __all__ = [
     "lift",
 ]
 
-MEASURES = {cls.name: cls for cls in (KL, L1, Chi2, MaxLift, AlphaLift, Lip)}
+MEASURES: dict[str, type[Measure]] = {
+    cls.name: cls for cls in (KL, L1, Chi2, MaxLift, AlphaLift, Lip)
+}
 
 
-def every_measure(own):
+def every_measure(own: Measure) -> dict[str, Measure]:
     """Return all measures by name, `own` with its parameters among them."""
     return {name: cls() for name, cls in MEASURES.items()} | {own.name: own}
 
 
-def get_measure(measure, owner="get_measure", **parameters):
+def get_measure(measure: str | Measure, owner: str = "get_measure", **parameters: Any) -> Measure:
     """Return a measure object from a name, or the object itself.
 
     Examples
@@ -55,7 +62,7 @@ def get_measure(measure, owner="get_measure", **parameters):
     return MEASURES[measure](**parameters)
 
 
-def check_scope(owner, scope, measure):
+def check_scope(owner: str, scope: Scope, measure: Measure) -> Scope:
     """Return `scope`, if `measure` has it."""
     check_choice(owner, "scope", scope, SCOPES)
     if scope not in measure.scopes:

@@ -1,14 +1,19 @@
 """What a measure is, and what a budget is."""
 
+from __future__ import annotations
+
 import math
 from abc import ABC, abstractmethod
-from dataclasses import asdict
-from typing import ClassVar
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
+
+from .._typing import FloatArray, Scope
 
 # The paper bounds every output; the privacy funnel bounds the average (correction 8).
-SCOPES = ("per_output", "average")
+SCOPES: tuple[Scope, ...] = ("per_output", "average")
 
 # A budget holds when leakage <= epsilon (1 + BUDGET_RTOL) + BUDGET_ATOL.
 BUDGET_RTOL = 1e-9
@@ -18,12 +23,12 @@ BUDGET_ATOL = 1e-12
 SMALLEST_LIFT = 1e-12
 
 
-def budget_with_tolerance(epsilon, share=1.0):
+def budget_with_tolerance(epsilon: float, share: float = 1.0) -> float:
     """Return epsilon and a `share` of the tolerance of budgets."""
     return epsilon * (1 + share * BUDGET_RTOL) + share * BUDGET_ATOL
 
 
-def lift(posterior, prior):
+def lift(posterior: npt.ArrayLike, prior: npt.ArrayLike) -> FloatArray:
     """Return ``posterior / prior``, with 0 / 0 = 1: an impossible symbol says nothing."""
     posterior, prior = np.asarray(posterior, float), np.asarray(prior, float)
     if prior.min(initial=1.0) > 0:
@@ -34,13 +39,13 @@ def lift(posterior, prior):
 
 
 @np.errstate(over="ignore")
-def exp(value):
+def exp(value: float) -> float:
     """Return ``e^value``, infinity beyond all floats."""
     return float(np.exp(value))
 
 
 @np.errstate(over="ignore")
-def expm1(value):
+def expm1(value: float) -> float:
     """Return ``e^value - 1``, infinity beyond all floats."""
     return float(np.expm1(value))
 
@@ -72,7 +77,7 @@ class Measure(ABC):
     """
 
     name: ClassVar[str] = "custom"
-    scopes: ClassVar[tuple[str, ...]] = SCOPES
+    scopes: ClassVar[tuple[Scope, ...]] = SCOPES
     #: Whether `implied_deviations` is the budget itself and not merely sufficient for it.
     is_lift_box: ClassVar[bool] = False
     #: Whether the prior alone has the smallest value, so that epsilon = 0 is independence. Say so
@@ -80,33 +85,48 @@ class Measure(ABC):
     is_strict: ClassVar[bool] = False
 
     @abstractmethod
-    def value(self, posterior, prior):
+    def value(self, posterior: FloatArray, prior: FloatArray) -> FloatArray:
         """Return ``g(posterior)``, of shape (...,)."""
 
     @abstractmethod
-    def subgradient(self, posterior, prior):
+    def subgradient(self, posterior: FloatArray, prior: FloatArray) -> FloatArray:
         """Return a subgradient of g at `posterior`, of the shape of `posterior`."""
 
     @abstractmethod
-    def threshold(self, epsilon):
+    def threshold(self, epsilon: float) -> float:
         """Return the largest value of g that epsilon allows."""
 
     @abstractmethod
-    def inverse(self, value):
+    def inverse(self, value: FloatArray | float) -> FloatArray:
         """Return the smallest epsilon that allows `value`: leakage on the eps scale."""
 
-    def budget(self, epsilon, share=1.0):
+    def budget(self, epsilon: float, share: float = 1.0) -> float:
         """Return the largest leakage that is accepted under `epsilon`.
 
         `share` < 1 leaves part of the tolerance to the rounding of later steps.
+
+        Examples
+        --------
+        >>> from skprivacy import KL
+        >>> KL().budget(0.02) - 0.02 < 1e-10
+        True
         """
         return budget_with_tolerance(epsilon, share)
 
-    def leakage(self, posterior, prior):
-        """Return the leakage of each posterior on the eps scale, of shape (...,)."""
+    def leakage(self, posterior: FloatArray, prior: FloatArray) -> FloatArray:
+        """Return the leakage of each posterior on the eps scale, of shape (...,).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skprivacy import MaxLift
+        >>> posteriors, prior = np.array([[0.5, 0.5], [0.75, 0.25]]), np.array([0.5, 0.5])
+        >>> MaxLift().leakage(posteriors, prior).round(3).tolist()
+        [0.0, 0.405]
+        """
         return self.inverse(self.value(posterior, prior))
 
-    def implied_deviations(self, epsilon):
+    def implied_deviations(self, epsilon: float) -> tuple[float, float] | None:
         """Return (low, high): the budget surely holds where ``low <= l - 1 <= high``.
 
         None where the measure does not know: they are then found from the data. Deviations from
@@ -114,40 +134,51 @@ class Measure(ABC):
         """
         return None
 
-    def information(self, epsilon):
+    def information(self, epsilon: float) -> float:
         """Return the largest I(S;Y) that a budget of epsilon on average allows, if it is known.
 
         Infinity where it is not.
         """
         return math.inf
 
-    def advantage(self, epsilon, prior):
+    def advantage(self, epsilon: float, prior: FloatArray) -> float:
         """Return how much oftener than blindly S can be guessed from Y, at most, in any scope."""
         return 1.0
 
-    def curvature(self, largest_lift):
+    def curvature(self, largest_lift: float) -> float:
         """Return a k such that ``k KL(T) - g(T)`` is convex where lifts are bounded, if known.
 
         Infinity where none is. It makes bounds tighter where S is nearly a function of X.
         """
         return math.inf
 
-    def facets(self, prior, epsilon):
+    def facets(self, prior: FloatArray, epsilon: float) -> tuple[FloatArray, FloatArray] | None:
         """Return (normals, offsets) such that the budget is ``normals @ T <= offsets``.
 
         Only for polyhedral measures; None for the others.
         """
         return None
 
-    def to_dict(self):
-        """Return the name and parameters, from which `get_measure` makes an equal object."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return the name and parameters, from which `get_measure` makes an equal object.
+
+        Examples
+        --------
+        >>> from skprivacy import AlphaLift, get_measure
+        >>> parameters = AlphaLift(alpha=5).to_dict()
+        >>> parameters
+        {'name': 'alpha_lift', 'alpha': 5}
+        >>> get_measure(parameters.pop("name"), **parameters)
+        AlphaLift(alpha=5)
+        """
         return {"name": self.name}
 
 
+@dataclass(frozen=True)
 class ShippedMeasure(Measure):
     """The shipped measures: frozen dataclasses that compare and print by their parameters."""
 
     is_strict: ClassVar[bool] = True
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         return {"name": self.name, **asdict(self)}

@@ -1,13 +1,17 @@
 """Divergences of the posterior from the prior, on the scale of epsilon itself."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from itertools import product
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import kl_div
 
+from .._typing import FloatArray
 from .base import SMALLEST_LIFT, ShippedMeasure, expm1, lift
 
 _MOST_FACETS = 2**16
@@ -28,30 +32,30 @@ class KL(ShippedMeasure):
 
     name: ClassVar[str] = "kl"
 
-    def value(self, posterior, prior):
+    def value(self, posterior: npt.ArrayLike, prior: npt.ArrayLike) -> FloatArray:
         """Return sum ps (l log l - l + 1): nonnegative also after rounding."""
         return kl_div(posterior, prior).sum(axis=-1)
 
-    def subgradient(self, posterior, prior):
+    def subgradient(self, posterior: npt.ArrayLike, prior: npt.ArrayLike) -> FloatArray:
         return np.log(np.maximum(lift(posterior, prior), SMALLEST_LIFT))
 
-    def threshold(self, epsilon):
+    def threshold(self, epsilon: float) -> float:
         return epsilon
 
-    def inverse(self, value):
+    def inverse(self, value: npt.ArrayLike) -> FloatArray:
         return np.asarray(value, float)
 
-    def information(self, epsilon):
+    def information(self, epsilon: float) -> float:
         return epsilon
 
-    def advantage(self, epsilon, prior):
+    def advantage(self, epsilon: float, prior: npt.ArrayLike) -> float:
         """By Pinsker's inequality, and the root is concave."""
         return min(1.0, math.sqrt(epsilon / 2))
 
-    def curvature(self, largest_lift):
+    def curvature(self, largest_lift: float) -> float:
         return 1.0
 
-    def implied_deviations(self, epsilon):
+    def implied_deviations(self, epsilon: float) -> tuple[float, float]:
         return -1.0, expm1(epsilon)
 
 
@@ -68,27 +72,27 @@ class L1(ShippedMeasure):
 
     name: ClassVar[str] = "l1"
 
-    def value(self, posterior, prior):
+    def value(self, posterior: npt.ArrayLike, prior: npt.ArrayLike) -> FloatArray:
         return np.abs(np.asarray(posterior) - prior).sum(axis=-1)
 
-    def subgradient(self, posterior, prior):
+    def subgradient(self, posterior: npt.ArrayLike, prior: npt.ArrayLike) -> FloatArray:
         return np.sign(np.asarray(posterior) - prior)
 
-    def threshold(self, epsilon):
+    def threshold(self, epsilon: float) -> float:
         return epsilon
 
-    def inverse(self, value):
+    def inverse(self, value: npt.ArrayLike) -> FloatArray:
         return np.asarray(value, float)
 
-    def advantage(self, epsilon, prior):
+    def advantage(self, epsilon: float, prior: npt.ArrayLike) -> float:
         """Half of l1 is total variation, which bounds it."""
         return min(1.0, epsilon / 2)
 
-    def implied_deviations(self, epsilon):
+    def implied_deviations(self, epsilon: float) -> tuple[float, float]:
         """Lifts up to M give l1 <= 2 (1 - 1/M), tight; not the paper's M - 1 (correction 1)."""
         return -1.0, (epsilon / (2 - epsilon) if epsilon < 2 else math.inf)
 
-    def facets(self, prior, epsilon):
+    def facets(self, prior: FloatArray, epsilon: float) -> tuple[FloatArray, FloatArray]:
         """Sum over A of (T - ps) <= eps / 2 for every proper subset A of the symbols of S."""
         n_s = len(prior)
         if 2**n_s > _MOST_FACETS:
@@ -110,30 +114,30 @@ class Chi2(ShippedMeasure):
 
     name: ClassVar[str] = "chi2"
 
-    def value(self, posterior, prior):
+    def value(self, posterior: npt.ArrayLike, prior: npt.ArrayLike) -> FloatArray:
         return ((np.asarray(posterior) - prior) * (lift(posterior, prior) - 1)).sum(axis=-1)
 
-    def subgradient(self, posterior, prior):
+    def subgradient(self, posterior: npt.ArrayLike, prior: npt.ArrayLike) -> FloatArray:
         return 2 * (lift(posterior, prior) - 1)
 
-    def threshold(self, epsilon):
+    def threshold(self, epsilon: float) -> float:
         return epsilon * epsilon
 
-    def inverse(self, value):
+    def inverse(self, value: npt.ArrayLike) -> FloatArray:
         return np.sqrt(value)
 
-    def information(self, epsilon):
+    def information(self, epsilon: float) -> float:
         """The divergence is at most the logarithm of 1 + chi2, which is concave."""
         return math.log1p(epsilon * epsilon)
 
-    def advantage(self, epsilon, prior):
+    def advantage(self, epsilon: float, prior: npt.ArrayLike) -> float:
         """Twice the total variation is not above the root of chi2, which is concave."""
         return min(1.0, epsilon / 2)
 
-    def curvature(self, largest_lift):
+    def curvature(self, largest_lift: float) -> float:
         """The second derivatives are 2 / ps, and those of KL are 1 / T >= 1 / (M ps)."""
         return 2 * largest_lift
 
-    def implied_deviations(self, epsilon):
+    def implied_deviations(self, epsilon: float) -> tuple[float, float]:
         """Lifts up to M give chi2 <= M - 1, tight; not the paper's (M - 1)^2 (correction 1)."""
         return -1.0, epsilon * epsilon

@@ -1,11 +1,15 @@
 """Norms and bounds of the lift: the threshold is ``e^eps``."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
+from .._typing import FloatArray, IntArray, Scope
 from .._validation import check_real
 from .base import SMALLEST_LIFT, ShippedMeasure, budget_with_tolerance, exp, expm1, lift
 
@@ -13,10 +17,10 @@ from .base import SMALLEST_LIFT, ShippedMeasure, budget_with_tolerance, exp, exp
 class _LiftScale(ShippedMeasure):
     """Measures on the scale of the lift itself: threshold ``e^eps``."""
 
-    def threshold(self, epsilon):
+    def threshold(self, epsilon: float) -> float:
         return exp(epsilon)
 
-    def inverse(self, value):
+    def inverse(self, value: npt.ArrayLike) -> FloatArray:
         return np.log(value)
 
 
@@ -25,11 +29,11 @@ class _BoundedLifts(_LiftScale):
 
     is_lift_box: ClassVar[bool] = True
 
-    def information(self, epsilon):
+    def information(self, epsilon: float) -> float:
         """Maximal leakage is not below mutual information."""
         return epsilon
 
-    def advantage(self, epsilon, prior):
+    def advantage(self, epsilon: float, prior: npt.ArrayLike) -> float:
         """With lifts up to M, max T <= M max ps, and total variation is at most 1 - 1/M."""
         return min(-math.expm1(-epsilon), expm1(epsilon) * float(np.max(prior)))
 
@@ -47,16 +51,16 @@ class MaxLift(_BoundedLifts):
 
     name: ClassVar[str] = "max_lift"
 
-    def value(self, posterior, prior):
+    def value(self, posterior: npt.ArrayLike, prior: npt.ArrayLike) -> FloatArray:
         return lift(posterior, prior).max(axis=-1)
 
-    def subgradient(self, posterior, prior):
+    def subgradient(self, posterior: npt.ArrayLike, prior: npt.ArrayLike) -> FloatArray:
         return _lift_gradient(lift(posterior, prior).argmax(axis=-1), prior)
 
-    def implied_deviations(self, epsilon):
+    def implied_deviations(self, epsilon: float) -> tuple[float, float]:
         return -1.0, expm1(epsilon)
 
-    def facets(self, prior, epsilon):
+    def facets(self, prior: FloatArray, epsilon: float) -> tuple[FloatArray, FloatArray]:
         return np.eye(len(prior)), self.threshold(epsilon) * np.asarray(prior)
 
 
@@ -81,10 +85,10 @@ class AlphaLift(_LiftScale):
     alpha: float = 2.0
     name: ClassVar[str] = "alpha_lift"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_real("AlphaLift", "alpha", self.alpha, low=1, low_open=True, high_open=True)
 
-    def value(self, posterior, prior):
+    def value(self, posterior: npt.ArrayLike, prior: npt.ArrayLike) -> FloatArray:
         lifts = lift(posterior, prior)
         largest = lifts.max(axis=-1, keepdims=True)  # factored out against overflow
         with np.errstate(invalid="ignore"):  # inf / inf, where an impossible symbol has mass
@@ -92,25 +96,25 @@ class AlphaLift(_LiftScale):
         largest = largest[..., 0]
         return np.where(np.isinf(largest), np.inf, largest * mean ** (1 / self.alpha))
 
-    def subgradient(self, posterior, prior):
+    def subgradient(self, posterior: npt.ArrayLike, prior: npt.ArrayLike) -> FloatArray:
         norm = self.value(posterior, prior)[..., None]
         return (lift(posterior, prior) / norm) ** (self.alpha - 1)
 
-    def information(self, epsilon):
+    def information(self, epsilon: float) -> float:
         """Sibson information does not fall with alpha, and for alpha = 1 it is I(S;Y)."""
         return epsilon * self.alpha / (self.alpha - 1)
 
-    def advantage(self, epsilon, prior):
+    def advantage(self, epsilon: float, prior: npt.ArrayLike) -> float:
         """From alpha = 2 on the norm bounds chi2; below, Sibson information bounds I(S;Y)."""
         if self.alpha >= 2:
             return min(1.0, math.sqrt(expm1(2 * epsilon)) / 2)
         return min(1.0, math.sqrt(self.information(epsilon) / 2))
 
-    def curvature(self, largest_lift):
+    def curvature(self, largest_lift: float) -> float:
         """The second derivatives are at most (alpha - 1) (l / g)^(alpha - 1) / T, and g >= 1."""
         return (self.alpha - 1) * largest_lift ** (self.alpha - 1)
 
-    def implied_deviations(self, epsilon):
+    def implied_deviations(self, epsilon: float) -> tuple[float, float]:
         """Lifts up to M give an alpha-norm of at most M^((alpha - 1) / alpha), tight."""
         return -1.0, expm1(epsilon * self.alpha / (self.alpha - 1))
 
@@ -139,51 +143,52 @@ class Lip(_BoundedLifts):
 
     lower: float | None = None
     name: ClassVar[str] = "lip"
-    scopes: ClassVar[tuple[str, ...]] = ("per_output",)
+    scopes: ClassVar[tuple[Scope, ...]] = ("per_output",)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.lower is not None:
             check_real("Lip", "lower", self.lower, low=0)
 
-    @property
-    def _smallest_lift(self):
-        """The lower bound has the tolerance that every budget has."""
-        return exp(-budget_with_tolerance(self.lower))
-
-    def budget(self, epsilon, share=1.0):
+    def budget(self, epsilon: float, share: float = 1.0) -> float:
         """Not even an infinite epsilon allows a lift below `lower`: infinity is never accepted."""
         most = np.inf if self.lower is None else np.finfo(float).max
         return min(budget_with_tolerance(epsilon, share), most)
 
-    def value(self, posterior, prior):
+    def value(self, posterior: npt.ArrayLike, prior: npt.ArrayLike) -> FloatArray:
         lifts = lift(posterior, prior)
         largest, smallest = lifts.max(axis=-1), lifts.min(axis=-1)
         if self.lower is not None:
-            return np.where(smallest >= self._smallest_lift, largest, np.inf)
+            return np.where(smallest >= _smallest_lift(self.lower), largest, np.inf)
         with np.errstate(divide="ignore", over="ignore"):
             return np.maximum(largest, 1 / smallest)
 
-    def subgradient(self, posterior, prior):
+    def subgradient(self, posterior: npt.ArrayLike, prior: npt.ArrayLike) -> FloatArray:
         """Of the bound that is broken most; of the clamped lift where a posterior is zero."""
         lifts = lift(posterior, prior)
         smallest = np.maximum(lifts.min(axis=-1), SMALLEST_LIFT)
         if self.lower is None:
             low = 1 / smallest > lifts.max(axis=-1)
         else:
-            low = smallest < self._smallest_lift
+            low = smallest < _smallest_lift(self.lower)
         row = np.where(low, lifts.argmin(axis=-1), lifts.argmax(axis=-1))
         slope = np.where(low, -1 / smallest**2, 1.0)
         return slope[..., None] * _lift_gradient(row, prior)
 
-    def implied_deviations(self, epsilon):
+    def implied_deviations(self, epsilon: float) -> tuple[float, float]:
         return expm1(-(epsilon if self.lower is None else self.lower)), expm1(epsilon)
 
-    def facets(self, prior, epsilon):
+    def facets(self, prior: FloatArray, epsilon: float) -> tuple[FloatArray, FloatArray]:
         low, high = self.implied_deviations(epsilon)
         eye, prior = np.eye(len(prior)), np.asarray(prior)
         return np.vstack([eye, -eye]), np.concatenate([(1 + high) * prior, -(1 + low) * prior])
 
 
-def _lift_gradient(symbol, prior):
+def _smallest_lift(lower: float) -> float:
+    """Return the bound `lower` on lifts, with the tolerance that every budget has."""
+    return exp(-budget_with_tolerance(lower))
+
+
+def _lift_gradient(symbol: IntArray, prior: npt.ArrayLike) -> FloatArray:
     """Return the gradient of the lift of each `symbol`."""
-    return np.eye(len(prior))[symbol] / np.asarray(prior)[symbol][..., None]
+    prior = np.asarray(prior)
+    return np.eye(len(prior))[symbol] / prior[symbol][..., None]

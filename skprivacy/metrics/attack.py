@@ -1,8 +1,13 @@
 """The attacker's view: how well S can be guessed from what is released."""
 
+from __future__ import annotations
+
 import numbers
+from collections.abc import Hashable, Iterable
+from typing import Any, Self, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
@@ -10,17 +15,29 @@ from sklearn.compose import ColumnTransformer
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import StratifiedKFold, check_cv, cross_val_predict
+from sklearn.model_selection import (
+    BaseCrossValidator,
+    BaseShuffleSplit,
+    StratifiedKFold,
+    check_cv,
+    cross_val_predict,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import TargetEncoder
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
+from .._typing import BoolArray, ColumnsLike, FloatArray, IntArray
 from .._validation import check_real, message
 from ..fit_inputs import as_columns
 from ..joint import count_pairs
+from ..mechanism import Mechanism
 from ..samples import coded
+from ..transformer import PrivacyFunnelTransformer
 from .one_release import one_release
+
+Attacker: TypeAlias = BaseEstimator | dict[str, BaseEstimator]
+Splits: TypeAlias = int | BaseCrossValidator | BaseShuffleSplit | Iterable[Any]
 
 # Histogram gradient boosting takes up to 255 categories.
 _MOST_CATEGORIES = 255
@@ -39,7 +56,7 @@ class BayesTable(ClassifierMixin, BaseEstimator):
     ['b', 'a', 'a']
     """
 
-    def fit(self, X, y):
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Count which value goes with which row."""
         codes, self._rows = coded(np.asarray(X), "X")
         self.classes_, targets = np.unique(np.asarray(y), return_inverse=True)
@@ -47,7 +64,7 @@ class BayesTable(ClassifierMixin, BaseEstimator):
         self._guesses = np.append(counts.argmax(axis=0), counts.sum(axis=1).argmax())
         return self
 
-    def predict(self, X):
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Return the guess for each row."""
         check_is_fitted(self)
         codes, rows = coded(np.asarray(X), "X")
@@ -55,16 +72,16 @@ class BayesTable(ClassifierMixin, BaseEstimator):
 
 
 def audit(
-    released,
-    sensitive,
+    released: ColumnsLike,
+    sensitive: ColumnsLike,
     *,
-    raw=None,
-    mechanism=None,
-    remainder=None,
-    attacker=None,
-    cv=5,
-    confidence=0.95,
-):
+    raw: ColumnsLike | None = None,
+    mechanism: Mechanism | PrivacyFunnelTransformer | None = None,
+    remainder: ColumnsLike | None = None,
+    attacker: Attacker | None = None,
+    cv: Splits = 5,
+    confidence: float = 0.95,
+) -> pd.DataFrame:
     """Attack a release, and say how much better than blindly S can be guessed from it.
 
     Classifiers are trained to predict S, and judged on rows they have not seen.
@@ -128,7 +145,7 @@ def audit(
     attackers = _attackers(owner, attacker)
     exact = _exact(views["released"], sensitive, mechanism, owner)
     if isinstance(cv, numbers.Integral):
-        _check_groups(target, cv)
+        _check_groups(target, int(cv))
         cv = StratifiedKFold(cv, shuffle=True, random_state=0)  # tables are often sorted
     splits = list(check_cv(cv, target, classifier=True).split(target, target))
     blind = cross_val_predict(DummyClassifier(), target[:, None], target, cv=splits) == target
@@ -142,13 +159,15 @@ def audit(
                 guesses = cross_val_predict(told, table, target, cv=splits)
                 figures = _figures(guesses == target, blind, confidence)
                 rows.append({"attacked": view, "attacker": name, **figures})
-    table = pd.DataFrame(rows)
+    report = pd.DataFrame(rows)
     for column, figure in exact.items():
-        table[column] = np.where(table["attacked"] == "released", figure, np.nan)
-    return table
+        report[column] = np.where(report["attacked"] == "released", figure, np.nan)
+    return report
 
 
-def _views(released, raw, remainder, n_rows):
+def _views(
+    released: ColumnsLike, raw: ColumnsLike | None, remainder: ColumnsLike | None, n_rows: int
+) -> dict[str, dict[Hashable, pd.Series]]:
     """Return what the attackers see: ``{name: columns}``."""
     views = {} if raw is None else {"raw": as_columns(raw, "raw")}
     views["released"] = as_columns(released, "released")
@@ -168,7 +187,7 @@ def _views(released, raw, remainder, n_rows):
     return views
 
 
-def _attackers(owner, attacker):
+def _attackers(owner: str, attacker: Attacker | None) -> dict[str, BaseEstimator]:
     if attacker is None:
         boosting = HistGradientBoostingClassifier(random_state=0)
         return {"gradient boosting": boosting, "Bayes table": BayesTable()}
@@ -179,7 +198,7 @@ def _attackers(owner, attacker):
     return attackers
 
 
-def _is_attacker(classifier):
+def _is_attacker(classifier: object) -> bool:
     return (
         hasattr(classifier, "fit")
         and not isinstance(classifier, type)
@@ -187,7 +206,7 @@ def _is_attacker(classifier):
     )
 
 
-def _check_groups(target, n_splits):
+def _check_groups(target: IntArray, n_splits: int) -> None:
     smallest = np.bincount(target).min()
     if smallest < n_splits:
         raise ValueError(
@@ -196,7 +215,7 @@ def _check_groups(target, n_splits):
         )
 
 
-def _encoded(columns):
+def _encoded(columns: dict[Hashable, pd.Series]) -> tuple[FloatArray, BoolArray]:
     """Return columns as a matrix of numbers, and which are categories."""
     encoded, is_category = [], []
     for column in columns.values():
@@ -214,7 +233,9 @@ def _encoded(columns):
     return np.column_stack(encoded), np.array(is_category)
 
 
-def _told(classifier, table, is_category, n_groups):
+def _told(
+    classifier: BaseEstimator, table: FloatArray, is_category: BoolArray, n_groups: int
+) -> BaseEstimator:
     """Return a fresh classifier that knows which columns are categories, if it can know.
 
     Too many categories for boosting are encoded by how often each group goes with them, within
@@ -235,7 +256,7 @@ def _told(classifier, table, is_category, n_groups):
     return make_pipeline(encoder, classifier.set_params(categorical_features=few))
 
 
-def _figures(right, blind, confidence):
+def _figures(right: BoolArray, blind: BoolArray, confidence: float) -> dict[str, float]:
     """Return the accuracy, and the advantage over the blind guess on the same rows."""
     difference = right.astype(float) - blind
     advantage, n, tail = difference.mean(), len(difference), (1 - confidence) / 2
@@ -250,7 +271,12 @@ def _figures(right, blind, confidence):
     }
 
 
-def _exact(released, sensitive, mechanism, owner):
+def _exact(
+    released: dict[Hashable, pd.Series],
+    sensitive: ColumnsLike,
+    mechanism: Mechanism | PrivacyFunnelTransformer | None,
+    owner: str,
+) -> dict[str, float]:
     """Return what the best attacker reaches under the joint of the design, and the bound.
 
     NaN unless these columns are one release of the mechanism, and this S is what it protects.

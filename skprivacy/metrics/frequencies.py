@@ -1,16 +1,28 @@
 """What X was, from rows of Y: unbiased frequencies, because released counts are not."""
 
+from __future__ import annotations
+
+from collections.abc import Hashable
+
 import numpy as np
 import pandas as pd
 
+from .._typing import BoolArray, ColumnsLike, FloatArray
+from ..mechanism import Mechanism
 from ..samples import coded
+from ..transformer import PrivacyFunnelTransformer
 from .one_release import outputs_and_mechanism
 
 # Singular values of the channel below this, of the largest, are dependence.
 _DEPENDENT = 1e-10
 
 
-def estimate_distribution(released, mechanism, *, by=None):
+def estimate_distribution(
+    released: ColumnsLike,
+    mechanism: Mechanism | PrivacyFunnelTransformer,
+    *,
+    by: ColumnsLike | None = None,
+) -> pd.DataFrame:
     """Return unbiased frequencies of X, from released rows.
 
     Counts of released values are biased toward each other by the noise: ``P(Y) = P(Y|X) P(X)``.
@@ -79,7 +91,7 @@ def estimate_distribution(released, mechanism, *, by=None):
     return _cross_table(tables, labels)
 
 
-def _cross_table(tables, labels):
+def _cross_table(tables: dict[Hashable, pd.DataFrame], labels: pd.Index) -> pd.DataFrame:
     """Return tables of estimates as one, indexed by the symbol and the other value."""
     pairs = pd.MultiIndex.from_arrays(
         [
@@ -91,7 +103,7 @@ def _cross_table(tables, labels):
     return pd.concat(tables.values()).set_axis(pairs)
 
 
-def _left_inverse(mechanism):
+def _left_inverse(mechanism: Mechanism) -> tuple[FloatArray, BoolArray]:
     """Return A with ``A P(Y) = P(X)``, and for which symbols of X it is determined.
 
     Outputs are weighted by their expected errors under P(X) of the design.
@@ -107,7 +119,9 @@ def _left_inverse(mechanism):
     return inverse / scale, known
 
 
-def _estimates(inverse, known, shares, n, labels):
+def _estimates(
+    inverse: FloatArray, known: BoolArray, shares: FloatArray, n: int, labels: pd.Index
+) -> pd.DataFrame:
     """Return estimates and standard errors: shares of a multinomial, multiplied by a matrix."""
     estimate = inverse @ shares
     with np.errstate(divide="ignore", invalid="ignore"):  # one row says nothing of its error

@@ -1,10 +1,13 @@
 """Mutual information of two columns of samples, and how well it is known."""
 
+from __future__ import annotations
+
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import xlogy
 from scipy.stats import chi2, ncx2, norm, random_table
 
+from .._typing import ColumnsLike, CountArray, FloatArray, Seed
 from .._validation import check_real
 from ..samples import observed
 from ..utilities import entropy
@@ -15,7 +18,7 @@ _DRAWS = 200  # of tables
 _CONSTANT = 1e-6
 
 
-def mutual_information(s, y, *, corrected=True):
+def mutual_information(s: ColumnsLike, y: ColumnsLike, *, corrected: bool = True) -> float:
     """Return I(S;Y) in nats, estimated from samples.
 
     The plain estimate is too large: where S with k values and Y with m are nearly independent,
@@ -48,7 +51,9 @@ def mutual_information(s, y, *, corrected=True):
     return float(jackknife(counts)[0] if corrected else plain(counts))
 
 
-def mutual_information_interval(s, y, *, confidence=0.95, random_state=0):
+def mutual_information_interval(
+    s: ColumnsLike, y: ColumnsLike, *, confidence: float = 0.95, random_state: Seed = 0
+) -> tuple[float, float]:
     """Return a confidence interval of I(S;Y) in nats.
 
     It is made to cover at least as often as it says, near zero too. It spans three others: that
@@ -86,7 +91,7 @@ def mutual_information_interval(s, y, *, confidence=0.95, random_state=0):
     return interval(observed(s, y, owner).counts, confidence, random_state)
 
 
-def plain(counts):
+def plain(counts: CountArray) -> FloatArray:
     """Return the mutual information of the empirical joint distribution of tables of counts."""
     n = counts.sum(axis=(-1, -2))
     margins = (xlogy(m, m).sum(axis=-1) for m in (counts.sum(axis=-1), counts.sum(axis=-2)))
@@ -94,7 +99,7 @@ def plain(counts):
     return np.maximum(information, 0.0) / n
 
 
-def jackknife(counts):
+def jackknife(counts: CountArray) -> tuple[float, float]:
     """Return the estimate that is corrected by leaving out one row at a time, and its variance.
 
     Rows of one cell are alike: there are as many sums to update as cells.
@@ -103,7 +108,7 @@ def jackknife(counts):
     s, y = np.nonzero(counts)
     cell, of_s, of_y = counts[s, y], counts.sum(axis=1)[s], counts.sum(axis=0)[y]
     less = lambda count: xlogy(count, count) - xlogy(count - 1, count - 1)  # noqa: E731
-    everything = plain(counts)
+    everything = float(plain(counts))
     if n == 1:
         return everything, 0.0
     total = n * everything - xlogy(n, n)
@@ -113,13 +118,13 @@ def jackknife(counts):
     return n * everything - (n - 1) * mean, variance
 
 
-def chance_tables(counts, n_tables, random_state):
+def chance_tables(counts: CountArray, n_tables: int, random_state: Seed) -> CountArray:
     """Return tables with the same margins, as they come about when S is permuted."""
     margins = counts.sum(axis=1).astype(int), counts.sum(axis=0).astype(int)
     return random_table(*margins, seed=random_state).rvs(n_tables)
 
 
-def interval(counts, confidence, random_state):
+def interval(counts: CountArray, confidence: float, random_state: Seed) -> tuple[float, float]:
     """Return a confidence interval of the mutual information from a table of counts."""
     counts = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0]
     rng, tail = np.random.default_rng(random_state), (1 - confidence) / 2
@@ -135,13 +140,13 @@ def interval(counts, confidence, random_state):
     return float(max(0.0, min(lows))), float(max(highs))
 
 
-def _hidden(n, tail):
+def _hidden(n: int, tail: float) -> float:
     """Return the entropy of a column that has shown one value in n rows, at most."""
     share = -np.expm1(np.log(tail) / n)  # (1 - share)^n = tail
     return float(entropy(np.array([share, 1 - share])) if share < 0.5 else np.log(2))
 
 
-def _by_ratio(counts, tail, by_chance):
+def _by_ratio(counts: CountArray, tail: float, by_chance: FloatArray) -> list[float]:
     """Invert the likelihood ratio: near independence it is noncentral chi-squared."""
     n = counts.sum()
     mean, variance = 2 * n * by_chance.mean(), 4 * n**2 * by_chance.var()
@@ -153,13 +158,15 @@ def _by_ratio(counts, tail, by_chance):
     return [scale * _noncentrality(ratio, freedom, share) / (2 * n) for share in shares]
 
 
-def _by_jackknife(counts, tail):
+def _by_jackknife(counts: CountArray, tail: float) -> tuple[float, float]:
     estimate, variance = jackknife(counts)
     reach = norm.ppf(1 - tail) * np.sqrt(variance)
     return estimate - reach, estimate + reach
 
 
-def _by_posterior(counts, tail, bias, rng):
+def _by_posterior(
+    counts: CountArray, tail: float, bias: float, rng: np.random.Generator
+) -> FloatArray:
     """Return quantiles over joints, with half a row in every cell: for groups of few rows.
 
     The estimate is too large by the bias, and joints around it by as much again.
@@ -168,7 +175,7 @@ def _by_posterior(counts, tail, bias, rng):
     return np.quantile(plain(tables), [tail, 1 - tail]) - 2 * bias
 
 
-def _noncentrality(ratio, freedom, share):
+def _noncentrality(ratio: float, freedom: float, share: float) -> float:
     """Return the noncentrality for which `share` of the distribution is below `ratio`."""
     if chi2.cdf(ratio, freedom) <= share:
         return 0.0

@@ -4,11 +4,16 @@ A measure (`skprivacy.measures`) acts on probabilities, a metric on samples. Wit
 that has nothing to do with S seems to leak as well: `leakage_report` puts that beside.
 """
 
+from __future__ import annotations
+
+from typing import Literal, overload
+
 import numpy as np
 import pandas as pd
 
+from .._typing import ColumnsLike, FloatArray, Scope, Seed
 from .._validation import check_integer, check_real
-from ..measures import KL, L1, AlphaLift, Chi2, MaxLift, check_scope, get_measure, lift
+from ..measures import KL, L1, AlphaLift, Chi2, MaxLift, Measure, check_scope, get_measure, lift
 from ..samples import Sample, observed
 from .information import chance_tables, interval, jackknife
 
@@ -22,7 +27,9 @@ _METRICS = {
 }
 
 
-def leakage(s, y, *, measure="kl", scope="per_output"):
+def leakage(
+    s: ColumnsLike, y: ColumnsLike, *, measure: str | Measure = "kl", scope: Scope = "per_output"
+) -> float:
     """Return the leakage of samples by any measure, on its epsilon scale.
 
     Parameters
@@ -49,7 +56,11 @@ def leakage(s, y, *, measure="kl", scope="per_output"):
     return _in_scope(observed(s, y, "leakage"), measure, scope)
 
 
-def max_lift(s, y, *, per_output=False):
+@overload
+def max_lift(s: ColumnsLike, y: ColumnsLike, *, per_output: Literal[False] = ...) -> float: ...
+@overload
+def max_lift(s: ColumnsLike, y: ColumnsLike, *, per_output: Literal[True]) -> pd.Series: ...
+def max_lift(s: ColumnsLike, y: ColumnsLike, *, per_output: bool = False) -> float | pd.Series:
     """Return the largest P(s|y) / P(s): how much likelier a value of S can become.
 
     Parameters
@@ -70,7 +81,11 @@ def max_lift(s, y, *, per_output=False):
     return pd.Series(lifts, sample.y_values) if per_output else float(lifts.max())
 
 
-def l1_leakage(s, y, *, per_output=False):
+@overload
+def l1_leakage(s: ColumnsLike, y: ColumnsLike, *, per_output: Literal[False] = ...) -> float: ...
+@overload
+def l1_leakage(s: ColumnsLike, y: ColumnsLike, *, per_output: Literal[True]) -> pd.Series: ...
+def l1_leakage(s: ColumnsLike, y: ColumnsLike, *, per_output: bool = False) -> float | pd.Series:
     """Return the l1 distance of P(S|y) from P(S), on average over y.
 
     Parameters
@@ -89,7 +104,11 @@ def l1_leakage(s, y, *, per_output=False):
     return _average_or_each(observed(s, y, "l1_leakage"), L1(), per_output)
 
 
-def chi2_leakage(s, y, *, per_output=False):
+@overload
+def chi2_leakage(s: ColumnsLike, y: ColumnsLike, *, per_output: Literal[False] = ...) -> float: ...
+@overload
+def chi2_leakage(s: ColumnsLike, y: ColumnsLike, *, per_output: Literal[True]) -> pd.Series: ...
+def chi2_leakage(s: ColumnsLike, y: ColumnsLike, *, per_output: bool = False) -> float | pd.Series:
     """Return the root of the chi-squared divergence of P(S|y) from P(S), averaged over y.
 
     Parameters
@@ -108,7 +127,17 @@ def chi2_leakage(s, y, *, per_output=False):
     return _average_or_each(observed(s, y, "chi2_leakage"), Chi2(), per_output)
 
 
-def alpha_lift(s, y, *, alpha=2.0, per_output=False):
+@overload
+def alpha_lift(
+    s: ColumnsLike, y: ColumnsLike, *, alpha: float = ..., per_output: Literal[False] = ...
+) -> float: ...
+@overload
+def alpha_lift(
+    s: ColumnsLike, y: ColumnsLike, *, alpha: float = ..., per_output: Literal[True]
+) -> pd.Series: ...
+def alpha_lift(
+    s: ColumnsLike, y: ColumnsLike, *, alpha: float = 2.0, per_output: bool = False
+) -> float | pd.Series:
     """Return the logarithm of the alpha-norm of the lift, averaged over y.
 
     Parameters
@@ -129,7 +158,15 @@ def alpha_lift(s, y, *, alpha=2.0, per_output=False):
     return _average_or_each(observed(s, y, "alpha_lift"), AlphaLift(alpha), per_output)
 
 
-def total_variation(s, y, *, per_output=False):
+@overload
+def total_variation(
+    s: ColumnsLike, y: ColumnsLike, *, per_output: Literal[False] = ...
+) -> float: ...
+@overload
+def total_variation(s: ColumnsLike, y: ColumnsLike, *, per_output: Literal[True]) -> pd.Series: ...
+def total_variation(
+    s: ColumnsLike, y: ColumnsLike, *, per_output: bool = False
+) -> float | pd.Series:
     """Return the total variation of P(S|y) from P(S), on average over y: half of l1.
 
     No attacker who sees y guesses S more often than blindly by more.
@@ -150,7 +187,15 @@ def total_variation(s, y, *, per_output=False):
     return _average_or_each(observed(s, y, "total_variation"), L1(), per_output) / 2
 
 
-def maximal_leakage(s, y, *, per_output=False):
+@overload
+def maximal_leakage(
+    s: ColumnsLike, y: ColumnsLike, *, per_output: Literal[False] = ...
+) -> float: ...
+@overload
+def maximal_leakage(s: ColumnsLike, y: ColumnsLike, *, per_output: Literal[True]) -> pd.Series: ...
+def maximal_leakage(
+    s: ColumnsLike, y: ColumnsLike, *, per_output: bool = False
+) -> float | pd.Series:
     """Return maximal leakage in nats: the logarithm of the largest lift, averaged over y as lift.
 
     Parameters
@@ -169,7 +214,14 @@ def maximal_leakage(s, y, *, per_output=False):
     return _average_or_each(observed(s, y, "maximal_leakage"), MaxLift(), per_output)
 
 
-def leakage_report(s, y, *, confidence=0.95, n_permutations=200, random_state=0):
+def leakage_report(
+    s: ColumnsLike,
+    y: ColumnsLike,
+    *,
+    confidence: float = 0.95,
+    n_permutations: int = 200,
+    random_state: Seed = 0,
+) -> pd.DataFrame:
     """Return what y says about S by every measure, beside what chance alone would show.
 
     Parameters
@@ -225,7 +277,7 @@ def leakage_report(s, y, *, confidence=0.95, n_permutations=200, random_state=0)
     return report
 
 
-def _every_figure(sample):
+def _every_figure(sample: Sample) -> FloatArray:
     """Return an array with a row per metric: on average and for the worst value of y."""
     figures = []
     for measure, factor in _METRICS.values():
@@ -235,18 +287,18 @@ def _every_figure(sample):
     return np.array(figures)
 
 
-def _values(sample, measure):
+def _values(sample: Sample, measure: Measure) -> FloatArray:
     """Return g of each value of y, without the values of S that never occur."""
     prior = sample.prior
     return measure.value(sample.posteriors[:, prior > 0], prior[prior > 0])
 
 
-def _in_scope(sample, measure, scope):
+def _in_scope(sample: Sample, measure: Measure, scope: Scope) -> float:
     values = _values(sample, measure)
     return float(measure.inverse(values.max() if scope == "per_output" else sample.p_y @ values))
 
 
-def _average_or_each(sample, measure, per_output):
+def _average_or_each(sample: Sample, measure: Measure, per_output: bool) -> float | pd.Series:
     if per_output:
         return pd.Series(measure.inverse(_values(sample, measure)), sample.y_values)
     return _in_scope(sample, measure, "average")

@@ -1,8 +1,13 @@
 """Whether columns are one release of a mechanism, and S is what it protects."""
 
+from __future__ import annotations
+
+from collections.abc import Hashable
+
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
+from .._typing import ColumnsLike, IntArray
 from .._validation import message
 from ..mechanism import Mechanism
 from ..released import outputs_of
@@ -10,7 +15,9 @@ from ..samples import coded
 from ..transformer import PrivacyFunnelTransformer
 
 
-def outputs_and_mechanism(released, mechanism, owner):
+def outputs_and_mechanism(
+    released: ColumnsLike, mechanism: Mechanism | PrivacyFunnelTransformer, owner: str
+) -> tuple[Mechanism, IntArray]:
     """Return the mechanism, and the output of each released row."""
     if isinstance(mechanism, PrivacyFunnelTransformer):
         check_is_fitted(mechanism)
@@ -29,7 +36,12 @@ def outputs_and_mechanism(released, mechanism, owner):
     return mechanism, positions[codes]
 
 
-def one_release(released, sensitive, mechanism, owner):
+def one_release(
+    released: dict[Hashable, pd.Series],
+    sensitive: dict[Hashable, pd.Series],
+    mechanism: Mechanism | PrivacyFunnelTransformer,
+    owner: str,
+) -> Mechanism:
     """Return the mechanism, if these columns are one release of it that protects this S.
 
     released, sensitive : dicts of columns. Anything else is a `ValueError`.
@@ -41,7 +53,7 @@ def one_release(released, sensitive, mechanism, owner):
         raise ValueError("The joint distribution was left out.")
     if transformer is None:
         n_columns, (first, *more) = 1, sensitive.values()
-        protects = not more and set(coded(first, "sensitive")[1]) == set(mechanism.s_labels)
+        protects = not more and set(coded(first, "sensitive")[1]) == set(mechanism.s_labels or ())
     else:
         n_columns = _n_released(transformer)
         _, unknown = transformer._sensitive.encode(list(sensitive.values()), list(sensitive))
@@ -51,7 +63,7 @@ def one_release(released, sensitive, mechanism, owner):
     return mechanism
 
 
-def _n_released(transformer):
+def _n_released(transformer: PrivacyFunnelTransformer) -> int:
     """Return how many columns a transformer makes of X."""
     n_out = len(transformer.get_feature_names_out())
     passed = transformer.remainder == "passthrough"

@@ -1,11 +1,15 @@
 """From the joint distribution of some rows to that of the population they were drawn from."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
+from .._typing import FloatArray, Scope, Seed
 from .._validation import check_integer, check_real, message
 from ..mechanism import Mechanism
 from ..transformer import PrivacyFunnelTransformer
@@ -30,6 +34,17 @@ class PopulationLeakage:
         From how many rows the joint distribution was estimated.
     confidence : float
         How often such limits hold.
+
+    Examples
+    --------
+    >>> from skprivacy import design_mechanism
+    >>> from skprivacy.metrics import population_leakage
+    >>> mechanism = design_mechanism([[200, 100, 100], [100, 200, 300]], 0.02)
+    >>> limits = population_leakage(mechanism, n_samples=1000)
+    >>> limits.n_samples, limits.confidence
+    (1000, 0.95)
+    >>> bool((limits.per_output > mechanism.leakage).all())
+    True
     """
 
     max_leakage: float
@@ -38,14 +53,29 @@ class PopulationLeakage:
     n_samples: int
     confidence: float
 
-    def leakage_in(self, scope):
-        """Return the limit of the leakage that a budget of some scope is about."""
+    def leakage_in(self, scope: Scope) -> float:
+        """Return the limit of the leakage that a budget of some scope is about.
+
+        Examples
+        --------
+        >>> from skprivacy import design_mechanism
+        >>> from skprivacy.metrics import population_leakage
+        >>> mechanism = design_mechanism([[200, 100, 100], [100, 200, 300]], 0.02)
+        >>> limits = population_leakage(mechanism, n_samples=1000)
+        >>> limits.leakage_in("average") < limits.leakage_in("per_output")
+        True
+        """
         return self.max_leakage if scope == "per_output" else self.average_leakage
 
 
 def population_leakage(
-    mechanism, n_samples=None, *, confidence=0.95, n_resamples=999, random_state=0
-):
+    mechanism: Mechanism | PrivacyFunnelTransformer,
+    n_samples: int | None = None,
+    *,
+    confidence: float = 0.95,
+    n_resamples: int = 999,
+    random_state: Seed = 0,
+) -> PopulationLeakage:
     """Return upper confidence limits of the leakage under the true joint distribution.
 
     The guarantee of a mechanism is about the joint distribution that it was designed for. If
@@ -107,7 +137,9 @@ def population_leakage(
     )
 
 
-def _counted(mechanism, n_samples, owner):
+def _counted(
+    mechanism: Mechanism | PrivacyFunnelTransformer, n_samples: int | None, owner: str
+) -> tuple[Mechanism, FloatArray]:
     """Return the mechanism, and the table of counts that its joint was estimated from."""
     if isinstance(mechanism, PrivacyFunnelTransformer):
         check_is_fitted(mechanism)
@@ -121,27 +153,28 @@ def _counted(mechanism, n_samples, owner):
         raise TypeError(message(owner, "mechanism", requirement, mechanism))
     if mechanism.p_sx is None:
         raise ValueError(_NO_JOINT.format(owner))
-    check_integer(owner, "n_samples", n_samples, low=1)
-    return mechanism, n_samples * mechanism.p_sx
+    return mechanism, check_integer(owner, "n_samples", n_samples, low=1) * mechanism.p_sx
 
 
-def _around(counts, n_resamples, rng):
+def _around(
+    counts: FloatArray, n_resamples: int, rng: np.random.Generator
+) -> Iterator[FloatArray]:
     """Yield joints around that of a table of counts, drawn in two ways."""
     n = max(1, round(counts.sum()))
-    drawn = rng.multinomial(n, counts.ravel() / counts.sum(), size=n_resamples)
-    yield drawn.reshape(n_resamples, *counts.shape) / n
+    rows = rng.multinomial(n, counts.ravel() / counts.sum(), size=n_resamples)
+    yield rows.reshape(n_resamples, *counts.shape) / n
     drawn = rng.gamma(counts + _PRIOR, size=(n_resamples, *counts.shape))
     yield drawn / drawn.sum(axis=(1, 2), keepdims=True)
 
 
-def _limits(joints, mechanism, confidence):
+def _limits(joints: FloatArray, mechanism: Mechanism, confidence: float) -> list[FloatArray]:
     """Return upper limits of g: of the worst output, of the average, of each output."""
     weights, values = _leakages(joints, mechanism)
     figures = values.max(axis=1), (weights * values).sum(axis=1), values
     return [_upper_limit(figure, confidence) for figure in figures]
 
 
-def _leakages(joints, mechanism):
+def _leakages(joints: FloatArray, mechanism: Mechanism) -> tuple[FloatArray, FloatArray]:
     """Return P(y), and g of each output, for each joint as rows."""
     weights, values = [], []
     for p_sx in joints:
@@ -154,7 +187,7 @@ def _leakages(joints, mechanism):
     return np.array(weights), np.array(values)
 
 
-def _upper_limit(figures, confidence):
+def _upper_limit(figures: FloatArray, confidence: float) -> FloatArray:
     """Return the order statistic that is exceeded by a share of at most 1 - confidence."""
     rank = min(len(figures), int(np.ceil(confidence * (len(figures) + 1)))) - 1
     return np.sort(figures, axis=0)[rank]

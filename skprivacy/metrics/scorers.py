@@ -3,19 +3,27 @@
 For `sklearn.model_selection.cross_validate` and `GridSearchCV`.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 
+from .._typing import ColumnsLike, Scope, TableLike
 from .._validation import check_choice, check_real, message
-from ..measures import SCOPES, check_scope, get_measure
+from ..measures import SCOPES, Measure, check_scope, get_measure
 from ..transformer import PrivacyFunnelTransformer
 
 
-def neg_leakage_scorer(measure=None, scope=None):
+def neg_leakage_scorer(
+    measure: str | Measure | None = None, scope: Scope | None = None
+) -> Callable[..., float]:
     """Return a scorer: minus the leakage of a pipeline's transformer on rows held out.
 
     It is computed from their joint distribution and the channel, without drawing any Y. S comes
@@ -63,7 +71,7 @@ def neg_leakage_scorer(measure=None, scope=None):
     return _Scorer("neg_leakage", measure, scope)
 
 
-def utility_scorer():
+def utility_scorer() -> Callable[..., float]:
     """Return a scorer: the share of the utility of X that is kept, on rows held out.
 
     Returns
@@ -84,7 +92,9 @@ def utility_scorer():
     return _Scorer("utility", None, None)
 
 
-def best_within_leakage(at_most, *, score="score", leakage="leakage"):
+def best_within_leakage(
+    at_most: float, *, score: str = "score", leakage: str = "leakage"
+) -> Callable[[Mapping[str, Any]], int]:
     """Return a rule for `refit` of a search: the best score whose leakage is small enough.
 
     Parameters
@@ -119,7 +129,7 @@ class _BestWithin:
     score: str
     leakage: str
 
-    def __call__(self, results):
+    def __call__(self, results: Mapping[str, Any]) -> int:
         leaked = -np.asarray(results[f"mean_test_{self.leakage}"], dtype=float)
         scores = np.asarray(results[f"mean_test_{self.score}"], dtype=float)
         fine = np.flatnonzero((leaked <= self.at_most) & ~np.isnan(scores))
@@ -135,27 +145,42 @@ class _BestWithin:
 class _Scorer:
     """A scorer with the metadata routing of scikit-learn: it asks for `sensitive_features`."""
 
-    def __init__(self, name, measure, scope):
+    def __init__(self, name: str, measure: Measure | None, scope: Scope | None) -> None:
         self._name, self._measure, self._scope = name, measure, scope
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{self._name}_scorer({self._measure!r}, {self._scope!r})"
 
-    def get_metadata_routing(self):
+    def get_metadata_routing(self) -> MetadataRequest:
         """Return what scikit-learn is to pass on."""
         request = MetadataRequest(owner=repr(self))
         request.score.add_request(param="sensitive_features", alias=True)
         return request
 
-    def __call__(self, estimator, X, y=None, *, sensitive_features=None):
+    def __call__(
+        self,
+        estimator: BaseEstimator,
+        X: TableLike,
+        y: ColumnsLike | None = None,
+        *,
+        sensitive_features: ColumnsLike | None = None,
+    ) -> float:
         found = list(_transformers(estimator, X))
         if not found:
             raise ValueError(
                 message(self._name, "estimator", "one with a PrivacyFunnelTransformer", estimator)
             )
-        return min(self._score(*pair, y, sensitive_features) for pair in found)
+        return min(
+            self._score(transformer, rows, y, sensitive_features) for transformer, rows in found
+        )
 
-    def _score(self, transformer, X, y, sensitive_features):
+    def _score(
+        self,
+        transformer: PrivacyFunnelTransformer,
+        X: Any,
+        y: ColumnsLike | None,
+        sensitive_features: ColumnsLike | None,
+    ) -> float:
         figures = transformer.evaluate(X, y, sensitive_features=sensitive_features)
         if self._name == "utility":
             return figures.normalized_utility
@@ -165,7 +190,7 @@ class _Scorer:
         return -figures.leakage_in(check_scope(repr(self), scope, figures.measure))
 
 
-def _transformers(estimator, X):
+def _transformers(estimator: Any, X: Any) -> Iterator[tuple[PrivacyFunnelTransformer, Any]]:
     """Yield the fitted transformers inside an estimator, each with the rows that it gets."""
     if isinstance(estimator, PrivacyFunnelTransformer):
         yield estimator, X
@@ -185,7 +210,7 @@ def _transformers(estimator, X):
         yield from _transformers(estimator.best_estimator_, X)
 
 
-def _contains(step):
+def _contains(step: Any) -> bool:
     """Return whether a transformer is inside, without transforming anything."""
     if isinstance(step, PrivacyFunnelTransformer):
         return True
@@ -194,7 +219,7 @@ def _contains(step):
     return any(_contains(part) for _, part in parts)
 
 
-def _columns(X, columns):
+def _columns(X: Any, columns: Any) -> Any:
     if isinstance(columns, slice):
         if not hasattr(X, "iloc"):
             return np.asarray(X)[:, columns]

@@ -1,18 +1,25 @@
 """What a report says: the facts of a fitted transformer, in words and tables."""
 
 import platform
+from collections.abc import Hashable, Iterable, Mapping
 from datetime import UTC, datetime
 from importlib import metadata
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import sklearn
 
+from .._typing import ColumnsLike, Scope, TableLike
 from ..fit_inputs import sensitive_columns
 from ..frames import as_table
-from ..measures import every_measure
+from ..measures import Measure, every_measure
+from ..mechanism import Mechanism
 from ..metrics import audit, population_leakage
+from ..metrics.population import PopulationLeakage
 from ..plotting import LeakageDisplay, MechanismDisplay, PrivacyUtilityDisplay, path_around
+from ..transformer import PrivacyFunnelTransformer
+from ..utilities import Utility
 from .sections import Figure, Section, Table
 
 _LIMITS = (
@@ -34,7 +41,13 @@ _SEEDED = (
 _FAR = 2.0
 
 
-def sections_of(transformer, df, sensitive_features, confidence, **attack):
+def sections_of(
+    transformer: PrivacyFunnelTransformer,
+    df: TableLike | None,
+    sensitive_features: ColumnsLike | None,
+    confidence: float,
+    **attack: Any,
+) -> tuple[str, list[Section]]:
     """Return the title and the sections of a report."""
     layout, mechanism = transformer._layout, transformer.mechanism_
     released = [str(layout.name(position)) for position in layout.x_positions]
@@ -53,11 +66,16 @@ def sections_of(transformer, df, sensitive_features, confidence, **attack):
     return f"Privacy report: {_listed(released)} released, {protected} protected", sections
 
 
-def _listed(names):
+def _listed(names: Iterable[Hashable]) -> str:
     return " and ".join(str(name) for name in names)
 
 
-def _summary(transformer, released, protected, limits):
+def _summary(
+    transformer: PrivacyFunnelTransformer,
+    released: list[str],
+    protected: str,
+    limits: PopulationLeakage,
+) -> Section:
     mechanism = transformer.mechanism_
     n_s, n_x = mechanism.p_sx.shape
     facts = {
@@ -75,13 +93,13 @@ def _summary(transformer, released, protected, limits):
     )
 
 
-def _smoothed(transformer):
+def _smoothed(transformer: PrivacyFunnelTransformer) -> str:
     if not transformer.smoothing:
         return ""
     return f", smoothed by {transformer.smoothing:g} rows in every cell"
 
 
-def _headline(mechanism, released, protected):
+def _headline(mechanism: Mechanism, released: list[str], protected: str) -> str:
     names, verb = _listed(released), "is" if len(released) == 1 else "are"
     per_output = mechanism.scope == "per_output"
     scope = "whichever value is seen" if per_output else "on average over the released values"
@@ -96,7 +114,7 @@ def _headline(mechanism, released, protected):
     )
 
 
-def _worth(objective, names):
+def _worth(objective: Utility, names: str) -> str:
     """Return what the utility is, in words."""
     words = {
         "mutual_information": f"the information in {names}",
@@ -106,7 +124,7 @@ def _worth(objective, names):
     return words.get(objective.name, f"the utility, {objective!r}")
 
 
-def _caveat(mechanism, limits):
+def _caveat(mechanism: Mechanism, limits: PopulationLeakage) -> str:
     """Say what the budget is worth for people who are not in the rows."""
     limit = limits.leakage_in(mechanism.scope)
     text = (
@@ -121,7 +139,7 @@ def _caveat(mechanism, limits):
     return text
 
 
-def _guarantee(transformer, limits):
+def _guarantee(transformer: PrivacyFunnelTransformer, limits: PopulationLeakage) -> Section:
     mechanism, confidence = transformer.mechanism_, limits.confidence
     reached = pd.DataFrame(
         {
@@ -163,26 +181,26 @@ def _guarantee(transformer, limits):
     )
 
 
-def _budget(mechanism, scope):
+def _budget(mechanism: Mechanism, scope: Scope) -> str:
     return f"{mechanism.epsilon:g}" if mechanism.scope == scope else "none"
 
 
-def _percent(share):
+def _percent(share: float) -> str:
     return f"{100 * share:.6g}%"
 
 
-def _named(measure):
+def _named(measure: Measure) -> str:
     """Return the name of a measure, with its parameters if it has any."""
     parameters = {k: v for k, v in measure.to_dict().items() if k != "name" and v is not None}
     listed = ", ".join(f"{name} {value:g}" for name, value in parameters.items())
     return f"{measure.name}, {listed}" if listed else measure.name
 
 
-def _four(*figures):
+def _four(*figures: float) -> list[str]:
     return ["none" if np.isnan(figure) else f"{figure:.4f}" for figure in figures]
 
 
-def _utility(mechanism):
+def _utility(mechanism: Mechanism) -> Section:
     figures = {
         "utility": f"{mechanism.utility:.5f} ({mechanism.objective!r})",
         "share of the largest": f"{mechanism.normalized_utility:.2%}",
@@ -194,20 +212,20 @@ def _utility(mechanism):
     return Section("What is kept", [room], [Table("Utility", pd.DataFrame({"value": figures}))])
 
 
-def _pictures(transformer, limits):
+def _pictures(transformer: PrivacyFunnelTransformer, limits: PopulationLeakage) -> Section:
     """Return pictures of the mechanism as it is now, whatever is fitted later."""
     mechanism = transformer.mechanism_
     options = transformer.solver_options or {}
     path = path_around(mechanism, transformer.solver, **options)
 
-    def curve(is_dark):
+    def curve(is_dark: bool) -> Any:
         return PrivacyUtilityDisplay.from_path(path, chosen=mechanism.epsilon).figure_
 
-    def channel(is_dark):
+    def channel(is_dark: bool) -> Any:
         display = MechanismDisplay(mechanism)
         return display.plot(cmap="Blues_r" if is_dark else "Blues").figure_
 
-    def leakage(is_dark):
+    def leakage(is_dark: bool) -> Any:
         return LeakageDisplay.from_mechanism(mechanism, limits=limits).figure_
 
     likeliest = f"{np.max(mechanism.p_y):.0%}"
@@ -237,7 +255,13 @@ def _pictures(transformer, limits):
     )
 
 
-def _attack(transformer, df, sensitive_features, confidence, options):
+def _attack(
+    transformer: PrivacyFunnelTransformer,
+    df: TableLike,
+    sensitive_features: ColumnsLike | None,
+    confidence: float,
+    options: dict[str, Any],
+) -> Section:
     owner = "PrivacyReport"
     table, layout = as_table(df, owner), transformer._layout
     s_columns, _ = sensitive_columns(owner, table, None, transformer.sensitive, sensitive_features)
@@ -249,15 +273,19 @@ def _attack(transformer, df, sensitive_features, confidence, options):
     columns = {
         str(name): out.column(p) for p, name in enumerate(transformer.get_feature_names_out())
     }
-    views = {
-        "raw": _frame({layout.name(p): c for p, c in zip(layout.x_positions, raw, strict=True)}),
-        "remainder": _frame({name: columns[name] for name in columns if name in others}),
-    }
-    released = _frame({name: column for name, column in columns.items() if name not in others})
+    released = {name: column for name, column in columns.items() if name not in others}
+    beside = {name: column for name, column in columns.items() if name in others}
     # S as it is protected: numbers in their bins.
     groups, _ = transformer._sensitive.encode(list(s_columns.values()), list(s_columns))
     try:
-        figures = audit(released, groups, confidence=confidence, **views, **options)
+        figures = audit(
+            _frame(released),
+            groups,
+            raw=_frame(dict(zip(map(layout.name, layout.x_positions), raw, strict=True))),
+            remainder=_frame(beside) if beside else None,
+            confidence=confidence,
+            **options,
+        )
     except ValueError as error:  # a group of few rows, say
         return Section("Attacked", [f"No attack was made. {error}"])
     shown = figures.set_index("attacked").rename_axis("columns seen")
@@ -282,18 +310,16 @@ def _attack(transformer, df, sensitive_features, confidence, options):
     return Section("Attacked", [text], [Table("How well S can be guessed", cells)])
 
 
-def _signed(share):
+def _signed(share: float) -> str:
     return f"{share + 0.0:+.2%}" if abs(share) >= 5e-5 else "0.00%"
 
 
-def _frame(columns):
-    """Return columns as a frame, or None if there are none."""
-    if not columns:
-        return None
+def _frame(columns: Mapping[Any, pd.Series]) -> pd.DataFrame:
+    """Return columns as a frame."""
     return pd.DataFrame({str(k): column.reset_index(drop=True) for k, column in columns.items()})
 
 
-def _recipe(transformer):
+def _recipe(transformer: PrivacyFunnelTransformer) -> Section:
     parameters = {
         name: "Target of y" if name == "utility" and value == "target" else repr(value)
         for name, value in transformer.get_params(deep=False).items()

@@ -1,10 +1,13 @@
 """A report as HTML: one file, no network, readable on a phone, in print and in the dark."""
 
 import base64
+from collections.abc import Callable
 from html import escape
 from importlib import resources
+from typing import Any
 
 from ..plotting import svg_of
+from .sections import Figure, Section, Table
 
 _DARK = "screen and (prefers-color-scheme: dark)"  # not in print
 
@@ -24,7 +27,7 @@ _STYLES = {
 }
 
 
-def as_page(title, fragment):
+def as_page(title: str, fragment: str) -> str:
     """Return a fragment as a whole page."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -35,7 +38,7 @@ def as_page(title, fragment):
     )
 
 
-def as_fragment(title, sections):
+def as_fragment(title: str, sections: list[Section]) -> str:
     """Return the report as a part of a page: what a notebook shows."""
     style = resources.files(__package__).joinpath("style.css").read_text(encoding="utf-8")
     body = "\n".join(map(_section, sections))
@@ -45,7 +48,7 @@ def as_fragment(title, sections):
     )
 
 
-def _section(section):
+def _section(section: Section) -> str:
     parts = [f"<section>\n<h2>{escape(section.title)}</h2>"]
     parts += [f"<p>{escape(paragraph)}</p>" for paragraph in section.paragraphs]
     parts += map(_table, section.tables)
@@ -53,7 +56,7 @@ def _section(section):
     return "\n".join([*parts, "</section>"])
 
 
-def _table(table):
+def _table(table: Table) -> str:
     head = "".join(f'<th scope="col">{escape(str(name))}</th>' for name in table.cells.columns)
     rows = "\n".join(
         f'<tr><th scope="row">{escape(str(name))}</th>'
@@ -70,7 +73,7 @@ def _table(table):
     )
 
 
-def _figure(figure):
+def _figure(figure: Figure) -> str:
     images = {name: _image(figure.draw, name) for name in _STYLES}
     width = images["light"][1]
     alt = escape(figure.alt)
@@ -83,7 +86,7 @@ def _figure(figure):
     )
 
 
-def _image(draw, style):
+def _image(draw: Callable[..., Any], style: str) -> tuple[str, int]:
     """Return a picture as the address of its own bytes, and its width in pixels."""
     content, width = svg_of(lambda: draw(is_dark=style == "dark"), _STYLES[style])
     return "data:image/svg+xml;base64," + base64.b64encode(content).decode(), width

@@ -1,14 +1,20 @@
 """PrivacyReport: what was protected, from what, by how much, under which assumption."""
 
+from __future__ import annotations
+
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 from sklearn.utils.validation import check_is_fitted
 
+from .._typing import ColumnsLike, TableLike
 from .._validation import message
+from ..metrics.attack import Attacker, Splits
 from ..transformer import PrivacyFunnelTransformer
 from .contents import sections_of
 from .html import as_fragment, as_page
+from .sections import Section
 from .text import as_text
 
 
@@ -29,21 +35,21 @@ class PrivacyReport:
     ...
     """
 
-    def __init__(self, title, sections):
+    def __init__(self, title: str, sections: list[Section]) -> None:
         self.title = title
         self.sections = sections
 
     @classmethod
     def from_estimator(
         cls,
-        transformer,
-        df=None,
+        transformer: PrivacyFunnelTransformer,
+        df: TableLike | None = None,
         *,
-        sensitive_features=None,
-        confidence=0.95,
-        attacker=None,
-        cv=5,
-    ):
+        sensitive_features: ColumnsLike | None = None,
+        confidence: float = 0.95,
+        attacker: Attacker | None = None,
+        cv: Splits = 5,
+    ) -> Self:
         """Return the report of a fitted transformer.
 
         Parameters
@@ -58,6 +64,16 @@ class PrivacyReport:
             Of the limits for the population, and of the intervals of the audit.
         attacker, cv
             As in `audit`.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from skprivacy import PrivacyFunnelTransformer, PrivacyReport
+        >>> frame = pd.DataFrame({"sex": list("mfmf") * 50, "band": list("uuvw") * 50})
+        >>> funnel = PrivacyFunnelTransformer(0.02, sensitive="sex").fit(frame)
+        >>> report = PrivacyReport.from_estimator(funnel, frame)
+        >>> [section.title for section in report.sections[:5]]
+        ['In short', 'What leaks', 'What is kept', 'Pictures', 'Attacked']
         """
         if not isinstance(transformer, PrivacyFunnelTransformer):
             requirement = "a fitted PrivacyFunnelTransformer"
@@ -71,29 +87,43 @@ class PrivacyReport:
         attack = {"attacker": attacker, "cv": cv}
         return cls(*sections_of(transformer, df, sensitive_features, confidence, **attack))
 
-    def __str__(self):
+    def __str__(self) -> str:
         return as_text(self.title, self.sections)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<PrivacyReport: {self.title}>"
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         return self._fragment
 
     @cached_property
-    def _fragment(self):
+    def _fragment(self) -> str:
         return as_fragment(self.title, self.sections)
 
-    def to_html(self):
+    def to_html(self) -> str:
         """Return the report as the text of one HTML page."""
         return as_page(self.title, self._fragment)
 
-    def save(self, path):
+    def save(self, path: str | Path) -> None:
         """Write the report as one HTML file.
 
         Parameters
         ----------
         path : str or Path
             The file, which is overwritten.
+
+        Examples
+        --------
+        >>> import pathlib
+        >>> import tempfile
+        >>> import pandas as pd
+        >>> from skprivacy import PrivacyFunnelTransformer, PrivacyReport
+        >>> frame = pd.DataFrame({"sex": list("mfmf") * 50, "band": list("uuvw") * 50})
+        >>> funnel = PrivacyFunnelTransformer(0.02, sensitive="sex").fit(frame)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = pathlib.Path(folder, "report.html")
+        ...     PrivacyReport.from_estimator(funnel).save(file)
+        ...     file.read_text(encoding="utf-8")[:15]
+        '<!DOCTYPE html>'
         """
         Path(path).write_text(self.to_html(), encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import pandas as pd
 
@@ -15,7 +16,7 @@ class Figure:
 
     alt: str
     caption: str
-    draw: Callable
+    draw: Callable[..., Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,10 +2,12 @@
 
 import textwrap
 
+from .sections import Section
+
 _WIDTH = 88
 
 
-def as_text(title, sections):
+def as_text(title: str, sections: list[Section]) -> str:
     """Return the report as lines of text; pictures are what they show."""
     lines = [title, "=" * len(title)]
     for section in sections:

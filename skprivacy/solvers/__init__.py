@@ -1,8 +1,12 @@
 """Ways to choose P(Y|X), by name."""
 
 from dataclasses import fields
+from typing import Any
 
+from .._typing import Scope
 from .._validation import check_choice, message
+from ..joint import Joint
+from ..measures import Measure
 from .algorithm1 import Algorithm1Solver
 from .automatic import automatic, most_symbols
 from .base import Solution, Solver
@@ -28,7 +32,7 @@ _CLASSES = (
     Chi2DesignSolver,
     RandomizedResponseSolver,
 )
-SOLVERS = {cls.name: cls for cls in _CLASSES}
+SOLVERS: dict[str, type[Solver]] = {cls.name: cls for cls in _CLASSES}
 
 __all__ = [
     "SOLVERS",
@@ -51,7 +55,14 @@ __all__ = [
 ]
 
 
-def get_solver(solver, options, owner, joint, measure, scope):
+def get_solver(
+    solver: str | Solver,
+    options: dict[str, Any],
+    owner: str,
+    joint: Joint,
+    measure: Measure,
+    scope: Scope,
+) -> Solver:
     """Return a solver object from a name and its options, or the object itself.
 
     "auto" is decided by the joint, the measure and the scope.
@@ -77,7 +88,7 @@ def get_solver(solver, options, owner, joint, measure, scope):
     return solver
 
 
-def check_solver_name(owner, parameter, solver):
+def check_solver_name(owner: str, parameter: str, solver: object) -> None:
     """Check that `solver` is the name of one."""
     if isinstance(solver, type):
         requirement = f"an instance: write {solver.__name__}(), not the class"
@@ -85,8 +96,9 @@ def check_solver_name(owner, parameter, solver):
     check_choice(owner, parameter, solver, {"auto", *SOLVERS}, " or a solver object")
 
 
-def _check_options(owner, solver, options):
-    allowed = [field.name for field in fields(SOLVERS[solver])]
+def _check_options(owner: str, solver: str, options: dict[str, Any]) -> None:
+    # All shipped solvers are dataclasses, which their base class cannot say.
+    allowed = [field.name for field in fields(SOLVERS[solver])]  # type: ignore[arg-type]
     unknown = sorted(set(options) - set(allowed))
     if unknown:
         raise TypeError(

@@ -1,6 +1,11 @@
 """Which solver "auto" takes, by the number of vertices that there may be."""
 
+from typing import Any
+
+from .._typing import Scope
 from ..geometry.bases import count_bases
+from ..joint import Joint
+from ..measures import Measure
 
 # Above so many vertices of (22) a certificate takes longer than it is worth to most.
 _MOST_BASES = 60_000
@@ -14,13 +19,13 @@ _MOST_SYMBOLS = {1: 1000, 2: 500}
 _MOST_SYMBOLS_ELSE = 64
 
 
-def automatic(joint, measure, scope):
+def automatic(joint: Joint, measure: Measure, scope: Scope) -> tuple[str, dict[str, Any]]:
     """Return the name of the solver, and the options that differ from its defaults."""
     n_s, n_x = joint.p_sx.shape
     rank = min(n_s, n_x)
     if scope == "per_output" and measure.is_lift_box:
-        sides = 1 if measure.implied_deviations(1.0)[0] == -1 else 2
-        few = count_bases(n_s, n_x, rank, sides) <= _MOST_BASES
+        low, _ = measure.implied_deviations(1.0) or (-1.0, 1.0)
+        few = count_bases(n_s, n_x, rank, sides=1 if low == -1 else 2) <= _MOST_BASES
         return ("max_lift" if few else "column_generation"), {}
     if rank <= 2 and scope == "per_output":
         return "optimal", {}
@@ -31,6 +36,6 @@ def automatic(joint, measure, scope):
     return "column_generation", {}
 
 
-def most_symbols(n_s):
+def most_symbols(n_s: int) -> int:
     """Return how many symbols of X "auto" designs for in some seconds."""
     return _MOST_SYMBOLS.get(n_s, _MOST_SYMBOLS_ELSE)

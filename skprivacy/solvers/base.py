@@ -1,10 +1,14 @@
 """What a solver is: a frozen set of options that turns a joint into channels."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
+from .._typing import FloatArray, Scope
+from ..joint import Joint
+from ..measures import Measure
+from ..utilities import Utility
 
 
 @dataclass(frozen=True, eq=False)
@@ -14,7 +18,7 @@ class Solution:
     The bound is on the utility; None where the solver knows of none.
     """
 
-    channel: np.ndarray
+    channel: FloatArray
     upper_bound: float | None = None
 
 
@@ -23,12 +27,19 @@ class Solver(ABC):
 
     name: ClassVar[str]
 
-    def requirement(self, measure, scope):
+    def requirement(self, measure: Measure, scope: Scope) -> str | None:
         """Return what the solver needs that this measure or scope is not, or None."""
         return None
 
     @abstractmethod
-    def solve_path(self, joint, epsilons, measure, scope, utility):
+    def solve_path(
+        self,
+        joint: Joint,
+        epsilons: Sequence[float],
+        measure: Measure,
+        scope: Scope,
+        utility: Utility,
+    ) -> Iterator[Solution]:
         """Yield one `Solution` per epsilon.
 
         joint : without symbols of probability zero; epsilons : increasing, without repeats;

@@ -1,13 +1,19 @@
 """The best deterministic mechanism: all partitions of X are looked at."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
+from .._typing import FloatArray, Scope
 from .._validation import check_integer
 from ..exceptions import SolverError
 from ..geometry import Points
+from ..joint import Joint
+from ..measures import Measure
+from ..utilities import Utility
 from .base import Solution, Solver
 from .partitions import Risk, channel_of
 
@@ -39,10 +45,17 @@ class BestPartitionSolver(Solver):
     max_symbols: int = 10
     name: ClassVar[str] = "best_partition"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_integer("BestPartitionSolver", "max_symbols", self.max_symbols, low=1)
 
-    def solve_path(self, joint, epsilons, measure, scope, utility):
+    def solve_path(
+        self,
+        joint: Joint,
+        epsilons: Sequence[float],
+        measure: Measure,
+        scope: Scope,
+        utility: Utility,
+    ) -> Iterator[Solution]:
         """Find the most useful partition that each epsilon allows, among all of them."""
         n_x = len(joint.p_x)
         if n_x > self.max_symbols:
@@ -61,7 +74,7 @@ class BestPartitionSolver(Solver):
             yield Solution(channel_of(partitions[best]))
 
 
-def all_partitions(n):
+def all_partitions(n: int) -> npt.NDArray[np.int8]:
     """Return every partition of n symbols: the block of each symbol, as rows.
 
     Blocks are numbered in the order of their first symbols, so that no partition comes twice:
@@ -77,7 +90,9 @@ def all_partitions(n):
     return partitions
 
 
-def _figures(partitions, risk, scope, utility):
+def _figures(
+    partitions: npt.NDArray[np.int8], risk: Risk, scope: Scope, utility: Utility
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return ``sum q u(W)``, what decides between equals, and g of every partition.
 
     From those of the 2^n possible blocks: block number m has the symbols of the bits of m, and

@@ -1,11 +1,14 @@
 """Points that a solver may use as outputs: vertices of lift polytopes that keep a budget."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from ..geometry import LiftPolytopes
+from .._typing import FloatArray, Scope
+from ..geometry import LiftPolytopes, Points
+from ..geometry.lift_polytopes import Engine
 from ..joint import Joint
 from ..measures import Measure
 from .segment_leakage import SegmentLeakage
@@ -18,34 +21,34 @@ class Candidates:
     joint: Joint
     measure: Measure
     max_bases: int
-    engine: str = "parametric"
+    engine: Engine = "parametric"
 
     @cached_property
-    def polytopes(self):
+    def polytopes(self) -> LiftPolytopes:
         """The polytopes ``low <= deviations @ W <= high``."""
         return LiftPolytopes(self.joint.deviations, self.max_bases, self.engine)
 
     @cached_property
-    def leakage(self):
+    def leakage(self) -> SegmentLeakage:
         """The leakage of the vertices for every bound on the lifts."""
         return SegmentLeakage(self.polytopes.segments, self.joint, self.measure)
 
-    def bounds(self, epsilon):
+    def bounds(self, epsilon: float) -> tuple[float, float]:
         """Return the deviations of lifts that imply the budget, known or found from the data."""
         bounds = self.measure.implied_deviations(epsilon)
         return (-1.0, self.leakage.largest_safe_excess(epsilon)) if bounds is None else bounds
 
-    def vertices(self, epsilon):
+    def vertices(self, epsilon: float) -> Points:
         """Return the vertices of the polytope that implies the budget: steps 1 and 2."""
         return self.within(self.polytopes.vertices(*self.bounds(epsilon)), epsilon)
 
-    def within(self, points, epsilon):
+    def within(self, points: Points, epsilon: float) -> Points:
         """Return the points whose own floats keep the budget."""
         leakage = self.measure.leakage(self.joint.sensitive_posterior(points), self.joint.p_s)
         return points[leakage <= self.measure.budget(epsilon, share=0.5)]
 
 
-def all_candidates(candidates, epsilon):
+def all_candidates(candidates: Candidates, epsilon: float) -> Points:
     """Return both ends of the part of each line of vertices that meets the budget.
 
     Its other points are mixtures of these two, and a mixture has the smaller u: u is convex.
@@ -55,11 +58,13 @@ def all_candidates(candidates, epsilon):
     return candidates.within(points, epsilon)
 
 
-def excess_over(joint, measure, scope, epsilon):
+def excess_over(
+    joint: Joint, measure: Measure, scope: Scope, epsilon: float
+) -> Callable[[FloatArray], float]:
     """Return a function that tells how much a channel is over a budget."""
     p_sx, p_s, budget = joint.p_sx, joint.p_s, measure.budget(epsilon)
 
-    def excess(channel):
+    def excess(channel: FloatArray) -> float:
         p_sy = p_sx @ (channel / channel.sum(axis=1, keepdims=True))
         p_y = p_sy.sum(axis=0)
         values = measure.value((p_sy / p_y).T, p_s)

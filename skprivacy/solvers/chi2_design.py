@@ -6,13 +6,17 @@ Both outputs have ``chi2 = eps^2 |L|^2 = eps^2``. For small eps, I(X;Y) is about
 among those orthogonal to ``sqrt(P(S))``: the posteriors of S must sum to 1.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from .._typing import FloatArray, Scope
 from ..exceptions import SolverError
-from ..measures import Chi2
+from ..joint import Joint
+from ..measures import Chi2, Measure
+from ..utilities import Utility
 from .base import Solution, Solver
 
 
@@ -33,10 +37,17 @@ class Chi2DesignSolver(Solver):
 
     name: ClassVar[str] = "chi2_design"
 
-    def requirement(self, measure, scope):
+    def requirement(self, measure: Measure, scope: Scope) -> str | None:
         return None if isinstance(measure, Chi2) else "measure='chi2'"
 
-    def solve_path(self, joint, epsilons, measure, scope, utility):
+    def solve_path(
+        self,
+        joint: Joint,
+        epsilons: Sequence[float],
+        measure: Measure,
+        scope: Scope,
+        utility: Utility,
+    ) -> Iterator[Solution]:
         """Move the posterior of X by epsilon along one direction, and back."""
         if len(joint.p_x) == 1:
             yield from (Solution(np.ones((1, 1))) for _ in epsilons)
@@ -53,7 +64,7 @@ class Chi2DesignSolver(Solver):
             yield Solution(np.column_stack([1 - step, 1 + step]) / 2)
 
 
-def _direction(joint):
+def _direction(joint: Joint) -> FloatArray:
     """Return ``C^-1 (sqrt(P(S)) * L)``: how the posterior of X moves, per epsilon."""
     n_s, n_x = joint.p_sx.shape
     given_x = joint.p_sx / joint.p_x

@@ -5,19 +5,26 @@ There are too many vertices to enumerate, but few matter. The duals price a poin
 tangent, and the best point of what is left, a linear program, is the next start.
 """
 
+from __future__ import annotations
+
 import time
 import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from .._typing import FloatArray, Scope
 from .._validation import check_integer, check_real
 from ..exceptions import SolverError
 from ..geometry import Points
-from .base import Solver
-from .linear_program import Offers
+from ..joint import Joint
+from ..measures import Measure
+from ..utilities import Utility
+from .base import Solution, Solver
+from .linear_program import Offers, Prices
 from .problem import Problem
 from .simple import most_useful, simple_solutions
 
@@ -65,24 +72,30 @@ class ColumnGenerationSolver(Solver):
     n_starts: int = 4
     name: ClassVar[str] = "column_generation"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         owner = "ColumnGenerationSolver"
         check_real(owner, "tol", self.tol, low=0, low_open=True)
         if self.max_time is not None:
             check_real(owner, "max_time", self.max_time, low=0)
         check_integer(owner, "n_starts", self.n_starts, low=1)
 
-    def solve_path(self, joint, epsilons, measure, scope, utility):
+    def solve_path(
+        self,
+        joint: Joint,
+        epsilons: Sequence[float],
+        measure: Measure,
+        scope: Scope,
+        utility: Utility,
+    ) -> Iterator[Solution]:
         """Generate columns for each epsilon, starting with those of the one before."""
         deadline = time.perf_counter() + (np.inf if self.max_time is None else self.max_time)
         problem = Problem(joint, measure, scope, utility)
         tol = self.tol * utility.largest(joint.p_x)
-        before = []
+        before: list[Points] = []
         simple = simple_solutions(joint, epsilons, measure, scope, utility)
         for epsilon, others in zip(epsilons, simple, strict=True):
-            if problem.is_easy(epsilon):
-                solution = problem.special(epsilon)
-            else:
+            solution = problem.special(epsilon) if problem.is_easy(epsilon) else None
+            if solution is None:
                 search = ColumnSearch(problem, epsilon, tol, deadline)
                 offers = search.run(before, self.n_starts)
                 before = [offers.points]
@@ -90,7 +103,7 @@ class ColumnGenerationSolver(Solver):
                 self._warn_if_late(search, epsilon)
             yield most_useful(solution, others, joint.p_x, utility)
 
-    def _warn_if_late(self, search, epsilon):
+    def _warn_if_late(self, search: ColumnSearch, epsilon: float) -> None:
         if search.is_late():
             warnings.warn(
                 f"Column generation has stopped at epsilon={epsilon:g} because max_time="
@@ -104,7 +117,7 @@ class ColumnGenerationSolver(Solver):
 class ColumnSearch:
     """The search for the outputs of one budget."""
 
-    def __init__(self, problem, epsilon, tol, deadline):
+    def __init__(self, problem: Problem, epsilon: float, tol: float, deadline: float) -> None:
         self._problem = problem
         self._epsilon = epsilon
         self._threshold = problem.threshold(epsilon)
@@ -116,11 +129,12 @@ class ColumnSearch:
         self._oracle = problem.oracle(epsilon)
         self.n_x = len(problem.p_x)
 
-    def run(self, before, n_starts):
+    def run(self, before: list[Points], n_starts: int) -> Offers:
         """Return the offers that matter, those of `before` among them."""
         first = Points.concatenate([*before, *self._first()])
         offers = self._offers(self._problem.allowed(first, self._epsilon))
-        idle, starts = 0, []
+        idle = 0
+        starts: list[Points] = []
         while idle <= n_starts * (self.n_x + _AT_ONCE) and not self.is_late():
             offers, prices, in_use = self._priced(offers)
             starts = starts or self._starts(in_use)
@@ -132,18 +146,18 @@ class ColumnSearch:
             offers = Offers.concatenate([offers, new[surplus > 0]])
         return self._priced(offers)[0]
 
-    def is_late(self):
+    def is_late(self) -> bool:
         """Return whether the time is over."""
         return time.perf_counter() >= self._deadline
 
-    def _offers(self, points):
+    def _offers(self, points: Points) -> Offers:
         """Return allowed points as offers."""
         charges = None
         if self._on_average:
             charges = np.maximum(self._problem.leakage_of(points), 0.0) / self._threshold
         return Offers(points, self._problem.utility.value(points), charges)
 
-    def _polished(self, offers, prices):
+    def _polished(self, offers: Offers, prices: Prices) -> Offers:
         """Return offers moved within their support to where they are worth more.
 
         Each is tilted along the slope of its worth and pulled back; a step that does not help is
@@ -153,8 +167,8 @@ class ColumnSearch:
         for _ in range(_POLISHES if self._threshold > 0 else 0):
             slope = self._slope(offers.points, prices)
             tilt = np.clip(step[:, None] * slope, -_STEEPEST, _STEEPEST)
-            moved = offers.points.values * np.exp(tilt)
-            moved = Points(offers.points.support, moved / moved.sum(axis=1, keepdims=True))
+            tilted = offers.points.values * np.exp(tilt)
+            moved = Points(offers.points.support, tilted / tilted.sum(axis=1, keepdims=True))
             if not self._on_average:
                 moved, deviations = self._problem.leakage.pulled_back(moved, self._threshold)
             new = self._offers(moved)
@@ -166,7 +180,7 @@ class ColumnSearch:
             step *= np.where(better, 2.0, 0.25)
         return offers
 
-    def _slope(self, points, prices):
+    def _slope(self, points: Points, prices: Prices) -> FloatArray:
         """Return the slope of what points are worth, at their own symbols."""
         slope = self._problem.utility.slope(points, self.n_x) - prices.symbols
         if self._on_average:
@@ -176,7 +190,7 @@ class ColumnSearch:
         slope = np.take_along_axis(slope, points.support, axis=1)
         return slope - (points.values * slope).sum(axis=1, keepdims=True)
 
-    def _first(self):
+    def _first(self) -> list[Points]:
         """Return vertices of polytopes of bounded lifts, and outputs mostly about one symbol.
 
         All vertices where they are few; elsewhere those that are most about one symbol of X.
@@ -189,7 +203,7 @@ class ColumnSearch:
             first = [oracle.best(slope) for slope in eye]
         return first + [self._oracle.best(slope) for slope in eye]
 
-    def _priced(self, offers):
+    def _priced(self, offers: Offers) -> tuple[Offers, Prices, Points]:
         """Return the offers that are not far too expensive, the prices, and those in use."""
         most = 30 * self.n_x
         start = np.argpartition(-offers.values, min(most, len(offers) - 1))[:most]
@@ -201,7 +215,7 @@ class ColumnSearch:
             offers, weights = offers[kept], weights[kept]
         return offers, prices, offers.points[weights > 0]
 
-    def _starts(self, in_use):
+    def _starts(self, in_use: Points) -> list[Points]:
         """Return points to climb from: all symbols, what is in use, and mixtures of symbols."""
         units = Points.from_dense(np.eye(self.n_x))
         few = self._random.integers(self.n_x, size=(self.n_x, 3))
@@ -211,7 +225,7 @@ class ColumnSearch:
         starts = Points.concatenate([units, in_use, Points.from_dense(mixed)])
         return [starts[[i]] for i in self._random.permutation(len(starts))]
 
-    def _climb(self, point, prices):
+    def _climb(self, point: Points, prices: Prices) -> Points:
         """Return a point that no tangent of u leads up from."""
         price = prices.budget / self._threshold if self._on_average else 0.0
         best = -np.inf
@@ -229,7 +243,7 @@ class ColumnSearch:
             point, best = above, reached
         return point
 
-    def _worth(self, point, prices, price):
+    def _worth(self, point: Points, prices: Prices, price: float) -> float:
         worth = self._problem.utility.value(point)[0]
         worth -= prices.symbols[point.support[0]] @ point.values[0]
         if price:

@@ -1,10 +1,15 @@
 """The greedy privacy funnel (Makhdoumi et al.): pairs of outputs merged one after the other."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from .._typing import FloatArray, IntArray, Scope
+from ..joint import Joint
+from ..measures import Measure
+from ..utilities import Utility
 from .base import Solution, Solver
 from .partitions import Release, Risk, channel_of
 
@@ -27,10 +32,17 @@ class GreedyFunnelSolver(Solver):
 
     name: ClassVar[str] = "greedy_funnel"
 
-    def requirement(self, measure, scope):
+    def requirement(self, measure: Measure, scope: Scope) -> str | None:
         return None if scope == "average" else "scope='average'"
 
-    def solve_path(self, joint, epsilons, measure, scope, utility):
+    def solve_path(
+        self,
+        joint: Joint,
+        epsilons: Sequence[float],
+        measure: Measure,
+        scope: Scope,
+        utility: Utility,
+    ) -> Iterator[Solution]:
         """Merge until the smallest epsilon holds, and stop on the way for the others."""
         risk = Risk(joint, measure)
         limits = [risk.limit(epsilon) for epsilon in epsilons]
@@ -45,7 +57,7 @@ class GreedyFunnelSolver(Solver):
             yield Solution(found[limit])
 
 
-def _mergers(release):
+def _mergers(release: Release) -> Iterator[tuple[IntArray, float]]:
     """Yield (groups, leakage on average) of Y = X and after each merger."""
     n_x = len(release.mass)
     drops = np.full((n_x, n_x), -np.inf)
@@ -54,7 +66,7 @@ def _mergers(release):
         drops[block, others] = _drop(release, block, others)
     yield release.groups, release.leakage("average")
     for _ in range(n_x - 1):
-        block, other = np.unravel_index(np.argmax(drops), drops.shape)
+        block, other = map(int, np.unravel_index(np.argmax(drops), drops.shape))
         release.fuse(block, other)
         drops[other] = drops[:, other] = -np.inf
         others = np.setdiff1d(np.flatnonzero(release.mass), block)
@@ -62,7 +74,7 @@ def _mergers(release):
         yield release.groups, release.leakage("average")
 
 
-def _drop(release, block, others):
+def _drop(release: Release, block: int, others: IntArray) -> FloatArray:
     """Return how much less leaks on average when a block is fused with each of some others."""
     mass, risks = release.mass, release.risks
     apart = mass[block] * risks[block] + mass[others] * risks[others]

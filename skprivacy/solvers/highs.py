@@ -1,9 +1,14 @@
 """HiGHS, as the solvers use it: the only module that imports it."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import Any
 
 import highspy
 import numpy as np
+
+from .._typing import FloatArray, IntArray
 
 INFINITY = highspy.kHighsInf
 DUAL_SIMPLEX, PRIMAL_SIMPLEX = 1, 4
@@ -24,8 +29,8 @@ _OPTIONS = {
 class Answer:
     """What HiGHS found: values of the columns, duals of the rows, and if it calls them optimal."""
 
-    values: np.ndarray
-    duals: np.ndarray
+    values: FloatArray
+    duals: FloatArray
     is_optimal: bool
 
 
@@ -33,19 +38,19 @@ class Answer:
 class Columns:
     """Columns of a program, with nonnegative variables: costs and a sparse matrix by columns."""
 
-    costs: np.ndarray
-    start: np.ndarray
-    index: np.ndarray
-    values: np.ndarray
+    costs: FloatArray
+    start: IntArray
+    index: IntArray
+    values: FloatArray
 
     @classmethod
-    def from_rows(cls, costs, index, values):
+    def from_rows(cls, costs: FloatArray, index: IntArray, values: FloatArray) -> Columns:
         """Return columns from the (n, width) rows and values of each; zeros are left out."""
         nonzero = values != 0
         start = np.concatenate([[0], np.cumsum(nonzero.sum(axis=1))])
         return cls(costs, start, index[nonzero], values[nonzero])
 
-    def scaled(self, factor):
+    def scaled(self, factor: float) -> Columns:
         """Return the columns with their matrix multiplied by `factor`."""
         return Columns(self.costs, self.start, self.index, factor * self.values)
 
@@ -53,11 +58,13 @@ class Columns:
 class Program:
     """A linear program, minimised, that can be changed and solved again from where it was."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._highs = highspy.Highs()
-        self._options = {}
+        self._options: dict[str, Any] = {}
 
-    def load(self, columns, row_lower, row_upper, **options):
+    def load(
+        self, columns: Columns, row_lower: FloatArray, row_upper: FloatArray, **options: Any
+    ) -> None:
         """Start over with a program; `options` are those of HiGHS."""
         program = highspy.HighsLp()
         program.num_col_, program.num_row_ = len(columns.costs), len(row_lower)
@@ -65,20 +72,20 @@ class Program:
         program.col_lower_ = np.zeros(program.num_col_)
         program.col_upper_ = np.full(program.num_col_, INFINITY)
         program.row_lower_, program.row_upper_ = row_lower, row_upper
-        matrix = program.a_matrix_
+        matrix: Any = program.a_matrix_  # it takes integers of any size
         matrix.format_ = highspy.MatrixFormat.kColwise
         matrix.start_, matrix.index_, matrix.value_ = columns.start, columns.index, columns.values
         self._set(_OPTIONS | options)
         self._highs.passModel(program)
 
-    def _set(self, options):
+    def _set(self, options: dict[str, Any]) -> None:
         """Set the options that are not yet so: each takes its time."""
         for option, value in options.items():
             if self._options.get(option) != value:
                 self._highs.setOptionValue(option, value)
                 self._options[option] = value
 
-    def add_columns(self, columns):
+    def add_columns(self, columns: Columns) -> None:
         """Add columns: what was feasible stays so."""
         n = len(columns.costs)
         self._set({"simplex_strategy": PRIMAL_SIMPLEX})
@@ -93,7 +100,7 @@ class Program:
             columns.values,
         )
 
-    def add_rows(self, rows, upper):
+    def add_rows(self, rows: FloatArray, upper: FloatArray) -> None:
         """Add dense rows ``rows @ x <= upper``."""
         n, n_columns = rows.shape
         self._set({"simplex_strategy": DUAL_SIMPLEX})
@@ -107,12 +114,12 @@ class Program:
             rows.ravel(),
         )
 
-    def change_costs(self, costs):
+    def change_costs(self, costs: FloatArray) -> None:
         """Change the costs of all columns: what was feasible stays so."""
         self._set({"simplex_strategy": PRIMAL_SIMPLEX})
         self._highs.changeColsCost(len(costs), np.arange(len(costs), dtype=np.int32), costs)
 
-    def run(self):
+    def run(self) -> Answer | None:
         """Return the `Answer`, or None where HiGHS finds none."""
         self._highs.run()
         solution = self._highs.getSolution()
@@ -122,6 +129,6 @@ class Program:
         return Answer(np.array(solution.col_value), np.array(solution.row_dual), optimal)
 
     @property
-    def status(self):
+    def status(self) -> str:
         """What HiGHS says of its last run."""
         return self._highs.modelStatusToString(self._highs.getModelStatus())

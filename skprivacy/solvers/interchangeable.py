@@ -7,7 +7,10 @@ one group only.
 
 import numpy as np
 
+from .._typing import FloatArray, IntArray
 from ..geometry import Points
+from ..joint import Joint
+from ..utilities import Utility
 
 # Deviations that agree to so many digits are the same.
 _DIGITS = 13
@@ -24,7 +27,7 @@ class InterchangeableSymbols:
         A symbol of each group.
     """
 
-    def __init__(self, joint, utility):
+    def __init__(self, joint: Joint, utility: Utility) -> None:
         traits = np.vstack([joint.deviations, utility.traits(len(joint.p_x))]).round(_DIGITS)
         _, self.representatives, groups = np.unique(
             traits, axis=1, return_index=True, return_inverse=True
@@ -33,11 +36,11 @@ class InterchangeableSymbols:
         self._p_x = joint.p_x
 
     @property
-    def are_distinct(self):
+    def are_distinct(self) -> bool:
         """Whether every group has one symbol, at its own place."""
         return len(self.representatives) == len(self.groups)
 
-    def expanded(self, points):
+    def expanded(self, points: Points) -> tuple[Points, IntArray]:
         """Return points of all symbols of X whose mixtures include those of `points`, and which.
 
         The second array has the one of `points` that each comes from.
@@ -50,7 +53,7 @@ class InterchangeableSymbols:
         origin = np.repeat(np.arange(len(points)), [len(part) for part in parts])
         return Points.concatenate(parts), origin
 
-    def _expanded(self, support, values):
+    def _expanded(self, support: IntArray, values: FloatArray) -> Points:
         support, values = support[values > 0], values[values > 0]
         members = [np.flatnonzero(self.groups == group) for group in support]
         ends = [np.cumsum(self._p_x[m]) / self._p_x[m].sum() for m in members]

@@ -4,9 +4,17 @@ r"""A measure as a function of the deviations of lifts from 1, with its tangents
 In these coordinates a posterior W of X has ``d = deviations @ W``.
 """
 
+from typing import TypeAlias
+
 import numpy as np
 
+from .._typing import FloatArray, IntArray
 from ..geometry import Points
+from ..joint import Joint
+from ..measures import Measure
+
+# Normals, offsets and slack of halfspaces.
+Tangents: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 
 _EPS = np.finfo(float).eps
 
@@ -38,7 +46,7 @@ _BISECTIONS = 60
 class LeakageFunction:
     """What a posterior leaks, for one joint and one measure."""
 
-    def __init__(self, joint, measure):
+    def __init__(self, joint: Joint, measure: Measure) -> None:
         self.deviations = joint.deviations
         self._prior = joint.p_s
         self._measure = measure
@@ -46,29 +54,29 @@ class LeakageFunction:
         self._widest = np.abs(joint.deviations).max(axis=1)
         self._samples = self._sampled()
 
-    def _sampled(self):
+    def _sampled(self) -> tuple[FloatArray, FloatArray]:
         """Return deviations and g of the symbols of X and of some mixtures, to check with."""
         n_x = self.deviations.shape[1]
         mixtures = np.random.default_rng(0).dirichlet(np.full(n_x, 0.5), _SAMPLES)
         deviations = self.deviations @ np.vstack([np.eye(n_x), mixtures]).T
         return deviations, self.value(deviations.T)
 
-    def threshold(self, epsilon):
+    def threshold(self, epsilon: float) -> float:
         """Return the largest g that epsilon allows: 0 where it is more by rounding only."""
         threshold = float(self._measure.threshold(epsilon)) - self._at_prior
         return min(threshold, _INFINITE) if threshold > 8 * _EPS * abs(self._at_prior) else 0.0
 
     @property
-    def rounding(self):
+    def rounding(self) -> float:
         """How far off `value` may be."""
         return 16 * _EPS * (1 + abs(self._at_prior))
 
-    def value(self, deviations):
+    def value(self, deviations: FloatArray) -> FloatArray:
         """Return g at each row of `deviations`."""
         posterior = np.maximum(1 + deviations, 0.0) * self._prior
         return self._measure.value(posterior, self._prior) - self._at_prior
 
-    def tangents(self, deviations, scale):
+    def tangents(self, deviations: FloatArray, scale: float) -> Tangents:
         """Return (normals, offsets, slack): ``normal . d - g(d) <= offset`` for all d.
 
         One for each row of `deviations`, where it is an equality. `scale` is the size of g that
@@ -83,7 +91,9 @@ class LeakageFunction:
         self._check_convex(normals, offsets, terms)
         return normals, offsets, np.maximum(_SLACK * scale, 64 * _EPS * (terms + abs(scale)))
 
-    def cuts(self, beyond, places, heights, scale):
+    def cuts(
+        self, beyond: FloatArray, places: FloatArray, heights: FloatArray | float, scale: float
+    ) -> Tangents:
         """Return tangents, as `tangents` does, that cut off points with g > heights.
 
         beyond : their deviations; places : deviations next to them, where g is at most the height.
@@ -98,12 +108,12 @@ class LeakageFunction:
             normals[shallow], offsets[shallow], slack[shallow] = again
         return normals, offsets, slack
 
-    def slope(self, deviations):
+    def slope(self, deviations: FloatArray) -> FloatArray:
         """Return a gradient of g at each row of `deviations`."""
         posterior = np.maximum(1 + deviations, 0.0) * self._prior
         return self._measure.subgradient(posterior, self._prior) * self._prior
 
-    def _check_convex(self, normals, offsets, terms):
+    def _check_convex(self, normals: FloatArray, offsets: FloatArray, terms: FloatArray) -> None:
         """Check on some points that tangents are below the measure."""
         deviations, values = self._samples
         over = normals @ deviations - offsets[:, None] - values
@@ -113,7 +123,9 @@ class LeakageFunction:
                 f"'subgradient' a subgradient of its 'value': a tangent exceeds the value."
             )
 
-    def allowed(self, points, deviations, limit, p_x):
+    def allowed(
+        self, points: Points, deviations: FloatArray, limit: float, p_x: FloatArray
+    ) -> tuple[Points, FloatArray, IntArray]:
         """Return points with g <= limit next to `points`, with their deviations, and which.
 
         The last are the positions in `points` that they come from. Points are pulled back within
@@ -131,7 +143,7 @@ class LeakageFunction:
         places = np.concatenate([places[~far], share * deviations[far]])
         return both, places, np.concatenate([index[~far], index[far]])
 
-    def pulled_back(self, points, limit):
+    def pulled_back(self, points: Points, limit: float) -> tuple[Points, FloatArray]:
         """Return `points` moved within their support until g <= limit, and their deviations.
 
         They are tilted against the slope of g, by Newton's method: ``W exp(-a slope)``. It need
@@ -156,7 +168,7 @@ class LeakageFunction:
         deviations = np.einsum("nw,nws->ns", values, columns)
         return Points(points.support, values), deviations
 
-    def shrunk(self, deviations, limit):
+    def shrunk(self, deviations: FloatArray, limit: float) -> FloatArray:
         """Return the largest share of each row of `deviations` that keeps g <= limit.
 
         By Newton's method from outside, where a convex function is approached from above.
@@ -175,7 +187,7 @@ class LeakageFunction:
             share = np.maximum(share - step, 0.0)
         return self._bisected(deviations, limit)
 
-    def _bisected(self, deviations, limit):
+    def _bisected(self, deviations: FloatArray, limit: float) -> FloatArray:
         low, high = np.zeros(len(deviations)), np.ones(len(deviations))
         for _ in range(_BISECTIONS):
             middle = (low + high) / 2

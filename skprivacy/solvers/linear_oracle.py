@@ -2,9 +2,11 @@
 
 import numpy as np
 
+from .._typing import FloatArray
 from ..exceptions import SolverError
 from ..geometry import Points
 from .highs import Columns, Program
+from .leakage_function import LeakageFunction
 
 # A point is accepted when g is above its bound by no more than this share of the threshold: it is
 # pulled back afterwards.
@@ -31,7 +33,14 @@ class LinearOracle:
         Further bounds, ``rows @ W <= upper``.
     """
 
-    def __init__(self, leakage, threshold, on_average, rows=None, upper=None):
+    def __init__(
+        self,
+        leakage: LeakageFunction,
+        threshold: float,
+        on_average: bool,
+        rows: FloatArray | None = None,
+        upper: FloatArray | None = None,
+    ) -> None:
         self._leakage = leakage
         self._threshold = threshold
         self._on_average = on_average
@@ -40,25 +49,25 @@ class LinearOracle:
         # The last column is z, the height above which g must not be.
         index, ones = np.zeros((n_x + 1, 1), int), np.append(np.ones(n_x), 0.0)
         self._columns = Columns.from_rows(np.zeros(n_x + 1), index, ones[:, None])
-        self._bounds = None if rows is None else (rows, upper, 0.0)
+        self._bounds = None if rows is None or upper is None else (rows, upper, 0.0)
         self._program = Program()
         self._restart()
 
-    def _restart(self):
+    def _restart(self) -> None:
         """Start over without tangents: old ones make every program slower."""
         self._n_tangents = 0
         self._program.load(self._columns, np.ones(1), np.ones(1))
         if self._bounds is not None:
             self._add(*self._bounds)
 
-    def _add(self, rows, upper, height):
+    def _add(self, rows: FloatArray, upper: FloatArray, height: float) -> None:
         """Add rows ``rows @ W + height z <= upper``, divided by their size."""
         rows = np.hstack([rows, np.full((len(rows), 1), height)])
         scale = np.abs(rows).max(axis=1)
         rows, upper, scale = rows[scale > 0], upper[scale > 0], scale[scale > 0]
         self._program.add_rows(rows / scale[:, None], upper / scale)
 
-    def best(self, slope, price=0.0):
+    def best(self, slope: FloatArray, price: float = 0.0) -> Points:
         """Return the best point of the simplex that is nearly allowed."""
         if self._n_tangents > _MOST_TANGENTS_KEPT:
             self._restart()
@@ -83,7 +92,7 @@ class LinearOracle:
             self._cut(deviations, bound)
         return Points.from_dense(weights[None])
 
-    def _cut(self, deviations, bound):
+    def _cut(self, deviations: FloatArray, bound: float) -> None:
         """Add a tangent that cuts off a point: one next to it, or the one at it."""
         self._n_tangents += 1
         if self._on_average:

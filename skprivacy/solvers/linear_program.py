@@ -1,12 +1,18 @@
 r"""The paper's linear program (23): how often to use which posterior."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import nnls
 
+from .._typing import BoolArray, FloatArray, IntArray
 from ..exceptions import SolverError
 from ..geometry import Points
+from ..utilities import Utility
 from .highs import DUAL_SIMPLEX, INFINITY, PRIMAL_SIMPLEX, Answer, Columns, Program
 
 # Weights below this share of the largest weight that a point can have are rounding.
@@ -54,7 +60,7 @@ class Mixture:
     """
 
     points: Points
-    channel: np.ndarray
+    channel: FloatArray
     bound: float
 
 
@@ -66,10 +72,10 @@ class Prices:
     average, 0 without one. A point is worth ``u(W) - lambda . W - mu charge`` more than it costs.
     """
 
-    symbols: np.ndarray
+    symbols: FloatArray
     budget: float
 
-    def surplus(self, offers):
+    def surplus(self, offers: Offers) -> FloatArray:
         """Return what each of the candidates is worth more than it costs."""
         points = offers.points
         surplus = offers.values - np.einsum(
@@ -79,7 +85,7 @@ class Prices:
             surplus -= self.budget * offers.charges
         return surplus
 
-    def bound(self, p_x, offers, error=0.0):
+    def bound(self, p_x: FloatArray, offers: Offers, error: FloatArray | float = 0.0) -> float:
         """Return what no mixture of `offers` exceeds, however good the prices are.
 
         It is what the budgets are worth, and what the weights q, 1 in total, can add. None is
@@ -103,18 +109,18 @@ class Offers:
     """Points, their u, and the share of a budget on average that each would take, or None."""
 
     points: Points
-    values: np.ndarray
-    charges: np.ndarray | None = None
+    values: FloatArray
+    charges: FloatArray | None = None
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.values)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: slice | BoolArray | IntArray) -> Offers:
         charges = None if self.charges is None else self.charges[index]
         return Offers(self.points[index], self.values[index], charges)
 
     @classmethod
-    def concatenate(cls, parts):
+    def concatenate(cls, parts: Sequence[Offers]) -> Offers:
         """Return the candidates of all `parts`, in order."""
         charges = None
         if parts[0].charges is not None:
@@ -140,13 +146,19 @@ class MixtureProgram:
     is independent of X: it meets every budget and makes every program feasible.
     """
 
-    def __init__(self, p_x, utility):
+    def __init__(self, p_x: FloatArray, utility: Utility) -> None:
         self.p_x = p_x
         self.utility = utility
         self.independent = float(utility.value(Points.from_dense(p_x[None]))[0])
         self._program = Program()
 
-    def solve(self, points, excess=lambda channel: 0.0, charges=None, values=None):
+    def solve(
+        self,
+        points: Points,
+        excess: Callable[[FloatArray], float] = lambda channel: 0.0,
+        charges: FloatArray | None = None,
+        values: FloatArray | None = None,
+    ) -> Mixture:
         """Return the best `Mixture` of `points`.
 
         excess : how much a channel is over its budget. An answer that is over it by rounding is
@@ -186,7 +198,7 @@ class MixtureProgram:
             )
         return Mixture(*best, bound)
 
-    def price(self, offers, accuracy, start):
+    def price(self, offers: Offers, accuracy: float, start: IntArray) -> tuple[FloatArray, Prices]:
         """Return (weights, prices) for the best mixture of many offers.
 
         Few of them matter: those at index `start` and, round after round, those that are worth
@@ -196,7 +208,6 @@ class MixtureProgram:
         room, columns = self._columns(offers[chosen])
         rooms = room[:-1]
         self._load(columns, offers.charges is not None)
-        prices, surplus = None, np.empty(0)
         for _ in range(_MOST_ROUNDS):
             answer = self._program.run() or self._run_again(offers[chosen], len(start))
             prices = self._prices(answer.duals)
@@ -205,16 +216,16 @@ class MixtureProgram:
             worth = np.flatnonzero(surplus > accuracy)
             if not len(worth):
                 break
-            worth = _most_of(worth, surplus, 20 + 2 * len(self.p_x))
-            room, columns = self._columns(offers[worth], independent=False)
+            added = _most_of(worth, surplus, 20 + 2 * len(self.p_x))
+            room, columns = self._columns(offers[added], independent=False)
             self._program.add_columns(columns)
-            chosen, rooms = np.concatenate([chosen, worth]), np.concatenate([rooms, room])
+            chosen, rooms = np.concatenate([chosen, added]), np.concatenate([rooms, room])
         weights = np.zeros(len(offers))
         values = np.delete(answer.values, len(start))  # without the independent output
         weights[chosen] = np.maximum(values, 0.0) * rooms
         return weights, prices
 
-    def _run_again(self, offers, n_first):
+    def _run_again(self, offers: Offers, n_first: int) -> Answer:
         """Return an answer by other settings of HiGHS, the independent output after `n_first`."""
         _, columns = self._columns(offers)
         for scale, presolve, scaling, strategy in _ATTEMPTS:
@@ -235,12 +246,12 @@ class MixtureProgram:
             f"{self._program.status!r}. Pool the rarest symbols of X, or coarsen S."
         )
 
-    def _prices(self, duals):
+    def _prices(self, duals: FloatArray) -> Prices:
         n_x = len(self.p_x)
         budget = max(0.0, -float(duals[n_x])) if len(duals) > n_x else 0.0
         return Prices(-duals[:n_x] / self.p_x, budget)
 
-    def _columns(self, offers, independent=True):
+    def _columns(self, offers: Offers, independent: bool = True) -> tuple[FloatArray, Columns]:
         """Return the rooms and the columns of the program, the independent output last."""
         points, n_x = offers.points, len(self.p_x)
         ratio = points.values / self.p_x[points.support]
@@ -261,12 +272,16 @@ class MixtureProgram:
         )
         return np.append(room, 1.0), last
 
-    def _load(self, columns, has_charges, scale=1.0, **options):
+    def _load(
+        self, columns: Columns, has_charges: bool, scale: float = 1.0, **options: Any
+    ) -> None:
         ones = np.ones(len(self.p_x) + has_charges)
         lower = np.where(np.arange(len(ones)) < len(self.p_x), scale, -INFINITY)
         self._program.load(columns.scaled(scale), lower, scale * ones, **options)
 
-    def _mixture(self, offers, room, answer):
+    def _mixture(
+        self, offers: Offers, room: FloatArray, answer: Answer
+    ) -> tuple[Points, FloatArray] | None:
         """Return the points in use and the channel, or None if P(X) is not reproduced."""
         weights = answer.values
         used = np.flatnonzero(weights[:-1] > _NEGLIGIBLE)
@@ -278,16 +293,16 @@ class MixtureProgram:
             channel = np.hstack([channel, np.ones((len(self.p_x), 1))])
             shares = np.append(shares, weights[-1])
             charges = None if charges is None else np.append(charges, 0.0)
-        shares = _refined(channel, shares, charges)
-        return None if shares is None else (points, (channel * shares)[:, shares > 0])
+        refined = _refined(channel, shares, charges)
+        return None if refined is None else (points, (channel * refined)[:, refined > 0])
 
-    def _is_poor(self, mixture, bound):
+    def _is_poor(self, mixture: tuple[Points, FloatArray], bound: float) -> bool:
         """Return whether an answer is far from the bound."""
         channel = mixture[1] / mixture[1].sum(axis=1, keepdims=True)
         reached = self.utility.of_channel(self.p_x, channel) - self.utility.offset(self.p_x)
         return bound - reached > _WORST_ACCEPTED
 
-    def _bound(self, offers, room, duals):
+    def _bound(self, offers: Offers, room: FloatArray, duals: FloatArray) -> float:
         """Return an upper bound on ``sum q u(W)`` from the duals, whatever their tolerances.
 
         For any duals the cost is at least their sum plus what the columns with negative reduced
@@ -301,7 +316,9 @@ class MixtureProgram:
         return float(prices.symbols @ self.p_x) + prices.budget + len(duals) * worst
 
 
-def _refined(channel, shares, charges):
+def _refined(
+    channel: FloatArray, shares: FloatArray, charges: FloatArray | None
+) -> FloatArray | None:
     """Return `shares` moved so that the rows of ``channel * shares`` sum to 1, or None.
 
     What they take of a budget on average stays the same.
@@ -316,7 +333,7 @@ def _refined(channel, shares, charges):
     return refined if np.abs(channel @ refined - 1).max() <= 1e-9 else None
 
 
-def _most_of(index, surplus, n):
+def _most_of(index: IntArray, surplus: FloatArray, n: int) -> IntArray:
     """Return the n of `index` with the largest surplus."""
     if len(index) <= n:
         return index

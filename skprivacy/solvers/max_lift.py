@@ -1,9 +1,15 @@
 """The optimal max-lift mechanism: Section II-B of the paper."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from .._typing import Scope
 from .._validation import check_choice, check_integer
+from ..geometry.lift_polytopes import Engine
+from ..joint import Joint
+from ..measures import Measure
+from ..utilities import Utility
 from .base import Solution, Solver
 from .candidates import Candidates, excess_over
 from .linear_program import MixtureProgram
@@ -34,15 +40,22 @@ class MaxLiftSolver(Solver):
     0.17008204
     """
 
-    engine: str = "parametric"
+    engine: Engine = "parametric"
     max_bases: int = DEFAULT_MAX_BASES
     name: ClassVar[str] = "max_lift"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_choice("MaxLiftSolver", "engine", self.engine, {"parametric", "cdd"})
         check_integer("MaxLiftSolver", "max_bases", self.max_bases, low=1)
 
-    def solve_path(self, joint, epsilons, measure, scope, utility):
+    def solve_path(
+        self,
+        joint: Joint,
+        epsilons: Sequence[float],
+        measure: Measure,
+        scope: Scope,
+        utility: Utility,
+    ) -> Iterator[Solution]:
         """Steps 1 to 3 of the paper for each epsilon."""
         candidates = Candidates(joint, measure, self.max_bases, self.engine)
         program = MixtureProgram(joint.p_x, utility)

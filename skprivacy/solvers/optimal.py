@@ -2,16 +2,21 @@
 
 import time
 import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from .._typing import Scope
 from .._validation import check_choice, check_integer, check_real
-from .base import Solver
+from ..joint import Joint
+from ..measures import Measure
+from ..utilities import Utility
+from .base import Solution, Solver
 from .problem import Problem
-from .refinement import Limits, OnAverage, PerOutput
+from .refinement import Limits, OnAverage, PerOutput, Refinement
 from .simple import most_useful, simple_solutions
 
 # The refinement stops at this share of the tolerance: the rest is for the rounding of the channel.
@@ -57,10 +62,10 @@ class OptimalSolver(Solver):
     tol: float = 1e-5
     max_time: float | None = None
     max_vertices: int = 1_000_000
-    start: str = "simplex"
+    start: Literal["simplex", "algorithm1"] = "simplex"
     name: ClassVar[str] = "optimal"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         owner = "OptimalSolver"
         check_real(owner, "tol", self.tol, low=0, low_open=True)
         if self.max_time is not None:
@@ -68,7 +73,14 @@ class OptimalSolver(Solver):
         check_integer(owner, "max_vertices", self.max_vertices, low=1)
         check_choice(owner, "start", self.start, {"simplex", "algorithm1"})
 
-    def solve_path(self, joint, epsilons, measure, scope, utility):
+    def solve_path(
+        self,
+        joint: Joint,
+        epsilons: Sequence[float],
+        measure: Measure,
+        scope: Scope,
+        utility: Utility,
+    ) -> Iterator[Solution]:
         """Refine one outer polytope for all epsilons."""
         deadline = time.perf_counter() + (np.inf if self.max_time is None else self.max_time)
         problem = Problem(joint, measure, scope, utility)
@@ -79,6 +91,7 @@ class OptimalSolver(Solver):
             if special is not None:
                 yield special
                 continue
+            assert refinement is not None  # there is one where a budget is not special
             if self.start == "algorithm1":
                 refinement.add(problem.algorithm1_candidates(epsilon))
             if problem.threshold(epsilon) < _NEARLY_ZERO and problem.count_bases() <= _FEW_BASES:
@@ -92,7 +105,9 @@ class OptimalSolver(Solver):
                 self._warn(refined.stopped or "rounding", solution, problem, epsilon)
             yield solution
 
-    def _refinement(self, problem, epsilons, limits):
+    def _refinement(
+        self, problem: Problem, epsilons: Sequence[float], limits: Limits
+    ) -> Refinement | None:
         """Return what refines the budgets that are not special, or None if all are."""
         thresholds = [problem.threshold(e) for e in epsilons if not problem.is_special(e)]
         if not thresholds:
@@ -101,7 +116,7 @@ class OptimalSolver(Solver):
             return OnAverage(problem, limits)
         return PerOutput(problem, limits, thresholds[0], thresholds[-1])
 
-    def _warn(self, reason, solution, problem, epsilon):
+    def _warn(self, reason: str, solution: Solution, problem: Problem, epsilon: float) -> None:
         why = _WHY[reason].format(solver=self)
         gap = problem.gap(solution)
         warnings.warn(

@@ -6,6 +6,9 @@ that fusing blocks adds both. Its lifts differ from 1 by moment / mass.
 
 import numpy as np
 
+from .._typing import FloatArray, IntArray, Scope
+from ..joint import Joint
+from ..measures import Measure
 from .leakage_function import LeakageFunction
 
 # Deviations of lifts from 1 up to this are rounding: all of X as one block has none.
@@ -18,31 +21,31 @@ _RTOL = 1e-10
 class Risk:
     """What blocks of symbols leak, for one joint and one measure."""
 
-    def __init__(self, joint, measure):
+    def __init__(self, joint: Joint, measure: Measure) -> None:
         self.mass = joint.p_x
         self.moments = (joint.p_x * joint.deviations).T
         self._leakage = LeakageFunction(joint, measure)
         self._measure = measure
 
-    def of(self, mass, moments):
+    def of(self, mass: FloatArray, moments: FloatArray) -> FloatArray:
         """Return g of each of some blocks."""
         deviations = moments / mass[..., None]
         deviations[np.abs(deviations).max(axis=-1) <= _ROUNDING] = 0.0
         return self._leakage.value(deviations)
 
-    def limit(self, epsilon):
+    def limit(self, epsilon: float) -> float:
         """Return the largest g that epsilon allows."""
         if self._measure.budget(epsilon) == np.inf:
             return np.inf
         return self._leakage.threshold(epsilon) * (1 + _RTOL)
 
 
-def released_leakage(mass, risks, scope):
+def released_leakage(mass: FloatArray, risks: FloatArray, scope: Scope) -> float:
     """Return g of a release of blocks: of the worst, or on average."""
-    return risks.max() if scope == "per_output" else mass @ risks
+    return float(risks.max() if scope == "per_output" else mass @ risks)
 
 
-def channel_of(groups):
+def channel_of(groups: IntArray) -> FloatArray:
     """Return the channel that releases the block of each symbol of X."""
     _, blocks = np.unique(groups, return_inverse=True)
     return np.eye(blocks.max() + 1)[blocks]
@@ -55,22 +58,22 @@ class Release:
     symbols that name no block, mass and risk are 0.
     """
 
-    def __init__(self, risk):
+    def __init__(self, risk: Risk) -> None:
         self._risk = risk
         self.mass, self._moments = risk.mass.copy(), risk.moments.copy()
         self.risks = risk.of(self.mass, self._moments)
         self.groups = np.arange(len(self.mass))
 
-    def leakage(self, scope):
+    def leakage(self, scope: Scope) -> float:
         """Return g of the worst block, or on average."""
         return released_leakage(self.mass, self.risks, scope)
 
-    def risk_with(self, block, others):
+    def risk_with(self, block: int, others: IntArray | list[int]) -> FloatArray:
         """Return g of the union of a block and each of some others."""
         mass = self.mass[block] + self.mass[others]
         return self._risk.of(mass, self._moments[block] + self._moments[others])
 
-    def fuse(self, block, other):
+    def fuse(self, block: int, other: int) -> None:
         """Make one block of two, with the name of the first."""
         self.groups[self.groups == other] = block
         for total in (self.mass, self._moments):

@@ -4,10 +4,14 @@ from functools import cached_property
 
 import numpy as np
 
+from .._typing import FloatArray, Scope
 from ..exceptions import SolverError
 from ..geometry import Points, slab_vertices
 from ..geometry.bases import count_bases
+from ..joint import Joint
+from ..measures import Measure
 from ..merging import tidied
+from ..utilities import Utility
 from .base import Solution
 from .candidates import Candidates, all_candidates, excess_over
 from .interchangeable import InterchangeableSymbols
@@ -34,7 +38,7 @@ _ACCURACY = 1e-11
 class Problem:
     """A joint, a measure, a scope and a utility, with interchangeable symbols of X merged."""
 
-    def __init__(self, joint, measure, scope, utility):
+    def __init__(self, joint: Joint, measure: Measure, scope: Scope, utility: Utility) -> None:
         self.measure, self.scope = measure, scope
         self.original, self._original_utility = joint, utility
         self.joint, self.utility = joint, utility
@@ -47,56 +51,57 @@ class Problem:
         self._original_program = MixtureProgram(joint.p_x, utility)
 
     @property
-    def p_x(self):
+    def p_x(self) -> FloatArray:
         """The distribution of the merged X."""
         return self.joint.p_x
 
     @cached_property
-    def rank(self):
+    def rank(self) -> int:
         """The rank of P(S|X): a useful output has no larger support."""
         return self._candidates.polytopes.rank
 
     @cached_property
-    def _candidates(self):
+    def _candidates(self) -> Candidates:
         return Candidates(self.joint, self.measure, DEFAULT_MAX_BASES)
 
-    def count_bases(self):
+    def count_bases(self) -> int:
         """Return how many vertices polytopes of bounded lifts may have."""
         low, _ = self.measure.implied_deviations(1.0) or (-1.0, 1.0)
-        return count_bases(*self.joint.p_sx.shape, self.rank, sides=1 if low == -1 else 2)
+        n_s, n_x = self.joint.p_sx.shape
+        return count_bases(n_s, n_x, self.rank, sides=1 if low == -1 else 2)
 
-    def threshold(self, epsilon):
+    def threshold(self, epsilon: float) -> float:
         """Return the largest g that epsilon allows."""
         return self.leakage.threshold(epsilon)
 
-    def allows_identity(self, epsilon):
+    def allows_identity(self, epsilon: float) -> bool:
         """Return whether the budget allows Y = X."""
         leakage = self._leakage_of_identity
         return leakage <= self.threshold(epsilon) or self.measure.budget(epsilon) == np.inf
 
     @cached_property
-    def _leakage_of_identity(self):
+    def _leakage_of_identity(self) -> float:
         values = self.leakage.value(self.leakage.deviations.T)
-        return values.max() if self.scope == "per_output" else self.p_x @ values
+        return float(values.max() if self.scope == "per_output" else self.p_x @ values)
 
-    def is_easy(self, epsilon):
+    def is_easy(self, epsilon: float) -> bool:
         """Return whether a budget is exact at once, however large the alphabet of X."""
         is_pairs = self.rank <= 2 and not self.measure.is_lift_box
         is_pairs = is_pairs and (self.scope == "per_output" or self.threshold(epsilon) <= 0)
         return is_pairs or self.allows_identity(epsilon) or self._is_useless()
 
-    def _is_useless(self):
+    def _is_useless(self) -> bool:
         """Return whether no output has any utility: V and X are independent."""
         p_x = self.original.p_x
         useful = self._original_utility.largest(p_x) - self._original_utility.smallest(p_x)
         return useful <= _USELESS
 
-    def is_special(self, epsilon):
+    def is_special(self, epsilon: float) -> bool:
         """Return whether a budget is exact once all vertices of (22) are known."""
         is_box = self.scope == "per_output" and self.measure.is_lift_box
         return self.is_easy(epsilon) or self.threshold(epsilon) <= 0 or is_box
 
-    def special(self, epsilon):
+    def special(self, epsilon: float) -> Solution | None:
         """Return the exact solution of a special budget; None for the others.
 
         Saturation: Y = X. Perfect privacy: the outputs with ``deviations @ W = 0``. Bounded lifts:
@@ -126,11 +131,11 @@ class Problem:
             vertices = self.perfectly_private()
         return self._enumerated(vertices, vertices, epsilon)
 
-    def perfectly_private(self):
+    def perfectly_private(self) -> Points:
         """Return the vertices of the outputs that say nothing about S."""
         return self._candidates.polytopes.vertices(-1.0, 0.0)
 
-    def _slab(self, threshold):
+    def _slab(self, threshold: float) -> Points:
         """Return the vertices of what is allowed, where it is an interval of one number."""
         row = np.ptp(self.leakage.deviations, axis=1).argmax()
         t = self.leakage.deviations[row]
@@ -139,7 +144,7 @@ class Problem:
         ends = self.leakage.deviations[:, [t.argmin(), t.argmax()]].T
         return slab_vertices(t, *(self.leakage.shrunk(ends, threshold) * [t.min(), t.max()]))
 
-    def _enumerated(self, vertices, around, epsilon):
+    def _enumerated(self, vertices: Points, around: Points, epsilon: float) -> Solution:
         """Return the solution whose outputs are among all `vertices` of what is allowed.
 
         The bound is that of the vertices `around`, which are a little further out.
@@ -158,7 +163,7 @@ class Problem:
         most = np.argsort(-prices.surplus(offers))[: 10 * len(self.p_x)]
         return self.solution(offers[np.union1d(np.flatnonzero(weights), most)], bound, epsilon)
 
-    def _is_clear(self):
+    def _is_clear(self) -> bool:
         """Return whether P(S|X) has a rank that rounding does not blur, with all its vertices."""
         scale = np.abs(self.leakage.deviations).max(axis=1)
         rows = self.leakage.deviations[scale > 0] / scale[scale > 0, None]
@@ -167,7 +172,7 @@ class Problem:
         rounding = _ROUNDING / scale[scale > 0].min(initial=1.0)  # of deviations, when divided
         return not ((singular > rounding) & (singular < _BLURRED)).any()
 
-    def allowed(self, points, epsilon):
+    def allowed(self, points: Points, epsilon: float) -> Points:
         """Return allowed points next to `points`; on average all are."""
         threshold = self.threshold(epsilon)
         if threshold <= 0:
@@ -177,7 +182,7 @@ class Problem:
         deviations = points.times(self.leakage.deviations)
         return self.leakage.allowed(points, deviations, threshold, self.p_x)[0]
 
-    def _independent(self, points):
+    def _independent(self, points: Points) -> Points:
         """Return points whose lifts are 1 but for rounding, moved until they are."""
         columns = np.swapaxes(self.leakage.deviations.T[points.support], 1, 2)
         system = np.concatenate([columns, np.ones((len(points), 1, columns.shape[2]))], axis=1)
@@ -190,11 +195,11 @@ class Problem:
         values = np.maximum(values, 0.0)
         return Points(points.support, values / values.sum(axis=1, keepdims=True))
 
-    def leakage_of(self, points):
+    def leakage_of(self, points: Points) -> FloatArray:
         """Return g of points."""
         return self.leakage.value(points.times(self.leakage.deviations))
 
-    def oracle(self, epsilon):
+    def oracle(self, epsilon: float) -> LinearOracle:
         """Return what finds the best allowed point for a linear objective."""
         threshold, on_average = self.threshold(epsilon), self.scope == "average"
         if threshold <= 0:
@@ -203,7 +208,7 @@ class Problem:
             return self.lift_oracle(epsilon)
         return LinearOracle(self.leakage, threshold, on_average)
 
-    def lift_oracle(self, epsilon):
+    def lift_oracle(self, epsilon: float) -> LinearOracle:
         """Return the oracle of the lifts that imply the budget: the polytope (22)."""
         low, high = self.measure.implied_deviations(epsilon) or (0.0, 0.0)
         rows = self.leakage.deviations
@@ -211,14 +216,16 @@ class Problem:
         finite = upper < np.inf
         return LinearOracle(self.leakage, np.inf, False, rows[finite], upper[finite])
 
-    def algorithm1_candidates(self, epsilon):
+    def algorithm1_candidates(self, epsilon: float) -> Points:
         """Return what Algorithm 1 would choose from, for any exponent."""
         vertices = self._candidates.vertices(epsilon)
         if self.measure.is_lift_box:
             return vertices
         return Points.concatenate([vertices, all_candidates(self._candidates, epsilon)])
 
-    def solution(self, offers, bound, epsilon, tol=1e-5):
+    def solution(
+        self, offers: Offers, bound: float, epsilon: float, tol: float = 1e-5
+    ) -> Solution:
         """Return the solution that mixes allowed points, with a bound on ``sum q u(W)``."""
         points, charges = offers.points, offers.charges
         if not self._symbols.are_distinct:
@@ -239,12 +246,12 @@ class Problem:
         return Solution(channel, bound + self._original_utility.offset(self.original.p_x))
 
     @property
-    def convexity(self):
+    def convexity(self) -> float:
         """A c such that u - c g is convex."""
         largest_lift = 1 + self.leakage.deviations.max()
         return self.utility.surplus_convexity / self.measure.curvature(largest_lift)
 
-    def ceiling(self, epsilon):
+    def ceiling(self, epsilon: float) -> float:
         """Return a bound on ``sum q u(W)`` that holds for any channel within the budget.
 
         ``I(V;Y) <= I(S;Y) + I(V;X|S)``, and a budget bounds the former: attained where S is a
@@ -254,10 +261,11 @@ class Problem:
         most = self.measure.information(epsilon) + given
         return most - self._original_utility.offset(self.original.p_x)
 
-    def gap(self, solution):
+    def gap(self, solution: Solution) -> float:
         """Return how much a solution lacks at most, of the largest utility."""
         p_x = self.original.p_x
         channel = solution.channel / solution.channel.sum(axis=1, keepdims=True)
         reached = self._original_utility.of_channel(p_x, channel)
         largest = self._original_utility.largest(p_x)
-        return (min(solution.upper_bound, largest) - reached) / largest
+        bound = largest if solution.upper_bound is None else min(solution.upper_bound, largest)
+        return (bound - reached) / largest

@@ -1,10 +1,15 @@
 """k-ary randomised response on X: what one would do by hand."""
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from .._typing import Scope
+from ..joint import Joint
+from ..measures import Measure
+from ..utilities import Utility
 from .base import Solution, Solver
 from .partitions import Risk, released_leakage
 
@@ -32,11 +37,18 @@ class RandomizedResponseSolver(Solver):
 
     name: ClassVar[str] = "randomized_response"
 
-    def solve_path(self, joint, epsilons, measure, scope, utility):
+    def solve_path(
+        self,
+        joint: Joint,
+        epsilons: Sequence[float],
+        measure: Measure,
+        scope: Scope,
+        utility: Utility,
+    ) -> Iterator[Solution]:
         """Find the largest share of rows that each epsilon allows to be released unchanged."""
         risk, n_x = Risk(joint, measure), len(joint.p_x)
 
-        def leakage(unchanged):
+        def leakage(unchanged: float) -> float:
             # The rows that are drawn anew say nothing: they add mass and no moment.
             mass = unchanged * risk.mass + (1 - unchanged) / n_x
             return released_leakage(mass, risk.of(mass, unchanged * risk.moments), scope)
@@ -46,7 +58,7 @@ class RandomizedResponseSolver(Solver):
             yield Solution(unchanged * np.eye(n_x) + (1 - unchanged) / n_x)
 
 
-def _largest(leakage, limit):
+def _largest(leakage: Callable[[float], float], limit: float) -> float:
     """Return the largest number from 0 to 1 whose leakage, which grows, is within a limit.
 
     It grows: with a smaller number, outputs are those of a larger one with noise added.

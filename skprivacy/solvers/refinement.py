@@ -9,15 +9,19 @@ are: there the points (W, z) of the epigraph, ``g <= z``, share a budget ``sum q
 and an outer polytope makes them cheaper than they are.
 """
 
+from __future__ import annotations
+
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
 
+from .._typing import FloatArray, IntArray
 from ..exceptions import SolverError
 from ..geometry import OuterPolytope, Points, SlabEpigraph, TooManyVerticesError
 from .linear_program import Offers, Prices
+from .problem import Problem
 
 # How far from the optimum of its own candidates a linear program may stop, of the tolerance.
 _ACCURACY = 0.02
@@ -48,7 +52,7 @@ class Limits:
     deadline: float
     max_vertices: int
 
-    def is_late(self):
+    def is_late(self) -> bool:
         """Return whether the time is over."""
         return time.perf_counter() >= self.deadline
 
@@ -67,29 +71,32 @@ class Outer:
     """Vertices of the outer polytope as offers, with their deviations and their true g."""
 
     offers: Offers
-    deviations: np.ndarray
-    leakage: np.ndarray
+    deviations: FloatArray
+    leakage: FloatArray
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: IntArray) -> Outer:
         return Outer(self.offers[index], self.deviations[index], self.leakage[index])
 
 
 class Refinement(ABC):
     """The outer polytope and the allowed points found so far; serves increasing thresholds."""
 
-    def __init__(self, problem, limits):
+    _body: OuterPolytope | SlabEpigraph
+
+    def __init__(self, problem: Problem, limits: Limits) -> None:
         self._p_x = problem.p_x
         self._rank = problem.rank
         self._limits = limits
         self._utility = problem.utility
         self._leakage = problem.leakage
         self._program = problem.program
-        self._prices = self._inner_prices = None
+        self._prices = Prices(np.zeros(len(self._p_x)), 0.0)  # nothing has a price yet
+        self._inner_prices: Prices | None = None
         self._inner = Offers(Points(np.empty((0, 1), int), np.empty((0, 1))), np.empty(0))
         self._inner_leakage = np.empty(0)
         self._full = False
 
-    def add(self, points):
+    def add(self, points: Points) -> None:
         """Add points that are allowed to those that the lower bound may use."""
         leakage = self._leakage.value(points.times(self._leakage.deviations))
         self._inner = Offers(
@@ -98,7 +105,7 @@ class Refinement(ABC):
         )
         self._inner_leakage = np.concatenate([self._inner_leakage, leakage])
 
-    def solve(self, threshold, ceiling):
+    def solve(self, threshold: float, ceiling: float) -> Refined:
         """Return the `Refined` answer for a threshold, not below those before.
 
         ceiling : a bound on ``sum q u(W)`` that is known without a search.
@@ -131,58 +138,57 @@ class Refinement(ABC):
                 break
         return Refined(offers, max(upper, lower), stopped)
 
-    def _bound(self, offers, threshold):
+    def _bound(self, offers: Offers, threshold: float) -> float:
         """Return what no mixture of the allowed points exceeds."""
         prices = Prices(self._prices.symbols, self._price_of_budget(threshold))
         return prices.bound(self._p_x, offers)
 
-    def _price_of_budget(self, threshold):
+    def _price_of_budget(self, threshold: float) -> float:
         return 0.0
 
-    def _reconsider(self, threshold):
+    def _reconsider(self, threshold: float) -> None:
         """Change the kind of bound if another is better."""
         return None
 
-    def _give_way(self):
+    def _give_way(self) -> bool:
         """Return to the first kind of bound, if it is another that cannot be improved."""
         return False
 
     @abstractmethod
-    def _advance(self, threshold):
+    def _advance(self, threshold: float) -> None:
         """Prepare the polytope for a threshold."""
 
     @abstractmethod
-    def _outer(self, threshold):
+    def _outer(self, threshold: float) -> Outer:
         """Return the vertices that matter, as `Outer`."""
 
     @abstractmethod
-    def _allowed(self, chosen, threshold):
+    def _allowed(self, chosen: Outer, threshold: float) -> tuple[Points, FloatArray]:
         """Return allowed points near `chosen` vertices, and deviations to take tangents at."""
 
-    def _describe(self, points, deviations):
+    def _describe(self, points: Points, deviations: FloatArray) -> FloatArray:
         """Return u and g of vertices."""
         return np.stack([self._utility.value(points), self._leakage.value(deviations)], axis=1)
 
-    def _polytope(self, low, high):
+    def _polytope(self, low: float, high: float) -> OuterPolytope:
         deviations, most = self._leakage.deviations, self._limits.max_vertices
         return OuterPolytope(deviations, self._rank, low, high, self._describe, 2, most)
 
-    def _price(self, offers, prices):
+    def _price(self, offers: Offers, prices: Prices) -> tuple[FloatArray, Prices]:
         n_first = _FIRST_PER_SYMBOL * (1 + len(self._p_x))
         start = np.arange(len(offers))
         if len(offers) > n_first:
-            surplus = offers.values if prices is None else prices.surplus(offers)
-            start = np.argpartition(-surplus, n_first)[:n_first]
+            start = np.argpartition(-prices.surplus(offers), n_first)[:n_first]
         return self._program.price(offers, _ACCURACY * self._limits.gap, start)
 
-    def _worth_cutting(self, weights, outer):
+    def _worth_cutting(self, weights: FloatArray, outer: Outer) -> IntArray:
         """Return the vertices in use and those that come next in surplus."""
         surplus = self._prices.surplus(outer.offers)
         n = min(len(self._p_x) + 1, len(surplus) - 1)
         best = np.argpartition(-surplus, n)[: n + 1]
         return np.union1d(np.flatnonzero(weights > 0), best)
 
-    def _lower(self, threshold):
+    def _lower(self, threshold: float) -> tuple[Offers, float]:
         """Return the allowed points that matter, as offers, and what they reach."""
         offers = self._every_offer(threshold)
         weights, self._inner_prices = self._price(offers, self._inner_prices or self._prices)
@@ -195,18 +201,18 @@ class Refinement(ABC):
         few = np.argsort(-rank)[: 3 * len(self._p_x)]
         return offers[few], lower
 
-    def _every_offer(self, threshold):
+    def _every_offer(self, threshold: float) -> Offers:
         charges = self._charges(self._inner_leakage, threshold)
         return Offers(self._inner.points, self._inner.values, charges)
 
-    def _charges(self, leakage, threshold):
+    def _charges(self, leakage: FloatArray, threshold: float) -> FloatArray | None:
         return None
 
     @abstractmethod
-    def _heights(self, chosen, threshold):
+    def _heights(self, chosen: Outer, threshold: float) -> FloatArray:
         """Return the g that `chosen` vertices stand for."""
 
-    def _cut(self, chosen, places, threshold):
+    def _cut(self, chosen: Outer, places: FloatArray, threshold: float) -> str | None:
         """Cut off the chosen vertices that are not allowed; return why it stops, if it does."""
         if self._limits.is_late():
             return "max_time"
@@ -226,19 +232,21 @@ class Refinement(ABC):
 class PerOutput(Refinement):
     """Every output must keep the threshold: the slice of the epigraph at that height."""
 
-    def __init__(self, problem, limits, smallest, largest):
+    _body: OuterPolytope
+
+    def __init__(self, problem: Problem, limits: Limits, smallest: float, largest: float) -> None:
         super().__init__(problem, limits)
         self._smallest, self._largest = smallest, largest
         self._start(smallest)
         self._convexity, self._most_convexity = 0.0, problem.convexity
         self._may_reconsider = True
 
-    def _start(self, low):
+    def _start(self, low: float) -> None:
         """Start with the simplex at one height, or with the prism over it for a path."""
         self._body = self._polytope(low, low if low == self._largest else 2 * self._largest)
         self._full = False
 
-    def _advance(self, threshold):
+    def _advance(self, threshold: float) -> None:
         self._convexity, self._may_reconsider = 0.0, self._most_convexity > 0
         if threshold == self._smallest:
             return
@@ -249,7 +257,7 @@ class PerOutput(Refinement):
         if self._full or not risen:
             self._start(threshold)
 
-    def _outer(self, threshold):
+    def _outer(self, threshold: float) -> Outer:
         points, deviations, _, traits = self._body.select(on_floor=True)
         values, leakage = traits.T
         # With c such that u - c g is convex, u of an allowed mixture of vertices is not above the
@@ -258,7 +266,7 @@ class PerOutput(Refinement):
             values = values - self._convexity * (leakage - threshold)
         return Outer(Offers(points, values), deviations, leakage)
 
-    def _reconsider(self, threshold):
+    def _reconsider(self, threshold: float) -> None:
         """Take the other c if its bound is smaller: where all outputs are at the threshold."""
         if not self._may_reconsider:
             return
@@ -270,14 +278,14 @@ class PerOutput(Refinement):
             self._convexity = self._most_convexity - self._convexity
             self._prices = before
 
-    def _give_way(self):
+    def _give_way(self) -> bool:
         was_other, self._convexity, self._may_reconsider = self._convexity > 0, 0.0, False
         return was_other
 
-    def _heights(self, chosen, threshold):
+    def _heights(self, chosen: Outer, threshold: float) -> FloatArray:
         return np.full(len(chosen.leakage), threshold)
 
-    def _allowed(self, chosen, threshold):
+    def _allowed(self, chosen: Outer, threshold: float) -> tuple[Points, FloatArray]:
         points, places, index = self._leakage.allowed(
             chosen.offers.points, chosen.deviations, threshold, self._p_x
         )
@@ -287,7 +295,7 @@ class PerOutput(Refinement):
 class OnAverage(Refinement):
     """The outputs share a budget: the whole epigraph, for all thresholds."""
 
-    def __init__(self, problem, limits):
+    def __init__(self, problem: Problem, limits: Limits) -> None:
         super().__init__(problem, limits)
         self._convexity = problem.convexity
         self._high = 2 * self._leakage.value(self._leakage.deviations.T).max()
@@ -298,7 +306,7 @@ class OnAverage(Refinement):
             )
         self._start()
 
-    def _start(self):
+    def _start(self) -> None:
         deviations, most = self._leakage.deviations, self._limits.max_vertices
         if self._rank == 2:
             self._body = SlabEpigraph(deviations, self._high, self._describe, most)
@@ -306,12 +314,12 @@ class OnAverage(Refinement):
             self._body = self._polytope(0.0, self._high)
         self._full = False
 
-    def _advance(self, threshold):
+    def _advance(self, threshold: float) -> None:
         """Start over if the budgets before have left little room for the vertices of this one."""
         if self._full or self._body.n_vertices > _MOST_CARRIED * self._limits.max_vertices:
             self._start()
 
-    def _outer(self, threshold):
+    def _outer(self, threshold: float) -> Outer:
         points, deviations, heights, traits = self._body.select()
         values, leakage = traits.T
         # With c such that u - c g is convex, so is u - c (g - z) in (W, z). It is u on the graph
@@ -321,14 +329,15 @@ class OnAverage(Refinement):
         charges = self._charges(heights, threshold)
         return Outer(Offers(points, values, charges), deviations, leakage)
 
-    def _price_of_budget(self, threshold):
+    def _price_of_budget(self, threshold: float) -> float:
         return max(self._prices.budget, self._convexity * threshold)
 
-    def _charges(self, leakage, threshold):
+    def _charges(self, leakage: FloatArray, threshold: float) -> FloatArray:
         return np.maximum(leakage, 0.0) / threshold
 
-    def _heights(self, chosen, threshold):
+    def _heights(self, chosen: Outer, threshold: float) -> FloatArray:
+        assert chosen.offers.charges is not None  # on average every vertex has one
         return chosen.offers.charges * threshold
 
-    def _allowed(self, chosen, threshold):
+    def _allowed(self, chosen: Outer, threshold: float) -> tuple[Points, FloatArray]:
         return chosen.offers.points, chosen.deviations

@@ -4,6 +4,11 @@ from functools import cached_property
 
 import numpy as np
 
+from .._typing import FloatArray, IntArray
+from ..geometry.lift_polytopes import VertexSegments
+from ..joint import Joint
+from ..measures import Measure
+
 _GOLDEN = (np.sqrt(5) - 1) / 2
 _GOLDEN_STEPS = 50  # to 4e-11 of a segment
 _BISECTIONS = 50  # to 1e-15 of a segment
@@ -12,7 +17,7 @@ _BISECTIONS = 50  # to 1e-15 of a segment
 class SegmentLeakage:
     """How much the points of `segments` say about S, as a function of where they are."""
 
-    def __init__(self, segments, joint, measure):
+    def __init__(self, segments: VertexSegments, joint: Joint, measure: Measure) -> None:
         self.segments = segments
         self._prior = joint.p_s
         self._measure = measure
@@ -21,7 +26,7 @@ class SegmentLeakage:
         )
         self._start, self._step = low, high - low
 
-    def at(self, fraction, index=slice(None)):
+    def at(self, fraction: FloatArray, index: slice | IntArray = slice(None)) -> FloatArray:
         """Return the leakage, eps scale, of segments `index` at `fraction` of their length.
 
         `fraction` is (n,), or (n, k) for k points on each of the n segments.
@@ -33,7 +38,7 @@ class SegmentLeakage:
         return self._measure.leakage(posterior, self._prior)
 
     @cached_property
-    def _lowest(self):
+    def _lowest(self) -> FloatArray:
         """Where the leakage is smallest on each segment, by golden section."""
         left, right = np.zeros(len(self._start)), np.ones(len(self._start))
         for _ in range(_GOLDEN_STEPS):
@@ -47,7 +52,7 @@ class SegmentLeakage:
         best = self.at(candidates).argmin(axis=1)
         return np.take_along_axis(candidates, best[:, None], axis=1)[:, 0]
 
-    def within(self, epsilon):
+    def within(self, epsilon: float) -> tuple[IntArray, FloatArray, FloatArray]:
         """Return (index, first, last): the segments that meet the budget somewhere, and where.
 
         The budget holds at every point from `first` to `last`, both included.
@@ -61,7 +66,9 @@ class SegmentLeakage:
         first, last = np.split(self._crossing(np.tile(index, 2), inside, end, limit), 2)
         return index, first, last
 
-    def _crossing(self, index, inside, outside, limit):
+    def _crossing(
+        self, index: IntArray, inside: FloatArray, outside: FloatArray, limit: float
+    ) -> FloatArray:
         """Return the last point within the budget on the way from `inside` to `outside`."""
         result = np.where(self.at(outside, index) <= limit, outside, inside)
         beyond = np.flatnonzero(result != outside)
@@ -73,7 +80,7 @@ class SegmentLeakage:
         result[beyond] = inside
         return result
 
-    def largest_safe_excess(self, epsilon):
+    def largest_safe_excess(self, epsilon: float) -> float:
         """Return the largest excess of lifts over 1 such that all of Delta_t keeps the budget.
 
         The largest leakage in Delta_t is that of one of its vertices and does not fall with t:

@@ -1,9 +1,15 @@
 """The mechanisms that take no search, for solvers that must not be worse than any of them."""
 
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from .._typing import FloatArray, Scope
 from ..exceptions import SolverError
+from ..joint import Joint
+from ..measures import Measure
+from ..utilities import Utility
+from .base import Solution
 from .best_partition import BestPartitionSolver
 from .chi2_design import Chi2DesignSolver
 from .greedy_funnel import GreedyFunnelSolver
@@ -25,7 +31,9 @@ _SIMPLE = (
 _ROUNDING = 1e-12
 
 
-def simple_solutions(joint, epsilons, measure, scope, utility):
+def simple_solutions(
+    joint: Joint, epsilons: Sequence[float], measure: Measure, scope: Scope, utility: Utility
+) -> Iterator[list[Solution]]:
     """Yield, for each epsilon, the solutions of the simple solvers that serve the problem."""
     paths = [
         _until_failure(solver.solve_path(joint, epsilons, measure, scope, utility))
@@ -37,16 +45,18 @@ def simple_solutions(joint, epsilons, measure, scope, utility):
         yield [solution for solution in found if solution is not None]
 
 
-def _until_failure(path):
+def _until_failure(path: Iterator[Solution]) -> Iterator[Solution]:
     """Yield solutions until there are too many symbols, or epsilon is too large."""
     with suppress(SolverError):
         yield from path
 
 
-def most_useful(solution, others, p_x, utility):
+def most_useful(
+    solution: Solution, others: list[Solution], p_x: FloatArray, utility: Utility
+) -> Solution:
     """Return the solution, or another with more utility, with the tightest bound of all."""
 
-    def reached(solution):
+    def reached(solution: Solution) -> float:
         channel = solution.channel / solution.channel.sum(axis=1, keepdims=True)
         return utility.of_channel(p_x, channel)
 

@@ -1,10 +1,15 @@
 """Subset merging: risky symbols are released in several blocks, each of them private."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from .._typing import IntArray, Scope
+from ..joint import Joint
+from ..measures import Measure
+from ..utilities import Utility
 from .base import Solution, Solver
 from .partitions import Release, Risk, channel_of
 
@@ -31,18 +36,25 @@ class SubsetMergingSolver(Solver):
 
     name: ClassVar[str] = "subset_merging"
 
-    def solve_path(self, joint, epsilons, measure, scope, utility):
+    def solve_path(
+        self,
+        joint: Joint,
+        epsilons: Sequence[float],
+        measure: Measure,
+        scope: Scope,
+        utility: Utility,
+    ) -> Iterator[Solution]:
         """Merge anew for each epsilon."""
         risk = Risk(joint, measure)
         for epsilon in epsilons:
             yield Solution(channel_of(_merged(Release(risk), risk.limit(epsilon), scope)))
 
 
-def _merged(release, limit, scope):
+def _merged(release: Release, limit: float, scope: Scope) -> IntArray:
     """Return the block of each symbol."""
     is_risky = release.risks > limit
     risky, harmless = np.flatnonzero(is_risky).tolist(), np.flatnonzero(~is_risky).tolist()
-    blocks = []
+    blocks: list[int] = []
     while risky and release.leakage(scope) > limit:  # without risky symbols only by rounding
         block = risky.pop(np.argmax(release.risks[risky]))
         while release.risks[block] > limit and release.leakage(scope) > limit:

@@ -1,10 +1,15 @@
 """The watchdog: risky symbols are released as one."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from .._typing import FloatArray, IntArray, Scope
+from ..joint import Joint
+from ..measures import Measure
+from ..utilities import Utility
 from .base import Solution, Solver
 from .partitions import Risk, channel_of
 
@@ -28,7 +33,14 @@ class WatchdogSolver(Solver):
 
     name: ClassVar[str] = "watchdog"
 
-    def solve_path(self, joint, epsilons, measure, scope, utility):
+    def solve_path(
+        self,
+        joint: Joint,
+        epsilons: Sequence[float],
+        measure: Measure,
+        scope: Scope,
+        utility: Utility,
+    ) -> Iterator[Solution]:
         """Merge as few of the riskiest symbols as each epsilon allows."""
         risk = Risk(joint, measure)
         risks = risk.of(risk.mass, risk.moments)
@@ -41,7 +53,7 @@ class WatchdogSolver(Solver):
             yield Solution(channel_of(groups))
 
 
-def _leakage_by_size(risk, risks, order, scope):
+def _leakage_by_size(risk: Risk, risks: FloatArray, order: IntArray, scope: Scope) -> FloatArray:
     """Return g of the release with the 1, 2, ... riskiest symbols merged."""
     mass = np.cumsum(risk.mass[order])
     block = risk.of(mass, np.cumsum(risk.moments[order], axis=0))

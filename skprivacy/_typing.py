@@ -1,0 +1,30 @@
+"""Types that several modules speak of."""
+
+from collections.abc import Hashable, Sequence
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+Scope: TypeAlias = Literal["per_output", "average"]
+
+# Also what numpy returns for an array without axes: a scalar with nearly the same methods.
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+IntArray: TypeAlias = npt.NDArray[np.integer]
+BoolArray: TypeAlias = npt.NDArray[np.bool]
+
+# Counts of rows are whole, unless the rows have weights.
+CountArray: TypeAlias = IntArray | FloatArray
+
+# A table: of probabilities or counts, where a DataFrame has the names of symbols; or of rows.
+# Frames of polars and pyarrow are array-like.
+TableLike: TypeAlias = npt.ArrayLike | pd.DataFrame
+
+# One column of samples, or several taken jointly.
+ColumnsLike: TypeAlias = npt.ArrayLike | Sequence[Hashable] | pd.Series | pd.DataFrame
+
+Labels: TypeAlias = tuple[Hashable, ...]
+
+# Where reproducible noise comes from; None: nowhere reproducible.
+Seed: TypeAlias = int | np.random.Generator | None
