@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from skprivacy import PrivacyFunnelTransformer, audit
+from skprivacy import LeakageDisplay, PrivacyFunnelTransformer, audit
 from skprivacy.files import fit_file, transform_file
 
 folder = Path(tempfile.mkdtemp())
@@ -52,6 +52,10 @@ funnel = PrivacyFunnelTransformer(
 fit_file(funnel, folder / "people.csv")
 n_rows = transform_file(funnel, folder / "people.csv", folder / "released.csv.gz")
 print(f"{n_rows:,} rows; {funnel.mechanism_}")
+
+# %%
+# What each of the released values says about sex, against the budget:
+LeakageDisplay.from_estimator(funnel)
 
 # %%
 # Zip codes are copied as they are, and sex is left out.
