@@ -1,5 +1,8 @@
 import os
 
+# Before anything loads OpenMP: small models must not wait for the cores that other tests use.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import pytest
 from hypothesis import settings
 
