@@ -29,6 +29,7 @@ extensions = [
 exclude_patterns = ["_build", "auto_examples/index.rst"]  # gallery.rst has parts
 
 autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # the docstrings say more, and signatures stay short
 autosummary_generate = False
 numpydoc_show_class_members = False
 
