@@ -1,7 +1,8 @@
 """Types that several modules speak of."""
 
 from collections.abc import Hashable, Sequence
-from typing import Literal, TypeAlias
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,13 @@ TableLike: TypeAlias = npt.ArrayLike | pd.DataFrame
 # One column of samples, or several taken jointly.
 ColumnsLike: TypeAlias = npt.ArrayLike | Sequence[Hashable] | pd.Series | pd.DataFrame
 
+# Columns by name or, of an array, by position.
+NamedColumns: TypeAlias = dict[Any, pd.Series]
+
 Labels: TypeAlias = tuple[Hashable, ...]
 
 # Where reproducible noise comes from; None: nowhere reproducible.
 Seed: TypeAlias = int | np.random.Generator | None
+
+# A file; "-" is a pipe.
+FilePath: TypeAlias = str | Path

@@ -1,5 +1,6 @@
 """Real data to try things on."""
 
+import numpy as np
 import pandas as pd
 from sklearn.datasets import load_diabetes
 
@@ -32,13 +33,14 @@ def load_diabetes_joint(column: str = "bp", n_bands: int = 5) -> pd.DataFrame:
     1        sex 2        44         81          82
     """
     patients = _patients()
-    check_choice("load_diabetes_joint", "column", column, set(patients) - {"sex"})
+    # The names of columns need not be strings; here they are.
+    check_choice("load_diabetes_joint", "column", column, set(patients) - {"sex"})  # type: ignore[arg-type]
     check_integer("load_diabetes_joint", "n_bands", n_bands, low=1)
     bands = _bands(patients[column], n_bands).rename(f"{column}_band")
     return pd.crosstab(patients["sex"], bands)
 
 
-def load_diabetes_bands(n_bands=4):
+def load_diabetes_bands(n_bands: int = 4) -> pd.DataFrame:
     """Return a row for each patient: sex, and bands of blood pressure and body mass index.
 
     The 442 patients of scikit-learn's diabetes data.
@@ -72,15 +74,17 @@ def load_diabetes_bands(n_bands=4):
     )
 
 
-def _patients():
+def _patients() -> pd.DataFrame:
     patients = load_diabetes(as_frame=True, scaled=False).data
     # The data set codes sex as 1 and 2 and does not say which is which.
     return patients.assign(sex="sex " + patients["sex"].astype(int).astype(str))
 
 
-def _bands(column, n_bands):
+def _bands(column: pd.Series, n_bands: int) -> pd.Series:
     """Return a column cut at quantiles, each band called by its ends."""
-    bands = pd.qcut(column, n_bands, duplicates="drop")
+    # Rounded: a quantile that is a value must not fall beside it, as versions of pandas differ in.
+    edges = np.unique(np.quantile(column, np.linspace(0, 1, n_bands + 1)).round(9))
+    bands = pd.cut(column, edges, include_lowest=True)
     smallest = column.min()
     ends = [(max(band.left, smallest), band.right) for band in bands.cat.categories]
     return bands.cat.rename_categories([f"{left:g} to {right:g}" for left, right in ends])

@@ -1,16 +1,19 @@
 """What `fit` gets beside the table: y, weights, and S in all the forms it may have."""
 
 import warnings
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
+from ._typing import ColumnsLike, FloatArray, NamedColumns
 from ._validation import message
 from .exceptions import PrivacyLeakWarning
-from .frames import as_series, as_table
+from .frames import Table, as_series, as_table
 
 
-def check_length(vector, n_rows, name):
+def check_length(vector: Any, n_rows: int, name: str) -> None:
     """Check that a vector has one entry for each row."""
     if vector is not None and (length := _length(vector, name)) != n_rows:
         raise ValueError(
@@ -19,14 +22,14 @@ def check_length(vector, n_rows, name):
         )
 
 
-def _length(vector, name):
+def _length(vector: Any, name: str) -> int:
     try:
         return len(vector) if hasattr(vector, "__len__") else len(np.asarray(vector))
     except TypeError as error:
         raise TypeError(f"{name} must be an array, got {type(vector).__name__}.") from error
 
 
-def check_weights(sample_weight, n_rows):
+def check_weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> FloatArray | None:
     """Return weights as floats, or None."""
     if sample_weight is None:
         return None
@@ -41,12 +44,18 @@ def check_weights(sample_weight, n_rows):
     return weights
 
 
-def effective_rows(weights, n_rows):
+def effective_rows(weights: FloatArray | None, n_rows: int) -> int:
     """Return how many equally weighted rows say as much: Kish's effective sample size."""
     return n_rows if weights is None else round(weights.sum() ** 2 / (weights**2).sum())
 
 
-def sensitive_columns(owner, table, y, sensitive, sensitive_features):
+def sensitive_columns(
+    owner: str,
+    table: Table,
+    y: ColumnsLike | None,
+    sensitive: Any,
+    sensitive_features: ColumnsLike | None,
+) -> tuple[NamedColumns, list[int]]:
     """Return the columns of S by name, and the positions in the table that must not come out."""
     if sensitive_features is not None:
         check_length(sensitive_features, table.n_rows, "sensitive_features")
@@ -76,7 +85,7 @@ def sensitive_columns(owner, table, y, sensitive, sensitive_features):
     return columns, _named_like(columns, table)
 
 
-def target_columns(owner, y, s_columns):
+def target_columns(owner: str, y: ColumnsLike | None, s_columns: NamedColumns) -> NamedColumns:
     """Return the columns of the target V by name, from y."""
     if y is None:
         raise ValueError(
@@ -97,14 +106,14 @@ def target_columns(owner, y, s_columns):
     return columns
 
 
-def _named_like(columns, table):
+def _named_like(columns: NamedColumns, table: Table) -> list[int]:
     """Return the columns of the table that hold S although S was passed beside it."""
     if table.names is None:
         return []
     return [p for p, name in enumerate(table.names) if name in columns]
 
 
-def as_columns(vectors, name):
+def as_columns(vectors: ColumnsLike, name: str) -> NamedColumns:
     """Return a vector or table as a dict of pandas Series."""
     if isinstance(vectors, pd.Series):
         return {name if vectors.name is None else vectors.name: vectors}

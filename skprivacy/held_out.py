@@ -36,6 +36,7 @@ def evaluated_on(
     s_codes, _ = transformer._sensitive.encode(list(s_columns.values()), list(s_columns))
     x_codes = _symbols(transformer, table, owner)
     mechanism = transformer.mechanism_
+    assert mechanism.s_labels is not None  # of a transformer that was fitted here
     # A value that was not seen: one more group of S, or one more symbol of X, drawn from P(Y).
     n_s, n_x = len(mechanism.s_labels), len(mechanism.x_labels)
     s_codes = np.where(s_codes == UNKNOWN, n_s, s_codes)

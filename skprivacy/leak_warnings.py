@@ -1,12 +1,16 @@
 """Where a release keeps its budget and would mislead its user all the same."""
 
 import warnings
+from collections.abc import Hashable, Iterator
 
 import numpy as np
+import pandas as pd
 
+from ._typing import CountArray, FloatArray, IntArray, NamedColumns
 from .encoding import learn_column
 from .exceptions import PrivacyLeakWarning
 from .joint import as_joint, count_pairs
+from .mechanism import Mechanism
 
 _MOST_NAMES = 5
 
@@ -16,7 +20,7 @@ _MOST_DISTINCT = 0.2
 _MANY_ROWS = 50
 
 
-def warn_if_misleading(mechanism, counts, group_sizes):
+def warn_if_misleading(mechanism: Mechanism, counts: CountArray, group_sizes: CountArray) -> None:
     """Warn of what a user of the release should know and might not.
 
     counts : of pairs (s, x), before smoothing; group_sizes : rows for each s, without weights.
@@ -25,10 +29,11 @@ def warn_if_misleading(mechanism, counts, group_sizes):
         warnings.warn(text, PrivacyLeakWarning, stacklevel=4)
 
 
-def _about_groups(mechanism, sizes):
+def _about_groups(mechanism: Mechanism, sizes: CountArray) -> Iterator[str]:
     if len(sizes) == 1:
         yield "S has a single value: there is nothing to protect, and no noise is added to X."
         return
+    assert mechanism.s_labels is not None  # every design has them
     n_x = len(mechanism.x_labels)
     small = [label for label, size in zip(mechanism.s_labels, sizes, strict=True) if size < n_x]
     if small:
@@ -41,7 +46,8 @@ def _about_groups(mechanism, sizes):
         )
 
 
-def _about_release(mechanism, counts):
+def _about_release(mechanism: Mechanism, counts: CountArray) -> Iterator[str]:
+    assert mechanism.s_labels is not None  # every design has them
     if len(mechanism.s_labels) == 1 or len(mechanism.x_labels) == 1:
         return
     if ((counts > 0).sum(axis=0) <= 1).all():
@@ -58,7 +64,9 @@ def _about_release(mechanism, counts):
         )
 
 
-def warn_of_passed_through(mechanism, columns, s_codes, weights):
+def warn_of_passed_through(
+    mechanism: Mechanism, columns: NamedColumns, s_codes: IntArray, weights: FloatArray | None
+) -> None:
     """Warn of columns that are passed through and alone say more than the budget."""
     too_much, unclear = {}, []
     for name, column in columns.items():
@@ -87,7 +95,9 @@ def warn_of_passed_through(mechanism, columns, s_codes, weights):
         )
 
 
-def _counts(name, column, s_codes, weights):
+def _counts(
+    name: Hashable, column: pd.Series, s_codes: IntArray, weights: FloatArray | None
+) -> CountArray:
     alphabet, codes = learn_column(column, weights, name, n_bins=None)
     if alphabet.n_symbols > _MOST_DISTINCT * len(codes):
         alphabet, codes = learn_column(column, weights, name)
@@ -96,7 +106,7 @@ def _counts(name, column, s_codes, weights):
     return count_pairs(s_codes, codes, weights)
 
 
-def _leakage_unchanged(mechanism, counts):
+def _leakage_unchanged(mechanism: Mechanism, counts: CountArray) -> float:
     """Return what releasing a column unchanged leaks."""
     joint = as_joint(counts, "PrivacyFunnelTransformer").without_empty()
     values = mechanism.measure.value((joint.p_sx / joint.p_x).T, joint.p_s)

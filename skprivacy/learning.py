@@ -1,19 +1,29 @@
 """What `fit` learns from labelled rows: alphabets, counts, and the mechanism for them."""
 
+from __future__ import annotations
+
 import warnings
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._typing import CountArray, FloatArray, IntArray, NamedColumns
 from .design import design_mechanism
 from .encoding import DEFAULT_BINS, Alphabet, learn_alphabet
+from .encoding.bins import BinsLike
 from .fit_inputs import effective_rows
 from .joint import count_pairs
+from .mechanism import Mechanism
 from .naming import name_outputs
 from .sampling import within_budget_as_sampled
 from .solvers import most_symbols
-from .utilities import Target
+from .utilities import Target, Utility
+
+if TYPE_CHECKING:
+    from .transformer import PrivacyFunnelTransformer
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,20 +34,20 @@ class LabelledRows:
     multiplicities : how many rows of the data each row stands for, None for one.
     """
 
-    s_columns: dict
-    x_columns: dict
-    weights: np.ndarray | None = None
-    multiplicities: np.ndarray | None = None
+    s_columns: NamedColumns
+    x_columns: NamedColumns
+    weights: FloatArray | None = None
+    multiplicities: FloatArray | None = None
 
     @cached_property
-    def n_rows(self):
+    def n_rows(self) -> int:
         """How many rows of the data there were."""
         if self.multiplicities is None:
             return len(next(iter(self.s_columns.values())))
         return int(self.multiplicities.sum())
 
     @property
-    def effective_rows(self):
+    def effective_rows(self) -> int:
         """How many equally weighted rows say as much."""
         if self.multiplicities is None:
             return effective_rows(self.weights, self.n_rows)
@@ -53,13 +63,13 @@ class CodedRows:
 
     sensitive: Alphabet
     alphabet: Alphabet
-    s_codes: np.ndarray
-    x_codes: np.ndarray
-    counts: np.ndarray
-    group_sizes: np.ndarray
+    s_codes: IntArray
+    x_codes: IntArray
+    counts: CountArray
+    group_sizes: CountArray
 
 
-def code_rows(settings, rows):
+def code_rows(settings: PrivacyFunnelTransformer, rows: LabelledRows) -> CodedRows:
     """Learn the alphabets of S and X as the parameters of a transformer ask, and count pairs."""
     sensitive, s_codes = _learn(settings, rows.s_columns, rows.weights, is_sensitive=True)
     alphabet, x_codes = _learn(settings, rows.x_columns, rows.weights)
@@ -69,7 +79,12 @@ def code_rows(settings, rows):
     return CodedRows(sensitive, alphabet, s_codes, x_codes, counts, sizes)
 
 
-def _learn(settings, columns, weights, is_sensitive=False):
+def _learn(
+    settings: PrivacyFunnelTransformer,
+    columns: NamedColumns,
+    weights: FloatArray | None,
+    is_sensitive: bool = False,
+) -> tuple[Alphabet, IntArray]:
     """Return the alphabet of columns taken jointly, and the symbol of each row."""
     pooling = (None, None) if is_sensitive else (settings.min_frequency, settings.max_categories)
     options = [
@@ -79,7 +94,7 @@ def _learn(settings, columns, weights, is_sensitive=False):
     return learn_alphabet(list(columns.values()), list(columns), weights, options)
 
 
-def _bins_of(n_bins, label, is_sensitive):
+def _bins_of(n_bins: Any, label: Hashable, is_sensitive: bool) -> BinsLike | None:
     if isinstance(n_bins, dict):
         return n_bins.get(label, DEFAULT_BINS)
     if is_sensitive and np.ndim(n_bins) == 1:  # edges are for X
@@ -87,7 +102,9 @@ def _bins_of(n_bins, label, is_sensitive):
     return n_bins
 
 
-def _pooled(settings, alphabet, codes, n_s):
+def _pooled(
+    settings: PrivacyFunnelTransformer, alphabet: Alphabet, codes: IntArray, n_s: int
+) -> tuple[Alphabet, IntArray]:
     """Pool the rarest symbols where the design would take long."""
     n_x, kept = alphabet.n_symbols, most_symbols(n_s)
     if settings.solver != "auto" or n_x <= kept:
@@ -104,13 +121,20 @@ def _pooled(settings, alphabet, codes, n_s):
     return pooled, symbols.take(codes)
 
 
-def target_of(settings, columns, coded, weights):
+def target_of(
+    settings: PrivacyFunnelTransformer,
+    columns: NamedColumns,
+    coded: CodedRows,
+    weights: FloatArray | None,
+) -> Target:
     """Return the utility I(V;Y), with V in `columns` of the same rows."""
     _, v_codes = _learn(settings, columns, weights, is_sensitive=True)
     return Target(count_pairs(v_codes, coded.x_codes, weights))
 
 
-def design(settings, coded, utility):
+def design(
+    settings: PrivacyFunnelTransformer, coded: CodedRows, utility: str | Utility
+) -> tuple[Mechanism, IntArray]:
     """Return the mechanism as it is sampled, and which symbol of X names each output."""
     mechanism = design_mechanism(
         coded.counts + settings.smoothing,

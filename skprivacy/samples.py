@@ -1,6 +1,7 @@
 """From columns of samples to tables of counts."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -65,7 +66,9 @@ def coded(columns: ColumnsLike, name: str) -> tuple[IntArray, pd.Index]:
 
     columns : a vector, or a table whose columns are taken jointly. A missing value is a value.
     """
-    parts = [pd.factorize(c, use_na_sentinel=False) for c in as_columns(columns, name).values()]
+    parts: list[tuple[IntArray, Any]] = [
+        pd.factorize(c, use_na_sentinel=False) for c in as_columns(columns, name).values()
+    ]
     if len({len(codes) for codes, _ in parts}) > 1:
         raise ValueError(f"The columns of {name} must have equally many rows.")
     if len(parts) == 1:

@@ -1,9 +1,15 @@
 """Counts of distinct rows, gathered chunk by chunk in bounded memory."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
-from .encoding.bins import cut
+from ._typing import IntArray, NamedColumns
+from .encoding.bins import BinsLike, cut
 from .encoding.columns import UNKNOWN, take
 from .encoding.values import as_numbers, factorize
 
@@ -19,17 +25,23 @@ class Tally:
     then one value stands for each bin, about its median.
     """
 
-    def __init__(self, names, *, edges=None, limit=MOST_DISTINCT):
+    def __init__(
+        self,
+        names: Iterable[str],
+        *,
+        edges: Mapping[str, BinsLike] | None = None,
+        limit: int = MOST_DISTINCT,
+    ) -> None:
         self.names = list(names)
         self._limit = limit
         self._edges = edges or {}
-        self._coarse = {}
-        self._values = [{} for _ in self.names]
-        self._dtypes = [None for _ in self.names]
-        self._pieces = []
+        self._coarse: dict[str, _Bins] = {}
+        self._values: list[dict[Any, int]] = [{} for _ in self.names]
+        self._dtypes: list[Any] = [None for _ in self.names]
+        self._pieces: list[pd.DataFrame] = []
         self._n_compact = 0
 
-    def add(self, columns):
+    def add(self, columns: Iterable[pd.Series]) -> None:
         """Count the rows of a chunk: a pandas Series for each name."""
         codes = [self._coded(i, column) for i, column in enumerate(columns)]
         self._pieces.append(_counted(pd.DataFrame(dict(enumerate(codes))).assign(count=1)))
@@ -38,7 +50,7 @@ class Tally:
             if self._n_compact > self._limit:
                 self._coarsen()
 
-    def _coded(self, i, column):
+    def _coded(self, i: int, column: pd.Series) -> IntArray:
         """Return the codes of a column; its values get codes as they come."""
         if (bins := self._coarse.get(self.names[i])) is not None:
             column = bins.represented(column)
@@ -51,11 +63,11 @@ class Tally:
         of_value = [known.setdefault(value, len(known)) for value in values]
         return take(np.array([*of_value, UNKNOWN]), codes)
 
-    def _compact(self):
+    def _compact(self) -> None:
         self._pieces = [_counted(pd.concat(self._pieces, ignore_index=True))]
         self._n_compact = len(self._pieces[0])
 
-    def _coarsen(self):
+    def _coarsen(self) -> None:
         """Keep one value for each bin, or ask for edges if there are none left to use."""
         fine = [name for name in self._edges if name not in self._coarse]
         columns, counts = self._columns(), self.counts
@@ -67,7 +79,7 @@ class Tally:
         self._compact()
         if self._n_compact > self._limit:
             sizes = {n: len(values) for n, values in zip(self.names, self._values, strict=True)}
-            widest = max(sizes, key=sizes.get)
+            widest = max(sizes, key=sizes.__getitem__)
             raise ValueError(
                 f"More than {self._limit:,} distinct combinations of {', '.join(self.names)} were "
                 f"found; {widest!r} has the most values. Give edges for it if it is a number, "
@@ -75,26 +87,26 @@ class Tally:
             )
 
     @property
-    def counts(self):
+    def counts(self) -> IntArray:
         """How often each distinct row was seen."""
         if len(self._pieces) != 1:
             self._compact()
         return self._pieces[0]["count"].to_numpy()
 
-    def columns(self):
+    def columns(self) -> NamedColumns:
         """Return the distinct rows: a pandas Series for each name."""
         if len(self._pieces) != 1:
             self._compact()
         return self._columns()
 
-    def _columns(self):
+    def _columns(self) -> NamedColumns:
         columns = {}
         for i, name in enumerate(self.names):
             values = pd.Series([*self._values[i], None], dtype=self._dtype(i))
             columns[name] = values.take(self._pieces[0][i].to_numpy()).reset_index(drop=True)
         return columns
 
-    def _dtype(self, i):
+    def _dtype(self, i: int) -> Any:
         # The categories of a chunk are those of that chunk; a missing value needs room.
         dtype = self._dtypes[i]
         if isinstance(dtype, pd.CategoricalDtype):
@@ -102,16 +114,19 @@ class Tally:
         return dtype if dtype.kind not in "iub" or hasattr(dtype, "na_value") else object
 
 
-def _counted(rows):
+def _counted(rows: pd.DataFrame) -> pd.DataFrame:
     """Return distinct rows of codes with the sums of their counts."""
     keys = [name for name in rows if name != "count"]
-    return rows.groupby(keys, sort=False, as_index=False)["count"].sum()
+    # A frame: without an index, the keys are columns.
+    return rows.groupby(keys, sort=False, as_index=False)["count"].sum()  # type: ignore[return-value]
 
 
 class _Bins:
     """The bins of a column of numbers or times, and the value that stands for each."""
 
-    def __init__(self, name, edges, column, counts):
+    def __init__(
+        self, name: str, edges: Sequence[Any], column: pd.Series, counts: IntArray
+    ) -> None:
         self._name = name
         self._edges = as_numbers(pd.Series(list(edges)), name)
         present = column.notna().to_numpy()
@@ -121,7 +136,7 @@ class _Bins:
         bins = cut(values, numbers, totals.to_numpy(dtype=float), edges, name)
         self._standing = pd.Series(bins.medians, dtype=column.dtype)
 
-    def represented(self, column):
+    def represented(self, column: pd.Series) -> pd.Series:
         """Return a column with the values that stand for its own."""
         numbers = as_numbers(column, self._name)
         if (numbers < self._edges[0]).any() or (numbers > self._edges[-1]).any():

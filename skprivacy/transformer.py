@@ -1,23 +1,42 @@
 """PrivacyFunnelTransformer: a frame in, a frame out, with X replaced by Y."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, Literal, Self, TypeAlias
+
 import numpy as np
+import numpy.typing as npt
 from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .encoding import DEFAULT_BINS
+from ._typing import ColumnsLike, FloatArray, IntArray, NamedColumns, Scope, Seed, TableLike
+from .encoding import DEFAULT_BINS, Alphabet
 from .fit_inputs import check_length, check_weights, sensitive_columns, target_columns
-from .frames import as_table, converted
+from .frames import Table, as_table, converted
 from .held_out import evaluated_on
 from .layout import Layout
 from .leak_warnings import warn_if_misleading, warn_of_passed_through
 from .learning import LabelledRows, code_rows, design, target_of
+from .measures import Measure
+from .mechanism import Evaluation, Mechanism
 from .naming import output_names, posterior_names
 from .parameters import check_bin_names, check_parameters
 from .persistence import read_transformer, write_transformer
-from .sampling import Sampler, random_words, uniform_numbers
+from .sampling import Sampler, WordSource, random_words, uniform_numbers
+from .solvers import Solver
 from .unknown_values import report_unknown
-from .utilities import Target
+from .utilities import Target, Utility
+
+# One column, by name or by position, or several.
+_ColumnNames: TypeAlias = str | int | Sequence[Hashable]
+
+# How many bins, or their edges; for all columns, or by name.
+_Binning: TypeAlias = int | npt.ArrayLike | Sequence[Any] | dict[Any, Any] | None
+
+# For each column of X, by its position at fit: the (name, column) pairs that replace it.
+_Released: TypeAlias = dict[int, list[tuple[Any, Any]]]
 
 
 class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
@@ -100,24 +119,24 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        epsilon=0.1,
+        epsilon: float = 0.1,
         *,
-        sensitive=None,
-        columns=None,
-        measure="kl",
-        scope="per_output",
-        utility="mutual_information",
-        solver="auto",
-        solver_options=None,
-        output="label",
-        remainder="drop",
-        n_bins=DEFAULT_BINS,
-        min_frequency=None,
-        max_categories=None,
-        smoothing=0.0,
-        handle_unknown="resample",
-        random_state=None,
-    ):
+        sensitive: _ColumnNames | None = None,
+        columns: _ColumnNames | Callable[[Any], Any] | None = None,
+        measure: str | Measure = "kl",
+        scope: Scope = "per_output",
+        utility: str | Utility = "mutual_information",
+        solver: str | Solver = "auto",
+        solver_options: dict[str, Any] | None = None,
+        output: Literal["label", "symbol", "posterior"] = "label",
+        remainder: Literal["drop", "passthrough"] = "drop",
+        n_bins: _Binning = DEFAULT_BINS,
+        min_frequency: float | None = None,
+        max_categories: int | None = None,
+        smoothing: float = 0.0,
+        handle_unknown: Literal["resample", "error"] = "resample",
+        random_state: Seed | np.random.RandomState = None,
+    ) -> None:
         self.epsilon = epsilon
         self.sensitive = sensitive
         self.columns = columns
@@ -135,7 +154,14 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         self.handle_unknown = handle_unknown
         self.random_state = random_state
 
-    def fit(self, X, y=None, *, sensitive_features=None, sample_weight=None):
+    def fit(
+        self,
+        X: TableLike,
+        y: ColumnsLike | None = None,
+        *,
+        sensitive_features: ColumnsLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> Self:
         """Learn the joint distribution of S and X and design the channel.
 
         Parameters
@@ -176,7 +202,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         # A row of weight zero counts as little as one that is not there.
         counted = slice(None) if weights is None else np.flatnonzero(weights)
 
-        def rows_of(columns):
+        def rows_of(columns: NamedColumns) -> NamedColumns:
             return {label: column.iloc[counted] for label, column in columns.items()}
 
         rows = LabelledRows(
@@ -191,7 +217,13 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         passed_through = rows_of({table.label(p): table.column(p) for p in others})
         return self._fit_rows(layout, rows, target, passed_through)
 
-    def _fit_rows(self, layout, rows, target=None, passed_through=None):
+    def _fit_rows(
+        self,
+        layout: Layout,
+        rows: LabelledRows,
+        target: NamedColumns | None = None,
+        passed_through: NamedColumns | None = None,
+    ) -> Self:
         """Fit to columns of S and X that have been told apart.
 
         target : the columns of V, for utility="target"; passed_through : the columns that are
@@ -206,14 +238,14 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         warn_if_misleading(mechanism, coded.counts, coded.group_sizes)
         self._check_names_out(layout, mechanism)
         self._assign(layout, coded.alphabet, names, mechanism)
-        self.p_sx_ = mechanism.p_sx
+        self.p_sx_: FloatArray = mechanism.p_sx  # type: ignore[assignment]  # a design has one
         self._sensitive, self._sensitive_names = coded.sensitive, list(rows.s_columns)
         self.sensitive_categories_ = _categories(coded.sensitive)
         self._counts, self._effective_rows = coded.counts, rows.effective_rows
         self.n_samples_seen_ = rows.n_rows
         return self
 
-    def _check_names_out(self, layout, mechanism):
+    def _check_names_out(self, layout: Layout, mechanism: Mechanism) -> None:
         """Refuse an output with two columns of one name."""
         names = [str(name) for name in self._names_out(layout, mechanism)]
         twice = [name for name in names if names.count(name) > 1]
@@ -223,7 +255,9 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
                 f"that is passed through, or use another output."
             )
 
-    def _assign(self, layout, alphabet, names, mechanism):
+    def _assign(
+        self, layout: Layout, alphabet: Alphabet, names: IntArray, mechanism: Mechanism
+    ) -> None:
         """Set what `transform` needs: last, so that a failed fit leaves nothing."""
         self._layout, self._alphabet, self._names = layout, alphabet, names
         self.mechanism_ = mechanism
@@ -234,7 +268,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _x_positions(self, table, s_positions):
+    def _x_positions(self, table: Table, s_positions: Sequence[int]) -> list[int]:
         owner = type(self).__name__
         if self.columns is None:
             found = [p for p in range(table.n_columns) if p not in s_positions]
@@ -253,7 +287,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
             )
         return found
 
-    def transform(self, X):
+    def transform(self, X: TableLike) -> Any:
         """Replace X by a fresh draw of Y in every row.
 
         Parameters
@@ -272,7 +306,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         table = as_table(converted(X, self._container()), owner)
         positions = self._layout.match(table, owner, self.remainder == "passthrough")
         released = self._draw(table, [positions[p] for p in self._layout.x_positions])
-        columns = []
+        columns: list[tuple[Any, Any]] = []
         for position in self._layout.order(self.remainder == "passthrough"):
             if position in self._layout.x_positions:
                 columns += released.get(position, [])
@@ -281,7 +315,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
                 columns.append((name, table.native(positions[position])))
         return table.assemble(columns)
 
-    def _draw(self, table, x_positions):
+    def _draw(self, table: Table, x_positions: Sequence[int]) -> _Released:
         """Return the (name, column) pairs that replace each column of X, by position at fit.
 
         x_positions : where the columns of X are in the table.
@@ -296,12 +330,14 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         outputs = sampler.draw(symbols, words)
         return self._released(table, x_positions, outputs, words)
 
-    def _container(self):
+    def _container(self) -> str:
         """Return what `set_output` asks for."""
         own = getattr(self, "_sklearn_output_config", {})
         return own.get("transform", get_config()["transform_output"])
 
-    def _released(self, table, x_positions, outputs, words):
+    def _released(
+        self, table: Table, x_positions: Sequence[int], outputs: IntArray, words: WordSource
+    ) -> _Released:
         """Return outputs as the columns that stand for them, as `_draw` does."""
         first, *_ = fit_positions = self._layout.x_positions
         prefix = self._layout.joint_name
@@ -325,7 +361,13 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
             )
         }
 
-    def evaluate(self, X, y=None, *, sensitive_features=None):
+    def evaluate(
+        self,
+        X: TableLike,
+        y: ColumnsLike | None = None,
+        *,
+        sensitive_features: ColumnsLike | None = None,
+    ) -> Evaluation:
         """Return the figures of the channel on other rows, exactly and without drawing any Y.
 
         Parameters
@@ -351,7 +393,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return evaluated_on(self, X, y, sensitive_features)
 
-    def to_json(self, *, indent=None):
+    def to_json(self, *, indent: int | None = None) -> str:
         """Return what another machine needs to apply the fitted transformer, as JSON text.
 
         The encoder and the channel, without P_SX and without the values of S. What matters only
@@ -367,7 +409,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         return write_transformer(self, indent)
 
     @classmethod
-    def from_json(cls, text, *, measure=None):
+    def from_json(cls, text: str, *, measure: Measure | None = None) -> Self:
         """Return the fitted transformer that `to_json` wrote, after checking all of it.
 
         Parameters
@@ -393,7 +435,9 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         transformer._assign(*fitted)
         return transformer
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(
+        self, input_features: Iterable[str] | None = None
+    ) -> npt.NDArray[np.object_]:
         """Return the names of the columns of the output.
 
         Parameters
@@ -406,8 +450,8 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         layout = self._layout.renamed(input_features)
         return np.array(self._names_out(layout, self.mechanism_), dtype=object)
 
-    def _names_out(self, layout, mechanism):
-        names = []
+    def _names_out(self, layout: Layout, mechanism: Mechanism) -> list[Any]:
+        names: list[Any] = []
         for position in layout.order(self.remainder == "passthrough"):
             if position not in layout.x_positions or self.output == "label":
                 names.append(layout.name(position))
@@ -417,7 +461,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
                 names += posterior_names(layout, mechanism)
         return names
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
@@ -427,9 +471,9 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         return tags
 
 
-def _categories(alphabet):
+def _categories(alphabet: Alphabet) -> list[npt.NDArray[np.object_]]:
     return [np.array(_hollow(c.symbol_labels), dtype=object) for c in alphabet.columns]
 
 
-def _hollow(labels):
+def _hollow(labels: Iterable[Any]) -> list[Any]:
     return [np.nan if label is None else label for label in labels]

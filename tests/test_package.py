@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import skprivacy
-from skprivacy import datasets
+from skprivacy import datasets, files
 from skprivacy.datasets import load_diabetes_bands, load_diabetes_joint
 
 PACKAGE = Path(skprivacy.__file__).parent
@@ -63,6 +63,7 @@ def test_the_public_names_are_there_and_sorted():
     [
         *[("skprivacy", name) for name in skprivacy.__all__],
         *[("skprivacy.metrics", name) for name in skprivacy.metrics.__all__],
+        *[("skprivacy.files", name) for name in files.__all__],
         *[("skprivacy.datasets", name) for name in vars(datasets) if name.startswith("load_")],
     ],
 )

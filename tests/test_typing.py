@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 
 import skprivacy
-from skprivacy import datasets, exceptions, metrics
+from skprivacy import datasets, exceptions, files, metrics
 
 ROOT = Path(__file__).parents[1]
 
-# Public names whose hints are still to come.
-_LATER = ["PrivacyFunnelTransformer"]
-
 RIGHT = """
+from pathlib import Path
+
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -23,7 +22,9 @@ import polars as pl
 
 from skprivacy import KL, Measure, Mechanism, Target, compare_mechanisms, design_mechanism
 from skprivacy import OptimalSolver, PrivacyUtilityDisplay, privacy_utility_path, smallest_epsilon
-from skprivacy.datasets import load_diabetes_joint
+from skprivacy import PrivacyFunnelTransformer, PrivacyReport
+from skprivacy.datasets import load_diabetes_bands, load_diabetes_joint
+from skprivacy.files import fit_file, transform_file
 from skprivacy.metrics import l1_leakage, neg_leakage_scorer, population_leakage
 
 
@@ -61,10 +62,23 @@ limit: float = population_leakage(enough, n_samples=100).max_leakage
 average: float = l1_leakage(["a", "b"], pd.Series([0, 1]))
 each: pd.Series = l1_leakage(pl.Series(["a", "b"]), pl.DataFrame({"y": [0, 1]}), per_output=True)
 score: float = neg_leakage_scorer("l1", scope="average")(None, None)
+bands: pd.DataFrame = load_diabetes_bands(n_bands=3)
+funnel = PrivacyFunnelTransformer(0.1, sensitive="sex", columns=["bmi"], n_bins={"bmi": [0, 9.5]})
+fitted: PrivacyFunnelTransformer = funnel.fit(bands, sample_weight=np.ones(442))
+PrivacyFunnelTransformer(measure=Hellinger(), columns=lambda frame: frame.columns[1:], n_bins=None)
+PrivacyFunnelTransformer(sensitive=0, n_bins=np.arange(3), random_state=np.random.RandomState(0))
+fitted.fit(pl.DataFrame({"x": [0, 1]}), sensitive_features=pl.Series(["a", "b"])).transform([[0]])
+fitted.evaluate(bands).max_leakage.is_integer()
+cells: tuple[int, ...] = fitted.p_sx_.shape
+names: list[str] = PrivacyFunnelTransformer.from_json(fitted.to_json()).get_feature_names_out().tolist()
+PrivacyReport.from_estimator(fitted, bands).save("report.html")
+rows: int = transform_file(fit_file(funnel, "in.csv"), Path("in.csv"), "out.parquet", force=True)
 """
 
 WRONG = """
 from skprivacy import Mechanism, OptimalSolver, design_mechanism, smallest_epsilon
+from skprivacy import PrivacyFunnelTransformer
+from skprivacy.files import fit_file, transform_file
 from skprivacy.metrics import l1_leakage, leakage
 
 mechanism = design_mechanism([[1, 2], [2, 1]], 0.1, scope="per_row")  # arg-type
@@ -77,14 +91,21 @@ OptimalSolver(start="algorithm2")  # arg-type
 leakage([0, 1], [0, 1], scope="per_row")  # arg-type
 name: str = l1_leakage([0, 1], [0, 1])  # assignment
 Mechanism.from_json(mechanism.to_json(), measure="kl")  # arg-type
+PrivacyFunnelTransformer(output="labels")  # arg-type
+PrivacyFunnelTransformer(sensitive=0.5)  # arg-type
+PrivacyFunnelTransformer(epsilon="0.1")  # arg-type
+PrivacyFunnelTransformer(sensitve="sex")  # call-arg
+PrivacyFunnelTransformer().mechanism_.max_leakge  # attr-defined
+fit_file(mechanism, "patients.csv")  # arg-type
+transform_file(PrivacyFunnelTransformer(), "patients.csv")  # call-arg
 """
 
 
 def public_objects():
-    for module in (skprivacy, metrics, datasets, exceptions):
+    for module in (skprivacy, metrics, datasets, exceptions, files):
         own = [name for name, value in vars(module).items() if is_from(value, module.__name__)]
         for name in getattr(module, "__all__", own):
-            if not name.startswith("_") and name not in _LATER:
+            if not name.startswith("_"):
                 yield f"{module.__name__}.{name}", getattr(module, name)
 
 

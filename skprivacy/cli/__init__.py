@@ -7,6 +7,7 @@ tells; 2, the command was not understood.
 import os
 import signal
 import sys
+from collections.abc import Sequence
 
 from .arguments import parser
 from .words import one_line, warnings_as_lines
@@ -15,7 +16,7 @@ _INTERRUPTED = 130
 _TERMINATED = 143
 
 
-def main(arguments=None):
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
     options = parser().parse_args(arguments)
     # Told to stop, tidy up as after an error.

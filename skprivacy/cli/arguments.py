@@ -1,7 +1,11 @@
 """The options of the commands."""
 
+from __future__ import annotations
+
 import argparse
 import sys
+from collections.abc import Callable
+from typing import NoReturn, TypeAlias
 
 from .. import __version__
 from ..encoding import DEFAULT_BINS
@@ -61,14 +65,18 @@ examples:
 """
 
 
+# The parsers of the commands, as argparse hands them out.
+_Subparsers: TypeAlias = "argparse._SubParsersAction[_Parser]"
+
+
 class _Parser(argparse.ArgumentParser):
     """A parser whose errors are one line."""
 
-    def error(self, message):
+    def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: error: {message}; see {self.prog} --help\n")
 
 
-def parser():
+def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     top = _Parser(
         prog="skprivacy",
@@ -86,7 +94,14 @@ def parser():
     return top
 
 
-def _command(subparsers, name, run, summary, usage, epilog=None):
+def _command(
+    subparsers: _Subparsers,
+    name: str,
+    run: Callable[[argparse.Namespace], None],
+    summary: str,
+    usage: str,
+    epilog: str | None = None,
+) -> argparse.ArgumentParser:
     command = subparsers.add_parser(
         name,
         usage=f"skprivacy {name} {usage}",
@@ -100,7 +115,7 @@ def _command(subparsers, name, run, summary, usage, epilog=None):
     return command
 
 
-def _add_demo(subparsers):
+def _add_demo(subparsers: _Subparsers) -> None:
     command = _command(subparsers, "demo", demo, "see it at work on 442 real patients", "[FOLDER]")
     command.add_argument(
         "folder",
@@ -111,7 +126,7 @@ def _add_demo(subparsers):
     command.add_argument("--json", action="store_true", help="print the outcome as JSON")
 
 
-def _add_sanitize(subparsers):
+def _add_sanitize(subparsers: _Subparsers) -> None:
     summary = "replace columns of a file by a release that says little about another"
     usage = "IN OUT --sensitive NAMES --columns NAMES --epsilon E [options]"
     command = _command(subparsers, "sanitize", commands.sanitize, summary, usage, _SANITIZE)
@@ -148,7 +163,7 @@ def _add_sanitize(subparsers):
     _add_reading(command)
 
 
-def _add_apply(subparsers):
+def _add_apply(subparsers: _Subparsers) -> None:
     summary = "release new rows with a mechanism that was saved, without sensitive data"
     usage = "M.json IN OUT [options]"
     command = _command(subparsers, "apply", commands.apply, summary, usage, _APPLY)
@@ -159,7 +174,7 @@ def _add_apply(subparsers):
     _add_reading(command)
 
 
-def _add_curve(subparsers):
+def _add_curve(subparsers: _Subparsers) -> None:
     summary = "show how much can be kept at each budget"
     usage = "IN --sensitive NAMES --columns NAMES [-o FILE] [options]"
     command = _command(subparsers, "curve", commands.curve, summary, usage, _CURVE)
@@ -181,7 +196,7 @@ def _add_curve(subparsers):
     _add_reading(command)
 
 
-def _add_choose(subparsers):
+def _add_choose(subparsers: _Subparsers) -> None:
     summary = "find the smallest epsilon that keeps enough"
     usage = "IN --sensitive NAMES --columns NAMES --keep-utility SHARE [options]"
     command = _command(subparsers, "choose", commands.choose, summary, usage, _CHOOSE)
@@ -198,7 +213,7 @@ def _add_choose(subparsers):
     _add_reading(command)
 
 
-def _add_audit(subparsers):
+def _add_audit(subparsers: _Subparsers) -> None:
     summary = "attack a release: how well can the sensitive column be guessed from it"
     usage = "IN --sensitive NAMES --released NAMES|FILE [options]"
     command = _command(subparsers, "audit", commands.audit_file, summary, usage, _AUDIT)
@@ -216,13 +231,13 @@ def _add_audit(subparsers):
 _S_HELP = "the columns to protect, separated by commas"
 
 
-def _add_input(command):
+def _add_input(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "source", metavar="IN", help=".csv, .tsv (both also .gz) or .parquet; - for a pipe"
     )
 
 
-def _add_reading(command):
+def _add_reading(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("reading and reporting")
     group.add_argument(
         "--format",
@@ -244,16 +259,16 @@ def _add_reading(command):
     group.add_argument("--json", action="store_true", help="print the outcome as JSON")
 
 
-def _add_output(command):
+def _add_output(command: argparse.ArgumentParser) -> None:
     command.add_argument("target", metavar="OUT", help="as IN; it appears when it is complete")
     _add_force(command)
 
 
-def _add_force(command):
+def _add_force(command: argparse.ArgumentParser) -> None:
     command.add_argument("--force", action="store_true", help="replace files that are there")
 
 
-def _add_columns(command):
+def _add_columns(command: argparse.ArgumentParser) -> None:
     command.add_argument("--sensitive", type=names, required=True, metavar="NAMES", help=_S_HELP)
     command.add_argument(
         "--columns",
@@ -264,7 +279,7 @@ def _add_columns(command):
     )
 
 
-def _add_design(command):
+def _add_design(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("design")
     group.add_argument(
         "--measure",
@@ -328,7 +343,7 @@ def _add_design(command):
     )
 
 
-def _add_unknown(command):
+def _add_unknown(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--handle-unknown",
         choices=["error", "resample"],

@@ -1,12 +1,16 @@
 """What each command does."""
 
+import argparse
 import io
-from contextlib import ExitStack
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from .._typing import CountArray, FloatArray
 from ..design import privacy_utility_path
 from ..encoding import learn_alphabet
 from ..files.locations import check_free, is_pipe, kind_of, written
@@ -18,8 +22,10 @@ from ..files.releasing import (
     sample_source,
     write_to,
 )
+from ..files.tables import Source
 from ..inverse_design import smallest_epsilon
 from ..learning import code_rows
+from ..mechanism import Mechanism
 from ..metrics import audit
 from ..plotting import PrivacyUtilityDisplay
 from ..report import PrivacyReport
@@ -31,7 +37,7 @@ _PICTURES = {".png", ".svg", ".pdf"}
 _N_BUDGETS = 20
 
 
-def sanitize(options):
+def sanitize(options: argparse.Namespace) -> None:
     """Fit a mechanism to a file and release the file through it."""
     outputs = [options.target, options.report, options.save_mechanism]
     _check_outputs([path for path in outputs if path], options)
@@ -61,7 +67,7 @@ def sanitize(options):
     say(options, facts, _sentences(facts))
 
 
-def apply(options):
+def apply(options: argparse.Namespace) -> None:
     """Release a file through a mechanism that was saved."""
     _check_outputs([options.target], options)
     text = Path(options.mechanism).read_text(encoding="utf-8")
@@ -80,7 +86,7 @@ def apply(options):
     say(options, facts, [f"{options.target}: {n_rows:,} rows, {len(names)} columns."])
 
 
-def curve(options):
+def curve(options: argparse.Namespace) -> None:
     """Show the utility that each budget keeps."""
     if options.out is not None:
         check_free(options.out, options.force)
@@ -99,14 +105,14 @@ def curve(options):
     say(options, facts, [f"Wrote {options.out}."] if options.out else _curve_lines(table))
 
 
-def _budgets(counts, design):
+def _budgets(counts: CountArray, design: dict[str, Any]) -> FloatArray:
     """Return budgets up to what X leaks as it is."""
     unchanged = privacy_utility_path(counts, [np.inf], **design)[0].leakage_in(design["scope"])
     top = unchanged if 0 < unchanged < np.inf else 1.0
     return np.geomspace(top / 200, top, _N_BUDGETS)
 
 
-def _figures(mechanism):
+def _figures(mechanism: Mechanism) -> dict[str, Any]:
     return {
         "epsilon": mechanism.epsilon,
         "leakage": mechanism.leakage_in(mechanism.scope),
@@ -118,18 +124,18 @@ def _figures(mechanism):
     }
 
 
-def _csv(table):
+def _csv(table: pd.DataFrame) -> bytes:
     return table.to_csv(index=False, lineterminator="\n").encode()
 
 
-def _picture(path, suffix):
+def _picture(path: list[Mechanism], suffix: str) -> bytes:
     file = io.BytesIO()
-    figure = PrivacyUtilityDisplay.from_path(path).figure_
+    figure: Any = PrivacyUtilityDisplay.from_path(path).figure_
     figure.savefig(file, format=suffix[1:], dpi=150, bbox_inches="tight")
     return file.getvalue()
 
 
-def _curve_lines(table):
+def _curve_lines(table: pd.DataFrame) -> list[str]:
     rows = [("epsilon", "leakage", "utility kept", "outputs")]
     for figures in table.itertuples():
         kept = f"{figures.utility_kept:.1%}"
@@ -139,7 +145,7 @@ def _curve_lines(table):
     return aligned(rows)
 
 
-def choose(options):
+def choose(options: argparse.Namespace) -> None:
     """Find the smallest budget that keeps a share of the utility."""
     counts, design = _counts(options)
     mechanism = smallest_epsilon(counts, options.keep_utility, **design)
@@ -154,7 +160,7 @@ def choose(options):
     )
 
 
-def audit_file(options):
+def audit_file(options: argparse.Namespace) -> None:
     """Attack released columns, of the same file or of another one."""
     with _source(options) as source:
         rows, n_rows = sample_source(source, is_watched=options.progress)
@@ -163,7 +169,7 @@ def audit_file(options):
             raise ValueError(f"{options.source} has no column {name!r}: it has {list(rows)}.")
     columns = names(options.released)
     if set(columns) <= set(rows):
-        views = {"released": rows[columns]}
+        views: dict[str, Any] = {"released": rows[columns]}
     elif Path(options.released).exists():
         views = _views(_released_rows(options, n_rows), rows)
     else:
@@ -178,7 +184,7 @@ def audit_file(options):
     say(options, facts, _audit_lines(table, options, len(rows)))
 
 
-def _released_rows(options, n_rows):
+def _released_rows(options: argparse.Namespace, n_rows: int) -> pd.DataFrame:
     """Return rows of the released file: the same ones as of the other file."""
     with read_from(options.released, delimiter=options.delimiter) as source:
         released, n_released = sample_source(source, is_watched=options.progress)
@@ -193,7 +199,7 @@ def _released_rows(options, n_rows):
     return released
 
 
-def _views(released, rows):
+def _views(released: pd.DataFrame, rows: pd.DataFrame) -> dict[str, Any]:
     """Tell the columns that were replaced from those that were copied."""
     copied = [name for name in released if name in rows and released[name].equals(rows[name])]
     new = [name for name in released if name not in copied]
@@ -207,8 +213,10 @@ def _views(released, rows):
     }
 
 
-def _audit_lines(table, options, n_rows):
-    rows = [("columns seen", "attacker", "right", "advantage", "95% interval")]
+def _audit_lines(table: pd.DataFrame, options: argparse.Namespace, n_rows: int) -> list[str]:
+    rows: list[tuple[Any, ...]] = [
+        ("columns seen", "attacker", "right", "advantage", "95% interval")
+    ]
     for row in table.itertuples():
         interval = f"{row.low:+.1%} to {row.high:+.1%}"
         rows.append(
@@ -222,7 +230,7 @@ def _audit_lines(table, options, n_rows):
     ]
 
 
-def _check_outputs(paths, options):
+def _check_outputs(paths: Sequence[str], options: argparse.Namespace) -> None:
     """Check before any work is done that files may be written, and are not one and the same."""
     for path in paths:
         check_free(path, options.force)
@@ -234,13 +242,13 @@ def _check_outputs(paths, options):
         raise ValueError(f"Two of the outputs {', '.join(paths)} are the same file.")
 
 
-def _source(options):
+def _source(options: argparse.Namespace) -> AbstractContextManager[Source]:
     return read_from(
         options.source, kind=options.format, delimiter=options.delimiter, encoding=options.encoding
     )
 
 
-def _transformer(options, **more):
+def _transformer(options: argparse.Namespace, **more: Any) -> PrivacyFunnelTransformer:
     """Return a transformer with the parameters that the options name."""
     edges = dict(options.edges)
     unknown = [name for name in edges if name not in [*options.columns, *options.sensitive]]
@@ -262,7 +270,7 @@ def _transformer(options, **more):
     )
 
 
-def _counts(options):
+def _counts(options: argparse.Namespace) -> tuple[CountArray, dict[str, Any]]:
     """Return the counts of S and X in a file, and the arguments of a design for them."""
     transformer = _transformer(options)
     with _source(options) as source:
@@ -271,7 +279,9 @@ def _counts(options):
     return code_rows(transformer, rows).counts + options.smoothing, design
 
 
-def _facts(transformer, n_rows, options):
+def _facts(
+    transformer: PrivacyFunnelTransformer, n_rows: int, options: argparse.Namespace
+) -> dict[str, Any]:
     """Return the outcome of a release, for machines."""
     mechanism = transformer.mechanism_
     files = {"out": options.target, "report": options.report, "mechanism": options.save_mechanism}
@@ -293,7 +303,7 @@ def _facts(transformer, n_rows, options):
     }
 
 
-def _sentences(facts):
+def _sentences(facts: dict[str, Any]) -> list[str]:
     protected, is_worst = listed(facts["protected"]), facts["scope"] == "per_output"
     where = "every released value says" if is_worst else "released values on average say"
     reached = facts["max_leakage" if is_worst else "average_leakage"]

@@ -1,7 +1,9 @@
 """``skprivacy demo``: a release of real data, from the table to the report."""
 
+import argparse
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -38,7 +40,7 @@ Do it yourself:
       --columns blood_pressure,bmi --epsilon {epsilon:g}"""
 
 
-def demo(options):
+def demo(options: argparse.Namespace) -> None:
     """Fit, sanitize and audit a built-in table, and write it with its report."""
     folder = _folder(options.folder)
     for name in _FILES:
@@ -72,7 +74,7 @@ def demo(options):
     say(options, facts, [text, *_lines(table), after])
 
 
-def _folder(given):
+def _folder(given: str | None) -> Path:  # type: ignore[return]  # count does not end
     """Return a folder to write to: the one that is given, or a new one."""
     if given is not None:
         folder = Path(given)
@@ -87,7 +89,7 @@ def _folder(given):
         return folder
 
 
-def _table(funnels):
+def _table(funnels: dict[float, PrivacyFunnelTransformer]) -> pd.DataFrame:
     """Return the figures of X as it is, and of each release."""
     mechanisms = {f"epsilon = {epsilon:g}": f.mechanism_ for epsilon, f in funnels.items()}
     first = next(iter(mechanisms.values()))
@@ -105,8 +107,8 @@ def _table(funnels):
     )
 
 
-def _lines(table):
-    rows = [("release", "leaks", "utility kept", "attacker")]
+def _lines(table: pd.DataFrame) -> list[str]:
+    rows: list[tuple[Any, ...]] = [("release", "leaks", "utility kept", "attacker")]
     for row in table.itertuples():
         rows.append((row.release, f"{row.leaks:.4f}", f"{row.kept:.1%}", f"{row.attacker:.1%}"))
     return aligned(rows)

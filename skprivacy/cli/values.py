@@ -5,10 +5,10 @@ import csv
 import math
 from itertools import pairwise
 
-from ..measures import MEASURES, get_measure
+from ..measures import MEASURES, Measure, get_measure
 
 
-def names(text):
+def names(text: str) -> list[str]:
     """Return names separated by commas; one with a comma in it goes in double quotes."""
     (found,) = csv.reader([text], skipinitialspace=True)
     if not found or not all(found):
@@ -16,14 +16,14 @@ def names(text):
     return found
 
 
-def _number(text):
+def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
 
 
-def budget(text):
+def budget(text: str) -> float:
     """Return a finite number from 0 on."""
     number = _number(text)
     if not 0 <= number < math.inf:
@@ -31,12 +31,12 @@ def budget(text):
     return number
 
 
-def budgets(text):
+def budgets(text: str) -> list[float]:
     """Return budgets separated by commas."""
     return [budget(part) for part in text.split(",")]
 
 
-def share(text):
+def share(text: str) -> float:
     """Return a number from 0 to 1."""
     number = _number(text)
     if not 0 <= number <= 1:
@@ -44,19 +44,19 @@ def share(text):
     return number
 
 
-def positive(text):
+def positive(text: str) -> int:
     """Return a whole number from 1 on."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
     return int(text)
 
 
-def frequency(text):
+def frequency(text: str) -> float:
     """Return a number of rows, or a share of them."""
     return positive(text) if text.isdecimal() else share(text)
 
 
-def edges(text):
+def edges(text: str) -> tuple[str, list[float]]:
     """Return the name of a column and its edges, without end on either side."""
     name, _, numbers = text.rpartition("=")
     edges = [_number(part) for part in numbers.split(",")]
@@ -66,19 +66,20 @@ def edges(text):
     return name, [-math.inf, *inner, math.inf]
 
 
-def measure(text):
+def measure(text: str) -> Measure:
     """Return a measure from a name, or from name:parameter=value."""
     name, _, parameters = text.partition(":")
     if name not in MEASURES:
         raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(MEASURES)}")
     given = dict(part.partition("=")[::2] for part in parameters.split(",") if part)
     try:
-        return get_measure(name, **{key: _number(value) for key, value in given.items()})
+        # For the hints, a parameter might be called `owner`, which is a string.
+        return get_measure(name, **{key: _number(value) for key, value in given.items()})  # type: ignore[arg-type]
     except (TypeError, ValueError) as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def delimiter(text):
+def delimiter(text: str) -> str:
     """Return the character between fields."""
     text = {"\\t": "\t", "tab": "\t"}.get(text, text)
     if len(text) != 1 or not text.isascii() or text in '"\r\n':
@@ -86,7 +87,7 @@ def delimiter(text):
     return text
 
 
-def encoding(text):
+def encoding(text: str) -> str:
     """Return the name of an encoding in which delimiters are single ASCII bytes."""
     try:
         agrees = '",\t\nA'.encode(text) == b'",\t\nA'

@@ -1,12 +1,15 @@
 """What the command line says: the words of the library in terms of options."""
 
+import argparse
 import json
 import math
 import numbers
 import re
 import sys
 import warnings
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any, TextIO
 
 # What the library calls a parameter, the command line calls an option.
 _OPTIONS = {
@@ -31,7 +34,7 @@ _WITH_UNDERSCORE = "|".join(name for name in _OPTIONS if "_" in name)
 _NAMES = "|".join(sorted(_OPTIONS, key=len, reverse=True))
 
 
-def in_options(text):
+def in_options(text: str) -> str:
     """Return a message of the library with options in place of parameters."""
     text = re.sub(rf"[Tt]he '({_NAMES})' parameter of \w+", lambda m: _OPTIONS[m[1]], text)
     text = re.sub(rf"\b({_NAMES})='?([\w.]+)'?", lambda m: f"{_OPTIONS[m[1]]} {m[2]}", text)
@@ -43,7 +46,7 @@ def in_options(text):
     )
 
 
-def one_line(error):
+def one_line(error: Exception) -> str:
     """Return what an error says, in one line."""
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
@@ -54,11 +57,18 @@ def one_line(error):
 
 
 @contextmanager
-def warnings_as_lines():
+def warnings_as_lines() -> Iterator[list[str]]:
     """Print each warning as one line on the standard error; yields the list of them."""
-    said = []
+    said: list[str] = []
 
-    def show(message, category, filename, lineno, file=None, line=None):
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
         text = in_options(" ".join(str(message).split()))
         if text not in said:
             said.append(text)
@@ -72,7 +82,7 @@ def warnings_as_lines():
         yield said
 
 
-def say(options, facts, lines):
+def say(options: argparse.Namespace, facts: dict[str, Any], lines: Iterable[str]) -> None:
     """Print the outcome of a command: as JSON for machines, or as lines.
 
     On the standard error where the standard output carries the table.
@@ -84,7 +94,7 @@ def say(options, facts, lines):
     print("\n".join(lines), file=sys.stderr if is_piped else sys.stdout)
 
 
-def _finite(value):
+def _finite(value: Any) -> Any:
     """Return facts without infinity and NaN, which JSON does not have."""
     if isinstance(value, dict):
         return {key: _finite(part) for key, part in value.items()}
@@ -96,7 +106,7 @@ def _finite(value):
     return value
 
 
-def aligned(rows):
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return rows of texts as lines with aligned columns: the first to the left."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
@@ -108,7 +118,7 @@ def aligned(rows):
     ]
 
 
-def listed(names):
+def listed(names: Iterable[Hashable]) -> str:
     """Return names as part of a sentence."""
     *most, last = [str(name) for name in names]
     return f"{', '.join(most)} and {last}" if most else last

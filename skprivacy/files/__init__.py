@@ -4,12 +4,23 @@ Rows are read and written in blocks, so that memory does not grow with the file;
 not replaced are copied as bytes.
 """
 
+from __future__ import annotations
+
+from .._typing import FilePath
+from ..transformer import PrivacyFunnelTransformer
 from .releasing import fit_source, read_from, release_rows, write_to
 
 __all__ = ["fit_file", "transform_file"]
 
 
-def fit_file(transformer, path, *, delimiter=None, encoding="utf-8", verbose=False):
+def fit_file(
+    transformer: PrivacyFunnelTransformer,
+    path: FilePath,
+    *,
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+    verbose: bool = False,
+) -> PrivacyFunnelTransformer:
     """Fit a transformer to a table in a file, in one pass and in bounded memory.
 
     It learns what `fit` would learn from the frame: the counts are the same, to the last bit.
@@ -54,8 +65,15 @@ def fit_file(transformer, path, *, delimiter=None, encoding="utf-8", verbose=Fal
 
 
 def transform_file(
-    transformer, path, out, *, delimiter=None, encoding="utf-8", force=False, verbose=False
-):
+    transformer: PrivacyFunnelTransformer,
+    path: FilePath,
+    out: FilePath,
+    *,
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+    force: bool = False,
+    verbose: bool = False,
+) -> int:
     """Release the rows of a file through a fitted transformer, in bounded memory.
 
     Fields that are not replaced are copied to the byte. `out` appears when it is complete.

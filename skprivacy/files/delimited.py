@@ -1,12 +1,18 @@
 """Tables in delimited text: CSV and TSV."""
 
+from __future__ import annotations
+
 import io
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeGuard
 
 import numpy as np
 import pandas as pd
 
+from .._typing import IntArray
 from ..frames import as_series
 from .fields import Fields, is_inside_quotes, quoted, split, unquoted
+from .locations import ByteStream, Input
 from .tables import Block, Sink, Source
 from .text_values import as_texts, meant
 
@@ -28,14 +34,16 @@ class DelimitedSource(Source):
     names and the columns that are asked for are decoded.
     """
 
-    def __init__(self, input_, delimiter=None, encoding="utf-8"):
+    def __init__(
+        self, input_: Input, delimiter: str | None = None, encoding: str = "utf-8"
+    ) -> None:
         self.input = input_
         self.delimiter = delimiter or DELIMITERS[input_.kind]
         self.encoding = encoding
         self._read_header()
         self.check_names()
 
-    def _read_header(self):
+    def _read_header(self) -> None:
         lines, stream = b"", self.input.stream()
         while not (lines.endswith(b"\n") and not is_inside_quotes(lines, self.delimiter)):
             line = stream.readline(_MOST_ROW_BYTES)
@@ -62,7 +70,7 @@ class DelimitedSource(Source):
                 f"another one?"
             )
 
-    def decoded(self, field):
+    def decoded(self, field: bytes) -> str:
         """Return the text of bytes."""
         try:
             return field.decode(self.encoding)
@@ -72,7 +80,7 @@ class DelimitedSource(Source):
                 f"encoding, latin-1 for instance."
             ) from error
 
-    def blocks(self):
+    def blocks(self) -> Iterator[Block]:
         stream, rest, line = self.input.stream(), b"", self._n_header_lines + 1
         stream.read(self._header_bytes)
         n_columns, is_first = len(self.names), True
@@ -95,17 +103,17 @@ class DelimitedSource(Source):
             if len(rest) > _MOST_ROW_BYTES:
                 raise ValueError(self._endless(line))
 
-    def _ended(self, text, line):
+    def _ended(self, text: bytes, line: int) -> bytes:
         """Return the last rows with a line end."""
         if is_inside_quotes(text, self.delimiter):
             raise ValueError(self._endless(line))
         return text if not text or text.endswith(b"\n") else text + b"\n"
 
-    def _endless(self, line):
+    def _endless(self, line: int) -> str:
         return f"{self.input.name}: the row in line {line:,} does not end: is a quote missing?"
 
 
-def _n_fields(line, delimiter):
+def _n_fields(line: bytes, delimiter: str) -> int:
     """Return how many fields the first line has."""
     for n_columns in range(1, line.count(delimiter.encode()) + 2):
         try:
@@ -119,14 +127,14 @@ def _n_fields(line, delimiter):
 class DelimitedBlock(Block):
     """Some rows of a delimited file."""
 
-    def __init__(self, source: DelimitedSource, fields: Fields):
+    def __init__(self, source: DelimitedSource, fields: Fields) -> None:
         self.source = source
         self.fields = fields
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.fields)
 
-    def column(self, position, rows=slice(None)):
+    def column(self, position: int, rows: slice | IntArray = slice(None)) -> pd.Series:
         codes, raw = self.fields.distinct(position, rows)
         texts = pd.Index([self.source.decoded(unquoted(field)) for field in raw], dtype=object)
         if not texts.is_unique:  # abc and "abc"
@@ -136,7 +144,7 @@ class DelimitedBlock(Block):
             pd.Categorical.from_codes(codes, categories=texts), name=self.source.names[position]
         )
 
-    def frame(self, positions, families):
+    def frame(self, positions: Sequence[int], families: Sequence[str]) -> pd.DataFrame:
         columns = {
             (name := self.source.names[position]): meant(self.column(position), family, name)
             for position, family in zip(positions, families, strict=True)
@@ -147,13 +155,13 @@ class DelimitedBlock(Block):
 class DelimitedSink(Sink):
     """A CSV or TSV file that is being written."""
 
-    def __init__(self, file, delimiter, encoding="utf-8"):
-        self._file = file
+    def __init__(self, file: ByteStream, delimiter: str, encoding: str = "utf-8") -> None:
+        self._file: Any = file  # it takes arrays, which hints say from Python 3.12 on
         self._delimiter = delimiter
         self._encoding = encoding
         self._has_header = False
 
-    def write(self, block, parts):
+    def write(self, block: Block, parts: Mapping[str, Any]) -> None:
         if not self._has_header:
             self._write_header(block, parts)
             self._has_header = True
@@ -163,16 +171,16 @@ class DelimitedSink(Sink):
         else:
             self._write_texts(block, parts)
 
-    def _copies(self, block):
+    def _copies(self, block: Block) -> TypeGuard[DelimitedBlock]:
         return isinstance(block, DelimitedBlock) and block.source.delimiter == self._delimiter
 
-    def _new(self, column):
+    def _new(self, column: Any) -> tuple[IntArray, list[bytes]]:
         """Return the codes of a new column, and the fields that they stand for."""
-        codes, texts = as_texts(as_series(column))
+        codes, texts = as_texts(as_series(column))  # type: ignore[arg-type]  # it is one
         delimiter = self._delimiter.encode()
         return codes, [quoted(text.encode(self._encoding), delimiter) for text in texts]
 
-    def _write_header(self, block, parts):
+    def _write_header(self, block: Block, parts: Mapping[str, Any]) -> None:
         delimiter = self._delimiter.encode()
         names = {name: quoted(name.encode(self._encoding), delimiter) for name in parts}
         if not self._copies(block):
@@ -185,11 +193,11 @@ class DelimitedSink(Sink):
         self._file.write(block.source.mark)
         self._file.write(block.source.header.spliced(row, delimiter))
 
-    def _write_texts(self, block, parts):
+    def _write_texts(self, block: Block, parts: Mapping[str, Any]) -> None:
         """Write the rows of a table of another kind."""
         columns = {}
         for name, part in parts.items():
-            column = block.column(part) if isinstance(part, int) else as_series(part)
+            column: Any = block.column(part) if isinstance(part, int) else as_series(part)
             codes, texts = as_texts(column)
             columns[name] = np.array(texts, dtype=object)[codes]
         text = io.StringIO()
@@ -198,5 +206,5 @@ class DelimitedSink(Sink):
         )
         self._file.write(text.getvalue().encode(self._encoding))
 
-    def close(self):
+    def close(self) -> None:
         """Everything is written already."""

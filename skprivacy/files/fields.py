@@ -5,11 +5,18 @@ byte, with its quotes and its leading zeros. Quotes mean something at the start 
 and a doubled quote in a quoted field is one (RFC 4180).
 """
 
+from __future__ import annotations
+
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
+
+from .._typing import BoolArray, IntArray
 
 _QUOTED = re.compile(rb'"((?:[^"]|"")*)"(.*)', re.DOTALL)
 _NEWLINE, _RETURN, _QUOTE = ord("\n"), ord("\r"), ord('"')
@@ -21,6 +28,9 @@ _KEPT_BYTES = np.array([(1 << 8 * n) - 1 for n in range(9)], dtype=np.uint64)
 _MOST_PADDING = 8
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
+_Bytes: TypeAlias = npt.NDArray[np.uint8]
+_Words: TypeAlias = npt.NDArray[np.uint64]
+
 
 @dataclass(frozen=True, eq=False)
 class Fields:
@@ -31,21 +41,25 @@ class Fields:
     """
 
     text: bytes
-    starts: np.ndarray
-    ends: np.ndarray
-    row_ends: np.ndarray
+    starts: IntArray
+    ends: IntArray
+    row_ends: IntArray
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.starts)
 
-    def distinct(self, column, rows=slice(None)):
+    def distinct(
+        self, column: int, rows: slice | IntArray = slice(None)
+    ) -> tuple[IntArray, list[bytes]]:
         """Return a code for each row, and the distinct fields of a column, with their quotes."""
         starts, ends = self.starts[rows, column], self.ends[rows, column]
         codes, first = _factorized(self.text, starts, ends - starts)
         spans = zip(starts[first].tolist(), ends[first].tolist(), strict=True)
         return codes, [self.text[start:end] for start, end in spans]
 
-    def spliced(self, parts, delimiter):
+    def spliced(
+        self, parts: Iterable[int | tuple[IntArray, list[bytes]]], delimiter: bytes
+    ) -> _Bytes:
         """Return rows of copied columns and new ones, as an array of bytes.
 
         parts : in their order, the position of a column that is copied, or (codes, texts) of a
@@ -69,11 +83,11 @@ class Fields:
         return _gathered(np.concatenate(extra), pieces)
 
 
-def _factorized(text, starts, lengths):
+def _factorized(text: bytes, starts: IntArray, lengths: IntArray) -> tuple[IntArray, IntArray]:
     """Return a code for each field, and the row in which each distinct one is seen first."""
     if len(starts) * int(lengths.max(initial=0)) > _MOST_PADDING * len(text):
         spans = zip(starts.tolist(), (starts + lengths).tolist(), strict=True)
-        codes = pd.factorize(pd.Series([text[a:b] for a, b in spans], dtype=object))[0]
+        codes: Any = pd.factorize(pd.Series([text[a:b] for a, b in spans], dtype=object))[0]
         return codes, np.unique(codes, return_index=True)[1]
     words = _words(text, starts, lengths)
     mixed = np.zeros(len(starts), dtype=np.uint64)
@@ -90,7 +104,7 @@ def _factorized(text, starts, lengths):
     return codes, first
 
 
-def _words(text, starts, lengths):
+def _words(text: bytes, starts: IntArray, lengths: IntArray) -> list[_Words]:
     """Return the bytes of each field, eight at a time, as integers; first its length."""
     padded = text + bytes(8)
     every = np.ndarray((len(text) + 1,), dtype="<u8", buffer=padded, strides=(1,))
@@ -101,7 +115,7 @@ def _words(text, starts, lengths):
     return words
 
 
-def _gathered(source, pieces):
+def _gathered(source: _Bytes, pieces: Sequence[tuple[IntArray, IntArray]]) -> _Bytes:
     """Return, row after row, the bytes of the source from the start to the end of each piece."""
     starts = np.stack([start for start, _ in pieces], axis=1)
     ends = np.stack([end for _, end in pieces], axis=1)
@@ -117,7 +131,7 @@ def _gathered(source, pieces):
     return source.take(positions)
 
 
-def split(text, delimiter, n_columns, line):
+def split(text: bytes, delimiter: str, n_columns: int, line: int) -> Fields:
     """Return the `Fields` of the complete rows at the start of a text.
 
     line : the number of its first line, for messages. Empty lines are left out, unless a row is
@@ -145,7 +159,9 @@ def split(text, delimiter, n_columns, line):
     return Fields(text, starts, ends, row_ends)
 
 
-def _check_shape(array, begins, is_row_end, n_columns, line):
+def _check_shape(
+    array: _Bytes, begins: IntArray, is_row_end: BoolArray, n_columns: int, line: int
+) -> None:
     """Check that every row has as many fields as the header."""
     row_ends = np.flatnonzero(is_row_end)
     sizes = np.diff(row_ends, prepend=-1)
@@ -160,7 +176,7 @@ def _check_shape(array, begins, is_row_end, n_columns, line):
         )
 
 
-def _quotes(array, delimiter):
+def _quotes(array: _Bytes, delimiter: int) -> IntArray:
     """Return the quotes that begin and end quoted fields, in turn; doubled ones cancel out."""
     quotes = np.flatnonzero(array == _QUOTE)
     before = array[np.maximum(quotes - 1, 0)]
@@ -172,7 +188,7 @@ def _quotes(array, delimiter):
     return np.array(_scanned(quotes.tolist(), is_begin.tolist()), dtype=np.intp)
 
 
-def _scanned(quotes, is_begin):
+def _scanned(quotes: list[int], is_begin: list[bool]) -> list[int]:
     """Return the same for text in which quotes stand inside of fields: 5" is no quoted field."""
     kept, inside, skip = [], False, False
     for i, quote in enumerate(quotes):
@@ -189,18 +205,18 @@ def _scanned(quotes, is_begin):
     return kept
 
 
-def is_inside_quotes(text, delimiter):
+def is_inside_quotes(text: bytes, delimiter: str) -> bool:
     """Tell whether a text ends within a quoted field."""
     return len(_quotes(np.frombuffer(text, np.uint8), ord(delimiter))) % 2 == 1
 
 
-def unquoted(field):
+def unquoted(field: bytes) -> bytes:
     """Return what a field says, without its quotes."""
     found = _QUOTED.fullmatch(field)
     return field if found is None else found[1].replace(b'""', b'"') + found[2]
 
 
-def quoted(text, delimiter):
+def quoted(text: bytes, delimiter: bytes) -> bytes:
     """Return a text as a field, in quotes where it needs them."""
     if delimiter in text or b'"' in text or b"\n" in text or b"\r" in text:
         return b'"' + text.replace(b'"', b'""') + b'"'

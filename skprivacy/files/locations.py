@@ -3,16 +3,21 @@
 What is read can be read twice. What is written appears whole or not at all.
 """
 
+from __future__ import annotations
+
 import gzip
 import os
 import shutil
 import stat
 import sys
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
+
+from .._typing import FilePath
 
 PIPE = "-"
 
@@ -23,8 +28,11 @@ _PARQUET_MAGIC = b"PAR1"
 # Fast, and within some percent of the size that gzip's own default reaches.
 _COMPRESSION = 4
 
+# Bytes, compressed on their way or not.
+ByteStream: TypeAlias = BinaryIO | gzip.GzipFile
 
-def kind_of(path, kind=None):
+
+def kind_of(path: FilePath, kind: str | None = None) -> tuple[str, bool]:
     """Return what kind of table a file name promises, and whether it is compressed.
 
     kind : "csv", "tsv" or "parquet", for names that do not tell.
@@ -58,19 +66,19 @@ class Input:
     raw: BinaryIO
     compressed: bool
 
-    def stream(self):
+    def stream(self) -> ByteStream:
         """Return the bytes, decompressed, from the start."""
         self.raw.seek(0)
         return gzip.GzipFile(fileobj=self.raw) if self.compressed else self.raw
 
     @property
-    def size(self):
+    def size(self) -> int:
         """How many bytes there are, compressed ones if they are."""
         return os.fstat(self.raw.fileno()).st_size
 
 
 @contextmanager
-def opened(path, kind=None):
+def opened(path: FilePath, kind: str | None = None) -> Iterator[Input]:
     """Open a path, or "-" for the standard input, as an `Input`.
 
     A pipe is copied to a temporary file first, which only this user can read and which has no
@@ -93,7 +101,7 @@ def opened(path, kind=None):
             source.close()
 
 
-def check_free(path, force=False):
+def check_free(path: FilePath, force: bool = False) -> None:
     """Check that a file may be written: it is not there, or `force` is said."""
     path = Path(path)
     if path.is_dir():
@@ -106,14 +114,14 @@ def check_free(path, force=False):
         raise FileExistsError(f"{str(path)!r} exists already; it is replaced only with --force.")
 
 
-def is_pipe(path):
+def is_pipe(path: FilePath) -> bool:
     """Tell whether a path stands for a stream: "-", a named pipe or a device."""
     path = Path(path)
     return str(path) == PIPE or (path.exists() and not stat.S_ISREG(path.stat().st_mode))
 
 
 @contextmanager
-def written(path, force=False):
+def written(path: FilePath, force: bool = False) -> Iterator[BinaryIO]:
     """Yield a binary file that becomes `path` when the block ends without an error.
 
     Before that there is only a hidden file beside it, which is removed after an error. A pipe
@@ -139,7 +147,7 @@ def written(path, force=False):
         Path(name).unlink(missing_ok=True)
 
 
-def _copy_to_pipe(spool, path):
+def _copy_to_pipe(spool: BinaryIO, path: FilePath) -> None:
     if str(path) != PIPE:
         with open(path, "wb") as device:
             shutil.copyfileobj(spool, device)
@@ -148,7 +156,7 @@ def _copy_to_pipe(spool, path):
     sys.stdout.buffer.flush()
 
 
-def _publish(name, target, force):
+def _publish(name: str, target: Path, force: bool) -> None:
     """Give a finished file its name, in one step."""
     if force:
         os.replace(name, target)
@@ -161,7 +169,7 @@ def _publish(name, target, force):
         os.rename(name, target)
 
 
-def _permissions():
+def _permissions() -> int:
     """Return what a file that is made in the usual way may be used for."""
     mask = os.umask(0)
     os.umask(mask)
@@ -169,7 +177,7 @@ def _permissions():
 
 
 @contextmanager
-def compressed_if(file, compressed):
+def compressed_if(file: BinaryIO, compressed: bool) -> Iterator[ByteStream]:
     """Yield a file to write to, which compresses what it gets if it should."""
     if not compressed:
         yield file

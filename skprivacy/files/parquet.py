@@ -1,12 +1,19 @@
 """Tables in Parquet files; the only import of pyarrow."""
 
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from .._typing import IntArray
 from ..frames import as_series
+from .locations import ByteStream, Input
 from .tables import Block, Sink, Source
 
 _BATCH_ROWS = 1 << 16
 
 
-def _pyarrow():
+def _pyarrow() -> Any:
     """Return pyarrow with its Parquet module, or say what to install."""
     try:
         import pyarrow
@@ -21,7 +28,7 @@ def _pyarrow():
 class ParquetSource(Source):
     """A Parquet file; its types are kept, what else its makers noted in it is not."""
 
-    def __init__(self, input_):
+    def __init__(self, input_: Input) -> None:
         self.input = input_
         self._pyarrow = _pyarrow()
         try:
@@ -32,7 +39,7 @@ class ParquetSource(Source):
         self.names = self.schema.names
         self.check_names()
 
-    def blocks(self):
+    def blocks(self) -> Iterator[Block]:
         is_empty = True
         for batch in self._file.iter_batches(batch_size=_BATCH_ROWS):
             yield ParquetBlock(self._pyarrow.Table.from_batches([batch]).replace_schema_metadata())
@@ -44,36 +51,37 @@ class ParquetSource(Source):
 class ParquetBlock(Block):
     """Some rows of a Parquet file."""
 
-    def __init__(self, rows):
+    def __init__(self, rows: Any) -> None:
         self.rows = rows
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.rows.num_rows
 
-    def column(self, position, rows=slice(None)):
-        column = as_series(self.rows.column(position)).rename(self.rows.column_names[position])
+    def column(self, position: int, rows: slice | IntArray = slice(None)) -> pd.Series:
+        # A column of pyarrow is a Series.
+        column = as_series(self.rows.column(position)).rename(self.rows.column_names[position])  # type: ignore[union-attr]
         return column.iloc[rows]
 
-    def frame(self, positions, families):
+    def frame(self, positions: Sequence[int], families: Sequence[str]) -> Any:
         return self.rows.select(list(positions))
 
 
 class ParquetSink(Sink):
     """A Parquet file that is being written."""
 
-    def __init__(self, file):
+    def __init__(self, file: ByteStream) -> None:
         self._file = file
         self._pyarrow = _pyarrow()
-        self._writer = None
+        self._writer: Any = None
 
-    def write(self, block, parts):
+    def write(self, block: Block, parts: Mapping[str, Any]) -> None:
         arrays = {name: self._array(block, part) for name, part in parts.items()}
         rows = self._pyarrow.table(arrays)
         if self._writer is None:
             self._writer = self._pyarrow.parquet.ParquetWriter(self._file, rows.schema)
         self._writer.write_table(rows.cast(self._writer.schema))
 
-    def _array(self, block, part):
+    def _array(self, block: Block, part: Any) -> Any:
         """Return a column of a block, or a new one, in pyarrow."""
         if isinstance(part, int) and isinstance(block, ParquetBlock):
             return block.rows.column(part)
@@ -86,6 +94,6 @@ class ParquetSink(Sink):
         codes = self._pyarrow.array(column.cat.codes, mask=(column.cat.codes < 0).to_numpy())
         return texts.take(codes)
 
-    def close(self):
+    def close(self) -> None:
         if self._writer is not None:
             self._writer.close()

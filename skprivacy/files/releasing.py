@@ -1,11 +1,18 @@
 """Files sanitized in two passes: one counts, one rewrites. Memory does not grow with the file."""
 
+from __future__ import annotations
+
+from collections.abc import Container, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from .._typing import FilePath
+from ..encoding import ColumnAlphabet
+from ..encoding.bins import BinsLike
 from ..encoding.values import family_of
 from ..frames import as_table
 from ..layout import Layout
@@ -13,16 +20,24 @@ from ..leak_warnings import warn_of_passed_through
 from ..learning import LabelledRows
 from ..parameters import check_bin_names, check_parameters
 from ..tally import Tally
+from ..transformer import PrivacyFunnelTransformer
 from ..utilities import Target
 from .delimited import DELIMITERS, DelimitedSink, DelimitedSource
 from .locations import compressed_if, is_pipe, kind_of, opened, written
 from .parquet import ParquetSink, ParquetSource
 from .subsample import Subsample
+from .tables import Sink, Source
 from .text_values import are_numbers, meant
 
 
 @contextmanager
-def read_from(path, *, kind=None, delimiter=None, encoding="utf-8"):
+def read_from(
+    path: FilePath,
+    *,
+    kind: str | None = None,
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+) -> Iterator[Source]:
     """Open a file as a `Source`."""
     with opened(path, kind) as input_:
         if input_.kind == "parquet":
@@ -32,7 +47,7 @@ def read_from(path, *, kind=None, delimiter=None, encoding="utf-8"):
 
 
 @contextmanager
-def write_to(path, source, *, force=False):
+def write_to(path: FilePath, source: Source, *, force: bool = False) -> Iterator[Sink]:
     """Open a `Sink` for rows of a source; the file appears when the block ends well.
 
     A pipe gets a table of the same kind as the source.
@@ -40,7 +55,7 @@ def write_to(path, source, *, force=False):
     kind, compressed = kind_of(path, source.input.kind if is_pipe(path) else None)
     with written(path, force) as file, compressed_if(file, compressed) as stream:
         if kind == "parquet":
-            sink = ParquetSink(stream)
+            sink: Sink = ParquetSink(stream)
         elif isinstance(source, DelimitedSource) and kind == source.input.kind:
             sink = DelimitedSink(stream, source.delimiter, source.encoding)
         else:
@@ -62,7 +77,9 @@ class CountedSource:
     sample: pd.DataFrame
 
 
-def count_source(transformer, source, *, is_watched=False):
+def count_source(
+    transformer: PrivacyFunnelTransformer, source: Source, *, is_watched: bool = False
+) -> CountedSource:
     """Count S and X as the parameters of a transformer name them."""
     check_parameters(transformer)
     _check_whole(transformer)
@@ -73,7 +90,7 @@ def count_source(transformer, source, *, is_watched=False):
     edges = _edges(transformer.n_bins, names)
     tally, sample = Tally(names, edges=edges), Subsample()
     for block in source.watched_blocks("counting", is_watched):
-        columns = [block.column(position) for position in positions]
+        columns: Any = [block.column(position) for position in positions]
         tally.add([_cut(column, edges) for column in columns])
         sample.add(block, source.names)
     if not len(tally.counts):
@@ -90,7 +107,7 @@ def count_source(transformer, source, *, is_watched=False):
     return CountedSource(layout, LabelledRows(s_columns, x_columns, counts, counts), sampled)
 
 
-def sample_source(source, *, is_watched=False):
+def sample_source(source: Source, *, is_watched: bool = False) -> tuple[pd.DataFrame, int]:
     """Return some rows of a file, spread over it, and how many rows it has."""
     sample, n_rows = Subsample(), 0
     for block in source.watched_blocks("reading", is_watched):
@@ -102,7 +119,7 @@ def sample_source(source, *, is_watched=False):
     return rows, n_rows
 
 
-def _check_whole(transformer):
+def _check_whole(transformer: PrivacyFunnelTransformer) -> None:
     """Check that all that is to be learned is in the file."""
     owner = type(transformer).__name__
     if transformer.sensitive is None:
@@ -111,31 +128,31 @@ def _check_whole(transformer):
         raise ValueError(f"{owner} with utility='target' needs y, which a file does not have.")
 
 
-def _layout_of(transformer, source):
+def _layout_of(transformer: PrivacyFunnelTransformer, source: Source) -> Layout:
     owner, table = type(transformer).__name__, as_table(pd.DataFrame(columns=source.names), "file")
     s_positions = table.positions(owner, "sensitive", transformer.sensitive)
     x_positions = transformer._x_positions(table, s_positions)
     return Layout(source.names, table.n_columns, tuple(x_positions), tuple(s_positions))
 
 
-def _edges(n_bins, names):
+def _edges(n_bins: Any, names: list[str]) -> dict[str, BinsLike]:
     """Return the edges that are given for columns, by name."""
     given = n_bins if isinstance(n_bins, dict) else dict.fromkeys(names, n_bins)
     return {name: edges for name, edges in given.items() if np.ndim(edges) == 1}
 
 
-def _cut(column, edges):
+def _cut(column: pd.Series, edges: Container[Hashable]) -> pd.Series:
     """Return texts with edges as numbers; others are judged when all their values are known."""
     if column.name not in edges or not isinstance(column.dtype, pd.CategoricalDtype):
         return column
     return meant(column, "numbers", column.name)
 
 
-def _family(name, texts, edges=()):
+def _family(name: Hashable, texts: pd.Series, edges: Container[Hashable] = ()) -> str:
     return "numbers" if name in edges or are_numbers(texts.unique()) else "str"
 
 
-def _meant(column, family):
+def _meant(column: pd.Series, family: str) -> pd.Series:
     """Return a column of texts as what it means, categories without an order of their own."""
     if pd.api.types.is_numeric_dtype(column.dtype):
         return column
@@ -143,7 +160,9 @@ def _meant(column, family):
     return typed if family == "numbers" else typed.astype(object)
 
 
-def fit_source(transformer, source, *, is_watched=False):
+def fit_source(
+    transformer: PrivacyFunnelTransformer, source: Source, *, is_watched: bool = False
+) -> pd.DataFrame:
     """Fit a transformer to a file, and return some of its rows, spread over the file."""
     counted = count_source(transformer, source, is_watched=is_watched)
     transformer._fit_rows(counted.layout, counted.rows)
@@ -152,7 +171,7 @@ def fit_source(transformer, source, *, is_watched=False):
     return counted.sample
 
 
-def _warn_of_passed_through(transformer, counted):
+def _warn_of_passed_through(transformer: PrivacyFunnelTransformer, counted: CountedSource) -> None:
     layout, sample = counted.layout, counted.sample
     protected = [layout.name(position) for position in layout.s_positions]
     s_codes, _ = transformer._sensitive.encode([sample[name] for name in protected], protected)
@@ -160,7 +179,9 @@ def _warn_of_passed_through(transformer, counted):
     warn_of_passed_through(transformer.mechanism_, others, s_codes, None)
 
 
-def release_rows(transformer, source, sink, *, is_watched=False):
+def release_rows(
+    transformer: PrivacyFunnelTransformer, source: Source, sink: Sink, *, is_watched: bool = False
+) -> int:
     """Write the rows of a source with X replaced by Y, and return how many there were."""
     layout, owner = transformer._layout, type(transformer).__name__
     passed = transformer.remainder == "passthrough"
@@ -172,7 +193,7 @@ def release_rows(transformer, source, sink, *, is_watched=False):
     for block in source.watched_blocks("releasing", is_watched):
         table = as_table(block.frame(x_positions, families), owner)
         released = transformer._draw(table, range(len(x_positions)))
-        parts = {}
+        parts: dict[str, Any] = {}
         for position in layout.order(passed):
             if position in layout.x_positions:
                 parts |= {str(name): column for name, column in released.get(position, [])}
@@ -183,6 +204,6 @@ def release_rows(transformer, source, sink, *, is_watched=False):
     return n_rows
 
 
-def _family_of(alphabet):
+def _family_of(alphabet: ColumnAlphabet) -> str:
     """Return what the values of a column of X are."""
     return family_of([value for value in alphabet.values if value is not None], "X")

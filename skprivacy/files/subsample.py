@@ -1,11 +1,19 @@
 """Some rows of a stream, spread over all of it."""
 
+from collections.abc import Iterable
+from typing import TypeAlias
+
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
+
+from .tables import Block
 
 MOST_SAMPLED = 50_000
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+_Words: TypeAlias = npt.NDArray[np.uint64]
 
 
 class Subsample:
@@ -15,14 +23,14 @@ class Subsample:
     fall together with it. All rows, as long as they are not more than `limit`.
     """
 
-    def __init__(self, limit=MOST_SAMPLED):
+    def __init__(self, limit: int = MOST_SAMPLED) -> None:
         self._limit = limit
         self._share = np.uint64(2**64 - 1)
         self._n_seen = 0
         self._ranks = np.zeros(0, dtype=np.uint64)
-        self._pieces = []
+        self._pieces: list[pd.DataFrame] = []
 
-    def add(self, block, names):
+    def add(self, block: Block, names: Iterable[str]) -> None:
         """Choose among the rows of the next block."""
         numbers = np.arange(self._n_seen, self._n_seen + len(block), dtype=np.uint64)
         self._n_seen += len(block)
@@ -37,12 +45,12 @@ class Subsample:
             self._pieces = [self.rows()[kept]]
             self._ranks = self._ranks[kept]
 
-    def rows(self):
+    def rows(self) -> pd.DataFrame:
         """Return the rows that were chosen."""
         return pd.concat(self._pieces, ignore_index=True)
 
 
-def _ranks(numbers):
+def _ranks(numbers: _Words) -> _Words:
     """Return numbers that look random: the finaliser of splitmix64."""
     mixed = (numbers + np.uint64(1)) * _GOLDEN
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

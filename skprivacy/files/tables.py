@@ -1,8 +1,16 @@
 """Tables in files, whatever their kind: read block by block, written block by block."""
 
-from abc import ABC, abstractmethod
+from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
 from tqdm.auto import tqdm
+
+from .._typing import IntArray
+from .locations import Input
 
 
 class Source(ABC):
@@ -11,21 +19,24 @@ class Source(ABC):
     names : of its columns; input : the `Input` that it is read from.
     """
 
+    names: list[str]
+    input: Input
+
     @abstractmethod
-    def blocks(self):
+    def blocks(self) -> Iterator[Block]:
         """Yield the rows from the start as `Block`s, at least one."""
 
-    def watched_blocks(self, doing, is_watched):
+    def watched_blocks(self, doing: str, is_watched: bool) -> Iterator[Block]:
         """Yield the blocks, with a progress bar on the standard error if it is watched."""
         size, raw = self.input.size, self.input.raw
-        options = {"unit": "B", "unit_scale": True, "disable": not is_watched}
+        options: dict[str, Any] = {"unit": "B", "unit_scale": True, "disable": not is_watched}
         with tqdm(total=size, desc=doing, **options) as bar:
             for block in self.blocks():
                 yield block
                 bar.update(min(raw.tell(), size) - bar.n)
             bar.update(size - bar.n)
 
-    def check_names(self):
+    def check_names(self) -> None:
         """Check that a name stands for one column."""
         twice = [name for name in self.names if self.names.count(name) > 1]
         if twice:
@@ -36,15 +47,15 @@ class Block(ABC):
     """Some rows of a table."""
 
     @abstractmethod
-    def __len__(self):
+    def __len__(self) -> int:
         """Return how many rows there are."""
 
     @abstractmethod
-    def column(self, position, rows=slice(None)):
+    def column(self, position: int, rows: slice | IntArray = slice(None)) -> pd.Series:
         """Return a column as a pandas Series; of a text file, texts as a category."""
 
     @abstractmethod
-    def frame(self, positions, families):
+    def frame(self, positions: Sequence[int], families: Sequence[str]) -> Any:
         """Return columns as a frame that a transformer takes.
 
         families : what the texts of each are, "numbers" or "str" for instance.
@@ -55,7 +66,7 @@ class Sink(ABC):
     """A table that is being written."""
 
     @abstractmethod
-    def write(self, block, parts):
+    def write(self, block: Block, parts: Mapping[str, Any]) -> None:
         """Write the rows of a block.
 
         parts : ``{name: part}`` in order; a part is the position of a column that is copied, or
@@ -63,5 +74,5 @@ class Sink(ABC):
         """
 
     @abstractmethod
-    def close(self):
+    def close(self) -> None:
         """Write what is still missing."""

@@ -1,9 +1,13 @@
 """What the texts of a file mean: numbers or categories; and values as texts again."""
 
 import re
+from collections.abc import Hashable, Iterable
+from typing import Any
 
 import numpy as np
 import pandas as pd
+
+from .._typing import IntArray
 
 # An empty field is missing in any column, the others among numbers only: as a category, "NA" may
 # be Namibia.
@@ -15,13 +19,13 @@ _LARGEST_INTEGER = 2**63 - 1
 _LARGEST_EXACT = 2.0**53
 
 
-def are_numbers(texts):
+def are_numbers(texts: Iterable[str]) -> bool:
     """Tell whether the distinct texts of a column are all numbers, but for missing ones."""
     present = [text for text in texts if text.strip() not in _MISSING]
     return bool(present) and all(_NUMBER.fullmatch(t) and not _CODE.match(t) for t in present)
 
 
-def meant(column, family, name):
+def meant(column: pd.Series, family: str, name: Hashable) -> pd.Series:
     """Return a categorical column of texts as what it means.
 
     family : "numbers", "times", "bool" or "str", as in `encoding.values`.
@@ -40,7 +44,7 @@ def meant(column, family, name):
     return pd.Series(values.take(codes, allow_fill=True), name=column.name)
 
 
-def _numbers(texts, name):
+def _numbers(texts: Iterable[str], name: Hashable) -> Any:
     """Return texts as an array of integers, where all are, or of floats."""
     stripped = [None if text.strip() in _MISSING else text.strip() for text in texts]
     wrong = [text for text in stripped if text is not None and not _NUMBER.fullmatch(text)]
@@ -53,15 +57,17 @@ def _numbers(texts, name):
     return pd.array(floats)
 
 
-def _boolean(text, name):
+def _boolean(text: str, name: Hashable) -> bool | None:
     known = {"": None, "true": True, "false": False}
     if text.lower() not in known:
         raise ValueError(f"The column {name!r} holds {text!r} where true or false is expected.")
     return known[text.lower()]
 
 
-def as_texts(column):
+def as_texts(column: pd.Series) -> tuple[IntArray, list[str]]:
     """Return a code for each row of a released column, and the texts that stand for them."""
+    codes: IntArray
+    values: Any
     if isinstance(column.dtype, pd.CategoricalDtype):
         codes, values = column.cat.codes.to_numpy(), column.cat.categories.tolist()
     else:
@@ -71,7 +77,7 @@ def as_texts(column):
     return codes, [*map(_text, values), ""]
 
 
-def _text(value):
+def _text(value: object) -> str:
     if isinstance(value, float) and value.is_integer() and abs(value) < _LARGEST_EXACT:
         return str(int(value))
     return repr(value) if isinstance(value, float) else str(value)

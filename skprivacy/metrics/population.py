@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -118,6 +119,7 @@ def population_leakage(
         needed = f"at least {int(np.ceil(1 / (1 - confidence)))} for a confidence of {confidence}"
         raise ValueError(message(owner, "n_resamples", needed, n_resamples))
     mechanism, counts = _counted(mechanism, n_samples, owner)
+    measure: Any  # `mechanism` is a Mechanism by now, which mypy does not see
     rng, measure = np.random.default_rng(random_state), mechanism.measure
     limits = [
         _limits(joints, mechanism, confidence) for joints in _around(counts, n_resamples, rng)

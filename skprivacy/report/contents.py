@@ -77,6 +77,7 @@ def _summary(
     limits: PopulationLeakage,
 ) -> Section:
     mechanism = transformer.mechanism_
+    assert mechanism.p_sx is not None  # or there would be no report
     n_s, n_x = mechanism.p_sx.shape
     facts = {
         "released": f"{_listed(released)}: {n_x} symbols, {len(mechanism.y_labels)} outputs",
