@@ -83,7 +83,7 @@ def _patients() -> pd.DataFrame:
 def _bands(column: pd.Series, n_bands: int) -> pd.Series:
     """Return a column cut at quantiles, each band called by its ends."""
     # Rounded: a quantile that is a value must not fall beside it, as versions of pandas differ in.
-    edges = np.unique(np.quantile(column, np.linspace(0, 1, n_bands + 1)).round(9))
+    edges = np.unique(np.quantile(column, np.linspace(0, 1, n_bands + 1)).round(9)).tolist()
     bands = pd.cut(column, edges, include_lowest=True)
     smallest = column.min()
     ends = [(max(band.left, smallest), band.right) for band in bands.cat.categories]
