@@ -5,7 +5,7 @@ import csv
 import math
 from itertools import pairwise
 
-from ..measures import MEASURES, Measure, get_measure
+from ..measures import MEASURES, Measure
 
 
 def names(text: str) -> list[str]:
@@ -73,8 +73,7 @@ def measure(text: str) -> Measure:
         raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(MEASURES)}")
     given = dict(part.partition("=")[::2] for part in parameters.split(",") if part)
     try:
-        # For the hints, a parameter might be called `owner`, which is a string.
-        return get_measure(name, **{key: _number(value) for key, value in given.items()})  # type: ignore[arg-type]
+        return MEASURES[name](**{key: _number(value) for key, value in given.items()})
     except (TypeError, ValueError) as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
