@@ -51,7 +51,9 @@ funnel = PrivacyFunnelTransformer(
 )
 fit_file(funnel, folder / "people.csv")
 n_rows = transform_file(funnel, folder / "people.csv", folder / "released.csv.gz")
-print(f"{n_rows:,} rows; {funnel.mechanism_}")
+mechanism = funnel.mechanism_
+print(f"{n_rows:,} rows, epsilon = {mechanism.epsilon}, leakage {mechanism.max_leakage:.4f}")
+print(f"{mechanism.normalized_utility:.1%} kept, at most {mechanism.normalized_upper_bound:.1%}")
 
 # %%
 # What each of the released values says about sex, against the budget:

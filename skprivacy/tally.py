@@ -52,6 +52,8 @@ class Tally:
 
     def _coded(self, i: int, column: pd.Series) -> IntArray:
         """Return the codes of a column; its values get codes as they come."""
+        if self.names[i] in self._edges and pd.api.types.is_numeric_dtype(column.dtype):
+            column = column.astype(float)  # some chunks of a file may hold integers only
         if (bins := self._coarse.get(self.names[i])) is not None:
             column = bins.represented(column)
         if self._dtypes[i] is None:
@@ -149,6 +151,5 @@ class _Bins:
             inside = column[(bins == new) & column.notna().to_numpy()].sort_values()
             if len(inside):
                 self._standing[new] = inside.iloc[len(inside) // 2]
-        represented = self._standing.take(np.minimum(bins, len(self._standing) - 1))
-        represented = represented.reset_index(drop=True)
+        represented = self._standing.take(bins).reset_index(drop=True)
         return represented.where(column.notna().to_numpy())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Literal, Self, TypeAlias
 
@@ -26,7 +27,7 @@ from .parameters import check_bin_names, check_parameters
 from .persistence import read_transformer, write_transformer
 from .sampling import Sampler, WordSource, random_words, uniform_numbers
 from .solvers import Solver
-from .unknown_values import report_unknown
+from .unknown_values import unknown_error, warn_of_unknown
 from .utilities import Target, Utility
 
 # One column, by name or by position, or several.
@@ -305,7 +306,10 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         owner = type(self).__name__
         table = as_table(converted(X, self._container()), owner)
         positions = self._layout.match(table, owner, self.remainder == "passthrough")
-        released = self._draw(table, [positions[p] for p in self._layout.x_positions])
+        x_positions = [positions[p] for p in self._layout.x_positions]
+        unknown: Counter[Hashable] = Counter()
+        released = self._draw(table, x_positions, random_words(self.random_state), unknown)
+        warn_of_unknown([table.label(p) for p in x_positions], unknown)
         columns: list[tuple[Any, Any]] = []
         for position in self._layout.order(self.remainder == "passthrough"):
             if position in self._layout.x_positions:
@@ -315,17 +319,24 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
                 columns.append((name, table.native(positions[position])))
         return table.assemble(columns)
 
-    def _draw(self, table: Table, x_positions: Sequence[int]) -> _Released:
+    def _draw(
+        self,
+        table: Table,
+        x_positions: Sequence[int],
+        words: WordSource,
+        all_unknown: Counter[Hashable],
+    ) -> _Released:
         """Return the (name, column) pairs that replace each column of X, by position at fit.
 
-        x_positions : where the columns of X are in the table.
+        x_positions : where the columns of X are in the table; words : where noise comes from;
+        all_unknown : rows with values that `fit` did not see are added to it, by column.
         """
         labels = [table.label(p) for p in x_positions]
         series = [table.column(p) for p in x_positions]
         symbols, unknown = self._alphabet.encode(series, labels)
-        if unknown:
-            report_unknown(self._alphabet, self.handle_unknown, series, labels, symbols, unknown)
-        words = random_words(self.random_state)
+        if unknown and self.handle_unknown == "error":
+            raise unknown_error(self._alphabet, series, labels, symbols, unknown)
+        all_unknown.update(unknown)
         sampler = Sampler(self.mechanism_.channel, self.mechanism_.p_y)
         outputs = sampler.draw(symbols, words)
         return self._released(table, x_positions, outputs, words)

@@ -1,7 +1,7 @@
 """Values of X that `fit` did not see."""
 
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -10,29 +10,36 @@ from ._typing import IntArray
 from .encoding import UNKNOWN, Alphabet
 
 
-def report_unknown(
+def warn_of_unknown(labels: Sequence[Hashable], unknown: Mapping[Hashable, int]) -> None:
+    """Warn of rows that are drawn from P(Y).
+
+    unknown : how many rows of each column were not seen by `fit`; None for combinations.
+    """
+    if not unknown:
+        return
+    shown = {_joint(labels) if label is None else label: n for label, n in unknown.items()}
+    warnings.warn(
+        f"Values that fit did not see are replaced by draws from P(Y): {shown} (rows per column).",
+        UserWarning,
+        stacklevel=4,  # scikit-learn wraps transform
+    )
+
+
+def _joint(labels: Sequence[Hashable]) -> str:
+    return "combination of " + ", ".join(map(repr, labels))
+
+
+def unknown_error(
     alphabet: Alphabet,
-    handle_unknown: str,
     series: Sequence[pd.Series],
     labels: Sequence[Hashable],
     symbols: IntArray,
-    unknown: dict[Hashable, int],
-) -> None:
-    """Warn of rows that are drawn from P(Y), or raise an error that shows some of their values.
+    unknown: Mapping[Hashable, int],
+) -> ValueError:
+    """Return an error that shows some of the values that `fit` did not see.
 
-    series, labels, symbols : the columns of X, their names, and the symbols of their rows;
-    unknown : how many rows of each column were not seen by `fit`.
+    series, labels, symbols : the columns of X, their names, and the symbols of their rows.
     """
-    joint = "combination of " + ", ".join(map(repr, labels))
-    shown = {joint if label is None else label: count for label, count in unknown.items()}
-    if handle_unknown == "resample":
-        warnings.warn(
-            f"Values that fit did not see are replaced by draws from P(Y): {shown} (rows per "
-            f"column).",
-            UserWarning,
-            stacklevel=5,  # scikit-learn wraps transform
-        )
-        return
     label = next(iter(unknown))
     rows = np.flatnonzero(symbols == UNKNOWN)
     if label is None:
@@ -42,7 +49,8 @@ def report_unknown(
         codes = alphabet.columns[column].encode(series[column], label)
         values = series[column].iloc[np.flatnonzero(codes == UNKNOWN)[:1000]].tolist()
     first = list(dict.fromkeys(map(repr, values)))[:5]
-    raise ValueError(
-        f"Found unknown values in column {joint if label is None else repr(label)} during "
-        f"transform: {', '.join(first)}. Use handle_unknown='resample' to draw them from P(Y)."
+    where = _joint(labels) if label is None else repr(label)
+    return ValueError(
+        f"Found unknown values in column {where} during transform: {', '.join(first)}. Use "
+        f"handle_unknown='resample' to draw them from P(Y)."
     )

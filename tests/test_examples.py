@@ -16,7 +16,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
         ("quickstart.py", "Privacy report: band released, sex protected"),
         ("pipelines.py", "{'privacyfunneltransformer__epsilon': 0.02}"),
         ("choosing_epsilon.py", "at epsilon = 0, 58.7% of H(X) is kept"),
-        ("large_data.py", "200,000 rows; Mechanism(KL(): epsilon=0.01 per_output"),
+        ("large_data.py", "200,000 rows, epsilon = 0.01, leakage 0.0100"),
     ],
 )
 def test_the_notebooks_run_without_warnings(script, text, tmp_path):

@@ -6,6 +6,7 @@ import io
 import os
 import stat
 import warnings
+from itertools import permutations
 
 import numpy as np
 import pandas as pd
@@ -99,6 +100,19 @@ class TestFields:
         assert fields.spliced([0, 1, 2], b",").tobytes() == fields.text
         dropped = fields.spliced([1, 2], b",").tobytes().decode()
         assert list(csv.reader(io.StringIO(dropped, newline=""))) == [[b, c] for _, b, c in rows]
+
+    @pytest.mark.parametrize("order", list(permutations(range(3))))
+    def test_columns_may_be_copied_in_any_order(self, order):
+        fields = split(b"a,bb,ccc\r\nd,ee,\r\n", ",", 3, 1)
+        rows = [[b"a", b"bb", b"ccc"], [b"d", b"ee", b""]]
+        expected = b"".join(b",".join(row[c] for c in order) + b"\r\n" for row in rows)
+        assert fields.spliced(list(order), b",").tobytes() == expected
+        new = (np.array([1, 0]), [b"x", b"yy"])
+        expected = b"".join(
+            b",".join([row[order[0]], text, row[order[1]]]) + b"\r\n"
+            for row, text in zip(rows, [b"yy", b"x"], strict=True)
+        )
+        assert fields.spliced([order[0], new, order[1]], b",").tobytes() == expected
 
     def test_a_quote_inside_of_a_field_is_a_character(self):
         fields = split(b'5" pipe,a\n"x,y",b\n6",c\n', ",", 2, 1)
@@ -211,11 +225,15 @@ class TestLocations:
     def test_nothing_is_overwritten_unless_it_is_said(self, tmp_path):
         target = tmp_path / "out.csv"
         target.write_text("old")
-        with pytest.raises(FileExistsError, match="--force"), written(target):
+        with pytest.raises(FileExistsError, match="force=True"), written(target):
             pass
         with written(target, force=True) as file:
             file.write(b"new")
         assert target.read_text() == "new"
+        target.chmod(0o600)
+        with written(target, force=True) as file:
+            file.write(b"newer")
+        assert stat.S_IMODE(target.stat().st_mode) == 0o600
         race = tmp_path / "race.csv"
         with pytest.raises(FileExistsError, match="meanwhile"), written(race) as file:
             race.write_text("somebody else")
@@ -288,7 +306,7 @@ class TestDelimited:
         rows.to_csv(tmp_path / "in.csv", index=False)
         columns = {"columns": ["band", "age"], "n_bins": 4, "min_frequency": 0.1}
         with read_from(tmp_path / "in.csv") as table:
-            counted = count_source(funnel(**columns), table)
+            counted = count_source(funnel(**columns), table, with_sample=True)
             from_file = funnel(remainder="drop", **columns)
             fit_source(from_file, table)
         from_frame = funnel(remainder="drop", **columns).fit(rows)
@@ -332,6 +350,34 @@ class TestDelimited:
         sanitized(funnel(), tmp_path / "in.csv", tmp_path / "out.csv", encoding="latin-1")
         released = pd.read_csv(tmp_path / "out.csv", encoding="latin-1")
         assert "höher" in set(released["band"])
+
+    def test_another_kind_of_text_in_the_same_encoding(self, tmp_path):
+        rows = people()[["sex", "band", "note"]].replace({"low": "tief", "plain": "höher"})
+        rows.to_csv(tmp_path / "in.csv", index=False, encoding="latin-1", sep="\t")
+        options = {"encoding": "latin-1", "delimiter": "\t"}
+        sanitized(funnel(), tmp_path / "in.csv", tmp_path / "out.tsv", **options)
+        released = pd.read_csv(tmp_path / "out.tsv", encoding="latin-1", sep="\t")
+        assert released["note"].tolist() == rows["note"].replace("", None).tolist()
+
+    def test_columns_in_another_order(self, tmp_path):
+        rows = people()
+        transformer = funnel().fit(rows.drop(columns=["zip", "age"]))
+        rows[["note", "band", "sex"]].to_csv(tmp_path / "in.csv", index=False)
+        transform_file(transformer, tmp_path / "in.csv", tmp_path / "out.csv")
+        released = pd.read_csv(tmp_path / "out.csv", keep_default_na=False)
+        assert list(released) == ["band", "note"]
+        assert released["note"].tolist() == rows["note"].tolist()
+
+    def test_a_seed_does_not_repeat_its_noise_in_every_block(self, tmp_path):
+        transformer = funnel(epsilon=0, random_state=0).fit(people()[["sex", "band"]])
+        mixed = transformer.mechanism_.channel.max(axis=1).argmin()
+        rows = pd.DataFrame({"band": [transformer.mechanism_.x_labels[mixed]] * 4000})
+        rows.to_csv(tmp_path / "in.csv", index=False)
+        transform_file(transformer, tmp_path / "in.csv", tmp_path / "out.csv")
+        released = pd.read_csv(tmp_path / "out.csv")["band"].to_numpy()
+        assert len(set(released)) > 1
+        for lag in range(50, 500):  # a block has some 160 rows
+            assert (released[:1000] != released[lag : lag + 1000]).any()
 
     @pytest.mark.parametrize("output", ["symbol", "posterior"])
     def test_other_outputs(self, tmp_path, output):

@@ -59,6 +59,12 @@ class TestTally:
         counted = dict(zip(tally.columns()["x"].fillna(99).tolist(), tally.counts, strict=True))
         assert counted == {-2.0: 2, 1.0: 3, 99: 2}
 
+    def test_integers_first_and_floats_later(self):
+        tally = Tally(["x"], edges={"x": [-np.inf, 10, np.inf]}, limit=3)
+        tally.add([pd.Series([1, 2, 3, 4], dtype="Int64")])
+        tally.add([pd.Series([20.5, 20.9, 30.5])])
+        assert dict(zip(tally.columns()["x"], tally.counts, strict=True)) == {2.0: 4, 20.9: 3}
+
     def test_a_bin_that_comes_late(self):
         tally = Tally(["x"], edges={"x": [-np.inf, 0, 10, np.inf]}, limit=3)
         tally.add([pd.Series([1.0, 2.0, 3.0, 4.0])])
@@ -78,7 +84,7 @@ class TestSubsample:
             return self.numbers.iloc[rows]
 
     def chosen(self, n, limit, size):
-        sample = Subsample(limit)
+        sample = Subsample(["n"], limit)
         for start in range(0, n, size):
             sample.add(self.Block(range(start, min(n, start + size))), ["n"])
         return sample.rows()["n"].tolist()

@@ -1,10 +1,15 @@
 """A channel is a matrix: each row says what becomes of a symbol of X."""
 
+from dataclasses import replace
+
 from house_style import blood_pressure
 
 from skprivacy import MechanismDisplay, design_mechanism
+from skprivacy.naming import name_outputs
 
-mechanism = design_mechanism(blood_pressure(), 0.005)
+mechanism, names = name_outputs(design_mechanism(blood_pressure(), 0.005))
+labels = tuple(mechanism.x_labels[name] for name in names)
+mechanism = replace(mechanism, y_labels=labels)
 display = MechanismDisplay.from_mechanism(mechanism)
 display.figure_.set_size_inches(5.2, 4.0)
 display.ax_.set_ylabel("X: blood pressure")

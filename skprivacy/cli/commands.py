@@ -22,6 +22,7 @@ from ..files.releasing import (
     sample_source,
     write_to,
 )
+from ..files.subsample import most_rows
 from ..files.tables import Source
 from ..inverse_design import smallest_epsilon
 from ..learning import code_rows
@@ -51,15 +52,15 @@ def sanitize(options: argparse.Namespace) -> None:
     with _source(options) as source, ExitStack() as files:
         # Written last, committed last: where OUT is, the others are.
         sink = files.enter_context(write_to(options.target, source, force=options.force))
-        sample = fit_source(transformer, source, is_watched=options.progress)
-        texts = {
-            options.save_mechanism: lambda: transformer.to_json(indent=1),
-            options.report: lambda: PrivacyReport.from_estimator(transformer, sample).to_html(),
-        }
-        for path, text in texts.items():
-            if path is not None:
-                file = files.enter_context(written(path, options.force))
-                file.write(text().encode())
+        sample = fit_source(
+            transformer, source, with_sample=bool(options.report), is_watched=options.progress
+        )
+        if options.save_mechanism:
+            file = files.enter_context(written(options.save_mechanism, options.force))
+            file.write(transformer.to_json(indent=1).encode())
+        if options.report:
+            file = files.enter_context(written(options.report, options.force))
+            file.write(PrivacyReport.from_estimator(transformer, sample).to_html().encode())
         n_rows = release_rows(transformer, source, sink, is_watched=options.progress)
         if n_rows != transformer.n_samples_seen_:
             raise RuntimeError(f"{options.source} has changed while it was read.")
@@ -163,7 +164,8 @@ def choose(options: argparse.Namespace) -> None:
 def audit_file(options: argparse.Namespace) -> None:
     """Attack released columns, of the same file or of another one."""
     with _source(options) as source:
-        rows, n_rows = sample_source(source, is_watched=options.progress)
+        limit = most_rows(len(source.names))  # for both files: the same rows of each
+        rows, n_rows = sample_source(source, limit, is_watched=options.progress)
     for name in options.sensitive:
         if name not in rows:
             raise ValueError(f"{options.source} has no column {name!r}: it has {list(rows)}.")
@@ -171,7 +173,7 @@ def audit_file(options: argparse.Namespace) -> None:
     if set(columns) <= set(rows):
         views: dict[str, Any] = {"released": rows[columns]}
     elif Path(options.released).exists():
-        views = _views(_released_rows(options, n_rows), rows)
+        views = _views(_released_rows(options, n_rows, limit), rows)
     else:
         raise ValueError(
             f"--released {options.released} is neither a file nor columns of {options.source}, "
@@ -184,10 +186,12 @@ def audit_file(options: argparse.Namespace) -> None:
     say(options, facts, _audit_lines(table, options, len(rows)))
 
 
-def _released_rows(options: argparse.Namespace, n_rows: int) -> pd.DataFrame:
+def _released_rows(options: argparse.Namespace, n_rows: int, limit: int) -> pd.DataFrame:
     """Return rows of the released file: the same ones as of the other file."""
-    with read_from(options.released, delimiter=options.delimiter) as source:
-        released, n_released = sample_source(source, is_watched=options.progress)
+    is_same_kind = Path(options.released).suffixes == Path(options.source).suffixes
+    delimiter = options.delimiter if is_same_kind else None
+    with read_from(options.released, delimiter=delimiter, encoding=options.encoding) as source:
+        released, n_released = sample_source(source, limit, is_watched=options.progress)
     if n_released != n_rows:
         raise ValueError(
             f"{options.released} has {n_released:,} rows and {options.source} has {n_rows:,}: to "

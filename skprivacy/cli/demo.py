@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..datasets import load_diabetes_bands
-from ..files.locations import check_free, written
+from ..files.locations import written
 from ..metrics import audit
 from ..report import PrivacyReport
 from ..transformer import PrivacyFunnelTransformer
@@ -43,8 +43,9 @@ Do it yourself:
 def demo(options: argparse.Namespace) -> None:
     """Fit, sanitize and audit a built-in table, and write it with its report."""
     folder = _folder(options.folder)
-    for name in _FILES:
-        check_free(folder / name)
+    there = [name for name in _FILES if (folder / name).exists()]
+    if there:
+        raise FileExistsError(f"{str(folder / there[0])!r} exists already: name another folder.")
     patients = load_diabetes_bands()
     funnels = {
         epsilon: PrivacyFunnelTransformer(epsilon, sensitive="sex", columns=_RELEASED)

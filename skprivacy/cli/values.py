@@ -10,7 +10,10 @@ from ..measures import MEASURES, Measure
 
 def names(text: str) -> list[str]:
     """Return names separated by commas; one with a comma in it goes in double quotes."""
-    (found,) = csv.reader([text], skipinitialspace=True)
+    try:
+        (found,) = csv.reader([text], skipinitialspace=True)
+    except csv.Error as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of names: {error}") from None
     if not found or not all(found):
         raise argparse.ArgumentTypeError(f"{text!r} has an empty name in it")
     return found
@@ -60,7 +63,8 @@ def edges(text: str) -> tuple[str, list[float]]:
     """Return the name of a column and its edges, without end on either side."""
     name, _, numbers = text.rpartition("=")
     edges = [_number(part) for part in numbers.split(",")]
-    if not name or not all(low < high for low, high in pairwise(edges)):
+    grow = all(low < high for low, high in pairwise(edges))
+    if not name or not grow or any(map(math.isnan, edges)):
         raise argparse.ArgumentTypeError(f"{text!r} is not like age=18,40,65, each edge larger")
     inner = [edge for edge in edges if math.isfinite(edge)]
     return name, [-math.inf, *inner, math.inf]

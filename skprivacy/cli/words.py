@@ -11,6 +11,8 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+from ..files.locations import is_pipe
+
 # What the library calls a parameter, the command line calls an option.
 _OPTIONS = {
     "sensitive": "--sensitive",
@@ -38,12 +40,9 @@ def in_options(text: str) -> str:
     """Return a message of the library with options in place of parameters."""
     text = re.sub(rf"[Tt]he '({_NAMES})' parameter of \w+", lambda m: _OPTIONS[m[1]], text)
     text = re.sub(rf"\b({_NAMES})='?([\w.]+)'?", lambda m: f"{_OPTIONS[m[1]]} {m[2]}", text)
-    text = re.sub(
-        r"(?<!-)\b(n_bins|min_frequency|max_categories)\b", lambda m: _OPTIONS[m[1]], text
-    )
-    return text.replace(" of PrivacyFunnelTransformer", "").replace(
-        "PrivacyFunnelTransformer", "it"
-    )
+    text = re.sub(rf"\b({_WITH_UNDERSCORE})\b", lambda m: _OPTIONS[m[1]], text)
+    text = text.replace("force=True", "--force").replace(" of PrivacyFunnelTransformer", "")
+    return text.replace("PrivacyFunnelTransformer", "skprivacy")
 
 
 def one_line(error: Exception) -> str:
@@ -90,7 +89,8 @@ def say(options: argparse.Namespace, facts: dict[str, Any], lines: Iterable[str]
     if options.json:
         print(json.dumps(_finite({**facts, "warnings": options.warnings}), indent=2))
         return
-    is_piped = getattr(options, "target", None) == "-"
+    target = getattr(options, "target", None)
+    is_piped = target is not None and is_pipe(target)
     print("\n".join(lines), file=sys.stderr if is_piped else sys.stdout)
 
 

@@ -23,7 +23,8 @@ def fit_file(
 ) -> PrivacyFunnelTransformer:
     """Fit a transformer to a table in a file, in one pass and in bounded memory.
 
-    It learns what `fit` would learn from the frame: the counts are the same, to the last bit.
+    It learns what `fit` would learn from the frame (of a Parquet file: the table of pyarrow): the
+    counts are the same, to the last bit.
 
     Parameters
     ----------
@@ -76,7 +77,8 @@ def transform_file(
 ) -> int:
     """Release the rows of a file through a fitted transformer, in bounded memory.
 
-    Fields that are not replaced are copied to the byte. `out` appears when it is complete.
+    From text to text with the same delimiter, fields that are not replaced are copied to the
+    byte. `out` appears when it is complete.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ import pandas as pd
 
 from .._typing import IntArray
 from ..frames import as_series
-from .fields import Fields, is_inside_quotes, quoted, split, unquoted
+from .fields import Fields, is_inside_quotes, n_fields, quoted, split, unquoted
 from .locations import ByteStream, Input
 from .tables import Block, Sink, Source
 from .text_values import as_texts, meant
@@ -60,7 +60,7 @@ class DelimitedSource(Source):
         self._header_bytes, self._n_header_lines = len(lines), max(1, lines.count(b"\n"))
         text = lines[len(self.mark) :]
         text += b"" if text.endswith(b"\n") else b"\n"
-        n_columns = _n_fields(text, self.delimiter)
+        n_columns = n_fields(text, self.delimiter)
         self.header = split(text, self.delimiter, n_columns, 1)
         codes = [self.header.distinct(column)[1][0] for column in range(n_columns)]
         self.names = [self.decoded(unquoted(field)) for field in codes]
@@ -111,17 +111,6 @@ class DelimitedSource(Source):
 
     def _endless(self, line: int) -> str:
         return f"{self.input.name}: the row in line {line:,} does not end: is a quote missing?"
-
-
-def _n_fields(line: bytes, delimiter: str) -> int:
-    """Return how many fields the first line has."""
-    for n_columns in range(1, line.count(delimiter.encode()) + 2):
-        try:
-            split(line, delimiter, n_columns, 1)
-        except ValueError:
-            continue
-        return n_columns
-    raise ValueError("The header cannot be read.")
 
 
 class DelimitedBlock(Block):

@@ -63,7 +63,7 @@ class Fields:
         """Return rows of copied columns and new ones, as an array of bytes.
 
         parts : in their order, the position of a column that is copied, or (codes, texts) of a
-        new one. Copied columns come in the order that they have.
+        new one.
         """
         pieces, extra = [], [np.frombuffer(self.text, np.uint8)]
         n_bytes = len(self.text)
@@ -76,9 +76,15 @@ class Fields:
                 extra.append(np.frombuffer(b"".join(texts), np.uint8))
                 n_bytes += int(sizes.sum())
                 pieces.append((begins[codes], begins[codes] + sizes[codes]))
-            else:
-                # With the delimiter before it.
+            elif part:
+                # With the delimiter before it, unless it is the first.
                 pieces.append((self.starts[:, part] - bool(place), self.ends[:, part]))
+            else:
+                begin = np.full(len(self), n_bytes)  # there is no delimiter before it
+                extra.append(np.frombuffer(delimiter * bool(place), np.uint8))
+                n_bytes += len(delimiter) * bool(place)
+                pieces.append((begin, np.full(len(self), n_bytes)))
+                pieces.append((self.starts[:, part], self.ends[:, part]))
         pieces.append((self.ends[:, -1], self.row_ends))
         return _gathered(np.concatenate(extra), pieces)
 
@@ -138,10 +144,7 @@ def split(text: bytes, delimiter: str, n_columns: int, line: int) -> Fields:
     a single field.
     """
     array = np.frombuffer(text, np.uint8)
-    separators = np.flatnonzero((array == ord(delimiter)) | (array == _NEWLINE))
-    if _QUOTE in text:
-        quotes = _quotes(array, ord(delimiter))
-        separators = separators[np.searchsorted(quotes, separators) % 2 == 0]
+    separators = _separators(text, array, delimiter)
     is_row_end = array[separators] == _NEWLINE
     n_separators = int(np.flatnonzero(is_row_end)[-1]) + 1 if is_row_end.any() else 0
     separators, is_row_end = separators[:n_separators], is_row_end[:n_separators]
@@ -157,6 +160,20 @@ def split(text: bytes, delimiter: str, n_columns: int, line: int) -> Fields:
     row_ends = ends[:, -1] + 1
     ends[:, -1] -= (array[ends[:, -1] - 1] == _RETURN) & (ends[:, -1] > starts[:, -1])
     return Fields(text, starts, ends, row_ends)
+
+
+def n_fields(text: bytes, delimiter: str) -> int:
+    """Return how many fields a text of a single row has."""
+    return len(_separators(text, np.frombuffer(text, np.uint8), delimiter))
+
+
+def _separators(text: bytes, array: _Bytes, delimiter: str) -> IntArray:
+    """Return where fields end: at delimiters and line ends that are not quoted."""
+    separators = np.flatnonzero((array == ord(delimiter)) | (array == _NEWLINE))
+    if _QUOTE not in text:
+        return separators
+    quotes = _quotes(array, ord(delimiter))
+    return separators[np.searchsorted(quotes, separators) % 2 == 0]
 
 
 def _check_shape(

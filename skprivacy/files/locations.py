@@ -111,7 +111,7 @@ def check_free(path: FilePath, force: bool = False) -> None:
     if not path.parent.is_dir():
         raise FileNotFoundError(f"The folder {str(path.parent)!r} does not exist.")
     if path.exists() and not force:
-        raise FileExistsError(f"{str(path)!r} exists already; it is replaced only with --force.")
+        raise FileExistsError(f"{str(path)!r} exists already: use force=True to replace it.")
 
 
 def is_pipe(path: FilePath) -> bool:
@@ -140,7 +140,7 @@ def written(path: FilePath, force: bool = False) -> Iterator[BinaryIO]:
         with os.fdopen(handle, "wb") as file:
             yield file
             file.flush()
-            os.fchmod(file.fileno(), _permissions())
+            os.fchmod(file.fileno(), _permissions(target))
             os.fsync(file.fileno())
         _publish(name, target, force)
     finally:
@@ -166,11 +166,14 @@ def _publish(name: str, target: Path, force: bool) -> None:
     except FileExistsError:
         raise FileExistsError(f"{str(target)!r} was made by somebody else meanwhile.") from None
     except OSError:  # a file system without links
+        check_free(target)
         os.rename(name, target)
 
 
-def _permissions() -> int:
-    """Return what a file that is made in the usual way may be used for."""
+def _permissions(target: Path) -> int:
+    """Return those of the file that is replaced, or those that a new file gets."""
+    if target.exists():
+        return stat.S_IMODE(target.stat().st_mode)
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask

@@ -19,9 +19,7 @@ def _pyarrow() -> Any:
         import pyarrow
         import pyarrow.parquet
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "Parquet files need pyarrow: pip install 'skprivacy[files]'."
-        ) from error
+        raise ModuleNotFoundError("Parquet files need pyarrow: pip install pyarrow.") from error
     return pyarrow
 
 

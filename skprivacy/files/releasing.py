@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,8 +20,10 @@ from ..layout import Layout
 from ..leak_warnings import warn_of_passed_through
 from ..learning import LabelledRows
 from ..parameters import check_bin_names, check_parameters
+from ..sampling import random_words
 from ..tally import Tally
 from ..transformer import PrivacyFunnelTransformer
+from ..unknown_values import warn_of_unknown
 from ..utilities import Target
 from .delimited import DELIMITERS, DelimitedSink, DelimitedSource
 from .locations import compressed_if, is_pipe, kind_of, opened, written
@@ -56,8 +59,10 @@ def write_to(path: FilePath, source: Source, *, force: bool = False) -> Iterator
     with written(path, force) as file, compressed_if(file, compressed) as stream:
         if kind == "parquet":
             sink: Sink = ParquetSink(stream)
-        elif isinstance(source, DelimitedSource) and kind == source.input.kind:
-            sink = DelimitedSink(stream, source.delimiter, source.encoding)
+        elif isinstance(source, DelimitedSource):
+            is_same = kind == source.input.kind
+            delimiter = source.delimiter if is_same else DELIMITERS[kind]
+            sink = DelimitedSink(stream, delimiter, source.encoding)
         else:
             sink = DelimitedSink(stream, DELIMITERS[kind])
         yield sink
@@ -69,7 +74,7 @@ class CountedSource:
     """What one pass over a file has found.
 
     layout : which column is what; rows : of S and X, with how often they occur; sample : some
-    rows with all columns, spread over the file.
+    rows of the columns that may be released and of S, spread over the file.
     """
 
     layout: Layout
@@ -78,7 +83,11 @@ class CountedSource:
 
 
 def count_source(
-    transformer: PrivacyFunnelTransformer, source: Source, *, is_watched: bool = False
+    transformer: PrivacyFunnelTransformer,
+    source: Source,
+    *,
+    with_sample: bool = False,
+    is_watched: bool = False,
 ) -> CountedSource:
     """Count S and X as the parameters of a transformer name them."""
     check_parameters(transformer)
@@ -88,7 +97,8 @@ def count_source(
     positions = [*layout.s_positions, *layout.x_positions]
     names = [source.names[position] for position in positions]
     edges = _edges(transformer.n_bins, names)
-    tally, sample = Tally(names, edges=edges), Subsample()
+    others = source.names if transformer.remainder == "passthrough" else names
+    tally, sample = Tally(names, edges=edges), Subsample(others if with_sample else [])
     for block in source.watched_blocks("counting", is_watched):
         columns: Any = [block.column(position) for position in positions]
         tally.add([_cut(column, edges) for column in columns])
@@ -107,9 +117,11 @@ def count_source(
     return CountedSource(layout, LabelledRows(s_columns, x_columns, counts, counts), sampled)
 
 
-def sample_source(source: Source, *, is_watched: bool = False) -> tuple[pd.DataFrame, int]:
+def sample_source(
+    source: Source, limit: int, *, is_watched: bool = False
+) -> tuple[pd.DataFrame, int]:
     """Return some rows of a file, spread over it, and how many rows it has."""
-    sample, n_rows = Subsample(), 0
+    sample, n_rows = Subsample(source.names, limit), 0
     for block in source.watched_blocks("reading", is_watched):
         sample.add(block, source.names)
         n_rows += len(block)
@@ -161,12 +173,19 @@ def _meant(column: pd.Series, family: str) -> pd.Series:
 
 
 def fit_source(
-    transformer: PrivacyFunnelTransformer, source: Source, *, is_watched: bool = False
+    transformer: PrivacyFunnelTransformer,
+    source: Source,
+    *,
+    with_sample: bool = False,
+    is_watched: bool = False,
 ) -> pd.DataFrame:
-    """Fit a transformer to a file, and return some of its rows, spread over the file."""
-    counted = count_source(transformer, source, is_watched=is_watched)
+    """Fit a transformer to a file, and return some of its rows if they are asked for."""
+    passes = transformer.remainder == "passthrough"
+    counted = count_source(
+        transformer, source, with_sample=with_sample or passes, is_watched=is_watched
+    )
     transformer._fit_rows(counted.layout, counted.rows)
-    if transformer.remainder == "passthrough":
+    if passes:
         _warn_of_passed_through(transformer, counted)
     return counted.sample
 
@@ -189,10 +208,12 @@ def release_rows(
     positions = layout.match(header, owner, passed)
     x_positions = [positions[p] for p in layout.x_positions]
     families = [_family_of(column) for column in transformer._alphabet.columns]
-    n_rows = 0
+    # Once for the whole file: with a seed, each block would get the same noise.
+    words = random_words(transformer.random_state)
+    n_rows, unknown = 0, Counter[Hashable]()
     for block in source.watched_blocks("releasing", is_watched):
         table = as_table(block.frame(x_positions, families), owner)
-        released = transformer._draw(table, range(len(x_positions)))
+        released = transformer._draw(table, range(len(x_positions)), words, unknown)
         parts: dict[str, Any] = {}
         for position in layout.order(passed):
             if position in layout.x_positions:
@@ -201,6 +222,7 @@ def release_rows(
                 parts[str(layout.name(position))] = positions[position]
         sink.write(block, parts)
         n_rows += len(block)
+    warn_of_unknown([source.names[position] for position in x_positions], unknown)
     return n_rows
 
 

@@ -1,7 +1,6 @@
 """Some rows of a stream, spread over all of it."""
 
-from collections.abc import Iterable
-from typing import TypeAlias
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -9,34 +8,44 @@ import pandas as pd
 
 from .tables import Block
 
-MOST_SAMPLED = 50_000
+_MOST_ROWS = 50_000
+_MOST_CELLS = 1_000_000
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
-_Words: TypeAlias = npt.NDArray[np.uint64]
+
+def most_rows(n_columns: int) -> int:
+    """Return how many rows of so many columns may be kept."""
+    return min(_MOST_ROWS, _MOST_CELLS // max(1, n_columns))
 
 
 class Subsample:
-    """Rows that are chosen by their number alone: the same ones from any file of as many rows.
+    """Rows of some columns, chosen by their number alone: the same ones from files as long.
 
     Which ones looks random, so that rows in a pattern (one of each couple after the other) do not
     fall together with it. All rows, as long as they are not more than `limit`.
     """
 
-    def __init__(self, limit: int = MOST_SAMPLED) -> None:
-        self._limit = limit
+    def __init__(self, names: Sequence[str], limit: int | None = None) -> None:
+        self._names = list(names)
+        self._limit = most_rows(len(self._names)) if limit is None else limit
         self._share = np.uint64(2**64 - 1)
         self._n_seen = 0
         self._ranks = np.zeros(0, dtype=np.uint64)
         self._pieces: list[pd.DataFrame] = []
 
-    def add(self, block: Block, names: Iterable[str]) -> None:
-        """Choose among the rows of the next block."""
+    def add(self, block: Block, names: Sequence[str]) -> None:
+        """Choose among the rows of the next block, whose columns have these names."""
+        if not self._names:
+            return
         numbers = np.arange(self._n_seen, self._n_seen + len(block), dtype=np.uint64)
         self._n_seen += len(block)
         ranks = _ranks(numbers)
         chosen = np.flatnonzero(ranks <= self._share)
-        columns = {name: block.column(p, chosen).astype(object) for p, name in enumerate(names)}
+        position_of = {name: position for position, name in enumerate(names)}
+        columns = {
+            name: block.column(position_of[name], chosen).astype(object) for name in self._names
+        }
         self._pieces.append(pd.DataFrame(columns))
         self._ranks = np.concatenate([self._ranks, ranks[chosen]])
         while len(self._ranks) > self._limit:
@@ -47,10 +56,10 @@ class Subsample:
 
     def rows(self) -> pd.DataFrame:
         """Return the rows that were chosen."""
-        return pd.concat(self._pieces, ignore_index=True)
+        return pd.concat(self._pieces, ignore_index=True) if self._pieces else pd.DataFrame()
 
 
-def _ranks(numbers: _Words) -> _Words:
+def _ranks(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """Return numbers that look random: the finaliser of splitmix64."""
     mixed = (numbers + np.uint64(1)) * _GOLDEN
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

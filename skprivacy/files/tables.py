@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -38,7 +39,7 @@ class Source(ABC):
 
     def check_names(self) -> None:
         """Check that a name stands for one column."""
-        twice = [name for name in self.names if self.names.count(name) > 1]
+        twice = [name for name, count in Counter(self.names).items() if count > 1]
         if twice:
             raise ValueError(f"{self.input.name}: the column {twice[0]!r} is there twice.")
 
