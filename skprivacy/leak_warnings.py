@@ -1,13 +1,14 @@
 """Where a release keeps its budget and would mislead its user all the same."""
 
 import warnings
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ._typing import CountArray, FloatArray, IntArray, NamedColumns
-from .encoding import learn_column
+from .encoding import Alphabet, learn_column
 from .exceptions import PrivacyLeakWarning
 from .joint import as_joint, count_pairs
 from .mechanism import Mechanism
@@ -18,6 +19,20 @@ _MOST_NAMES = 5
 # every value occurs with a single S says nothing about the next row.
 _MOST_DISTINCT = 0.2
 _MANY_ROWS = 50
+
+
+def warn_of_bins(names: Sequence[Hashable], alphabet: Alphabet, n_bins: Any) -> None:
+    """Warn of numbers of S that are cut into bins although nobody has asked for it."""
+    for name, column in zip(names, alphabet.columns, strict=True):
+        if column.edges is not None and not (isinstance(n_bins, dict) and name in n_bins):
+            warnings.warn(
+                f"The sensitive column {name!r} holds numbers with many values: what is protected "
+                f"is which of {len(column.edges) + 1} bins they fall into, not the number within "
+                f"its bin. If they are codes, do not cut them: n_bins={{{name!r}: None}}. To "
+                f"choose the bins, give edges there.",
+                PrivacyLeakWarning,
+                stacklevel=4,
+            )
 
 
 def warn_if_misleading(mechanism: Mechanism, counts: CountArray, group_sizes: CountArray) -> None:
@@ -88,8 +103,9 @@ def warn_of_passed_through(
         )
     if unclear:
         warnings.warn(
-            f"What the columns {unclear} say about S cannot be judged, and they are passed "
-            f"through.",
+            f"What the columns {unclear} say about S cannot be judged (nearly every row has a "
+            f"value of its own, or types are mixed), and they are passed through: drop them if in "
+            f"doubt.",
             PrivacyLeakWarning,
             stacklevel=4,
         )

@@ -148,6 +148,7 @@ def _column_fits(column: ColumnAlphabet, codes: IntArray, members: IntArray) -> 
     n_values, n_bins = len(column.values), len(column.values) - column.has_missing
     return bool(
         {len(column.labels), len(column.symbols), len(column.weights)} == {n_values}
+        and ((column.symbols >= -1) & (column.symbols < n_values)).all()
         and (column.weights >= 0).all()
         and ((codes >= 0) & (codes < column.n_symbols)).all()
         and ((members >= 0) & (members < n_values)).all()

@@ -18,7 +18,7 @@ from .fit_inputs import check_length, check_weights, sensitive_columns, target_c
 from .frames import Table, as_table, converted
 from .held_out import evaluated_on
 from .layout import Layout
-from .leak_warnings import warn_if_misleading, warn_of_passed_through
+from .leak_warnings import warn_if_misleading, warn_of_bins, warn_of_passed_through
 from .learning import LabelledRows, code_rows, design, target_of
 from .measures import Measure
 from .mechanism import Evaluation, Mechanism
@@ -235,6 +235,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         if target is not None:
             utility = target_of(self, target, coded, rows.weights)
         mechanism, names = design(self, coded, utility)
+        warn_of_bins(list(rows.s_columns), coded.sensitive, self.n_bins)
         warn_of_passed_through(mechanism, passed_through or {}, coded.s_codes, rows.weights)
         warn_if_misleading(mechanism, coded.counts, coded.group_sizes)
         self._check_names_out(layout, mechanism)

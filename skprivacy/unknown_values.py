@@ -9,6 +9,8 @@ import pandas as pd
 from ._typing import IntArray
 from .encoding import UNKNOWN, Alphabet
 
+_LONGEST = 80  # of a value in a message
+
 
 def warn_of_unknown(labels: Sequence[Hashable], unknown: Mapping[Hashable, int]) -> None:
     """Warn of rows that are drawn from P(Y).
@@ -27,6 +29,10 @@ def warn_of_unknown(labels: Sequence[Hashable], unknown: Mapping[Hashable, int])
 
 def _joint(labels: Sequence[Hashable]) -> str:
     return "combination of " + ", ".join(map(repr, labels))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def unknown_error(
@@ -48,7 +54,7 @@ def unknown_error(
         column = labels.index(label)
         codes = alphabet.columns[column].encode(series[column], label)
         values = series[column].iloc[np.flatnonzero(codes == UNKNOWN)[:1000]].tolist()
-    first = list(dict.fromkeys(map(repr, values)))[:5]
+    first = [_short(text) for text in list(dict.fromkeys(map(repr, values)))[:5]]
     where = _joint(labels) if label is None else repr(label)
     return ValueError(
         f"Found unknown values in column {where} during transform: {', '.join(first)}. Use "

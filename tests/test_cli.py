@@ -126,6 +126,31 @@ class TestSanitize:
             in capsys.readouterr().err
         )
 
+    def test_sensitive_numbers_are_not_cut_in_silence(self, tmp_path, monkeypatch, capsys):
+        monkeypatch.chdir(tmp_path)
+        rng = np.random.default_rng(0)
+        code = rng.integers(100, size=20_000)
+        parity = np.where(code % 2, "odd", "even")
+        pd.DataFrame({"code": code, "x": parity}).to_csv("in.csv", index=False)
+        arguments = [
+            "in.csv",
+            "out.csv",
+            "--sensitive",
+            "code",
+            "--columns",
+            "x",
+            "--epsilon",
+            0.02,
+        ]
+        assert run("sanitize", *arguments) == 0
+        warned = capsys.readouterr().err
+        assert "which of 10 bins they fall into, not the number within its bin" in warned
+        assert "--categorical code. To choose the bins, give --edges" in warned
+        assert run("sanitize", *arguments, "--categorical", "code", "--force", "--json") == 0
+        facts = json.loads(capsys.readouterr().out)
+        assert facts["utility_kept"] < 0.1
+        assert not any("bins" in warning for warning in facts["warnings"])
+
     def test_the_budget_holds_in_the_file(self, patients, capsys):
         rows = pd.concat([patients] * 200)[["sex", "bmi"]]
         rows.to_csv("many.csv", index=False)
@@ -318,6 +343,11 @@ class TestErrors:
             (["patients.csv", "x.xls"], "'x.xls' does not tell what kind of table it is"),
             (["patients.csv", "x.csv", "--report", "x.csv"], "are the same file"),
             (["patients.csv", "-", "--json"], "--json prints to the standard output"),
+            (["patients.csv", "x.csv", "--report", "-"], "need files of their own"),
+            (
+                ["patients.csv", "x.csv", "--save-mechanism", "patients.csv", "--force"],
+                "need files of their own",
+            ),
             (["patients.csv", "x.csv", "--delimiter", ";"], "is the delimiter another one"),
         ],
     )
@@ -392,14 +422,17 @@ class TestErrors:
             == 'blood_pressure,"weight, height",zip\n'
         )
 
-    def test_a_file_that_changes_between_the_passes(self, patients, capsys, monkeypatch):
+    @pytest.mark.parametrize("how", ["a", "w"])
+    def test_a_file_that_changes_between_the_passes(self, patients, capsys, monkeypatch, how):
         from skprivacy.cli import commands
 
         def fit_and_change(*arguments, **options):
             sample = fit_source(*arguments, **options)
-            with open("patients.csv", "a") as file:
-                file.write("sex 1,84 to 93,18 to 23.2,99999\n")
+            with open("patients.csv", how) as file:
+                file.write("sex 1,84 to 93,18 to 23.2,99999\n" if how == "a" else text)
             return sample
+
+        text = Path("patients.csv").read_text().replace("sex 1", "sex 2")
 
         fit_source = commands.fit_source
         monkeypatch.setattr(commands, "fit_source", fit_and_change)
@@ -455,6 +488,13 @@ class TestProcesses:
         assert ran.stdout == b"blood_pressure,bmi,zip\n"
         assert b"Traceback" not in ran.stderr
         assert b"error" not in ran.stderr
+
+    def test_closed_streams(self, patients):
+        ran = shell(f"{self.command} sanitize patients.csv out.csv {self.design} 2>&-")
+        assert ran.returncode == 0
+        assert len(pd.read_csv("out.csv")) == 442
+        ran = shell(f"{self.command} sanitize - x.csv {self.design} <&-")
+        assert (ran.returncode, ran.stderr.count(b"\n")) == (1, 1)
 
     def test_a_progress_bar_on_the_standard_error(self, patients):
         ran = shell(f"{self.command} sanitize patients.csv out.csv {self.design} --progress")

@@ -2,24 +2,20 @@
 
 import csv
 import gzip
-import io
 import os
 import stat
 import warnings
-from itertools import permutations
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning
 from skprivacy.files import delimited, fit_file, transform_file
-from skprivacy.files.fields import Fields, quoted, split, unquoted
 from skprivacy.files.locations import check_free, kind_of, opened, written
 from skprivacy.files.releasing import count_source, fit_source, read_from, release_rows, write_to
-from skprivacy.files.text_values import are_numbers, as_texts, meant
 from skprivacy.tally import Tally
 
 FIELD = st.text(st.sampled_from('ab,"\n\t 0é'), max_size=5)
@@ -53,139 +49,6 @@ def sanitized(transformer, source, target, **options):
             fit_source(transformer, table)
         with write_to(target, table) as sink:
             return release_rows(transformer, table, sink)
-
-
-class TestFields:
-    @given(st.lists(st.tuples(FIELD, FIELD, FIELD), max_size=8), st.sampled_from(["\n", "\r\n"]))
-    def test_fields_are_those_of_the_csv_module(self, rows, line_end):
-        text = io.StringIO(newline="")
-        csv.writer(text, lineterminator=line_end).writerows(rows)
-        fields = split(text.getvalue().encode(), ",", 3, 1)
-        found = [
-            [fields.text[a:b] for a, b in zip(starts, ends, strict=True)]
-            for starts, ends in zip(fields.starts, fields.ends, strict=True)
-        ]
-        assert [[unquoted(f).decode() for f in row] for row in found] == [list(r) for r in rows]
-
-    @given(st.text(st.sampled_from('a,"\n'), max_size=12), st.integers(1, 3))
-    def test_any_text_is_read_like_the_csv_module_or_refused(self, text, n_columns):
-        text = text.removesuffix("\n") + "\n"
-        expected = [
-            row for row in csv.reader(io.StringIO(text, newline="")) if row or n_columns == 1
-        ]
-        expected = [row or [""] for row in expected]
-        if any(len(row) != n_columns for row in expected):
-            return
-        try:
-            fields = split(text.encode(), ",", n_columns, 1)
-        except ValueError:
-            return
-        if len(fields) < len(expected):  # a quoted field that does not end is not complete
-            assert text.count('"') % 2 or '"' in text
-            return
-        for column in range(n_columns):
-            codes, values = fields.distinct(column)
-            texts = [unquoted(values[code]).decode() for code in codes]
-            assert texts == [row[column] for row in expected]
-
-    @given(st.lists(st.tuples(ANY_FIELD, ANY_FIELD, ANY_FIELD), min_size=1, max_size=6))
-    def test_splicing_copies_bytes(self, rows):
-        text = io.StringIO(newline="")
-        csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(rows)
-        fields = split(text.getvalue().encode(), ",", 3, 1)
-        codes = np.arange(len(rows)) % 2
-        spliced = fields.spliced([0, (codes, [b"yes", b"no"]), 2], b",").tobytes().decode()
-        again = list(csv.reader(io.StringIO(spliced, newline="")))
-        assert again == [[a, ["yes", "no"][i % 2], c] for i, (a, _, c) in enumerate(rows)]
-        assert fields.spliced([0, 1, 2], b",").tobytes() == fields.text
-        dropped = fields.spliced([1, 2], b",").tobytes().decode()
-        assert list(csv.reader(io.StringIO(dropped, newline=""))) == [[b, c] for _, b, c in rows]
-
-    @pytest.mark.parametrize("order", list(permutations(range(3))))
-    def test_columns_may_be_copied_in_any_order(self, order):
-        fields = split(b"a,bb,ccc\r\nd,ee,\r\n", ",", 3, 1)
-        rows = [[b"a", b"bb", b"ccc"], [b"d", b"ee", b""]]
-        expected = b"".join(b",".join(row[c] for c in order) + b"\r\n" for row in rows)
-        assert fields.spliced(list(order), b",").tobytes() == expected
-        new = (np.array([1, 0]), [b"x", b"yy"])
-        expected = b"".join(
-            b",".join([row[order[0]], text, row[order[1]]]) + b"\r\n"
-            for row, text in zip(rows, [b"yy", b"x"], strict=True)
-        )
-        assert fields.spliced([order[0], new, order[1]], b",").tobytes() == expected
-
-    def test_a_quote_inside_of_a_field_is_a_character(self):
-        fields = split(b'5" pipe,a\n"x,y",b\n6",c\n', ",", 2, 1)
-        codes, values = fields.distinct(0)
-        assert [values[code] for code in codes] == [b'5" pipe', b'"x,y"', b'6"']
-
-    def test_what_is_not_complete_is_left(self):
-        assert len(split(b'a,b\n"c\n', ",", 2, 1)) == 1
-        assert len(split(b"", ",", 2, 1)) == 0
-
-    def test_a_row_with_too_few_fields_is_named(self):
-        with pytest.raises(ValueError, match="line 12 has 1 fields where the header has 2"):
-            split(b'a,"b\nb"\n\nc\n', ",", 2, 9)
-
-    def test_long_fields_and_colliding_ones(self, monkeypatch):
-        rows = [b"x" * 1000 if i == 3 else b"%d" % (i % 5) for i in range(100)]
-        text = b"\n".join(rows) + b"\n"
-        codes, values = split(text, ",", 1, 1).distinct(0)
-        assert [values[code] for code in codes] == rows
-        monkeypatch.setattr("skprivacy.files.fields._ODD", np.uint64(0))  # all mixed alike
-        codes, values = split(text[:40], ",", 1, 1).distinct(0)
-        assert [values[code] for code in codes] == rows[:3]
-        codes, values = split(b"a\nb\na\nabcdefghi\n", ",", 1, 1).distinct(0)
-        assert [values[code] for code in codes] == [b"a", b"b", b"a", b"abcdefghi"]
-
-    def test_fields_are_quoted_where_they_must_be(self):
-        assert quoted(b"plain", b",") == b"plain"
-        assert quoted(b'a,"b"', b",") == b'"a,""b"""'
-        assert isinstance(split(b"a\n", ",", 1, 1), Fields)
-
-
-class TestTexts:
-    @pytest.mark.parametrize(
-        ("texts", "expected"),
-        [
-            (["1", "2.5", "-3e4", " 7 ", "", "NA"], True),
-            (["00123", "12"], False),
-            (["0", "0.5", "10"], True),
-            (["1", "two"], False),
-            (["", "NA"], False),
-            (["inf", "1"], False),
-        ],
-    )
-    def test_which_columns_are_numbers(self, texts, expected):
-        assert are_numbers(texts) is expected
-
-    def test_texts_and_back(self):
-        column = pd.Series(pd.Categorical(["1", "", "20", "NA", "1"]))
-        numbers = meant(column, "numbers", "n")
-        assert numbers.tolist() == [1, pd.NA, 20, pd.NA, 1]
-        codes, texts = as_texts(numbers)
-        assert [texts[code] for code in codes] == ["1", "", "20", "", "1"]
-        floats = meant(
-            pd.Series(pd.Categorical(["1.50", "2", "9007199254740993"])), "numbers", "n"
-        )
-        assert as_texts(floats)[1] == ["1.5", "2", "9007199254740992.0", ""]
-        assert meant(pd.Series(pd.Categorical(["true", "False", ""])), "bool", "b").tolist() == [
-            True,
-            False,
-            pd.NA,
-        ]
-        times = meant(pd.Series(pd.Categorical(["2026-01-02", ""])), "times", "t")
-        assert times[0] == pd.Timestamp("2026-01-02")
-        assert times.isna().tolist() == [False, True]
-        categories = meant(pd.Series(pd.Categorical(["NA", "", "00"])), "str", "s")
-        assert categories.isna().tolist() == [False, True, False]
-
-    @pytest.mark.parametrize(
-        ("family", "word"), [("numbers", "a number"), ("bool", "true or false")]
-    )
-    def test_a_text_that_does_not_mean_that(self, family, word):
-        with pytest.raises(ValueError, match=f"column 'age' holds 'old' where {word} is expected"):
-            meant(pd.Series(pd.Categorical(["old"])), family, "age")
 
 
 class TestLocations:
@@ -437,6 +300,55 @@ class TestDelimited:
             sanitized(funnel(), tmp_path / "in.csv", tmp_path / "out.csv")
         assert os.listdir(tmp_path) == ["in.csv"]
 
+    def test_no_value_is_shown_where_it_may_be_sensitive(self, tmp_path):
+        (tmp_path / "in.csv").write_bytes(b"sex,band\nHIV\xe9,a\n")
+        with pytest.raises(ValueError, match="the column 'sex' is not in utf-8") as caught:
+            sanitized(funnel(), tmp_path / "in.csv", tmp_path / "out.csv")
+        assert "HIV" not in str(caught.value)
+        (tmp_path / "in.csv").write_bytes(b"sex,band\rHIV,a\rHIV,b\r")
+        with pytest.raises(ValueError, match="ends lines with CR alone") as caught:
+            sanitized(funnel(), tmp_path / "in.csv", tmp_path / "out.csv")
+        assert "HIV" not in str(caught.value)
+        (tmp_path / "in.csv").write_bytes(b"sex,band\nHIV,a\nHIV,b\n")
+        numeric = funnel(n_bins={"sex": [-np.inf, 1, np.inf]})
+        with pytest.raises(ValueError, match="'sex' holds a text where a number") as caught:
+            sanitized(numeric, tmp_path / "in.csv", tmp_path / "out.csv")
+        assert "HIV" not in str(caught.value)
+
+    def test_large_integers_are_told_apart(self, tmp_path):
+        rng = np.random.default_rng(0)
+        codes = np.array(["10000000000000000001", "10000000000000000002"])[
+            rng.integers(2, size=400)
+        ]
+        rows = pd.DataFrame({"sex": codes, "band": np.where(rng.random(400) < 0.9, codes, "5")})
+        rows.to_csv(tmp_path / "in.csv", index=False)
+        transformer = funnel(epsilon=0.01)
+        sanitized(transformer, tmp_path / "in.csv", tmp_path / "out.csv")
+        assert transformer.p_sx_.shape == (2, 3)
+        assert set(pd.read_csv(tmp_path / "out.csv", dtype=str)["band"]) <= set(rows["band"])
+
+    def test_an_empty_field_alone_in_its_row_is_no_empty_line(self, tmp_path):
+        rows = people()[["band", "sex"]]
+        rows.loc[::3, "band"] = ""
+        rows.to_csv(tmp_path / "in.csv", index=False)
+        sanitized(funnel(epsilon=10.0), tmp_path / "in.csv", tmp_path / "out.csv")
+        released = pd.read_csv(tmp_path / "out.csv", keep_default_na=False)
+        assert released["band"].tolist() == rows["band"].tolist()
+
+    @pytest.mark.parametrize("damage", ["not gzip", "cut"])
+    def test_a_damaged_file_is_named(self, tmp_path, damage):
+        text = people().to_csv(index=False).encode()
+        content = text if damage == "not gzip" else gzip.compress(text)[:-200]
+        (tmp_path / "in.csv.gz").write_bytes(content)
+        with pytest.raises(ValueError, match=r"in\.csv\.gz is damaged"):
+            sanitized(funnel(), tmp_path / "in.csv.gz", tmp_path / "out.csv")
+        people().to_parquet(tmp_path / "in.parquet")
+        content = bytearray((tmp_path / "in.parquet").read_bytes())
+        content[100:400] = bytes(300)
+        (tmp_path / "in.parquet").write_bytes(content)
+        with pytest.raises(ValueError, match=r"in\.parquet is damaged"):
+            sanitized(funnel(), tmp_path / "in.parquet", tmp_path / "out.csv")
+
     def test_utf_16_and_broken_parquet(self, tmp_path):
         (tmp_path / "in.csv").write_text("sex,band\nm,a\n", encoding="utf-16")
         (tmp_path / "in.parquet").write_text("sex,band\nm,a\n")
@@ -467,6 +379,20 @@ class TestParquet:
         for name in ("when", "level", "small", "age"):
             assert released[name].dtype == rows[name].dtype
         assert released["age"].tolist() == rows["age"].tolist()
+
+    def test_lists_and_structs_are_copied(self, tmp_path):
+        rows = people()[["sex", "band"]]
+        rows["nested"] = [{"a": i % 2, "b": [i % 3]} for i in range(len(rows))]
+        rows["raw"] = [bytes([i % 2]) for i in range(len(rows))]
+        rows.to_parquet(tmp_path / "in.parquet")
+        sanitized(funnel(), tmp_path / "in.parquet", tmp_path / "out.parquet")
+        released = pq.read_table(tmp_path / "out.parquet").to_pydict()
+        assert released["nested"] == rows["nested"].tolist()
+        assert released["raw"] == rows["raw"].tolist()
+        sanitized(funnel(), tmp_path / "in.parquet", tmp_path / "out.csv")
+        texts = pd.read_csv(tmp_path / "out.csv", dtype=str)
+        assert texts["nested"][5] == '{"a": 1, "b": [2]}'
+        assert texts["raw"].tolist() == [f"{i % 2:02x}" for i in range(len(rows))]
 
     def test_nothing_else_in_the_file_names_the_sensitive_column(self, tmp_path):
         people().to_parquet(tmp_path / "in.parquet")

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skprivacy.files.subsample import Subsample
+from skprivacy.files.subsample import Subsample, most_rows
 from skprivacy.tally import Tally
 
 
@@ -92,6 +92,20 @@ class TestSubsample:
     def test_which_rows_does_not_depend_on_the_blocks(self):
         assert self.chosen(5000, 300, 7) == self.chosen(5000, 300, 1000)
         assert self.chosen(200, 300, 50) == list(range(200))
+
+    def test_long_texts_and_many_columns_take_little_room(self):
+        class LongTexts(self.Block):
+            def column(self, position, rows):
+                texts = [f"{number:0>5000}" for number in self.numbers.iloc[rows]]
+                return pd.Series(pd.Categorical(texts))
+
+        sample = Subsample(["text"], 1000)
+        sample.add(LongTexts(range(500)), ["text"])
+        texts = sample.rows()["text"]
+        assert texts.nunique() == 500
+        assert texts.str.len().max() < 300
+        assert most_rows(10) == 50_000
+        assert most_rows(10_000) == 100
 
     def test_they_are_spread_and_follow_no_pattern(self):
         chosen = np.array(self.chosen(100_000, 4000, 1000))

@@ -174,7 +174,9 @@ class TestWhereSComesFrom:
 
     @pytest.mark.parametrize("remainder", ["drop", "passthrough"])
     @pytest.mark.parametrize(
-        "sensitive", ["sex", 0, np.int64(0), ["sex"], make_column_selector("sex")], ids=repr
+        "sensitive",
+        ["sex", 0, np.int64(0), ["sex"], make_column_selector("sex")],
+        ids=["name", "position", "numpy", "list", "selector"],
     )
     def test_a_named_column_stays_hidden_when_s_is_passed_beside_it(
         self, frame, sensitive, remainder
@@ -364,7 +366,10 @@ class TestWhatXIs:
     def test_a_frame_with_many_combinations_is_pooled_and_says_so(self):
         rng = np.random.default_rng(0)
         table = pd.DataFrame(rng.normal(size=(3000, 25)))
-        with pytest.warns(UserWarning, match=r"X has \d+ symbols, too many .* rarest are pooled"):
+        with (
+            pytest.warns(PrivacyLeakWarning, match="sensitive column 0 holds numbers"),
+            pytest.warns(UserWarning, match=r"X has \d+ symbols, too many .* rarest are pooled"),
+        ):
             quiet = make(sensitive=[0], columns=None).fit(table)
         assert quiet.transform(table).shape == (3000, 24)
 

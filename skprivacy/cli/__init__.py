@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from typing import TextIO
 
 from .arguments import parser
 from .words import one_line, warnings_as_lines
@@ -18,6 +19,8 @@ _TERMINATED = 143
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
+    # Closed streams are None; what would be said there is not said.
+    sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()
     options = parser().parse_args(arguments)
     # Told to stop, tidy up as after an error.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
@@ -32,3 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"skprivacy: error: {one_line(error)}", file=sys.stderr)
         return 1
     return 0
+
+
+def _nowhere() -> TextIO:
+    return open(os.devnull, "w")

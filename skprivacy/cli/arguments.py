@@ -323,6 +323,14 @@ def _add_design(command: argparse.ArgumentParser) -> None:
         help="cut the numbers of a column at these edges instead; may be repeated",
     )
     group.add_argument(
+        "--categorical",
+        type=names,
+        action="extend",
+        default=[],
+        metavar="NAMES",
+        help="columns whose numbers are codes: they are not cut into bins",
+    )
+    group.add_argument(
         "--min-frequency",
         type=frequency,
         metavar="N",

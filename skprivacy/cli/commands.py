@@ -52,6 +52,7 @@ def sanitize(options: argparse.Namespace) -> None:
     with _source(options) as source, ExitStack() as files:
         # Written last, committed last: where OUT is, the others are.
         sink = files.enter_context(write_to(options.target, source, force=options.force))
+        stamp = source.input.stamp
         sample = fit_source(
             transformer, source, with_sample=bool(options.report), is_watched=options.progress
         )
@@ -62,7 +63,7 @@ def sanitize(options: argparse.Namespace) -> None:
             file = files.enter_context(written(options.report, options.force))
             file.write(PrivacyReport.from_estimator(transformer, sample).to_html().encode())
         n_rows = release_rows(transformer, source, sink, is_watched=options.progress)
-        if n_rows != transformer.n_samples_seen_:
+        if n_rows != transformer.n_samples_seen_ or source.input.stamp != stamp:
             raise RuntimeError(f"{options.source} has changed while it was read.")
     facts = _facts(transformer, n_rows, options)
     say(options, facts, _sentences(facts))
@@ -240,10 +241,17 @@ def _check_outputs(paths: Sequence[str], options: argparse.Namespace) -> None:
         check_free(path, options.force)
     if not is_pipe(options.target):
         kind_of(options.target)
-    if options.json and "-" in paths:
-        raise ValueError("--json prints to the standard output, which OUT - needs.")
+    elif options.json:
+        raise ValueError("--json prints to the standard output: OUT must be a file, not a pipe.")
+    beside = [path for path in paths if path is not options.target]
+    if any(is_pipe(path) or _is_same(path, options.source) for path in beside):
+        raise ValueError(f"{', '.join(beside)}: these need files of their own.")
     if len({str(Path(path).resolve()) for path in paths}) < len(paths):
         raise ValueError(f"Two of the outputs {', '.join(paths)} are the same file.")
+
+
+def _is_same(path: str, other: str) -> bool:
+    return Path(path).resolve() == Path(other).resolve()
 
 
 def _source(options: argparse.Namespace) -> AbstractContextManager[Source]:
@@ -255,10 +263,13 @@ def _source(options: argparse.Namespace) -> AbstractContextManager[Source]:
 def _transformer(options: argparse.Namespace, **more: Any) -> PrivacyFunnelTransformer:
     """Return a transformer with the parameters that the options name."""
     edges = dict(options.edges)
-    unknown = [name for name in edges if name not in [*options.columns, *options.sensitive]]
-    if unknown:
-        raise ValueError(f"--edges names {unknown[0]!r}, which is neither released nor sensitive.")
-    bins = dict.fromkeys([*options.columns, *options.sensitive], options.bins)
+    named = [*options.columns, *options.sensitive]
+    for option, given in {"--edges": edges, "--categorical": options.categorical}.items():
+        if unknown := [name for name in given if name not in named]:
+            raise ValueError(
+                f"{option} names {unknown[0]!r}, which is neither released nor sensitive."
+            )
+    bins = dict.fromkeys(options.columns, options.bins) | dict.fromkeys(options.categorical)
     return PrivacyFunnelTransformer(
         sensitive=options.sensitive,
         columns=options.columns,
@@ -316,7 +327,8 @@ def _sentences(facts: dict[str, Any]) -> list[str]:
         f"{protected} left out.",
         f"By these rows, {where} at most epsilon = {facts['epsilon']:g} about {protected} "
         f"({facts['measure']}; reached: {reached:.4g}).",
-        f"{facts['utility_kept']:.1%} of the utility is kept; no mechanism within the budget "
-        f"keeps more than {min(1.0, facts['utility_bound']):.1%}.",
+        f"{facts['utility_kept']:.1%} of the utility of {facts['symbols']:,} symbols (values, "
+        f"bins and pools) is kept; no mechanism keeps more than "
+        f"{min(1.0, facts['utility_bound']):.1%}.",
     ]
     return lines + [f"Wrote {facts[key]}." for key in ("report", "mechanism") if facts[key]]

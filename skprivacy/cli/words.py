@@ -38,6 +38,11 @@ _NAMES = "|".join(sorted(_OPTIONS, key=len, reverse=True))
 
 def in_options(text: str) -> str:
     """Return a message of the library with options in place of parameters."""
+    text = re.sub(
+        r"n_bins=\{'([^']*)': None\}\. To choose the bins, give edges there",
+        r"--categorical \1. To choose the bins, give --edges",
+        text,
+    )
     text = re.sub(rf"[Tt]he '({_NAMES})' parameter of \w+", lambda m: _OPTIONS[m[1]], text)
     text = re.sub(rf"\b({_NAMES})='?([\w.]+)'?", lambda m: f"{_OPTIONS[m[1]]} {m[2]}", text)
     text = re.sub(rf"\b({_WITH_UNDERSCORE})\b", lambda m: _OPTIONS[m[1]], text)

@@ -54,6 +54,8 @@ class DelimitedSource(Source):
                 raise ValueError(f"{self.input.name}: the header does not end.")
         if lines.startswith(_UTF_16_MARKS):
             raise ValueError(f"{self.input.name} is in UTF-16: convert it to UTF-8 first.")
+        if b"\n" not in lines and b"\r" in lines:
+            raise ValueError(f"{self.input.name} ends lines with CR alone: convert them to LF.")
         if not lines.strip():
             raise ValueError(f"{self.input.name} is empty: a table has a header with names.")
         self.mark = _MARK if lines.startswith(_MARK) else b""
@@ -63,22 +65,23 @@ class DelimitedSource(Source):
         n_columns = n_fields(text, self.delimiter)
         self.header = split(text, self.delimiter, n_columns, 1)
         codes = [self.header.distinct(column)[1][0] for column in range(n_columns)]
-        self.names = [self.decoded(unquoted(field)) for field in codes]
+        self.names = [self.decoded(unquoted(field), "the header") for field in codes]
         if n_columns == 1 and any(other in self.names[0] for other in _OTHER_DELIMITERS):
             raise ValueError(
                 f"{self.input.name} has only one column, {self.names[0]!r}: is the delimiter "
                 f"another one?"
             )
 
-    def decoded(self, field: bytes) -> str:
-        """Return the text of bytes."""
+    def decoded(self, field: bytes, where: str) -> str:
+        """Return the text of bytes; where : what they are, for a message."""
         try:
             return field.decode(self.encoding)
-        except UnicodeDecodeError as error:
+        except UnicodeDecodeError:
+            # The field is not shown: it may be one of S.
             raise ValueError(
-                f"{self.input.name}: the field {field!r} is not in {self.encoding}: name its "
-                f"encoding, latin-1 for instance."
-            ) from error
+                f"{self.input.name}: {where} is not in {self.encoding}: name its encoding, for "
+                f"instance latin-1."
+            ) from None
 
     def blocks(self) -> Iterator[Block]:
         stream, rest, line = self.input.stream(), b"", self._n_header_lines + 1
@@ -125,7 +128,10 @@ class DelimitedBlock(Block):
 
     def column(self, position: int, rows: slice | IntArray = slice(None)) -> pd.Series:
         codes, raw = self.fields.distinct(position, rows)
-        texts = pd.Index([self.source.decoded(unquoted(field)) for field in raw], dtype=object)
+        name = self.source.names[position]
+        where = f"the column {name!r}"
+        decoded = [self.source.decoded(unquoted(field), where) for field in raw]
+        texts = pd.Index(decoded, dtype=object)
         if not texts.is_unique:  # abc and "abc"
             position_of, texts = pd.factorize(texts)
             codes = position_of.take(codes)
@@ -155,7 +161,10 @@ class DelimitedSink(Sink):
             self._write_header(block, parts)
             self._has_header = True
         if self._copies(block):
-            rows = [part if isinstance(part, int) else self._new(part) for part in parts.values()]
+            rows = [
+                part if isinstance(part, int) else self._new(part, len(parts) == 1)
+                for part in parts.values()
+            ]
             self._file.write(block.fields.spliced(rows, self._delimiter.encode()))
         else:
             self._write_texts(block, parts)
@@ -163,11 +172,13 @@ class DelimitedSink(Sink):
     def _copies(self, block: Block) -> TypeGuard[DelimitedBlock]:
         return isinstance(block, DelimitedBlock) and block.source.delimiter == self._delimiter
 
-    def _new(self, column: Any) -> tuple[IntArray, list[bytes]]:
+    def _new(self, column: Any, is_alone: bool) -> tuple[IntArray, list[bytes]]:
         """Return the codes of a new column, and the fields that they stand for."""
         codes, texts = as_texts(as_series(column))  # type: ignore[arg-type]  # it is one
         delimiter = self._delimiter.encode()
-        return codes, [quoted(text.encode(self._encoding), delimiter) for text in texts]
+        fields = [quoted(text.encode(self._encoding), delimiter) for text in texts]
+        # Alone in its row, an empty field would be an empty line, which readers skip.
+        return codes, [field or b'""' for field in fields] if is_alone else fields
 
     def _write_header(self, block: Block, parts: Mapping[str, Any]) -> None:
         delimiter = self._delimiter.encode()

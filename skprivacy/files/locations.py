@@ -47,7 +47,7 @@ def kind_of(path: FilePath, kind: str | None = None) -> tuple[str, bool]:
     if found is None:
         raise ValueError(
             f"The name {str(path)!r} does not tell what kind of table it is: end it with .csv, "
-            f".tsv or .parquet (the first two also with .gz), or name the format."
+            f".tsv or .parquet (the first two also with .gz)."
         )
     if compressed and found == "parquet":
         raise ValueError(f"{str(path)!r}: Parquet is compressed by itself, use .parquet.")
@@ -72,6 +72,12 @@ class Input:
         return gzip.GzipFile(fileobj=self.raw) if self.compressed else self.raw
 
     @property
+    def stamp(self) -> tuple[int, int]:
+        """What changes when somebody writes to the file."""
+        status = os.fstat(self.raw.fileno())
+        return status.st_size, status.st_mtime_ns
+
+    @property
     def size(self) -> int:
         """How many bytes there are, compressed ones if they are."""
         return os.fstat(self.raw.fileno()).st_size
@@ -85,6 +91,8 @@ def opened(path: FilePath, kind: str | None = None) -> Iterator[Input]:
     name: it is gone with the process, whatever happens to it.
     """
     found, compressed = kind_of(path, kind)
+    if str(path) == PIPE and sys.stdin is None:
+        raise ValueError("The standard input is closed.")
     source = sys.stdin.buffer if str(path) == PIPE else open(path, "rb")  # noqa: SIM115
     try:
         if source.seekable() and str(path) != PIPE:

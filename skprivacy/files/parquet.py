@@ -1,5 +1,6 @@
 """Tables in Parquet files; the only import of pyarrow."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -39,11 +40,17 @@ class ParquetSource(Source):
 
     def blocks(self) -> Iterator[Block]:
         is_empty = True
-        for batch in self._file.iter_batches(batch_size=_BATCH_ROWS):
+        for batch in self._batches():
             yield ParquetBlock(self._pyarrow.Table.from_batches([batch]).replace_schema_metadata())
             is_empty = False
         if is_empty:
             yield ParquetBlock(self.schema.empty_table())
+
+    def _batches(self) -> Iterator[Any]:
+        try:
+            yield from self._file.iter_batches(batch_size=_BATCH_ROWS)
+        except (OSError, self._pyarrow.ArrowException) as error:
+            raise ValueError(f"{self.input.name} is damaged: {error}") from error
 
 
 class ParquetBlock(Block):
@@ -56,9 +63,11 @@ class ParquetBlock(Block):
         return self.rows.num_rows
 
     def column(self, position: int, rows: slice | IntArray = slice(None)) -> pd.Series:
-        # A column of pyarrow is a Series.
-        column = as_series(self.rows.column(position)).rename(self.rows.column_names[position])  # type: ignore[union-attr]
-        return column.iloc[rows]
+        native, name = self.rows.column(position), self.rows.column_names[position]
+        if _pyarrow().types.is_nested(native.type):  # as text, lists and structs can be compared
+            texts = [None if v is None else json.dumps(v, default=str) for v in native.to_pylist()]
+            return pd.Series(texts, dtype=object, name=name).iloc[rows]
+        return as_series(native).rename(name).iloc[rows]  # type: ignore[union-attr]  # it is one
 
     def frame(self, positions: Sequence[int], families: Sequence[str]) -> Any:
         return self.rows.select(list(positions))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from collections import Counter
 from collections.abc import Container, Hashable, Iterator
 from contextlib import contextmanager
@@ -43,10 +45,13 @@ def read_from(
 ) -> Iterator[Source]:
     """Open a file as a `Source`."""
     with opened(path, kind) as input_:
-        if input_.kind == "parquet":
-            yield ParquetSource(input_)
-        else:
-            yield DelimitedSource(input_, delimiter, encoding)
+        try:
+            if input_.kind == "parquet":
+                yield ParquetSource(input_)
+            else:
+                yield DelimitedSource(input_, delimiter, encoding)
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise ValueError(f"{path} is damaged: {error}") from error
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Some rows of a stream, spread over all of it."""
 
 from collections.abc import Sequence
+from hashlib import sha256
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +11,8 @@ from .tables import Block
 
 _MOST_ROWS = 50_000
 _MOST_CELLS = 1_000_000
+
+_LONG = 200
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -43,8 +46,11 @@ class Subsample:
         ranks = _ranks(numbers)
         chosen = np.flatnonzero(ranks <= self._share)
         position_of = {name: position for position, name in enumerate(names)}
+        if not len(chosen):
+            return
         columns = {
-            name: block.column(position_of[name], chosen).astype(object) for name in self._names
+            name: _shortened(block.column(position_of[name], chosen)).astype(object)
+            for name in self._names
         }
         self._pieces.append(pd.DataFrame(columns))
         self._ranks = np.concatenate([self._ranks, ranks[chosen]])
@@ -57,6 +63,17 @@ class Subsample:
     def rows(self) -> pd.DataFrame:
         """Return the rows that were chosen."""
         return pd.concat(self._pieces, ignore_index=True) if self._pieces else pd.DataFrame()
+
+
+def _shortened(column: pd.Series) -> pd.Series:
+    """Return texts of which long ones are cut, and still differ where they differ."""
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        return column
+    texts = column.cat.categories
+    if max(map(len, texts), default=0) <= _LONG:
+        return column
+    digests = {t: f"{t[:_LONG]} {sha256(t.encode()).hexdigest()}" for t in texts if len(t) > _LONG}
+    return column.cat.rename_categories(digests)
 
 
 def _ranks(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:

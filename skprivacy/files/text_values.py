@@ -1,7 +1,7 @@
 """What the texts of a file mean: numbers or categories; and values as texts again."""
 
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,16 +13,28 @@ from .._typing import IntArray
 # be Namibia.
 _MISSING = {"", "NA", "N/A", "NaN", "nan", "NULL", "null", "None"}
 
-_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
-_CODE = re.compile(r"\s*[+-]?0\d")  # 00123 is a name made of digits
+_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+_INTEGER = re.compile(r"\s*[+-]?\d+\s*", re.ASCII)
+_CODE = re.compile(r"\s*[+-]?0\d", re.ASCII)  # 00123 is a name made of digits
+
+# Integers that are told apart: in a column of integers, and among floats.
 _LARGEST_INTEGER = 2**63 - 1
-_LARGEST_EXACT = 2.0**53
+_LARGEST_EXACT = 2**53
 
 
 def are_numbers(texts: Iterable[str]) -> bool:
     """Tell whether the distinct texts of a column are all numbers, but for missing ones."""
     present = [text for text in texts if text.strip() not in _MISSING]
-    return bool(present) and all(_NUMBER.fullmatch(t) and not _CODE.match(t) for t in present)
+    if not present or not all(_NUMBER.fullmatch(t) and not _CODE.match(t) for t in present):
+        return False
+    return _are_told_apart(present)
+
+
+def _are_told_apart(texts: Sequence[str]) -> bool:
+    """Tell whether the integers among texts are small enough to stay different as numbers."""
+    integers = [text for text in texts if _INTEGER.fullmatch(text)]
+    largest = _LARGEST_INTEGER if len(integers) == len(texts) else _LARGEST_EXACT
+    return all(abs(int(text)) <= largest for text in integers)
 
 
 def meant(column: pd.Series, family: str, name: Hashable) -> pd.Series:
@@ -47,20 +59,21 @@ def meant(column: pd.Series, family: str, name: Hashable) -> pd.Series:
 def _numbers(texts: Iterable[str], name: Hashable) -> Any:
     """Return texts as an array of integers, where all are, or of floats."""
     stripped = [None if text.strip() in _MISSING else text.strip() for text in texts]
-    wrong = [text for text in stripped if text is not None and not _NUMBER.fullmatch(text)]
-    if wrong:
-        raise ValueError(f"The column {name!r} holds {wrong[0]!r} where a number is expected.")
-    floats = np.array([np.nan if text is None else float(text) for text in stripped])
-    is_whole = all(text is None or text.lstrip("+-").isdecimal() for text in stripped)
-    if is_whole and not (np.abs(floats) >= float(_LARGEST_INTEGER)).any():
+    present = [text for text in stripped if text is not None]
+    # The value is not shown: it may be one of S.
+    if not all(map(_NUMBER.fullmatch, present)):
+        raise ValueError(f"The column {name!r} holds a text where a number is expected.")
+    if not _are_told_apart(present):
+        raise ValueError(f"The column {name!r} has integers that are too large to be told apart.")
+    if all(map(_INTEGER.fullmatch, present)):
         return pd.array([None if text is None else int(text) for text in stripped], dtype="Int64")
-    return pd.array(floats)
+    return pd.array([np.nan if text is None else float(text) for text in stripped])
 
 
 def _boolean(text: str, name: Hashable) -> bool | None:
     known = {"": None, "true": True, "false": False}
     if text.lower() not in known:
-        raise ValueError(f"The column {name!r} holds {text!r} where true or false is expected.")
+        raise ValueError(f"The column {name!r} holds a text where true or false is expected.")
     return known[text.lower()]
 
 
@@ -80,4 +93,6 @@ def as_texts(column: pd.Series) -> tuple[IntArray, list[str]]:
 def _text(value: object) -> str:
     if isinstance(value, float) and value.is_integer() and abs(value) < _LARGEST_EXACT:
         return str(int(value))
+    if isinstance(value, bytes):
+        return value.hex()
     return repr(value) if isinstance(value, float) else str(value)

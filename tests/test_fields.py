@@ -1,0 +1,154 @@
+"""Delimited text: fields found and copied as bytes, and what their texts mean."""
+
+import csv
+import io
+from itertools import permutations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skprivacy.files.fields import Fields, quoted, split, unquoted
+from skprivacy.files.text_values import are_numbers, as_texts, meant
+
+FIELD = st.text(st.sampled_from('ab,"\n\t 0é'), max_size=5)
+ANY_FIELD = st.text(st.sampled_from('ab,"\n\r0é'), max_size=5)  # where all are quoted
+
+
+class TestFields:
+    @given(st.lists(st.tuples(FIELD, FIELD, FIELD), max_size=8), st.sampled_from(["\n", "\r\n"]))
+    def test_fields_are_those_of_the_csv_module(self, rows, line_end):
+        text = io.StringIO(newline="")
+        csv.writer(text, lineterminator=line_end).writerows(rows)
+        fields = split(text.getvalue().encode(), ",", 3, 1)
+        found = [
+            [fields.text[a:b] for a, b in zip(starts, ends, strict=True)]
+            for starts, ends in zip(fields.starts, fields.ends, strict=True)
+        ]
+        assert [[unquoted(f).decode() for f in row] for row in found] == [list(r) for r in rows]
+
+    @given(st.text(st.sampled_from('a,"\n'), max_size=12), st.integers(1, 3))
+    def test_any_text_is_read_like_the_csv_module_or_refused(self, text, n_columns):
+        text = text.removesuffix("\n") + "\n"
+        expected = [
+            row for row in csv.reader(io.StringIO(text, newline="")) if row or n_columns == 1
+        ]
+        expected = [row or [""] for row in expected]
+        if any(len(row) != n_columns for row in expected):
+            return
+        try:
+            fields = split(text.encode(), ",", n_columns, 1)
+        except ValueError:
+            return
+        if len(fields) < len(expected):  # a quoted field that does not end is not complete
+            assert text.count('"') % 2 or '"' in text
+            return
+        for column in range(n_columns):
+            codes, values = fields.distinct(column)
+            texts = [unquoted(values[code]).decode() for code in codes]
+            assert texts == [row[column] for row in expected]
+
+    @given(st.lists(st.tuples(ANY_FIELD, ANY_FIELD, ANY_FIELD), min_size=1, max_size=6))
+    def test_splicing_copies_bytes(self, rows):
+        text = io.StringIO(newline="")
+        csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(rows)
+        fields = split(text.getvalue().encode(), ",", 3, 1)
+        codes = np.arange(len(rows)) % 2
+        spliced = fields.spliced([0, (codes, [b"yes", b"no"]), 2], b",").tobytes().decode()
+        again = list(csv.reader(io.StringIO(spliced, newline="")))
+        assert again == [[a, ["yes", "no"][i % 2], c] for i, (a, _, c) in enumerate(rows)]
+        assert fields.spliced([0, 1, 2], b",").tobytes() == fields.text
+        dropped = fields.spliced([1, 2], b",").tobytes().decode()
+        assert list(csv.reader(io.StringIO(dropped, newline=""))) == [[b, c] for _, b, c in rows]
+
+    @pytest.mark.parametrize("order", list(permutations(range(3))))
+    def test_columns_may_be_copied_in_any_order(self, order):
+        fields = split(b"a,bb,ccc\r\nd,ee,\r\n", ",", 3, 1)
+        rows = [[b"a", b"bb", b"ccc"], [b"d", b"ee", b""]]
+        expected = b"".join(b",".join(row[c] for c in order) + b"\r\n" for row in rows)
+        assert fields.spliced(list(order), b",").tobytes() == expected
+        new = (np.array([1, 0]), [b"x", b"yy"])
+        expected = b"".join(
+            b",".join([row[order[0]], text, row[order[1]]]) + b"\r\n"
+            for row, text in zip(rows, [b"yy", b"x"], strict=True)
+        )
+        assert fields.spliced([order[0], new, order[1]], b",").tobytes() == expected
+
+    def test_a_quote_inside_of_a_field_is_a_character(self):
+        fields = split(b'5" pipe,a\n"x,y",b\n6",c\n', ",", 2, 1)
+        codes, values = fields.distinct(0)
+        assert [values[code] for code in codes] == [b'5" pipe', b'"x,y"', b'6"']
+
+    def test_what_is_not_complete_is_left(self):
+        assert len(split(b'a,b\n"c\n', ",", 2, 1)) == 1
+        assert len(split(b"", ",", 2, 1)) == 0
+
+    def test_a_row_with_too_few_fields_is_named(self):
+        with pytest.raises(ValueError, match="line 12 has 1 fields where the header has 2"):
+            split(b'a,"b\nb"\n\nc\n', ",", 2, 9)
+
+    def test_long_fields_and_colliding_ones(self, monkeypatch):
+        rows = [b"x" * 1000 if i == 3 else b"%d" % (i % 5) for i in range(100)]
+        text = b"\n".join(rows) + b"\n"
+        codes, values = split(text, ",", 1, 1).distinct(0)
+        assert [values[code] for code in codes] == rows
+        monkeypatch.setattr("skprivacy.files.fields._ODD", np.uint64(0))  # all mixed alike
+        codes, values = split(text[:40], ",", 1, 1).distinct(0)
+        assert [values[code] for code in codes] == rows[:3]
+        codes, values = split(b"a\nb\na\nabcdefghi\n", ",", 1, 1).distinct(0)
+        assert [values[code] for code in codes] == [b"a", b"b", b"a", b"abcdefghi"]
+
+    def test_fields_are_quoted_where_they_must_be(self):
+        assert quoted(b"plain", b",") == b"plain"
+        assert quoted(b'a,"b"', b",") == b'"a,""b"""'
+        assert isinstance(split(b"a\n", ",", 1, 1), Fields)
+
+
+class TestTexts:
+    @pytest.mark.parametrize(
+        ("texts", "expected"),
+        [
+            (["1", "2.5", "-3e4", " 7 ", "", "NA"], True),
+            (["00123", "12"], False),
+            (["0", "0.5", "10"], True),
+            (["1", "two"], False),
+            (["", "NA"], False),
+            (["inf", "1"], False),
+            (["9223372036854775807", "1"], True),
+            (["10000000000000000001", "10000000000000000002"], False),
+            (["9007199254740993", "1.5"], False),
+            (["\u0661", "1"], False),
+        ],
+    )
+    def test_which_columns_are_numbers(self, texts, expected):
+        assert are_numbers(texts) is expected
+
+    def test_texts_and_back(self):
+        column = pd.Series(pd.Categorical(["1", "", "20", "NA", "1"]))
+        numbers = meant(column, "numbers", "n")
+        assert numbers.tolist() == [1, pd.NA, 20, pd.NA, 1]
+        codes, texts = as_texts(numbers)
+        assert [texts[code] for code in codes] == ["1", "", "20", "", "1"]
+        floats = meant(pd.Series(pd.Categorical(["1.50", "2", "1e300"])), "numbers", "n")
+        assert as_texts(floats)[1] == ["1.5", "2", "1e+300", ""]
+        assert meant(pd.Series(pd.Categorical(["true", "False", ""])), "bool", "b").tolist() == [
+            True,
+            False,
+            pd.NA,
+        ]
+        times = meant(pd.Series(pd.Categorical(["2026-01-02", ""])), "times", "t")
+        assert times[0] == pd.Timestamp("2026-01-02")
+        assert times.isna().tolist() == [False, True]
+        categories = meant(pd.Series(pd.Categorical(["NA", "", "00"])), "str", "s")
+        assert categories.isna().tolist() == [False, True, False]
+
+    @pytest.mark.parametrize(
+        ("family", "word"), [("numbers", "a number"), ("bool", "true or false")]
+    )
+    def test_a_text_that_does_not_mean_that(self, family, word):
+        with pytest.raises(
+            ValueError, match=f"column 'age' holds a text where {word} is expected"
+        ):
+            meant(pd.Series(pd.Categorical(["old"])), family, "age")
