@@ -133,9 +133,11 @@ class TestText:
 
     def test_numbers_as_s_are_attacked_by_their_bins(self):
         frame = people(2000)
-        transformer = funnel(0.005, sensitive="noise", columns=["band"]).fit(frame)
+        bins = {"noise": 4}  # said, and so without a warning
+        transformer = funnel(0.005, sensitive="noise", columns=["band"], n_bins=bins).fit(frame)
         text = str(PrivacyReport.from_estimator(transformer, frame))
         assert "gradient boosting" in text
+        assert "noise: 4 groups" in text
 
     def test_a_small_group_does_not_stop_it(self):
         frame = people(500)
