@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -48,12 +49,17 @@ class Fields:
     def __len__(self) -> int:
         return len(self.starts)
 
+    @cached_property
+    def _padded(self) -> bytes:
+        """The text and a word more, so that words can be read from any place in it."""
+        return self.text + bytes(8)
+
     def distinct(
         self, column: int, rows: slice | IntArray = slice(None)
     ) -> tuple[IntArray, list[bytes]]:
         """Return a code for each row, and the distinct fields of a column, with their quotes."""
         starts, ends = self.starts[rows, column], self.ends[rows, column]
-        codes, first = _factorized(self.text, starts, ends - starts)
+        codes, first = _factorized(self._padded, starts, ends - starts)
         spans = zip(starts[first].tolist(), ends[first].tolist(), strict=True)
         return codes, [self.text[start:end] for start, end in spans]
 
@@ -111,12 +117,14 @@ def _factorized(text: bytes, starts: IntArray, lengths: IntArray) -> tuple[IntAr
 
 
 def _words(text: bytes, starts: IntArray, lengths: IntArray) -> list[_Words]:
-    """Return the bytes of each field, eight at a time, as integers; first its length."""
-    padded = text + bytes(8)
-    every = np.ndarray((len(text) + 1,), dtype="<u8", buffer=padded, strides=(1,))
+    """Return the bytes of each field, eight at a time, as integers; first its length.
+
+    text : padded by a word.
+    """
+    every = np.ndarray((len(text) - 7,), dtype="<u8", buffer=text, strides=(1,))
     words = [lengths.astype(np.uint64)]
     for begin in range(0, int(lengths.max(initial=0)), 8):
-        word = every[np.minimum(starts + begin, len(text))]
+        word = every[np.minimum(starts + begin, len(every) - 1)]
         words.append(word & _KEPT_BYTES[(lengths - begin).clip(0, 8)])
     return words
 
