@@ -84,8 +84,8 @@ class Tally:
             widest = max(sizes, key=sizes.__getitem__)
             raise ValueError(
                 f"More than {self._limit:,} distinct combinations of {', '.join(self.names)} were "
-                f"found; {widest!r} has the most values. Give edges for it if it is a number, "
-                f"or release fewer columns jointly."
+                f"found; {widest!r} has the most values. If it is a number, give its edges, "
+                f"n_bins={{{widest!r}: [...]}}; otherwise pool values or take fewer columns jointly."
             )
 
     @property

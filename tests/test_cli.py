@@ -18,6 +18,7 @@ import pytest
 from skprivacy import PrivacyFunnelTransformer
 from skprivacy.cli import main
 from skprivacy.datasets import load_diabetes_bands
+from skprivacy.tally import Tally
 
 DESIGN = ["--sensitive", "sex", "--columns", "blood_pressure,bmi"]
 
@@ -405,6 +406,17 @@ class TestErrors:
                 main(arguments)
             assert exited.value.code == 2
             assert capsys.readouterr().err.count("\n") == 1
+
+    def test_too_many_values_ask_for_edges(self, patients, capsys, monkeypatch):
+        monkeypatch.setattr(Tally.__init__, "__kwdefaults__", {"edges": None, "limit": 100})
+        patients["age"] = np.random.default_rng(0).normal(50, 9, len(patients))
+        patients.to_csv("patients.csv", index=False)
+        arguments = ["--sensitive", "sex", "--columns", "age", "--epsilon", 0.1]
+        assert run("sanitize", "patients.csv", "x.csv", *arguments) == 1
+        error = capsys.readouterr().err
+        assert "More than 100 distinct combinations of sex, age" in error
+        assert "give its edges, --edges age=A,B,..." in error
+        assert run("sanitize", "patients.csv", "x.csv", *arguments, "--edges", "age=40,50") == 0
 
     def test_names_with_commas_go_in_quotes(self, patients):
         patients.rename(columns={"bmi": "weight, height"}).to_csv("odd.csv", index=False)

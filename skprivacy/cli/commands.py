@@ -13,15 +13,10 @@ import pandas as pd
 from .._typing import CountArray, FloatArray
 from ..design import privacy_utility_path
 from ..encoding import learn_alphabet
+from ..files.counting import count_source, fit_source, sample_source
 from ..files.locations import check_free, is_pipe, kind_of, written
-from ..files.releasing import (
-    count_source,
-    fit_source,
-    read_from,
-    release_rows,
-    sample_source,
-    write_to,
-)
+from ..files.opening import read_from, write_to
+from ..files.releasing import release_rows
 from ..files.subsample import most_rows
 from ..files.tables import Source
 from ..inverse_design import smallest_epsilon

@@ -43,6 +43,7 @@ def in_options(text: str) -> str:
         r"--categorical \1. To choose the bins, give --edges",
         text,
     )
+    text = re.sub(r"n_bins=\{'([^']*)': \[\.\.\.\]\}", r"--edges \1=A,B,...", text)
     text = re.sub(rf"[Tt]he '({_NAMES})' parameter of \w+", lambda m: _OPTIONS[m[1]], text)
     text = re.sub(rf"\b({_NAMES})='?([\w.]+)'?", lambda m: f"{_OPTIONS[m[1]]} {m[2]}", text)
     text = re.sub(rf"\b({_WITH_UNDERSCORE})\b", lambda m: _OPTIONS[m[1]], text)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from .._typing import FilePath
 from ..transformer import PrivacyFunnelTransformer
-from .releasing import fit_source, read_from, release_rows, write_to
+from .counting import fit_source
+from .opening import read_from, write_to
+from .releasing import release_rows
 
 __all__ = ["fit_file", "transform_file"]
 
