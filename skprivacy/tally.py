@@ -85,7 +85,7 @@ class Tally:
             raise ValueError(
                 f"More than {self._limit:,} distinct combinations of {', '.join(self.names)} were "
                 f"found; {widest!r} has the most values. If it is a number, give its edges, "
-                f"n_bins={{{widest!r}: [...]}}; otherwise pool values or take fewer columns jointly."
+                f"n_bins={{{widest!r}: [...]}}; otherwise take fewer columns jointly."
             )
 
     @property
