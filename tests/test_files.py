@@ -268,6 +268,25 @@ class TestDelimited:
         assert len(shown) == 3
         assert set(shown) <= set(rows["age"])
 
+    def test_edges_without_a_name_are_for_x(self, tmp_path):
+        rows = people()
+        rows.to_csv(tmp_path / "in.csv", index=False)
+        settings = {"columns": ["age"], "n_bins": [0, 30, 60, 100], "epsilon": 0}
+        transformer = funnel(**settings)
+        sanitized(transformer, tmp_path / "in.csv", tmp_path / "out.csv")
+        whole = funnel(**settings, remainder="drop").fit(rows)
+        np.testing.assert_array_equal(transformer.p_sx_, whole.p_sx_)
+
+    def test_long_texts_of_s_and_x(self, tmp_path):
+        rows = people()[["sex", "band"]] + "a" * 300
+        rows["note"] = "b" * 5000
+        rows.to_csv(tmp_path / "in.csv", index=False)
+        transformer = funnel()
+        with read_from(tmp_path / "in.csv") as table:
+            sample = fit_source(transformer, table)
+        assert transformer.transform(sample)["band"].isin(rows["band"]).all()
+        assert sample["note"].str.len().max() < 300
+
     def test_what_is_missing_is_a_value(self, tmp_path):
         rows = people()
         rows.loc[::3, "band"] = ""

@@ -51,9 +51,11 @@ def count_source(
     check_bin_names(transformer, source.names)
     positions = [*layout.s_positions, *layout.x_positions]
     names = [source.names[position] for position in positions]
-    edges = _edges(transformer.n_bins, names)
-    others = source.names if transformer.remainder == "passthrough" else names
-    tally, sample = Tally(names, edges=edges), Subsample(others if with_sample else [])
+    n_s = len(layout.s_positions)
+    edges = _edges(transformer.n_bins, names[n_s:])
+    sampled_names = source.names if transformer.remainder == "passthrough" else names
+    sample = Subsample(sampled_names if with_sample else [], whole=names)
+    tally = Tally(names, edges=edges)
     for block in source.watched_blocks("counting", is_watched):
         columns: Any = [block.column(position) for position in positions]
         tally.add([_cut(column, edges) for column in columns])
@@ -66,7 +68,7 @@ def count_source(
         columns = {name: _meant(columns[name], families[name]) for name in columns}
         families = {name: families.get(name) or _family(name, sampled[name]) for name in sampled}
         sampled = pd.DataFrame({name: _meant(sampled[name], families[name]) for name in sampled})
-    n_s, counts = len(layout.s_positions), tally.counts.astype(float)
+    counts = tally.counts.astype(float)
     s_columns = {name: columns[name] for name in names[:n_s]}
     x_columns = {name: columns[name] for name in names[n_s:]}
     return CountedSource(layout, LabelledRows(s_columns, x_columns, counts, counts), sampled)
@@ -102,9 +104,9 @@ def _layout_of(transformer: PrivacyFunnelTransformer, source: Source) -> Layout:
     return Layout(source.names, table.n_columns, tuple(x_positions), tuple(s_positions))
 
 
-def _edges(n_bins: Any, names: list[str]) -> dict[str, BinsLike]:
-    """Return the edges that are given for columns, by name."""
-    given = n_bins if isinstance(n_bins, dict) else dict.fromkeys(names, n_bins)
+def _edges(n_bins: Any, x_names: list[str]) -> dict[str, BinsLike]:
+    """Return the edges that are given for columns, by name; without names they are for X."""
+    given = n_bins if isinstance(n_bins, dict) else dict.fromkeys(x_names, n_bins)
     return {name: edges for name, edges in given.items() if np.ndim(edges) == 1}
 
 

@@ -1,6 +1,6 @@
 """Some rows of a stream, spread over all of it."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from hashlib import sha256
 
 import numpy as np
@@ -26,11 +26,15 @@ class Subsample:
     """Rows of some columns, chosen by their number alone: the same ones from files as long.
 
     Which ones looks random, so that rows in a pattern (one of each couple after the other) do not
-    fall together with it. All rows, as long as they are not more than `limit`.
+    fall together with it. All rows, as long as they are not more than `limit`. Long texts are cut,
+    but for those of the columns in `whole`.
     """
 
-    def __init__(self, names: Sequence[str], limit: int | None = None) -> None:
+    def __init__(
+        self, names: Sequence[str], limit: int | None = None, whole: Container[str] = ()
+    ) -> None:
         self._names = list(names)
+        self._whole = whole
         self._limit = most_rows(len(self._names)) if limit is None else limit
         self._share = np.uint64(2**64 - 1)
         self._n_seen = 0
@@ -48,10 +52,10 @@ class Subsample:
         position_of = {name: position for position, name in enumerate(names)}
         if not len(chosen):
             return
-        columns = {
-            name: _shortened(block.column(position_of[name], chosen)).astype(object)
-            for name in self._names
-        }
+        columns = {}
+        for name in self._names:
+            column = block.column(position_of[name], chosen)
+            columns[name] = (column if name in self._whole else _shortened(column)).astype(object)
         self._pieces.append(pd.DataFrame(columns))
         self._ranks = np.concatenate([self._ranks, ranks[chosen]])
         while len(self._ranks) > self._limit:
