@@ -177,8 +177,8 @@ class TestDelimited:
         assert from_file.n_samples_seen_ == len(rows)
         assert from_file._effective_rows == from_frame._effective_rows
         assert from_file.to_json() != ""
-        frame = rows.assign(note=rows["note"].replace("", None))
-        pd.testing.assert_frame_equal(counted.sample, frame, check_dtype=False)
+        sample = counted.sample.assign(note=counted.sample["note"].fillna(""))
+        pd.testing.assert_frame_equal(sample, rows, check_dtype=False)
 
     def test_columns_that_are_copied_are_judged(self, tmp_path):
         rows = people().drop(columns="zip")
@@ -218,7 +218,7 @@ class TestDelimited:
         options = {"encoding": "latin-1", "delimiter": "\t"}
         sanitized(funnel(), tmp_path / "in.csv", tmp_path / "out.tsv", **options)
         released = pd.read_csv(tmp_path / "out.tsv", encoding="latin-1", sep="\t")
-        assert released["note"].tolist() == rows["note"].replace("", None).tolist()
+        assert released["note"].fillna("").tolist() == rows["note"].tolist()
 
     def test_columns_in_another_order(self, tmp_path):
         rows = people()
@@ -264,7 +264,7 @@ class TestDelimited:
         sanitized(transformer, tmp_path / "in.csv", tmp_path / "out.csv")
         whole = funnel(columns=["age"], n_bins={"age": edges}, remainder="drop").fit(rows)
         np.testing.assert_array_equal(transformer.p_sx_, whole.p_sx_)
-        shown = pd.read_csv(tmp_path / "out.csv")["age"].unique()
+        shown = pd.read_csv(tmp_path / "out.csv", float_precision="round_trip")["age"].unique()
         assert len(shown) == 3
         assert set(shown) <= set(rows["age"])
 
