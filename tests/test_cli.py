@@ -120,7 +120,7 @@ class TestSanitize:
         edges = ["--edges", "age=40,50"]
         assert run("sanitize", "patients.csv", "edges.csv", *arguments, *edges) == 0
         assert json.loads(capsys.readouterr().out)["symbols"] == 3
-        shown = pd.read_csv("edges.csv", float_precision="round_trip")["age"]
+        shown = pd.read_csv("edges.csv", dtype=str)["age"].map(float)
         assert shown.isin(patients["age"]).all()
         assert run("sanitize", "patients.csv", "no.csv", *arguments, "--edges", "ago=1,2") == 1
         assert (
@@ -218,11 +218,9 @@ class TestApply:
         frame.to_parquet("frame.parquet")
         for name in ("frame.csv", "frame.parquet"):
             assert run("apply", "python.json", name, f"out_of_{name}") == 0
-        released = pd.read_csv(
-            "out_of_frame.csv", parse_dates=["day"], float_precision="round_trip"
-        )
+        released = pd.read_csv("out_of_frame.csv", parse_dates=["day"], dtype={"n": str})
         assert released["flag"].dtype == bool
-        assert set(released["n"]) <= set(frame["n"])
+        assert set(released["n"].map(float)) <= set(frame["n"])
         assert set(released["day"]) <= set(frame["day"])
         assert (
             pd.read_parquet("out_of_frame.parquet").dtypes.to_dict()

@@ -264,7 +264,7 @@ class TestDelimited:
         sanitized(transformer, tmp_path / "in.csv", tmp_path / "out.csv")
         whole = funnel(columns=["age"], n_bins={"age": edges}, remainder="drop").fit(rows)
         np.testing.assert_array_equal(transformer.p_sx_, whole.p_sx_)
-        shown = pd.read_csv(tmp_path / "out.csv", float_precision="round_trip")["age"].unique()
+        shown = pd.read_csv(tmp_path / "out.csv", dtype=str)["age"].map(float).unique()
         assert len(shown) == 3
         assert set(shown) <= set(rows["age"])
 
