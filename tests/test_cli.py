@@ -152,6 +152,14 @@ class TestSanitize:
         facts = json.loads(capsys.readouterr().out)
         assert facts["utility_kept"] < 0.1
         assert not any("bins" in warning for warning in facts["warnings"])
+        common = ["in.csv", "--sensitive", "code"]
+        for command in (["curve", *common, "--columns", "x", "--epsilons", "0.1"],
+                        ["choose", *common, "--columns", "x"],
+                        ["audit", *common, "--released", "x"]):  # fmt: skip
+            assert run(*command) == 0
+            assert "which of 10 bins they fall into" in capsys.readouterr().err
+            assert run(*command, "--categorical", "code") == 0
+            assert "bins" not in capsys.readouterr().err
 
     def test_the_budget_holds_in_the_file(self, patients, capsys):
         rows = pd.concat([patients] * 200)[["sex", "bmi"]]
@@ -239,6 +247,9 @@ class TestApply:
             error = capsys.readouterr().err
             assert text in error
             assert error.count("\n") == 1
+        Path("m.csv").write_text(Path("m.json").read_text())
+        assert run("apply", "m.csv", "patients.csv", "m.csv", "--force") == 1
+        assert "is the mechanism itself" in capsys.readouterr().err
 
     def test_an_empty_table_stays_one(self, patients):
         patients.iloc[:0].to_csv("empty.csv", index=False)
@@ -274,6 +285,8 @@ class TestOtherCommands:
         assert ".csv, .png, .svg or .pdf" in capsys.readouterr().err
         assert run("curve", "patients.csv", *DESIGN, "--epsilons", "0.01") == 0
         assert "0.01        0.01         88.4%" in capsys.readouterr().out
+        assert run("curve", "patients.csv", *DESIGN, "-o", "patients.csv", "--force") == 1
+        assert "is the table itself" in capsys.readouterr().err
 
     def test_an_audit_of_two_files(self, patients, capsys):
         run("sanitize", "patients.csv", "out.csv", *DESIGN, "--epsilon", 0, "--remainder", "drop")
@@ -295,7 +308,7 @@ class TestOtherCommands:
         patients["bmi"] += "ä"
         patients.to_csv("in.csv", index=False, sep=";", encoding="latin-1")
         design = ["--sensitive", "sex", "--columns", "bmi", "--epsilon", 0, "--remainder", "drop"]
-        for out in ("out.csv", "out.tsv"):
+        for out in ("out.csv", "out.tsv", "out.csv.gz"):
             assert run("sanitize", "in.csv", out, *design, *options) == 0
             assert run("audit", "in.csv", "--sensitive", "sex", "--released", out, *options) == 0
 
@@ -311,6 +324,7 @@ class TestOtherCommands:
         [
             (("--sensitive", "sx", "--released", "bmi"), "has no column 'sx'"),
             (("--sensitive", "sex", "--released", "bmx"), "neither a file nor columns of"),
+            (("--sensitive", "sex", "--released", "sex,bmi"), "the sensitive column 'sex' itself"),
             (("--sensitive", "sex", "--released", "short.csv"), "short.csv has 10 rows and"),
             (("--sensitive", "sex", "--released", "same.csv"), "holds the sensitive column 'sex'"),
         ],
@@ -481,6 +495,8 @@ class TestProcesses:
         ran = shell(f"{self.command} sanitize patients.csv /dev/stdout {self.design} | cat")
         assert len(pd.read_csv(io.BytesIO(ran.stdout))) == 442
         assert b"442 rows" in ran.stderr
+        shell(f"{self.command} sanitize patients.csv /dev/stdout {self.design} > to_file.csv")
+        assert len(pd.read_csv("to_file.csv")) == 442
 
     def test_memory_does_not_grow_with_the_file(self, patients):
         peaks = []
@@ -506,6 +522,8 @@ class TestProcesses:
         ran = shell(f"{self.command} sanitize patients.csv out.csv {self.design} 2>&-")
         assert ran.returncode == 0
         assert len(pd.read_csv("out.csv")) == 442
+        ran = shell(f"{self.command} sanitize patients.csv - {self.design} >&-")
+        assert (ran.returncode, ran.stderr.count(b"\n")) == (1, 1)
         ran = shell(f"{self.command} sanitize - x.csv {self.design} <&-")
         assert (ran.returncode, ran.stderr.count(b"\n")) == (1, 1)
 

@@ -397,6 +397,17 @@ class TestParquet:
             assert released[name].dtype == rows[name].dtype
         assert released["age"].tolist() == rows["age"].tolist()
 
+    def test_long_texts_are_cut_in_a_sample_only(self, tmp_path):
+        rows = people()[["sex", "band", "note"]]
+        rows["note"] = [f"{i % 7}" * 5000 for i in range(len(rows))]
+        rows.to_parquet(tmp_path / "in.parquet")
+        with read_from(tmp_path / "in.parquet") as table:
+            counted = count_source(funnel(), table, with_sample=True)
+        assert counted.sample["note"].nunique() == 7
+        assert counted.sample["note"].str.len().max() < 300
+        sanitized(funnel(), tmp_path / "in.parquet", tmp_path / "out.parquet")
+        assert pd.read_parquet(tmp_path / "out.parquet")["note"].tolist() == rows["note"].tolist()
+
     def test_lists_and_structs_are_copied(self, tmp_path):
         rows = people()[["sex", "band"]]
         rows["nested"] = [{"a": i % 2, "b": [i % 3]} for i in range(len(rows))]
@@ -444,6 +455,15 @@ class TestFunctions:
         assert released["age"].isin(rows["age"]).all()
         with pytest.raises(FileExistsError):
             transform_file(transformer, tmp_path / "in.tsv", tmp_path / "out.parquet")
+
+    def test_encodings_and_delimiters_are_checked(self, tmp_path):
+        people()[["band", "sex"]].to_csv(tmp_path / "in.csv", index=False, encoding="utf-8-sig")
+        transformer = fit_file(funnel(), tmp_path / "in.csv", encoding="utf-8-sig")
+        transform_file(transformer, tmp_path / "in.csv", tmp_path / "o.csv", encoding="utf-8-sig")
+        assert (tmp_path / "o.csv").read_bytes().count(b"\xef\xbb\xbf") == 1
+        for wrong in ({"delimiter": ";;"}, {"delimiter": ""}, {"encoding": "utf-16"}):
+            with pytest.raises(ValueError, match="ASCII"):
+                fit_file(funnel(), tmp_path / "in.csv", **wrong)
 
     @pytest.mark.parametrize("sensitive", [None, ["sx"]])
     def test_the_sensitive_column_is_in_the_file(self, tmp_path, sensitive):

@@ -774,7 +774,7 @@ class TestBadInput:
             ({"min_frequency": 1.5}, "'min_frequency' parameter"),
             ({"max_categories": 0}, "'max_categories' parameter"),
             ({"measure": "unknown"}, "'measure' parameter"),
-            ({"n_bins": [0, 1], "columns": ["income"]}, "'income' do not cover its values, which go from .* begin with -inf"),
+            ({"n_bins": [0, 1], "columns": ["income"]}, "'income' do not cover its values. Got .* begin with -inf"),
             ({"n_bins": [3, 2, 1], "columns": ["income"]}, "'income' must increase"),
             ({"n_bins": [5], "columns": ["income"]}, "at least two"),
             ({"n_bins": {"incom": 3}}, "'n_bins' parameter .* 'incom', which X does not have"),

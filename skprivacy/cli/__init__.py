@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import TextIO
 
+from ..files.locations import PIPE
 from .arguments import parser
 from .words import one_line, warnings_as_lines
 
@@ -20,10 +21,15 @@ _TERMINATED = 143
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
     # Closed streams are None; what would be said there is not said.
+    is_closed = sys.stdout is None
     sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()
     options = parser().parse_args(arguments)
+    if is_closed and getattr(options, "target", None) == PIPE:
+        print("skprivacy: error: the standard output is closed.", file=sys.stderr)
+        return 1
     # Told to stop, tidy up as after an error.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(_TERMINATED))
     try:
         with warnings_as_lines() as options.warnings:
             options.run(options)

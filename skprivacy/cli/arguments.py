@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
-from typing import NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from .. import __version__
 from ..encoding import DEFAULT_BINS
@@ -225,6 +225,7 @@ def _add_audit(subparsers: _Subparsers) -> None:
         metavar="NAMES|FILE",
         help="columns of IN, or a file with the same rows in the same order",
     )
+    _add_categorical(command)
     _add_reading(command)
 
 
@@ -322,14 +323,7 @@ def _add_design(command: argparse.ArgumentParser) -> None:
         metavar="NAME=A,B,...",
         help="cut the numbers of a column at these edges instead; may be repeated",
     )
-    group.add_argument(
-        "--categorical",
-        type=names,
-        action="extend",
-        default=[],
-        metavar="NAMES",
-        help="columns whose numbers are codes: they are not cut into bins",
-    )
+    _add_categorical(group)
     group.add_argument(
         "--min-frequency",
         type=frequency,
@@ -348,6 +342,17 @@ def _add_design(command: argparse.ArgumentParser) -> None:
         default=0.0,
         metavar="ROWS",
         help="rows added to every pair of values before the design (default: 0)",
+    )
+
+
+def _add_categorical(command: Any) -> None:
+    command.add_argument(
+        "--categorical",
+        type=names,
+        action="extend",
+        default=[],
+        metavar="NAMES",
+        help="columns whose numbers are codes: they are not cut into bins",
     )
 
 

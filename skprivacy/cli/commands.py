@@ -20,13 +20,13 @@ from ..files.releasing import release_rows
 from ..files.subsample import most_rows
 from ..files.tables import Source
 from ..inverse_design import smallest_epsilon
+from ..leak_warnings import warn_of_bins
 from ..learning import code_rows
 from ..mechanism import Mechanism
 from ..metrics import audit
 from ..plotting import PrivacyUtilityDisplay
 from ..report import PrivacyReport
 from ..transformer import PrivacyFunnelTransformer
-from .values import names
 from .words import aligned, listed, say
 
 _PICTURES = {".png", ".svg", ".pdf"}
@@ -67,6 +67,8 @@ def sanitize(options: argparse.Namespace) -> None:
 def apply(options: argparse.Namespace) -> None:
     """Release a file through a mechanism that was saved."""
     _check_outputs([options.target], options)
+    if _is_same(options.target, options.mechanism):
+        raise ValueError(f"{options.target} is the mechanism itself: name another file.")
     text = Path(options.mechanism).read_text(encoding="utf-8")
     transformer = PrivacyFunnelTransformer.from_json(text)
     transformer.set_params(handle_unknown=options.handle_unknown)
@@ -87,6 +89,8 @@ def curve(options: argparse.Namespace) -> None:
     """Show the utility that each budget keeps."""
     if options.out is not None:
         check_free(options.out, options.force)
+        if _is_same(options.out, options.source):
+            raise ValueError(f"{options.out} is the table itself: name another file.")
         if (suffix := Path(options.out).suffix.lower()) not in _PICTURES | {".csv"}:
             raise ValueError(
                 f"{options.out}: a curve is .csv, .png, .svg or .pdf, not {suffix!r}."
@@ -165,8 +169,10 @@ def audit_file(options: argparse.Namespace) -> None:
     for name in options.sensitive:
         if name not in rows:
             raise ValueError(f"{options.source} has no column {name!r}: it has {list(rows)}.")
-    columns = names(options.released)
+    columns = options.released.split(",")
     if set(columns) <= set(rows):
+        if shared := [name for name in columns if name in options.sensitive]:
+            raise ValueError(f"--released names the sensitive column {shared[0]!r} itself.")
         views: dict[str, Any] = {"released": rows[columns]}
     elif Path(options.released).exists():
         views = _views(_released_rows(options, n_rows, limit), rows)
@@ -176,7 +182,10 @@ def audit_file(options: argparse.Namespace) -> None:
             f"which has {list(rows)}."
         )
     s_columns = [rows[name] for name in options.sensitive]
-    _, groups = learn_alphabet(s_columns, options.sensitive, None, [{}] * len(s_columns))
+    kept = dict.fromkeys(options.categorical)  # n_bins: None
+    bins = [{"n_bins": None} if name in kept else {} for name in options.sensitive]
+    alphabet, groups = learn_alphabet(s_columns, options.sensitive, None, bins)
+    warn_of_bins(options.sensitive, alphabet, kept)
     table = audit(sensitive=groups, **views).drop(columns=["bayes_accuracy", "advantage_bound"])
     facts = {"rows": n_rows, "rows_attacked": len(rows), "attacks": table.to_dict("records")}
     say(options, facts, _audit_lines(table, options, len(rows)))
@@ -184,9 +193,11 @@ def audit_file(options: argparse.Namespace) -> None:
 
 def _released_rows(options: argparse.Namespace, n_rows: int, limit: int) -> pd.DataFrame:
     """Return rows of the released file: the same ones as of the other file."""
-    is_same_kind = Path(options.released).suffixes == Path(options.source).suffixes
-    delimiter = options.delimiter if is_same_kind else None
-    with read_from(options.released, delimiter=delimiter, encoding=options.encoding) as source:
+    kinds = [kind_of(path, options.format)[0] for path in (options.released, options.source)]
+    delimiter = options.delimiter if kinds[0] == kinds[1] else None
+    with read_from(
+        options.released, kind=options.format, delimiter=delimiter, encoding=options.encoding
+    ) as source:
         released, n_released = sample_source(source, limit, is_watched=options.progress)
     if n_released != n_rows:
         raise ValueError(
@@ -286,7 +297,9 @@ def _counts(options: argparse.Namespace) -> tuple[CountArray, dict[str, Any]]:
     with _source(options) as source:
         rows = count_source(transformer, source, is_watched=options.progress).rows
     design = {name: getattr(options, name) for name in ("measure", "scope", "utility", "solver")}
-    return code_rows(transformer, rows).counts + options.smoothing, design
+    coded = code_rows(transformer, rows)
+    warn_of_bins(options.sensitive, coded.sensitive, transformer.n_bins)
+    return coded.counts + options.smoothing, design
 
 
 def _facts(

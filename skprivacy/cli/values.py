@@ -3,8 +3,10 @@
 import argparse
 import csv
 import math
+from collections.abc import Callable
 from itertools import pairwise
 
+from ..files.delimited import check_delimiter, check_encoding
 from ..measures import MEASURES, Measure
 
 
@@ -84,18 +86,16 @@ def measure(text: str) -> Measure:
 
 def delimiter(text: str) -> str:
     """Return the character between fields."""
-    text = {"\\t": "\t", "tab": "\t"}.get(text, text)
-    if len(text) != 1 or not text.isascii() or text in '"\r\n':
-        raise argparse.ArgumentTypeError(f"{text!r} is not one ASCII character")
-    return text
+    return _checked(check_delimiter, {"\\t": "\t", "tab": "\t"}.get(text, text))
 
 
 def encoding(text: str) -> str:
     """Return the name of an encoding in which delimiters are single ASCII bytes."""
+    return _checked(check_encoding, text)
+
+
+def _checked(check: Callable[[str], str], text: str) -> str:
     try:
-        agrees = '",\t\nA'.encode(text) == b'",\t\nA'
-    except LookupError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not an encoding") from None
-    if not agrees:
-        raise argparse.ArgumentTypeError(f"{text} does not agree with ASCII: convert to UTF-8")
-    return text
+        return check(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

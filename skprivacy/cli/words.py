@@ -54,7 +54,7 @@ def in_options(text: str) -> str:
 def one_line(error: Exception) -> str:
     """Return what an error says, in one line."""
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
-        return f"{error.filename}: {error.strerror}"
+        return " ".join(f"{error.filename}: {error.strerror}".split())
     text = " ".join(str(error).split()) or type(error).__name__
     if isinstance(error, KeyError | MemoryError):
         text = f"{type(error).__name__}: {text}"

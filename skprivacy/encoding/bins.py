@@ -83,8 +83,8 @@ def _given_edges(
         )
     if numbers[0] < edges[0] or numbers[-1] > edges[-1]:
         raise ValueError(
-            f"The edges in n_bins for the column {label!r} do not cover its values, which go from "
-            f"{values[0]} to {values[-1]}. Got {list(given)!r}: begin with -inf and end with inf."
+            f"The edges in n_bins for the column {label!r} do not cover its values. Got "
+            f"{list(given)!r}: begin with -inf and end with inf."
         )
     return edges[1:-1], (edges[0], edges[-1])
 

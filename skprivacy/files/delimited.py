@@ -27,6 +27,25 @@ _MARK = b"\xef\xbb\xbf"  # of UTF-8
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
+def check_delimiter(delimiter: str) -> str:
+    """Return a delimiter, if it is one byte that can separate fields."""
+    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
+        raise ValueError(f"The delimiter {delimiter!r} is not one ASCII character.")
+    return delimiter
+
+
+def check_encoding(encoding: str) -> str:
+    """Return an encoding in which delimiters, quotes and line ends are single ASCII bytes."""
+    encoding = "utf-8" if encoding.lower() in ("utf-8-sig", "utf_8_sig") else encoding
+    try:
+        agrees = '",;\t\nA'.encode(encoding) == b'",;\t\nA'
+    except LookupError:
+        raise ValueError(f"{encoding!r} is not an encoding.") from None
+    if not agrees:
+        raise ValueError(f"{encoding} does not agree with ASCII: convert the file to UTF-8.")
+    return encoding
+
+
 class DelimitedSource(Source):
     """A CSV or TSV file with a header.
 
@@ -38,8 +57,9 @@ class DelimitedSource(Source):
         self, input_: Input, delimiter: str | None = None, encoding: str = "utf-8"
     ) -> None:
         self.input = input_
-        self.delimiter = delimiter or DELIMITERS[input_.kind]
-        self.encoding = encoding
+        self.delimiter = DELIMITERS[input_.kind] if delimiter is None else delimiter
+        check_delimiter(self.delimiter)
+        self.encoding = check_encoding(encoding)
         self._read_header()
         self.check_names()
 

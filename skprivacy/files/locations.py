@@ -20,6 +20,7 @@ from typing import BinaryIO, TypeAlias
 from .._typing import FilePath
 
 PIPE = "-"
+_STANDARD_OUTPUT = {PIPE, "/dev/stdout"}  # a device or not: it may be redirected to a file
 
 _KINDS = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet", ".pq": "parquet"}
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -125,7 +126,9 @@ def check_free(path: FilePath, force: bool = False) -> None:
 def is_pipe(path: FilePath) -> bool:
     """Tell whether a path stands for a stream: "-", a named pipe or a device."""
     path = Path(path)
-    return str(path) == PIPE or (path.exists() and not stat.S_ISREG(path.stat().st_mode))
+    if str(path) in _STANDARD_OUTPUT:
+        return True
+    return path.exists() and not path.is_dir() and not stat.S_ISREG(path.stat().st_mode)
 
 
 @contextmanager
@@ -156,7 +159,7 @@ def written(path: FilePath, force: bool = False) -> Iterator[BinaryIO]:
 
 
 def _copy_to_pipe(spool: BinaryIO, path: FilePath) -> None:
-    if str(path) != PIPE:
+    if str(path) not in _STANDARD_OUTPUT:
         with open(path, "wb") as device:
             shutil.copyfileobj(spool, device)
         return

@@ -11,7 +11,8 @@ from ..frames import as_series
 from .locations import ByteStream, Input
 from .tables import Block, Sink, Source
 
-_BATCH_ROWS = 1 << 16
+_BATCH_ROWS = 1 << 13
+_BATCH_CELLS = 1 << 20
 
 
 def _pyarrow() -> Any:
@@ -48,7 +49,8 @@ class ParquetSource(Source):
 
     def _batches(self) -> Iterator[Any]:
         try:
-            yield from self._file.iter_batches(batch_size=_BATCH_ROWS)
+            n_rows = max(1, min(_BATCH_ROWS, _BATCH_CELLS // max(1, len(self.names))))
+            yield from self._file.iter_batches(batch_size=n_rows)
         except (OSError, self._pyarrow.ArrowException) as error:
             raise ValueError(f"{self.input.name} is damaged: {error}") from error
 

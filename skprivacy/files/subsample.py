@@ -2,6 +2,7 @@
 
 from collections.abc import Container, Sequence
 from hashlib import sha256
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -71,13 +72,15 @@ class Subsample:
 
 def _shortened(column: pd.Series) -> pd.Series:
     """Return texts of which long ones are cut, and still differ where they differ."""
-    if not isinstance(column.dtype, pd.CategoricalDtype):
-        return column
-    texts = column.cat.categories
-    if max(map(len, texts), default=0) <= _LONG:
-        return column
-    digests = {t: f"{t[:_LONG]} {sha256(t.encode()).hexdigest()}" for t in texts if len(t) > _LONG}
-    return column.cat.rename_categories(digests)
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column.cat.rename_categories(_short)
+    return column if pd.api.types.is_numeric_dtype(column.dtype) else column.map(_short)
+
+
+def _short(value: Any) -> Any:
+    if not isinstance(value, str) or len(value) <= _LONG:
+        return value
+    return f"{value[:_LONG]} {sha256(value.encode()).hexdigest()}"
 
 
 def _ranks(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
