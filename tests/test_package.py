@@ -30,7 +30,7 @@ def imports_of(path):
     [
         ("cdd", "geometry/cdd_vertices.py"),
         ("highspy", "solvers/highs.py"),
-        ("matplotlib", "plotting.py"),
+        ("matplotlib", "plotting/canvas.py"),
         ("narwhals", "frames.py"),
         ("pyarrow", "files/parquet.py"),
     ],

@@ -308,6 +308,10 @@ def _add_design(command: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="(default: auto, the certified optimum where the table is not too large)",
     )
+    _add_encoding(group)
+
+
+def _add_encoding(group: Any) -> None:
     group.add_argument(
         "--bins",
         type=positive,

@@ -1,0 +1,17 @@
+"""Displays, in scikit-learn's idiom: what a budget costs, what a mechanism does, what it leaks.
+
+matplotlib is imported when something is drawn.
+"""
+
+from .canvas import svg_of
+from .channel import MechanismDisplay
+from .leakage import LeakageDisplay
+from .trade_off import PrivacyUtilityDisplay, path_around
+
+__all__ = [
+    "LeakageDisplay",
+    "MechanismDisplay",
+    "PrivacyUtilityDisplay",
+    "path_around",
+    "svg_of",
+]

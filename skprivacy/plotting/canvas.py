@@ -1,0 +1,127 @@
+"""What all displays draw on; the only import of matplotlib, when something is drawn."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Hashable, Sequence, Sized
+from typing import TYPE_CHECKING, Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from .._validation import message
+from ..mechanism import Mechanism
+from ..naming import readable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.axis import Axis as Axis
+    from matplotlib.colors import Colormap as Colormap
+    from matplotlib.figure import Figure as Figure
+    from matplotlib.figure import SubFigure as SubFigure
+
+    from ..transformer import PrivacyFunnelTransformer
+
+_MOST_TICKS = 40
+_LONGEST_LABEL = 22
+
+
+def pyplot() -> Any:
+    """Return matplotlib.pyplot, if it is there."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            "Displays and the pictures of a report need matplotlib: pip install 'skprivacy[plot]'."
+        ) from error
+    return plt
+
+
+def svg_of(draw: Callable[[], Figure], style: dict[str, Any]) -> tuple[bytes, int]:
+    """Return the SVG file of a figure that is drawn in a style, and its width in pixels."""
+    plt = pyplot()
+    with plt.style.context("default"), plt.rc_context({**style, "svg.hashsalt": "skprivacy"}):
+        figure, content = draw(), io.BytesIO()
+        figure.savefig(content, format="svg", transparent=True, metadata={"Date": None})
+    plt.close(figure)
+    return content.getvalue(), round(96 * figure.get_figwidth())
+
+
+def mechanism_of(
+    transformer: PrivacyFunnelTransformer, display: type, needs_joint: bool = True
+) -> Mechanism:
+    """Return the mechanism of a fitted transformer, if a display can show it."""
+    check_is_fitted(transformer)
+    return checked(transformer.mechanism_, display, needs_joint)
+
+
+def checked(mechanism: object, display: type, needs_joint: bool = True) -> Mechanism:
+    """Return a mechanism, if a display can show it."""
+    if not isinstance(mechanism, Mechanism):
+        raise TypeError(message(display.__name__, "mechanism", "a Mechanism", mechanism))
+    if needs_joint and mechanism.p_sx is None:
+        raise ValueError(
+            f"{display.__name__} needs the joint distribution, which was left out when this "
+            f"mechanism was saved."
+        )
+    return mechanism
+
+
+def axes_for(ax: Axes | None, size: tuple[float, float]) -> tuple[Figure | SubFigure, Axes]:
+    """Return a figure and axes to draw on: those that are given, or new ones."""
+    if ax is None:
+        figure, ax = pyplot().subplots(figsize=size, layout="constrained")
+        return figure, ax
+    return ax.figure, ax
+
+
+def divided(
+    ax: Axes | None, size: tuple[float, float], **grid: Any
+) -> tuple[Figure | SubFigure, Sequence[Axes]]:
+    """Return a figure and two axes; those given are divided."""
+    shape = grid.pop("nrows", 1), grid.pop("ncols", 1)
+    if ax is None:
+        figure, axes = pyplot().subplots(
+            *shape, figsize=size, layout="constrained", gridspec_kw=grid or None
+        )
+        return figure, axes
+    place = ax.get_subplotspec()
+    if place is None:
+        raise ValueError("The 'ax' parameter must be from plt.subplots: it is divided in two.")
+    ax.set_axis_off()
+    cells = place.subgridspec(*shape, **grid)
+    return ax.figure, [ax.figure.add_subplot(cells[i]) for i in range(2)]
+
+
+def legend_above(axis: Axes, ncols: int) -> None:
+    """Put the legend where no curve is."""
+    axis.legend(fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=ncols)
+
+
+def label_ticks(axis: Axis, labels: Sequence[Hashable], rotation: float = 0) -> None:
+    """Label the rows or columns of a picture, not more of them than can be read."""
+    step = 1 + (len(labels) - 1) // _MOST_TICKS
+    texts = [short(text) for text in readable(labels)]
+    axis.set_ticks(range(0, len(labels), step), texts[::step])
+    if rotation:
+        axis.set_tick_params(rotation=rotation)
+        for label in axis.get_ticklabels():
+            label.set_horizontalalignment("right")
+            label.set_rotation_mode("anchor")
+
+
+def count_of(name: str, n_shown: int, labels: Sized) -> str:
+    """Say that not all are shown, if so."""
+    return name if n_shown == len(labels) else f"{name}: {n_shown} of {len(labels)}"
+
+
+def short(text: str) -> str:
+    """Return a label that is not too long, and nothing but text to matplotlib."""
+    if len(text) > _LONGEST_LABEL:
+        text = text[: _LONGEST_LABEL - 1] + "…"
+    # $ starts a formula, and a label that starts with _ is left out of legends.
+    return (" " if text.startswith("_") else "") + text.replace("$", r"\$")
+
+
+def text_of_solver(name: str) -> str:
+    """Return the name of a solver as it is read."""
+    return str(name).replace("_", " ")

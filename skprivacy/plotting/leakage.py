@@ -1,0 +1,170 @@
+"""What a mechanism leaks, output by output."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from ..mechanism import Mechanism
+from ..naming import readable
+from .canvas import checked, count_of, divided, label_ticks, legend_above, mechanism_of, short
+
+if TYPE_CHECKING:
+    from ..metrics import PopulationLeakage
+    from ..transformer import PrivacyFunnelTransformer
+    from .canvas import Axes
+
+_MOST_TICKS = 40
+_MOST_GROUPS = 8
+_MARKERS = "osD^vP*X"
+
+
+class LeakageDisplay:
+    """What each output leaks, against the budget, and what it says about S.
+
+    Use `from_mechanism` or `from_estimator`.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        With its joint distribution.
+    limits : PopulationLeakage, default=None
+        Limits of the leakage under the true joint distribution, to be marked.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Of the leakage of each output.
+    ax_posterior_ : matplotlib Axes
+        Of P(S|y) against P(S).
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> from skprivacy import LeakageDisplay, design_mechanism
+    >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02)
+    >>> LeakageDisplay.from_mechanism(mechanism).ax_.get_xlabel()
+    'leakage (KL)'
+    """
+
+    def __init__(self, mechanism: Mechanism, *, limits: PopulationLeakage | None = None) -> None:
+        self.mechanism = mechanism
+        self.limits = limits
+
+    @classmethod
+    def from_mechanism(
+        cls,
+        mechanism: Mechanism,
+        *,
+        limits: PopulationLeakage | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw a mechanism.
+
+        Examples
+        --------
+        >>> import matplotlib
+        >>> matplotlib.use("agg")
+        >>> from skprivacy import LeakageDisplay, design_mechanism
+        >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02)
+        >>> display = LeakageDisplay.from_mechanism(mechanism)
+        >>> [text.get_text() for text in display.ax_.get_legend().get_texts()]
+        ['budget, for every output']
+        """
+        return cls(checked(mechanism, cls), limits=limits).plot(ax=ax)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        transformer: PrivacyFunnelTransformer,
+        *,
+        limits: PopulationLeakage | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the mechanism of a fitted transformer.
+
+        Examples
+        --------
+        >>> import matplotlib
+        >>> matplotlib.use("agg")
+        >>> import pandas as pd
+        >>> from skprivacy import LeakageDisplay, PrivacyFunnelTransformer, population_leakage
+        >>> frame = pd.DataFrame({"s": list("abab") * 50, "x": list("uuvw") * 50})
+        >>> fitted = PrivacyFunnelTransformer(0.05, sensitive="s").fit(frame)
+        >>> limits = population_leakage(fitted)
+        >>> display = LeakageDisplay.from_estimator(fitted, limits=limits)
+        >>> [text.get_text() for text in display.ax_.get_legend().get_texts()]
+        ['budget, for every output', 'population, 95% limit']
+        """
+        return cls(mechanism_of(transformer, cls), limits=limits).plot(ax=ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; it is divided in two.
+        """
+        mechanism = self.mechanism
+        # With many outputs, those that leak most.
+        most = np.argsort(-mechanism.leakage, kind="stable")[:_MOST_TICKS]
+        self._outputs = np.sort(most)
+        n_y = len(self._outputs)
+        size = (9.5, min(12, 1.6 + 0.36 * n_y))
+        self.figure_, (self.ax_, self.ax_posterior_) = divided(ax, size, ncols=2)
+        self._draw_leakage()
+        self._draw_posteriors()
+        for axis in (self.ax_, self.ax_posterior_):
+            axis.set_ylim(n_y - 0.4, -0.6)
+            axis.spines[["top", "right"]].set_visible(False)
+        return self
+
+    def _draw_leakage(self) -> None:
+        mechanism, axis = self.mechanism, self.ax_
+        leakage, n_y = mechanism.leakage[self._outputs], len(self._outputs)
+        shown = [*leakage, mechanism.epsilon]
+        if self.limits is not None:
+            shown += self.limits.per_output.iloc[self._outputs].tolist()
+        end = 1.15 * max((x for x in shown if np.isfinite(x) and x > 0), default=1.0)
+        axis.barh(range(n_y), np.minimum(leakage, end), color="tab:blue")
+        self._draw_lines(axis)
+        if self.limits is not None:
+            limits = self.limits.per_output.iloc[self._outputs]
+            label = f"population, {self.limits.confidence:.0%} limit"
+            at = np.minimum(limits, end)
+            axis.plot(at, range(n_y), "|", color="tab:orange", ms=11, mew=2, label=label)
+        name = type(mechanism.measure).__name__
+        axis.set(xlim=(0, end), xlabel=f"leakage ({name})")
+        axis.set_ylabel(count_of("released Y", n_y, mechanism.y_labels))
+        if axis.lines:
+            legend_above(axis, 2)
+        label_ticks(axis.yaxis, [mechanism.y_labels[i] for i in self._outputs])
+
+    def _draw_lines(self, axis: Axes) -> None:
+        """Draw the budget and, on average, what is reached."""
+        mechanism, per_output = self.mechanism, self.mechanism.scope == "per_output"
+        if np.isfinite(mechanism.epsilon):
+            label = "budget, for every output" if per_output else "budget, on average"
+            axis.axvline(mechanism.epsilon, color="tab:red", lw=1.6, label=label)
+        if not per_output:
+            average = mechanism.average_leakage
+            axis.axvline(average, color="0.5", ls=":", lw=2, label="leakage on average")
+
+    def _draw_posteriors(self) -> None:
+        mechanism, axis = self.mechanism, self.ax_posterior_
+        prior, labels = mechanism._joint.sum(axis=1), readable(mechanism.s_labels or ())
+        groups = np.sort(np.argsort(-prior, kind="stable")[:_MOST_GROUPS])
+        for i, group in enumerate(groups):
+            axis.axvline(prior[group], color=f"C{i}", lw=1, alpha=0.6)
+            posterior = mechanism.sensitive_posterior[self._outputs, group]
+            style: dict[str, Any] = {"color": f"C{i}", "marker": _MARKERS[i], "s": 26, "zorder": 3}
+            axis.scatter(posterior, range(len(posterior)), label=short(labels[group]), **style)
+        left_out = len(prior) - len(groups)
+        more = f"; {left_out} smaller groups are not drawn" if left_out else ""
+        axis.set(xlabel=f"P(S | y); lines: P(S){more}", xlim=(0, 1), yticks=[])
+        axis.xaxis.set_major_formatter("{x:.0%}")
+        legend_above(axis, 4)

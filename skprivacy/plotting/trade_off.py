@@ -1,0 +1,219 @@
+"""What a budget costs: utility against epsilon."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from .._typing import FloatArray
+from .._validation import message
+from ..design import privacy_utility_path
+from ..mechanism import Mechanism
+from ..solvers import Solver
+from .canvas import axes_for, mechanism_of, text_of_solver
+
+if TYPE_CHECKING:
+    from ..transformer import PrivacyFunnelTransformer
+    from .canvas import Axes
+
+_VISIBLE = 1e-3  # a share that can be seen
+# A path around the budget of a transformer, as shares of it.
+_AROUND = np.geomspace(0.05, 10, 16)
+
+
+class PrivacyUtilityDisplay:
+    """What each budget leaves of the utility, for one solver or several.
+
+    Use `from_path` or `from_estimator`.
+
+    Parameters
+    ----------
+    paths : dict of lists of Mechanism
+        A curve for each: mechanisms of several budgets.
+    chosen : float, default=None
+        A budget to mark.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    lines_ : list of matplotlib Artist
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> from skprivacy import PrivacyUtilityDisplay, privacy_utility_path
+    >>> path = privacy_utility_path([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], [0.01, 0.02, 0.05])
+    >>> display = PrivacyUtilityDisplay.from_path(path, chosen=0.02)
+    >>> len(display.lines_)
+    1
+    """
+
+    def __init__(self, paths: dict[str, list[Mechanism]], *, chosen: float | None = None) -> None:
+        self.paths = paths
+        self.chosen = chosen
+
+    @classmethod
+    def from_path(
+        cls,
+        path: list[Mechanism] | dict[str, list[Mechanism]],
+        *,
+        chosen: float | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the mechanisms of `privacy_utility_path`.
+
+        Parameters
+        ----------
+        path : list of Mechanism, or dict of lists
+            A dict gives each curve its name.
+        chosen : float, default=None
+            A budget to mark.
+        ax : matplotlib Axes, default=None
+            Where to draw.
+
+        Examples
+        --------
+        >>> import matplotlib
+        >>> matplotlib.use("agg")
+        >>> from skprivacy import PrivacyUtilityDisplay, privacy_utility_path
+        >>> joint = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]
+        >>> solvers = ["optimal", "randomized_response"]
+        >>> paths = {s: privacy_utility_path(joint, [0.01, 0.05], solver=s) for s in solvers}
+        >>> display = PrivacyUtilityDisplay.from_path(paths)
+        >>> [line.get_label() for line in display.lines_]
+        ['optimal', 'randomized response']
+        """
+        paths = path if isinstance(path, dict) else {path[0].solver: path} if path else {}
+        if not paths or not all(paths.values()):
+            raise ValueError(message(cls.__name__, "path", "at least one mechanism", path))
+        return cls(paths, chosen=chosen).plot(ax=ax)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        transformer: PrivacyFunnelTransformer,
+        *,
+        epsilons: Sequence[float] | FloatArray | None = None,
+        solvers: str | Sequence[str | Solver] | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the budgets around that of a fitted transformer, under what it has learned.
+
+        Parameters
+        ----------
+        transformer : PrivacyFunnelTransformer
+            Fitted. Its epsilon is marked.
+        epsilons : sequence of float, default=None
+            The budgets; None: from a twentieth to ten times that of the transformer.
+        solvers : list of str, default=None
+            A curve for each; None: that of the transformer.
+        ax : matplotlib Axes, default=None
+            Where to draw.
+
+        Examples
+        --------
+        >>> import matplotlib
+        >>> matplotlib.use("agg")
+        >>> import pandas as pd
+        >>> from skprivacy import PrivacyUtilityDisplay, PrivacyFunnelTransformer
+        >>> frame = pd.DataFrame({"s": list("abab") * 50, "x": list("uuvw") * 50})
+        >>> fitted = PrivacyFunnelTransformer(0.05, sensitive="s").fit(frame)
+        >>> display = PrivacyUtilityDisplay.from_estimator(fitted, epsilons=[0.01, 0.05, 0.2])
+        >>> display.chosen
+        0.05
+        """
+        mechanism = mechanism_of(transformer, cls)
+        solvers = [solvers] if isinstance(solvers, str) else solvers
+        options = {} if solvers else transformer.solver_options or {}
+        paths = {
+            solver if isinstance(solver, str) else solver.name: path_around(
+                mechanism, solver, epsilons, **options
+            )
+            for solver in solvers or [transformer.solver]
+        }
+        return cls(paths, chosen=mechanism.epsilon).plot(ax=ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw; the band is what a better mechanism could keep at most.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw.
+        """
+        self.figure_, self.ax_ = axes_for(ax, (7.6, 3.8))
+        self.lines_ = []
+        paths = {name: _drawable(path) for name, path in self.paths.items()}
+        for name, path in paths.items():
+            budgets = [mechanism.epsilon for mechanism in path]
+            kept = [mechanism.normalized_utility for mechanism in path]
+            (line,) = self.ax_.plot(budgets, kept, label=text_of_solver(name), lw=2)
+            self.lines_.append(line)
+        self._draw_bound([mechanism for path in paths.values() for mechanism in path])
+        first = next(mechanism for path in self.paths.values() for mechanism in path)
+        self.ax_.set(
+            xscale="log",
+            xlabel=f"budget ε ({type(first.measure).__name__}, {first.scope.replace('_', ' ')})",
+            ylabel="utility kept",
+            ylim=(0, 1.03),
+        )
+        self.ax_.yaxis.set_major_formatter("{x:.0%}")
+        self.ax_.grid(alpha=0.3)
+        if self.chosen and np.isfinite(self.chosen):
+            self.ax_.axvline(self.chosen, color="0.45", ls="--", lw=1.2, zorder=0)
+            self.ax_.annotate(
+                f"ε = {self.chosen:g}",
+                (self.chosen, 1.0),
+                xycoords=self.ax_.get_xaxis_transform(),
+                ha="center",
+                va="bottom",
+            )
+        self.ax_.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
+        return self
+
+    def _draw_bound(self, mechanisms: Sequence[Mechanism]) -> None:
+        """Draw the tightest bound that one of the curves proves, above the best of them."""
+        if not mechanisms:
+            return
+        budgets = sorted({mechanism.epsilon for mechanism in mechanisms})
+        at = {budget: [m for m in mechanisms if m.epsilon == budget] for budget in budgets}
+        best = np.array([max(m.normalized_utility for m in at[budget]) for budget in budgets])
+        bound = [min(m.normalized_upper_bound for m in at[budget]) for budget in budgets]
+        bound = np.maximum(bound, best)
+        label = "room above, at most" if (bound - best).max() > _VISIBLE else None
+        self.ax_.fill_between(budgets, best, bound, color="0.5", alpha=0.25, lw=0, label=label)
+        if label is None:
+            self.ax_.plot([], [], " ", label="certified: no mechanism keeps more")
+
+
+def path_around(
+    mechanism: Mechanism,
+    solver: str | Solver,
+    epsilons: Iterable[float] | None = None,
+    **options: Any,
+) -> list[Mechanism]:
+    """Return mechanisms for budgets around that of a mechanism, under its joint."""
+    if epsilons is None:
+        middle = mechanism.epsilon
+        if not np.isfinite(middle):
+            middle = mechanism.leakage_in(mechanism.scope)
+        epsilons = (middle if 0 < middle < np.inf else 0.01) * _AROUND
+    return privacy_utility_path(
+        mechanism._joint,
+        epsilons,
+        measure=mechanism.measure,
+        scope=mechanism.scope,
+        utility=mechanism.objective,
+        solver=solver,
+        **options,
+    )
+
+
+def _drawable(path: Sequence[Mechanism]) -> list[Mechanism]:
+    """Return the mechanisms whose budgets have a place on a logarithmic axis, in order."""
+    drawable = [mechanism for mechanism in path if 0 < mechanism.epsilon < np.inf]
+    return sorted(drawable, key=lambda mechanism: mechanism.epsilon)
