@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ..transformer import PrivacyFunnelTransformer
 
-_MOST_TICKS = 40
+MOST_TICKS = 40
 _LONGEST_LABEL = 22
 
 
@@ -99,7 +99,7 @@ def legend_above(axis: Axes, ncols: int) -> None:
 
 def label_ticks(axis: Axis, labels: Sequence[Hashable], rotation: float = 0) -> None:
     """Label the rows or columns of a picture, not more of them than can be read."""
-    step = 1 + (len(labels) - 1) // _MOST_TICKS
+    step = 1 + (len(labels) - 1) // MOST_TICKS
     texts = [short(text) for text in readable(labels)]
     axis.set_ticks(range(0, len(labels), step), texts[::step])
     if rotation:

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._typing import IntArray
 from ..mechanism import Mechanism
-from .canvas import checked, count_of, divided, label_ticks, mechanism_of
+from .canvas import MOST_TICKS, checked, count_of, divided, label_ticks, mechanism_of
 
 if TYPE_CHECKING:
     from ..transformer import PrivacyFunnelTransformer
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 # Above this many rows or columns of a channel, numbers in its cells cannot be read.
 _MOST_ANNOTATED = 18
-_MOST_TICKS = 40
 
 
 class MechanismDisplay:
@@ -124,4 +123,4 @@ class MechanismDisplay:
     def _shown(self) -> list[IntArray]:
         """Return the rows and columns to draw: the most frequent ones, in their order."""
         shares = self.mechanism.p_x, self.mechanism.p_y
-        return [np.sort(np.argsort(-share, kind="stable")[:_MOST_TICKS]) for share in shares]
+        return [np.sort(np.argsort(-share, kind="stable")[:MOST_TICKS]) for share in shares]

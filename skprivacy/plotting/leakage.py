@@ -8,14 +8,22 @@ import numpy as np
 
 from ..mechanism import Mechanism
 from ..naming import readable
-from .canvas import checked, count_of, divided, label_ticks, legend_above, mechanism_of, short
+from .canvas import (
+    MOST_TICKS,
+    checked,
+    count_of,
+    divided,
+    label_ticks,
+    legend_above,
+    mechanism_of,
+    short,
+)
 
 if TYPE_CHECKING:
     from ..metrics import PopulationLeakage
     from ..transformer import PrivacyFunnelTransformer
     from .canvas import Axes
 
-_MOST_TICKS = 40
 _MOST_GROUPS = 8
 _MARKERS = "osD^vP*X"
 
@@ -111,7 +119,7 @@ class LeakageDisplay:
         """
         mechanism = self.mechanism
         # With many outputs, those that leak most.
-        most = np.argsort(-mechanism.leakage, kind="stable")[:_MOST_TICKS]
+        most = np.argsort(-mechanism.leakage, kind="stable")[:MOST_TICKS]
         self._outputs = np.sort(most)
         n_y = len(self._outputs)
         size = (9.5, min(12, 1.6 + 0.36 * n_y))
