@@ -1,4 +1,4 @@
-r"""Drawing Y from P(Y|X): integer tables, random words, and the budget of what is sampled.
+r"""Drawing Y from P(Y|X): integer tables, and the budget of what is sampled.
 
 A row of the channel becomes integers ``0 = c_0 <= c_1 <= ... <= c_n = 2^63``, and a random word w
 in [0, 2^63) gives the output y with ``c_y <= w < c_(y+1)``: the probabilities that are really
@@ -6,98 +6,23 @@ sampled are ``(c_(y+1) - c_y) / 2^63``, exactly. A table of what the first bits 
 makes most draws a single look-up.
 """
 
-import os
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, islice
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from ._typing import FloatArray, IntArray, Seed
+from ._typing import FloatArray, IntArray
 from .mechanism import Mechanism
+from .noise import CHUNK, OUTPUT_LANE, Noise, Words
 from .repair import repaired
 
 _BITS = 63  # of the 64 in a word: 2^63 itself must fit, as a boundary
-_CHUNK = 1 << 14  # rows at once: the buffers stay in the cache
-_MOST_CELLS = 1 << 18  # of the look-up table: it must stay in the cache too
+_MOST_CELLS = 1 << 18  # of the look-up table: it must stay in the cache
 _MOST_FIRST_BITS = 12
 _UNDECIDED = -1
-_DOMAIN = int.from_bytes(b"skprivacy")
-
-# Eight bytes each: random ones, or boundaries to compare them with.
-_Words: TypeAlias = npt.NDArray[np.uint64]
-
-# Yields arrays of random words, of the sizes that it is given.
-WordSource: TypeAlias = Callable[[Iterable[int]], Iterator[_Words]]
 
 
-def random_words(random_state: Seed | np.random.RandomState) -> WordSource:
-    """Return a function that yields arrays of random words of eight bytes, of the sizes asked for.
-
-    random_state : None for the operating system's cryptographic source; an int, a Generator or a
-    RandomState for reproducible words.
-    """
-    if random_state is None:
-        return lambda sizes: _prefetched(_system_words, sizes)
-    generator = _generator(random_state)
-    return lambda sizes: (
-        generator.integers(0, 2**64, size=size, dtype=np.uint64) for size in sizes
-    )
-
-
-def _generator(
-    random_state: int | np.random.Generator | np.random.RandomState,
-) -> np.random.Generator:
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    if isinstance(random_state, np.random.RandomState):
-        seed = random_state.randint(0, 2**32, size=4, dtype=np.uint32).tolist()
-    else:
-        seed = [random_state]
-    # Apart from the stream that the same seed gives elsewhere: data that were drawn from it would
-    # not be independent of the noise.
-    return np.random.default_rng([*seed, _DOMAIN])
-
-
-def uniform_numbers(words: WordSource) -> Callable[[int], FloatArray]:
-    """Return a function that draws n floats from [0, 1), from the same source."""
-
-    def draw(n: int) -> FloatArray:
-        (word,) = words([n])
-        return np.ldexp((word >> np.uint64(11)).astype(float), -53)
-
-    return draw
-
-
-def _system_words(size: int) -> _Words:
-    return np.frombuffer(os.urandom(8 * size), dtype=np.uint64)
-
-
-def _prefetched(
-    function: Callable[[int], _Words], arguments: Iterable[int], ahead: int = 4
-) -> Iterator[_Words]:
-    """Yield ``function(argument)`` in order, computed by two threads a little ahead of its use."""
-    arguments = iter(arguments)
-    pending: deque[Future[_Words]] = deque()
-    first = list(islice(arguments, 2))
-    if len(first) < 2:  # not worth a thread
-        yield from map(function, first)
-        return
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        for argument in chain(first, arguments):
-            pending.append(pool.submit(function, argument))
-            if len(pending) > ahead:
-                yield pending.popleft().result()
-        while pending:
-            yield pending.popleft().result()
-
-
-def integer_boundaries(channel: FloatArray) -> _Words:
+def integer_boundaries(channel: FloatArray) -> Words:
     """Return the inner boundaries c_1, ..., c_(n-1) of every row of a channel, as uint64.
 
     A probability of zero stays zero. What rounding down leaves over goes to the likeliest output,
@@ -109,7 +34,7 @@ def integer_boundaries(channel: FloatArray) -> _Words:
     return weights.cumsum(axis=1, dtype=np.uint64)[:, :-1]
 
 
-def sampled_channel(boundaries: _Words) -> FloatArray:
+def sampled_channel(boundaries: Words) -> FloatArray:
     """Return the probabilities that integer boundaries give."""
     widths = np.diff(boundaries, axis=1, prepend=np.uint64(0), append=np.uint64(2**_BITS))
     return np.ldexp(widths.astype(float), -_BITS)
@@ -139,7 +64,7 @@ class Sampler:
     p_y: FloatArray
 
     @cached_property
-    def _boundaries(self) -> _Words:
+    def _boundaries(self) -> Words:
         # The row of unknown symbols is last, so that it is the one at index -1.
         return integer_boundaries(np.vstack([self.channel, self.p_y / self.p_y.sum()]))
 
@@ -161,17 +86,17 @@ class Sampler:
         ]
         return np.concatenate(table).astype(np.min_scalar_type(-self.channel.shape[1] - 1))
 
-    def draw(self, symbols: IntArray, words: WordSource) -> IntArray:
+    def draw(self, symbols: IntArray, noise: Noise) -> IntArray:
         """Return one output for each of `symbols`, an array of ints from -1 on.
 
-        words : where random words come from, see `random_words`.
+        noise : of as many rows.
         """
+        assert len(noise) == len(symbols)  # or noise would be used for other rows than its own
         outputs = np.empty(len(symbols), dtype=self._decided.dtype)
         shift = np.uint64(64 - self._first_bits)
-        starts = range(0, len(symbols), _CHUNK)
-        sizes = (min(_CHUNK, len(symbols) - start) for start in starts)
-        for start, word in zip(starts, words(sizes), strict=True):
-            chunk = symbols[start : start + _CHUNK]
+        for start in range(0, len(symbols), CHUNK):
+            chunk = symbols[start : start + CHUNK]
+            word = noise.words(OUTPUT_LANE, start, start + len(chunk))
             cell = np.left_shift(chunk, self._first_bits, dtype=np.int64)
             cell += (word >> shift).view(np.int64)
             drawn = self._decided.take(cell)
@@ -179,5 +104,5 @@ class Sampler:
             if len(open_):
                 below = self._boundaries[chunk[open_]] <= (word[open_] >> np.uint64(1))[:, None]
                 drawn[open_] = below.sum(axis=1)
-            outputs[start : start + _CHUNK] = drawn
+            outputs[start : start + CHUNK] = drawn
         return outputs

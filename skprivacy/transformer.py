@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Literal, Self, TypeAlias
 
@@ -22,12 +21,12 @@ from .leak_warnings import warn_if_misleading, warn_of_bins, warn_of_passed_thro
 from .learning import LabelledRows, code_rows, design, target_of
 from .measures import Measure
 from .mechanism import Evaluation, Mechanism
-from .naming import output_names, posterior_names
+from .naming import posterior_names
+from .noise import RowNoise, fresh_key
 from .parameters import check_bin_names, check_parameters
 from .persistence import read_transformer, write_transformer
-from .sampling import Sampler, WordSource, random_words, uniform_numbers
+from .release import release_of
 from .solvers import Solver
-from .unknown_values import unknown_error, warn_of_unknown
 from .utilities import Target, Utility
 
 # One column, by name or by position, or several.
@@ -35,9 +34,6 @@ _ColumnNames: TypeAlias = str | int | Sequence[Hashable]
 
 # How many bins, or their edges; for all columns, or by name.
 _Binning: TypeAlias = int | npt.ArrayLike | Sequence[Any] | dict[Any, Any] | None
-
-# For each column of X, by its position at fit: the (name, column) pairs that replace it.
-_Released: TypeAlias = dict[int, list[tuple[Any, Any]]]
 
 
 class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
@@ -82,8 +78,8 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         What `transform` does with values or combinations that `fit` did not see: draw from P(Y),
         which says nothing about the row, with a warning; or raise an error.
     random_state : int, RandomState, Generator or None, default=None
-        None draws from the operating system's cryptographic source. A seed makes the output
-        reproducible, also for an attacker who guesses it: it is for tests.
+        None draws with a new key from the operating system's cryptographic source each time.
+        A seed makes the output reproducible, also for an attacker who guesses it: it is for tests.
 
     Attributes
     ----------
@@ -306,72 +302,13 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         owner = type(self).__name__
         table = as_table(converted(X, self._container()), owner)
-        positions = self._layout.match(table, owner, self.remainder == "passthrough")
-        x_positions = [positions[p] for p in self._layout.x_positions]
-        unknown: Counter[Hashable] = Counter()
-        released = self._draw(table, x_positions, random_words(self.random_state), unknown)
-        warn_of_unknown([table.label(p) for p in x_positions], unknown)
-        columns: list[tuple[Any, Any]] = []
-        for position in self._layout.order(self.remainder == "passthrough"):
-            if position in self._layout.x_positions:
-                columns += released.get(position, [])
-            else:
-                name = self._layout.name(position)
-                columns.append((name, table.native(positions[position])))
-        return table.assemble(columns)
-
-    def _draw(
-        self,
-        table: Table,
-        x_positions: Sequence[int],
-        words: WordSource,
-        all_unknown: Counter[Hashable],
-    ) -> _Released:
-        """Return the (name, column) pairs that replace each column of X, by position at fit.
-
-        x_positions : where the columns of X are in the table; words : where noise comes from;
-        all_unknown : rows with values that `fit` did not see are added to it, by column.
-        """
-        labels = [table.label(p) for p in x_positions]
-        series = [table.column(p) for p in x_positions]
-        symbols, unknown = self._alphabet.encode(series, labels)
-        if unknown and self.handle_unknown == "error":
-            raise unknown_error(self._alphabet, series, labels, symbols, unknown)
-        all_unknown.update(unknown)
-        sampler = Sampler(self.mechanism_.channel, self.mechanism_.p_y)
-        outputs = sampler.draw(symbols, words)
-        return self._released(table, x_positions, outputs, words)
+        noise = RowNoise(fresh_key(self.random_state), range(table.n_rows))
+        return release_of(self).rows(table, noise)
 
     def _container(self) -> str:
         """Return what `set_output` asks for."""
         own = getattr(self, "_sklearn_output_config", {})
         return own.get("transform", get_config()["transform_output"])
-
-    def _released(
-        self, table: Table, x_positions: Sequence[int], outputs: IntArray, words: WordSource
-    ) -> _Released:
-        """Return outputs as the columns that stand for them, as `_draw` does."""
-        first, *_ = fit_positions = self._layout.x_positions
-        prefix = self._layout.joint_name
-        if self.output == "symbol":
-            names = output_names(self.mechanism_)
-            return {first: [(prefix, table.categorical(names, outputs))]}
-        if self.output == "posterior":
-            posterior = self.mechanism_.posterior.T
-            names = posterior_names(self._layout, self.mechanism_)
-            return {
-                first: [
-                    (name, table.floats(column.take(outputs)))
-                    for name, column in zip(names, posterior, strict=True)
-                ]
-            }
-        decoded = self._alphabet.decode(self._names, outputs, uniform_numbers(words))
-        return {
-            at_fit: [(self._layout.name(at_fit), table.decoded(position, values, codes))]
-            for at_fit, position, (values, codes) in zip(
-                fit_positions, x_positions, decoded, strict=True
-            )
-        }
 
     def evaluate(
         self,

@@ -23,7 +23,7 @@ def warn_of_unknown(labels: Sequence[Hashable], unknown: Mapping[Hashable, int])
     warnings.warn(
         f"Values that fit did not see are replaced by draws from P(Y): {shown} (rows per column).",
         UserWarning,
-        stacklevel=4,  # scikit-learn wraps transform
+        stacklevel=5,  # scikit-learn wraps transform
     )
 
 

@@ -32,10 +32,10 @@ from skprivacy import (
     design_mechanism,
 )
 from skprivacy.naming import name_outputs
+from skprivacy.noise import Noise, RowNoise, fresh_key
 from skprivacy.sampling import (
     Sampler,
     integer_boundaries,
-    random_words,
     sampled_channel,
     within_budget_as_sampled,
 )
@@ -1011,7 +1011,15 @@ class TestSampler:
         words = np.array(
             [0, int(0.3 * 2**64) - 3000, int(0.3 * 2**64) + 3000, 2**64 - 1], dtype=np.uint64
         )
-        source = lambda sizes: iter([words])  # noqa: E731
+
+        class Given(Noise):
+            def __len__(self):
+                return 4
+
+            def words(self, lane, start, stop):
+                return words
+
+        source = Given()
         assert sampler.draw(np.zeros(4, int), source).tolist() == [0, 0, 2, 2]
         assert sampler.draw(np.ones(4, int), source).tolist() == [0, 0, 0, 0]
         assert sampler.draw(np.full(4, 2), source).tolist() == [2, 2, 2, 2]
@@ -1023,7 +1031,7 @@ class TestSampler:
         channel = rng.dirichlet(np.full(300, 0.1), size=40)
         sampler = Sampler(channel, channel.mean(axis=0))
         symbols = np.repeat(np.arange(-1, 40), 50_000)
-        drawn = sampler.draw(symbols, random_words(seed))
+        drawn = sampler.draw(symbols, RowNoise(fresh_key(seed), range(len(symbols))))
         counts = np.zeros((41, 300))
         np.add.at(counts, (symbols + 1, drawn), 1)
         expected = np.vstack([channel.mean(axis=0), channel]) * 50_000

@@ -114,12 +114,12 @@ class Alphabet:
         return replace(self, symbols=symbols[self.symbols]), symbols
 
     def decode(
-        self, names: IntArray, outputs: IntArray, uniform: Callable[[int], FloatArray]
+        self, names: IntArray, outputs: IntArray, uniform: Callable[[IntArray], FloatArray]
     ) -> list[tuple[list[Any], IntArray]]:
         """Return, for each column, a list of values and for each row an index into it.
 
         names : the symbol that each output stands for. A pooled symbol stands for one of its
-        members, drawn as often as it was seen. uniform : draws n numbers from [0, 1).
+        members, drawn as often as it was seen. uniform : draws from [0, 1) for some rows.
         """
         symbol_of = self.symbols[self.member_of]
         member = _first_members(symbol_of)[names]
@@ -131,7 +131,8 @@ class Alphabet:
             ]
         drawn = member.take(outputs)
         rows = np.flatnonzero(pooled.take(outputs))
-        drawn[rows] = _draw_members(symbol_of, self.weights, names[outputs[rows]], uniform)
+        symbols = names[outputs[rows]]
+        drawn[rows] = _draw_members(symbol_of, self.weights, symbols, uniform(rows))
         return [
             (list(column.values), of_member.take(drawn))
             for column, of_member in zip(self.columns, self.members.T, strict=True)
@@ -147,14 +148,14 @@ def _draw_members(
     symbol_of: IntArray,
     weights: FloatArray,
     symbols: IntArray,
-    uniform: Callable[[int], FloatArray],
+    uniform: FloatArray,
 ) -> IntArray:
-    """Return a member of each of `symbols`, drawn by weight."""
+    """Return a member of each of `symbols`, drawn by weight; `uniform` has a number for each."""
     members = np.zeros(len(symbols), dtype=np.intp)
     for symbol in np.unique(symbols):
         rows, own = np.flatnonzero(symbols == symbol), np.flatnonzero(symbol_of == symbol)
         cumulated = np.cumsum(weights[own])
-        drawn = np.searchsorted(cumulated, uniform(len(rows)) * cumulated[-1], side="right")
+        drawn = np.searchsorted(cumulated, uniform[rows] * cumulated[-1], side="right")
         members[rows] = own[drawn.clip(max=len(own) - 1)]
     return members
 

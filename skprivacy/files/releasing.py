@@ -11,7 +11,8 @@ import pandas as pd
 from ..encoding import ColumnAlphabet
 from ..encoding.values import family_of
 from ..frames import as_table
-from ..sampling import random_words
+from ..noise import RowNoise, fresh_key
+from ..release import release_of
 from ..transformer import PrivacyFunnelTransformer
 from ..unknown_values import warn_of_unknown
 from .tables import Sink, Source
@@ -27,12 +28,12 @@ def release_rows(
     positions = layout.match(header, owner, passed)
     x_positions = [positions[p] for p in layout.x_positions]
     families = [_family_of(column) for column in transformer._alphabet.columns]
-    # Once for the whole file: with a seed, each block would get the same noise.
-    words = random_words(transformer.random_state)
+    release, key = release_of(transformer), fresh_key(transformer.random_state)
     n_rows, unknown = 0, Counter[Hashable]()
     for block in source.watched_blocks("releasing", is_watched):
         table = as_table(block.frame(x_positions, families), owner)
-        released = transformer._draw(table, range(len(x_positions)), words, unknown)
+        noise = RowNoise(key, range(n_rows, n_rows + len(block)))
+        released = release.replacements(table, range(len(x_positions)), noise, unknown)
         parts: dict[str, Any] = {}
         for position in layout.order(passed):
             if position in layout.x_positions:

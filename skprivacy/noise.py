@@ -1,0 +1,116 @@
+"""Noise: the random words that decide which output each row gets.
+
+A word of eight bytes is a function of a key and of what a row is called, never of when or where it
+is computed: a partition that is computed twice repeats its draw instead of releasing its rows
+a second time. Fresh noise knows a row by its number in the table. Row numbers have 64 bits: the
+partition in the upper ones, the position within it in the lower `POSITION_BITS`. The words of
+a partition are the key stream of ChaCha20, which can be entered at any position.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+
+from ._typing import FloatArray, IntArray, Seed
+
+# Random ones, or boundaries to compare them with.
+Words: TypeAlias = npt.NDArray[np.uint64]
+
+CHUNK = 1 << 14  # rows at once: the buffers stay in the cache
+POSITION_BITS = 33
+
+# Words for different purposes never meet.
+OUTPUT_LANE, MEMBER_LANE = 0, 1
+
+_WORDS_PER_BLOCK = 8  # of the 64 bytes that ChaCha20 counts in
+_ZEROS = memoryview(bytes(8 * (CHUNK + _WORDS_PER_BLOCK)))
+_DOMAIN = int.from_bytes(b"skprivacy")
+
+
+class Noise(ABC):
+    """Random words for the rows of one table."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return how many rows there are."""
+
+    @abstractmethod
+    def words(self, lane: int, start: int, stop: int) -> Words:
+        """Return a word for each row from `start` to `stop`, at most `CHUNK` of them."""
+
+    def uniform(self, rows: IntArray) -> FloatArray:
+        """Return floats from [0, 1) for some of the rows, apart from what decides the outputs."""
+        n = len(self)
+        spans = ((start, min(start + CHUNK, n)) for start in range(0, n, CHUNK))
+        words = np.concatenate([self.words(MEMBER_LANE, *span) for span in spans])[rows]
+        return np.ldexp((words >> np.uint64(11)).astype(float), -53)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NoiseKey:
+    """256 secret bits, which show in no repr."""
+
+    secret: bytes
+
+    def stream(self, lane: int, number: int, n: int) -> Words:
+        """Return the words of n rows from a row number on, all of one partition."""
+        partition, position = divmod(number, 1 << POSITION_BITS)
+        counter, skipped = divmod(position, _WORDS_PER_BLOCK)
+        parts = (counter, 4), (lane, 4), (partition, 8)
+        nonce = b"".join(value.to_bytes(size, "little") for value, size in parts)
+        cipher = Cipher(algorithms.ChaCha20(self.secret, nonce), mode=None)
+        stream = cipher.encryptor().update(_ZEROS[: 8 * (skipped + n)])
+        return np.frombuffer(stream, dtype="<u8")[skipped:]
+
+
+@dataclass(frozen=True, eq=False)
+class RowNoise(Noise):
+    """Noise by row numbers: a range, or an array in which they mostly count up."""
+
+    key: NoiseKey
+    numbers: range | IntArray
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def words(self, lane: int, start: int, stop: int) -> Words:
+        numbers = self.numbers[start:stop]
+        if not len(numbers):
+            return np.empty(0, dtype=np.uint64)
+        streams = [self.key.stream(lane, first, n) for first, n in _runs(numbers)]
+        return streams[0] if len(streams) == 1 else np.concatenate(streams)
+
+
+def _runs(numbers: range | IntArray) -> Iterator[tuple[int, int]]:
+    """Yield the first number and the length of each run of consecutive numbers."""
+    if isinstance(numbers, range):
+        yield numbers.start, len(numbers)
+        return
+    starts = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 2) != 1)
+    lengths = np.diff(starts, append=len(numbers))
+    yield from zip(numbers[starts].tolist(), lengths.tolist(), strict=True)
+
+
+def fresh_key(random_state: Seed | np.random.RandomState) -> NoiseKey:
+    """Return the key of one release.
+
+    random_state : None for one from the operating system's cryptographic source; an int,
+    a Generator or a RandomState for a reproducible one.
+    """
+    if random_state is None:
+        return NoiseKey(os.urandom(32))
+    if isinstance(random_state, np.random.Generator):
+        return NoiseKey(random_state.bytes(32))
+    if isinstance(random_state, np.random.RandomState):
+        return NoiseKey(random_state.bytes(32))
+    # Apart from the stream that the same seed gives elsewhere: data that were drawn from it would
+    # not be independent of the noise.
+    return NoiseKey(np.random.default_rng([random_state, _DOMAIN]).bytes(32))

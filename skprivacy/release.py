@@ -1,0 +1,137 @@
+"""The release of a table: all that `transform` needs of a fitted transformer, and nothing of S.
+
+It is what travels to other processes and machines: the encoder and the channel, no P_SX.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ._typing import FloatArray, IntArray
+from .encoding import Alphabet
+from .frames import Table
+from .layout import Layout
+from .naming import output_names, posterior_names
+from .noise import Noise
+from .sampling import Sampler
+from .unknown_values import unknown_error, warn_of_unknown
+
+if TYPE_CHECKING:
+    from .transformer import PrivacyFunnelTransformer
+
+# For each column of X, by its position at fit: the (name, column) pairs that replace it.
+Replacements: TypeAlias = dict[int, list[tuple[Any, Any]]]
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """How rows are released.
+
+    layout, alphabet : the columns and symbols of X; names : the symbol that each output stands
+    for; channel, p_y : P(Y|X) and P(Y); posterior : P(x|y), a row for each y; y_names, x_names :
+    texts for outputs, and for columns of P(x|y); output, passthrough, handle_unknown : as the
+    parameters of the transformer; owner : its name, for messages.
+    """
+
+    layout: Layout
+    alphabet: Alphabet
+    names: IntArray
+    channel: FloatArray
+    p_y: FloatArray
+    posterior: FloatArray
+    y_names: list[str]
+    x_names: list[str]
+    output: str
+    passthrough: bool
+    handle_unknown: str
+    owner: str
+
+    @cached_property
+    def _sampler(self) -> Sampler:
+        return Sampler(self.channel, self.p_y)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The tables of the sampler are made again where they are used.
+        return {name: value for name, value in vars(self).items() if name != "_sampler"}
+
+    def rows(self, table: Table, noise: Noise) -> Any:
+        """Return the table with X replaced by Y, as a frame of its own kind."""
+        positions = self.layout.match(table, self.owner, self.passthrough)
+        x_positions = [positions[p] for p in self.layout.x_positions]
+        unknown: Counter[Hashable] = Counter()
+        released = self.replacements(table, x_positions, noise, unknown)
+        warn_of_unknown([table.label(p) for p in x_positions], unknown)
+        columns: list[tuple[Any, Any]] = []
+        for position in self.layout.order(self.passthrough):
+            if position in self.layout.x_positions:
+                columns += released.get(position, [])
+            else:
+                name = self.layout.name(position)
+                columns.append((name, table.native(positions[position])))
+        return table.assemble(columns)
+
+    def replacements(
+        self,
+        table: Table,
+        x_positions: Sequence[int],
+        noise: Noise,
+        all_unknown: Counter[Hashable],
+    ) -> Replacements:
+        """Return the (name, column) pairs that replace each column of X.
+
+        x_positions : where the columns of X are in the table; all_unknown : rows with values that
+        `fit` did not see are added to it, by column.
+        """
+        labels = [table.label(p) for p in x_positions]
+        series = [table.column(p) for p in x_positions]
+        symbols, unknown = self.alphabet.encode(series, labels)
+        if unknown and self.handle_unknown == "error":
+            raise unknown_error(self.alphabet, series, labels, symbols, unknown)
+        all_unknown.update(unknown)
+        outputs = self._sampler.draw(symbols, noise)
+        return self._shown(table, x_positions, outputs, noise)
+
+    def _shown(
+        self, table: Table, x_positions: Sequence[int], outputs: IntArray, noise: Noise
+    ) -> Replacements:
+        """Return outputs as the columns that stand for them."""
+        first, *_ = fit_positions = self.layout.x_positions
+        if self.output == "symbol":
+            return {first: [(self.layout.joint_name, table.categorical(self.y_names, outputs))]}
+        if self.output == "posterior":
+            return {
+                first: [
+                    (name, table.floats(column.take(outputs)))
+                    for name, column in zip(self.x_names, self.posterior.T, strict=True)
+                ]
+            }
+        decoded = self.alphabet.decode(self.names, outputs, noise.uniform)
+        return {
+            at_fit: [(self.layout.name(at_fit), table.decoded(position, values, codes))]
+            for at_fit, position, (values, codes) in zip(
+                fit_positions, x_positions, decoded, strict=True
+            )
+        }
+
+
+def release_of(transformer: PrivacyFunnelTransformer) -> Release:
+    """Return the release of a fitted transformer."""
+    layout, mechanism = transformer._layout, transformer.mechanism_
+    return Release(
+        layout,
+        transformer._alphabet,
+        transformer._names,
+        mechanism.channel,
+        mechanism.p_y,
+        mechanism.posterior,
+        output_names(mechanism),
+        posterior_names(layout, mechanism),
+        transformer.output,
+        transformer.remainder == "passthrough",
+        transformer.handle_unknown,
+        type(transformer).__name__,
+    )
