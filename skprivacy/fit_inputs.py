@@ -1,7 +1,12 @@
-"""What `fit` gets beside the table: y, weights, and S in all the forms it may have."""
+"""What `fit` gets: the table with its columns told apart, y, weights, and S in all its forms."""
+
+from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +16,184 @@ from ._typing import ColumnsLike, FloatArray, NamedColumns
 from ._validation import message
 from .exceptions import PrivacyLeakWarning
 from .frames import Table, as_series, as_table
+from .layout import Layout
+from .parameters import check_bin_names
+from .utilities import Target
+
+if TYPE_CHECKING:
+    from .transformer import PrivacyFunnelTransformer
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledRows:
+    """Rows of S and X, and how much each of them counts.
+
+    s_columns, x_columns : pandas Series by name; target : those of V, for utility="target";
+    weights : of the rows, None for one each; multiplicities : how many rows of the data each row
+    stands for, None for one; n_effective : how many equally weighted rows say as much, where
+    that cannot be told from the weights.
+    """
+
+    s_columns: NamedColumns
+    x_columns: NamedColumns
+    target: NamedColumns | None = None
+    weights: FloatArray | None = None
+    multiplicities: FloatArray | None = None
+    n_effective: int | None = None
+
+    @cached_property
+    def n_rows(self) -> int:
+        """How many rows of the data there were."""
+        if self.multiplicities is None:
+            return len(next(iter(self.s_columns.values())))
+        return int(self.multiplicities.sum())
+
+    @property
+    def effective_rows(self) -> int:
+        """How many equally weighted rows say as much."""
+        if self.n_effective is not None:
+            return self.n_effective
+        if self.multiplicities is not None or self.weights is None:
+            return self.n_rows
+        return kish(self.weights.sum(), (self.weights**2).sum())
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The names of columns that are counted together: of S, of X, and of the target if any."""
+
+    s: tuple[Any, ...]
+    x: tuple[Any, ...]
+    target: tuple[Any, ...] | None = None
+
+    @classmethod
+    def of(cls, rows: LabelledRows) -> Roles:
+        """Return the roles of the columns of some rows."""
+        target = None if rows.target is None else tuple(rows.target)
+        return cls(tuple(rows.s_columns), tuple(rows.x_columns), target)
+
+    @property
+    def names(self) -> list[Any]:
+        """All names; the target may be a column of X as well."""
+        return [*self.s, *self.x, *(f"the target {name!r}" for name in self.target or ())]
+
+    def columns(self, rows: LabelledRows) -> list[pd.Series]:
+        """Return the columns of some rows in the order of `names`."""
+        parts = (rows.s_columns, rows.x_columns, rows.target or {})
+        return [column for part in parts for column in part.values()]
+
+    def rows(
+        self,
+        columns: Sequence[pd.Series],
+        counts: FloatArray,
+        weights: FloatArray | None = None,
+        n_effective: int | None = None,
+    ) -> LabelledRows:
+        """Return distinct rows that occur `counts` times, with the sums of their weights."""
+        n_s, n_x = len(self.s), len(self.s) + len(self.x)
+        target = None
+        if self.target is not None:
+            target = dict(zip(self.target, columns[n_x:], strict=True))
+        return LabelledRows(
+            dict(zip(self.s, columns[:n_s], strict=True)),
+            dict(zip(self.x, columns[n_s:n_x], strict=True)),
+            target,
+            counts if weights is None else weights,
+            counts,
+            n_effective,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class FitInputs:
+    """What was passed to `fit`.
+
+    layout : which column is what; rows : S, X and the target; passed_through : the columns that
+    are released as they are; beside : the columns of S of the same rows, None where these are
+    `rows`.
+    """
+
+    layout: Layout
+    rows: LabelledRows
+    passed_through: NamedColumns = field(default_factory=dict)
+    beside: NamedColumns | None = None
+
+
+def read_inputs(
+    settings: PrivacyFunnelTransformer,
+    X: Any,
+    y: ColumnsLike | None,
+    sensitive_features: ColumnsLike | None,
+    sample_weight: npt.ArrayLike | None,
+) -> FitInputs:
+    """Tell the columns apart as the parameters of a transformer name them."""
+    owner = type(settings).__name__
+    table = as_table(X, owner)
+    if table.n_rows == 0:
+        raise ValueError(f"Found array with 0 sample(s) while {owner} needs at least one row.")
+    check_length(y, table.n_rows, "y")
+    weights = check_weights(sample_weight, table.n_rows)
+    s_columns, s_positions = sensitive_columns(
+        owner, table, y, settings.sensitive, sensitive_features
+    )
+    layout = layout_of(settings, table, s_positions)
+    check_bin_names(settings, [*(table.names or range(table.n_columns)), *s_columns])
+    # A row of weight zero counts as little as one that is not there.
+    counted = slice(None) if weights is None else np.flatnonzero(weights)
+
+    def rows_of(columns: NamedColumns) -> NamedColumns:
+        return {label: column.iloc[counted] for label, column in columns.items()}
+
+    def columns_at(positions: Sequence[int]) -> NamedColumns:
+        return {table.label(p): table.column(p) for p in positions}
+
+    target = None
+    if isinstance(settings.utility, str) and settings.utility == Target.name:
+        target = rows_of(target_columns(owner, y, s_columns))
+    rows = LabelledRows(
+        rows_of(s_columns),
+        rows_of(columns_at(layout.x_positions)),
+        target,
+        None if weights is None else weights[counted],
+    )
+    others = layout.other_positions if settings.remainder == "passthrough" else []
+    return FitInputs(layout, rows, rows_of(columns_at(others)))
+
+
+def layout_of(
+    settings: PrivacyFunnelTransformer, table: Table, s_positions: Sequence[int]
+) -> Layout:
+    """Return which columns of a table are what."""
+    owner = type(settings).__name__
+    if settings.columns is None:
+        found = [p for p in range(table.n_columns) if p not in s_positions]
+    else:
+        found = table.positions(owner, "columns", settings.columns)
+        both = [table.label(position) for position in found if position in s_positions]
+        if both:
+            raise ValueError(
+                f"The column {both[0]!r} is both sensitive and one of the 'columns' of "
+                f"{owner}: it cannot be protected and released."
+            )
+    if not found:
+        raise ValueError(
+            f"The 'columns' parameter of {owner} must name at least one column that is not "
+            f"sensitive. Got {settings.columns!r}."
+        )
+    return Layout(table.names, table.n_columns, tuple(found), tuple(s_positions))
+
+
+def layout_of_names(settings: PrivacyFunnelTransformer, names: list[str], where: str) -> Layout:
+    """Return which column is what of a table that is not in memory, where all must be in it."""
+    owner = type(settings).__name__
+    if settings.sensitive is None:
+        raise ValueError(f"The 'sensitive' parameter of {owner} must name columns of {where}.")
+    if callable(settings.columns):
+        raise TypeError(f"The 'columns' parameter of {owner} must name columns of {where}.")
+    table = as_table(pd.DataFrame(columns=names), owner)
+    layout = layout_of(settings, table, table.positions(owner, "sensitive", settings.sensitive))
+    check_bin_names(settings, names)
+    return layout
 
 
 def check_length(vector: Any, n_rows: int, name: str) -> None:
@@ -44,9 +227,12 @@ def check_weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> FloatArra
     return weights
 
 
-def effective_rows(weights: FloatArray | None, n_rows: int) -> int:
-    """Return how many equally weighted rows say as much: Kish's effective sample size."""
-    return n_rows if weights is None else round(weights.sum() ** 2 / (weights**2).sum())
+def kish(total: float, squares: float) -> int:
+    """Return how many equally weighted rows say as much: Kish's effective sample size.
+
+    total : of the weights; squares : of their squares.
+    """
+    return round(total**2 / squares)
 
 
 def sensitive_columns(
@@ -79,7 +265,7 @@ def sensitive_columns(
         "from the output will fail. Name the sensitive column with sensitive=..., or pass "
         "sensitive_features to fit.",
         PrivacyLeakWarning,
-        stacklevel=3,
+        stacklevel=4,
     )
     columns = as_columns(y, "y")
     return columns, _named_like(columns, table)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .frames import Table
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Layout:
     """Which columns `fit` saw, and what each of them is.
 

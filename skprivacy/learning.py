@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from ._typing import CountArray, FloatArray, IntArray, NamedColumns
 from .design import design_mechanism
 from .encoding import DEFAULT_BINS, Alphabet, learn_alphabet
 from .encoding.bins import BinsLike
-from .fit_inputs import effective_rows
+from .fit_inputs import LabelledRows
 from .joint import count_pairs
 from .mechanism import Mechanism
 from .naming import name_outputs
@@ -24,34 +23,6 @@ from .utilities import Target, Utility
 
 if TYPE_CHECKING:
     from .transformer import PrivacyFunnelTransformer
-
-
-@dataclass(frozen=True, eq=False)
-class LabelledRows:
-    """Rows of S and X, and how much each of them counts.
-
-    s_columns, x_columns : pandas Series by name; weights : of the rows, None for one each;
-    multiplicities : how many rows of the data each row stands for, None for one.
-    """
-
-    s_columns: NamedColumns
-    x_columns: NamedColumns
-    weights: FloatArray | None = None
-    multiplicities: FloatArray | None = None
-
-    @cached_property
-    def n_rows(self) -> int:
-        """How many rows of the data there were."""
-        if self.multiplicities is None:
-            return len(next(iter(self.s_columns.values())))
-        return int(self.multiplicities.sum())
-
-    @property
-    def effective_rows(self) -> int:
-        """How many equally weighted rows say as much."""
-        if self.multiplicities is None:
-            return effective_rows(self.weights, self.n_rows)
-        return self.n_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,13 +94,13 @@ def _pooled(
 
 def target_of(
     settings: PrivacyFunnelTransformer,
-    columns: NamedColumns,
+    rows: LabelledRows,
     coded: CodedRows,
-    weights: FloatArray | None,
 ) -> Target:
-    """Return the utility I(V;Y), with V in `columns` of the same rows."""
-    _, v_codes = _learn(settings, columns, weights, is_sensitive=True)
-    return Target(count_pairs(v_codes, coded.x_codes, weights))
+    """Return the utility I(V;Y) of rows with a target V."""
+    assert rows.target is not None
+    _, v_codes = _learn(settings, rows.target, rows.weights, is_sensitive=True)
+    return Target(count_pairs(v_codes, coded.x_codes, rows.weights))
 
 
 def design(

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ._typing import IntArray, NamedColumns
+from ._typing import CountArray, FloatArray, IntArray, NamedColumns
 from .encoding.bins import BinsLike, cut
 from .encoding.columns import UNKNOWN, take
 from .encoding.values import as_numbers, factorize
 
 # Beyond so many distinct rows of S and X, numbers must be cut at edges that are known beforehand.
 MOST_DISTINCT = 500_000
+
+
+def edges_of(n_bins: Any, x_names: Iterable[Hashable]) -> dict[Any, BinsLike]:
+    """Return the edges that are given for columns, by name; without names they are for X."""
+    given = n_bins if isinstance(n_bins, dict) else dict.fromkeys(x_names, n_bins)
+    return {name: edges for name, edges in given.items() if np.ndim(edges) == 1}
 
 
 class Tally:
@@ -27,24 +34,54 @@ class Tally:
 
     def __init__(
         self,
-        names: Iterable[str],
+        names: Iterable[Hashable],
         *,
-        edges: Mapping[str, BinsLike] | None = None,
+        edges: Mapping[Any, BinsLike] | None = None,
         limit: int = MOST_DISTINCT,
     ) -> None:
         self.names = list(names)
+        self.edges = edges or {}
         self._limit = limit
-        self._edges = edges or {}
-        self._coarse: dict[str, _Bins] = {}
+        self._coarse: dict[Hashable, _Bins] = {}
         self._values: list[dict[Any, int]] = [{} for _ in self.names]
         self._dtypes: list[Any] = [None for _ in self.names]
         self._pieces: list[pd.DataFrame] = []
         self._n_compact = 0
 
-    def add(self, columns: Iterable[pd.Series]) -> None:
-        """Count the rows of a chunk: a pandas Series for each name."""
+    def add(
+        self,
+        columns: Iterable[pd.Series],
+        counts: CountArray | None = None,
+        weights: FloatArray | None = None,
+    ) -> None:
+        """Count the rows of a chunk; if that fails, it is as if they had not been there.
+
+        columns : a pandas Series for each name; counts : how often each row occurs, None for
+        once; weights : totals of the weights of these rows, for all chunks or for none.
+        """
+        before = {name: copy(value) for name, value in vars(self).items()}
+        try:
+            self._add(columns, counts, weights)
+        except (TypeError, ValueError):
+            vars(self).update(before)
+            raise
+
+    def merge(self, other: Tally) -> None:
+        """Count what another tally of the same columns has counted."""
+        self.add(other.columns().values(), other.counts, other.weights)
+
+    def _add(
+        self,
+        columns: Iterable[pd.Series],
+        counts: CountArray | None,
+        weights: FloatArray | None,
+    ) -> None:
         codes = [self._coded(i, column) for i, column in enumerate(columns)]
-        self._pieces.append(_counted(pd.DataFrame(dict(enumerate(codes))).assign(count=1)))
+        piece = pd.DataFrame(dict(enumerate(codes)))
+        piece["count"] = 1 if counts is None else counts
+        if weights is not None:
+            piece["weight"] = weights
+        self._pieces.append(_counted(piece))
         if sum(map(len, self._pieces)) > max(2 * self._n_compact, self._limit):
             self._compact()
             if self._n_compact > self._limit:
@@ -52,14 +89,11 @@ class Tally:
 
     def _coded(self, i: int, column: pd.Series) -> IntArray:
         """Return the codes of a column; its values get codes as they come."""
-        if self.names[i] in self._edges and pd.api.types.is_numeric_dtype(column.dtype):
+        if self.names[i] in self.edges and pd.api.types.is_numeric_dtype(column.dtype):
             column = column.astype(float)  # some chunks of a file may hold integers only
         if (bins := self._coarse.get(self.names[i])) is not None:
             column = bins.represented(column)
-        if self._dtypes[i] is None:
-            self._dtypes[i] = column.dtype
-        elif self._dtypes[i] != column.dtype:
-            self._dtypes[i] = np.dtype(object)
+        self._dtypes[i] = _common(self._dtypes[i], column.dtype)
         codes, values = factorize(column, self.names[i])
         known = self._values[i]
         of_value = [known.setdefault(value, len(known)) for value in values]
@@ -71,11 +105,11 @@ class Tally:
 
     def _coarsen(self) -> None:
         """Keep one value for each bin, or ask for edges if there are none left to use."""
-        fine = [name for name in self._edges if name not in self._coarse]
+        fine = [name for name in self.edges if name not in self._coarse]
         columns, counts = self._columns(), self.counts
         for name in fine:
             i, column = self.names.index(name), columns[name]
-            self._coarse[name] = _Bins(name, self._edges[name], column, counts)
+            self._coarse[name] = _Bins(name, self.edges[name], column, counts)
             self._values[i] = {}
             self._pieces[0][i] = self._coded(i, column)
         self._compact()
@@ -83,7 +117,8 @@ class Tally:
             sizes = {n: len(values) for n, values in zip(self.names, self._values, strict=True)}
             widest = max(sizes, key=sizes.__getitem__)
             raise ValueError(
-                f"More than {self._limit:,} distinct combinations of {', '.join(self.names)} were "
+                f"More than {self._limit:,} distinct combinations of "
+                f"{', '.join(map(str, self.names))} were "
                 f"found; {widest!r} has the most values. If it is a number, give its edges, "
                 f"n_bins={{{widest!r}: [...]}}; otherwise take fewer columns jointly."
             )
@@ -94,6 +129,13 @@ class Tally:
         if len(self._pieces) != 1:
             self._compact()
         return self._pieces[0]["count"].to_numpy()
+
+    @property
+    def weights(self) -> FloatArray | None:
+        """The total weight of each distinct row, None without weights."""
+        if len(self._pieces) != 1:
+            self._compact()
+        return self._pieces[0]["weight"].to_numpy() if "weight" in self._pieces[0] else None
 
     def columns(self) -> NamedColumns:
         """Return the distinct rows: a pandas Series for each name."""
@@ -109,28 +151,34 @@ class Tally:
         return columns
 
     def _dtype(self, i: int) -> Any:
-        # The categories of a chunk are those of that chunk; a missing value needs room.
+        # A missing value needs room.
         dtype = self._dtypes[i]
-        if isinstance(dtype, pd.CategoricalDtype):
-            return object
         return dtype if dtype.kind not in "iub" or hasattr(dtype, "na_value") else object
 
 
+def _common(known: Any, dtype: Any) -> Any:
+    """Return the dtype of two chunks taken together, as pandas would."""
+    if known is None or known == dtype:
+        return dtype
+    numbers = all(isinstance(d, np.dtype) and d.kind in "iuf" for d in (known, dtype))
+    return np.result_type(known, dtype) if numbers else np.dtype(object)
+
+
 def _counted(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return distinct rows of codes with the sums of their counts."""
-    keys = [name for name in rows if name != "count"]
-    # A frame: without an index, the keys are columns.
-    return rows.groupby(keys, sort=False, as_index=False)["count"].sum()  # type: ignore[return-value]
+    """Return distinct rows of codes with the sums of their counts, and of their weights."""
+    totals = [name for name in ("count", "weight") if name in rows]
+    keys = [name for name in rows if name not in totals]
+    return rows.groupby(keys, sort=False, as_index=False)[totals].sum()
 
 
 class _Bins:
     """The bins of a column of numbers or times, and the value that stands for each."""
 
     def __init__(
-        self, name: str, edges: Sequence[Any], column: pd.Series, counts: IntArray
+        self, name: Hashable, edges: Sequence[Any], column: pd.Series, counts: IntArray
     ) -> None:
         self._name = name
-        self._edges = as_numbers(pd.Series(list(edges)), name)
+        self.edges = as_numbers(pd.Series(list(edges)), name)
         present = column.notna().to_numpy()
         totals = pd.Series(counts[present]).groupby(column[present].to_numpy()).sum()
         values = totals.index.tolist()
@@ -141,12 +189,12 @@ class _Bins:
     def represented(self, column: pd.Series) -> pd.Series:
         """Return a column with the values that stand for its own."""
         numbers = as_numbers(column, self._name)
-        if (numbers < self._edges[0]).any() or (numbers > self._edges[-1]).any():
+        if (numbers < self.edges[0]).any() or (numbers > self.edges[-1]).any():
             raise ValueError(
                 f"The edges for the column {self._name!r} do not cover its values: begin with "
                 f"-inf and end with inf."
             )
-        bins = np.searchsorted(self._edges[1:-1], numbers)
+        bins = np.searchsorted(self.edges[1:-1], numbers)
         for new in set(np.unique(bins)) - set(np.flatnonzero(self._standing.notna())):
             inside = column[(bins == new) & column.notna().to_numpy()].sort_values()
             if len(inside):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -11,29 +11,37 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ._typing import ColumnsLike, FloatArray, IntArray, NamedColumns, Scope, Seed, TableLike
+from ._typing import ColumnsLike, FloatArray, IntArray, Scope, Seed, TableLike
+from .batches import Batches
 from .encoding import DEFAULT_BINS, Alphabet
-from .fit_inputs import check_length, check_weights, sensitive_columns, target_columns
-from .frames import Table, as_table, converted
+from .fit_inputs import FitInputs, read_inputs
+from .frames import as_table, converted
 from .held_out import evaluated_on
 from .layout import Layout
 from .leak_warnings import warn_if_misleading, warn_of_bins, warn_of_passed_through
-from .learning import LabelledRows, code_rows, design, target_of
+from .learning import CodedRows, code_rows, design, target_of
 from .measures import Measure
 from .mechanism import Evaluation, Mechanism
 from .naming import posterior_names
 from .noise import RowNoise, fresh_key
-from .parameters import check_bin_names, check_parameters
+from .parameters import check_parameters
 from .persistence import read_transformer, write_transformer
 from .release import release_of
 from .solvers import Solver
-from .utilities import Target, Utility
+from .utilities import Utility
 
 # One column, by name or by position, or several.
 _ColumnNames: TypeAlias = str | int | Sequence[Hashable]
 
 # How many bins, or their edges; for all columns, or by name.
 _Binning: TypeAlias = int | npt.ArrayLike | Sequence[Any] | dict[Any, Any] | None
+
+
+# What a design sets, and batches that came in between take away.
+_DESIGNED = (
+    "mechanism_", "p_sx_", "categories_", "sensitive_categories_", "_layout", "_alphabet",
+    "_names", "_sensitive", "_sensitive_names", "_counts", "_effective_rows",
+)  # fmt: skip
 
 
 class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
@@ -179,60 +187,89 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         self
         """
         check_parameters(self)
-        owner = type(self).__name__
-        table = as_table(X, owner)
-        if table.n_rows == 0:
-            raise ValueError(f"Found array with 0 sample(s) while {owner} needs at least one row.")
-        check_length(y, table.n_rows, "y")
-        weights = check_weights(sample_weight, table.n_rows)
-        s_columns, s_positions = sensitive_columns(
-            owner, table, y, self.sensitive, sensitive_features
-        )
-        x_positions = self._x_positions(table, s_positions)
-        check_bin_names(self, [*(table.names or range(table.n_columns)), *s_columns])
-        layout = Layout(
-            names=table.names,
-            n_columns=table.n_columns,
-            x_positions=tuple(x_positions),
-            s_positions=tuple(s_positions),
-        )
-        # A row of weight zero counts as little as one that is not there.
-        counted = slice(None) if weights is None else np.flatnonzero(weights)
+        inputs = read_inputs(self, X, y, sensitive_features, sample_weight)
+        self._fit_inputs(inputs)
+        self.__dict__.pop("_batches", None)
+        return self
 
-        def rows_of(columns: NamedColumns) -> NamedColumns:
-            return {label: column.iloc[counted] for label, column in columns.items()}
-
-        rows = LabelledRows(
-            rows_of(s_columns),
-            rows_of({table.label(p): table.column(p) for p in x_positions}),
-            None if weights is None else weights[counted],
-        )
-        target = None
-        if isinstance(self.utility, str) and self.utility == Target.name:
-            target = rows_of(target_columns(owner, y, s_columns))
-        others = layout.other_positions if self.remainder == "passthrough" else []
-        passed_through = rows_of({table.label(p): table.column(p) for p in others})
-        return self._fit_rows(layout, rows, target, passed_through)
-
-    def _fit_rows(
+    def partial_fit(
         self,
-        layout: Layout,
-        rows: LabelledRows,
-        target: NamedColumns | None = None,
-        passed_through: NamedColumns | None = None,
+        X: TableLike,
+        y: ColumnsLike | None = None,
+        *,
+        sensitive_features: ColumnsLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
     ) -> Self:
-        """Fit to columns of S and X that have been told apart.
+        """Count one more batch of rows; the channel is designed when it is first asked for.
 
-        target : the columns of V, for utility="target"; passed_through : the columns that are
-        released as they are.
+        After any number of batches the transformer is the same as after one `fit` to all their
+        rows. What is kept between them is how often each combination of values occurs, as they
+        are: alphabets grow, and numbers are cut and rare values pooled only in the design. Up to
+        500,000 distinct combinations of S and X (and y, as a target) are counted; beyond, numbers
+        need edges in `n_bins`, and a bin is then shown by about its median.
+
+        Parameters
+        ----------
+        X, y, sensitive_features, sample_weight
+            As in `fit`, for the rows of this batch. All batches have the same columns.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from skprivacy import PrivacyFunnelTransformer
+        >>> frame = pd.DataFrame({"s": list("abab") * 50, "x": list("uuvw") * 50})
+        >>> streamed = PrivacyFunnelTransformer(0.05, sensitive="s")
+        >>> for start in range(0, 200, 40):
+        ...     streamed = streamed.partial_fit(frame.iloc[start:start + 40])
+        >>> streamed.n_samples_seen_
+        200
+        >>> at_once = PrivacyFunnelTransformer(0.05, sensitive="s").fit(frame)
+        >>> bool((streamed.mechanism_.channel == at_once.mechanism_.channel).all())
+        True
         """
+        check_parameters(self)
+        owner = type(self).__name__
+        if "_layout" in vars(self) and "_batches" not in vars(self):
+            raise ValueError(
+                f"This {owner} was fitted by fit, or loaded: it has no counts of raw values that "
+                f"partial_fit could go on with. Begin with partial_fit, on a clone of it."
+            )
+        inputs = read_inputs(self, X, y, sensitive_features, sample_weight)
+        batches = vars(self).get("_batches") or Batches(self, inputs)
+        batches.add(self, inputs)
+        for name in _DESIGNED:  # by the batches before
+            self.__dict__.pop(name, None)
+        self._batches = batches
+        self._set_features(batches.layout)
+        self.n_samples_seen_ = batches.n_rows
+        return self
+
+    if not TYPE_CHECKING:  # or any attribute would seem to be there
+
+        def __getattr__(self, name: str) -> Any:
+            """Design the channel for the batches so far when it is asked for."""
+            if name in _DESIGNED and "_batches" in vars(self):
+                self._fit_inputs(self._batches.inputs())
+                return getattr(self, name)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_layout" in vars(self) or "_batches" in vars(self)
+
+    def _fit_inputs(self, inputs: FitInputs) -> Self:
+        """Fit to columns of S and X that have been told apart."""
+        layout, rows = inputs.layout, inputs.rows
         coded = code_rows(self, rows)
         utility = self.utility
-        if target is not None:
-            utility = target_of(self, target, coded, rows.weights)
+        if rows.target is not None:
+            utility = target_of(self, rows, coded)
         mechanism, names = design(self, coded, utility)
         warn_of_bins(list(rows.s_columns), coded.sensitive, self.n_bins)
-        warn_of_passed_through(mechanism, passed_through or {}, coded.s_codes, rows.weights)
+        self._judge_passed_through(inputs, coded, mechanism)
         warn_if_misleading(mechanism, coded.counts, coded.group_sizes)
         self._check_names_out(layout, mechanism)
         self._assign(layout, coded.alphabet, names, mechanism)
@@ -242,6 +279,17 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         self._counts, self._effective_rows = coded.counts, rows.effective_rows
         self.n_samples_seen_ = rows.n_rows
         return self
+
+    def _judge_passed_through(
+        self, inputs: FitInputs, coded: CodedRows, mechanism: Mechanism
+    ) -> None:
+        if not inputs.passed_through:
+            return
+        s_codes, weights = coded.s_codes, inputs.rows.weights
+        if (beside := inputs.beside) is not None:
+            s_codes, _ = coded.sensitive.encode(list(beside.values()), list(beside))
+            weights = None
+        warn_of_passed_through(mechanism, inputs.passed_through, s_codes, weights)
 
     def _check_names_out(self, layout: Layout, mechanism: Mechanism) -> None:
         """Refuse an output with two columns of one name."""
@@ -260,30 +308,14 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         self._layout, self._alphabet, self._names = layout, alphabet, names
         self.mechanism_ = mechanism
         self.categories_ = _categories(alphabet)
+        self._set_features(layout)
+
+    def _set_features(self, layout: Layout) -> None:
         self.n_features_in_ = layout.n_columns
         if layout.has_string_names:
             self.feature_names_in_ = np.array(layout.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-
-    def _x_positions(self, table: Table, s_positions: Sequence[int]) -> list[int]:
-        owner = type(self).__name__
-        if self.columns is None:
-            found = [p for p in range(table.n_columns) if p not in s_positions]
-        else:
-            found = table.positions(owner, "columns", self.columns)
-            both = [table.label(position) for position in found if position in s_positions]
-            if both:
-                raise ValueError(
-                    f"The column {both[0]!r} is both sensitive and one of the 'columns' of "
-                    f"{owner}: it cannot be protected and released."
-                )
-        if not found:
-            raise ValueError(
-                f"The 'columns' parameter of {owner} must name at least one column that is not "
-                f"sensitive. Got {self.columns!r}."
-            )
-        return found
 
     def transform(self, X: TableLike) -> Any:
         """Replace X by a fresh draw of Y in every row.

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skprivacy.files.subsample import Subsample, most_rows
+from skprivacy.subsample import Subsample, most_rows
 from skprivacy.tally import Tally
 
 
@@ -73,20 +73,11 @@ class TestTally:
 
 
 class TestSubsample:
-    class Block:
-        def __init__(self, numbers):
-            self.numbers = pd.Series(numbers)
-
-        def __len__(self):
-            return len(self.numbers)
-
-        def column(self, position, rows):
-            return self.numbers.iloc[rows]
-
     def chosen(self, n, limit, size):
         sample = Subsample(["n"], limit)
         for start in range(0, n, size):
-            sample.add(self.Block(range(start, min(n, start + size))), ["n"])
+            numbers = pd.Series(range(start, min(n, start + size)))
+            sample.add(len(numbers), lambda _, rows, numbers=numbers: numbers.iloc[rows])
         return sample.rows()["n"].tolist()
 
     def test_which_rows_does_not_depend_on_the_blocks(self):
@@ -94,13 +85,11 @@ class TestSubsample:
         assert self.chosen(200, 300, 50) == list(range(200))
 
     def test_long_texts_and_many_columns_take_little_room(self):
-        class LongTexts(self.Block):
-            def column(self, position, rows):
-                texts = [f"{number:0>5000}" for number in self.numbers.iloc[rows]]
-                return pd.Series(pd.Categorical(texts))
+        def long_texts(name, rows):
+            return pd.Series(pd.Categorical([f"{number:0>5000}" for number in rows]))
 
         sample = Subsample(["text"], 1000)
-        sample.add(LongTexts(range(500)), ["text"])
+        sample.add(500, long_texts)
         texts = sample.rows()["text"]
         assert texts.nunique() == 500
         assert texts.str.len().max() < 300

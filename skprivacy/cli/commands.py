@@ -17,7 +17,6 @@ from ..files.counting import count_source, fit_source, sample_source
 from ..files.locations import check_free, is_pipe, kind_of, written
 from ..files.opening import read_from, write_to
 from ..files.releasing import release_rows
-from ..files.subsample import most_rows
 from ..files.tables import Source
 from ..inverse_design import smallest_epsilon
 from ..leak_warnings import warn_of_bins
@@ -26,6 +25,7 @@ from ..mechanism import Mechanism
 from ..metrics import audit
 from ..plotting import PrivacyUtilityDisplay
 from ..report import PrivacyReport
+from ..subsample import most_rows
 from ..transformer import PrivacyFunnelTransformer
 from .words import aligned, listed, say
 

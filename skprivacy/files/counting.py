@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable
+from collections.abc import Callable, Container, Hashable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from ..encoding.bins import BinsLike
-from ..frames import as_table
+from .._typing import IntArray
+from ..fit_inputs import FitInputs, LabelledRows, Roles, layout_of_names
 from ..layout import Layout
-from ..leak_warnings import warn_of_passed_through
-from ..learning import LabelledRows
-from ..parameters import check_bin_names, check_parameters
-from ..tally import Tally
+from ..parameters import check_parameters
+from ..subsample import Subsample
+from ..tally import Tally, edges_of
 from ..transformer import PrivacyFunnelTransformer
 from ..utilities import Target
 from .delimited import DelimitedSource
-from .subsample import Subsample
-from .tables import Source
+from .tables import Block, Source
 from .text_values import are_numbers, meant
 
 
@@ -46,20 +43,21 @@ def count_source(
 ) -> CountedSource:
     """Count S and X as the parameters of a transformer name them."""
     check_parameters(transformer)
-    _check_whole(transformer)
-    layout = _layout_of(transformer, source)
-    check_bin_names(transformer, source.names)
+    layout = layout_of_names(transformer, source.names, "the file")
+    _check_target(transformer)
     positions = [*layout.s_positions, *layout.x_positions]
-    names = [source.names[position] for position in positions]
-    n_s = len(layout.s_positions)
-    edges = _edges(transformer.n_bins, names[n_s:])
+    roles = Roles(
+        tuple(source.names[p] for p in layout.s_positions),
+        tuple(source.names[p] for p in layout.x_positions),
+    )
+    names, edges = roles.names, edges_of(transformer.n_bins, roles.x)
     sampled_names = source.names if transformer.remainder == "passthrough" else names
     sample = Subsample(sampled_names if with_sample else [], whole=names)
     tally = Tally(names, edges=edges)
     for block in source.watched_blocks("counting", is_watched):
         columns: Any = [block.column(position) for position in positions]
         tally.add([_cut(column, edges) for column in columns])
-        sample.add(block, source.names)
+        sample.add(len(block), _reader(block, source.names))
     if not len(tally.counts):
         raise ValueError(f"{source.input.name} has no rows.")
     columns, sampled = tally.columns(), sample.rows()
@@ -68,10 +66,10 @@ def count_source(
         columns = {name: _meant(columns[name], families[name]) for name in columns}
         families = {name: families.get(name) or _family(name, sampled[name]) for name in sampled}
         sampled = pd.DataFrame({name: _meant(sampled[name], families[name]) for name in sampled})
-    counts = tally.counts.astype(float)
-    s_columns = {name: columns[name] for name in names[:n_s]}
-    x_columns = {name: columns[name] for name in names[n_s:]}
-    return CountedSource(layout, LabelledRows(s_columns, x_columns, counts, counts), sampled)
+    else:
+        columns = {name: _decoded(column) for name, column in columns.items()}
+    rows = roles.rows(list(columns.values()), tally.counts.astype(float))
+    return CountedSource(layout, rows, sampled)
 
 
 def sample_source(
@@ -80,7 +78,7 @@ def sample_source(
     """Return some rows of a file, spread over it, and how many rows it has."""
     sample, n_rows = Subsample(source.names, limit), 0
     for block in source.watched_blocks("reading", is_watched):
-        sample.add(block, source.names)
+        sample.add(len(block), _reader(block, source.names))
         n_rows += len(block)
     rows = sample.rows()
     if isinstance(source, DelimitedSource):
@@ -88,26 +86,15 @@ def sample_source(
     return rows, n_rows
 
 
-def _check_whole(transformer: PrivacyFunnelTransformer) -> None:
-    """Check that all that is to be learned is in the file."""
-    owner = type(transformer).__name__
-    if transformer.sensitive is None:
-        raise ValueError(f"The 'sensitive' parameter of {owner} must name columns of the file.")
+def _check_target(transformer: PrivacyFunnelTransformer) -> None:
     if transformer.utility == Target.name:
+        owner = type(transformer).__name__
         raise ValueError(f"{owner} with utility='target' needs y, which a file does not have.")
 
 
-def _layout_of(transformer: PrivacyFunnelTransformer, source: Source) -> Layout:
-    owner, table = type(transformer).__name__, as_table(pd.DataFrame(columns=source.names), "file")
-    s_positions = table.positions(owner, "sensitive", transformer.sensitive)
-    x_positions = transformer._x_positions(table, s_positions)
-    return Layout(source.names, table.n_columns, tuple(x_positions), tuple(s_positions))
-
-
-def _edges(n_bins: Any, x_names: list[str]) -> dict[str, BinsLike]:
-    """Return the edges that are given for columns, by name; without names they are for X."""
-    given = n_bins if isinstance(n_bins, dict) else dict.fromkeys(x_names, n_bins)
-    return {name: edges for name, edges in given.items() if np.ndim(edges) == 1}
+def _reader(block: Block, names: list[str]) -> Callable[[str, IntArray], pd.Series]:
+    position_of = {name: position for position, name in enumerate(names)}
+    return lambda name, rows: block.column(position_of[name], rows)
 
 
 def _cut(column: pd.Series, edges: Container[Hashable]) -> pd.Series:
@@ -119,6 +106,12 @@ def _cut(column: pd.Series, edges: Container[Hashable]) -> pd.Series:
 
 def _family(name: Hashable, texts: pd.Series, edges: Container[Hashable] = ()) -> str:
     return "numbers" if name in edges or are_numbers(texts.unique()) else "str"
+
+
+def _decoded(column: pd.Series) -> pd.Series:
+    """Return a column of a dictionary as its values: it has no order of its own."""
+    is_dictionary = isinstance(column.dtype, pd.CategoricalDtype)
+    return column.astype(column.cat.categories.dtype) if is_dictionary else column
 
 
 def _meant(column: pd.Series, family: str) -> pd.Series:
@@ -141,15 +134,11 @@ def fit_source(
     counted = count_source(
         transformer, source, with_sample=with_sample or passes, is_watched=is_watched
     )
-    transformer._fit_rows(counted.layout, counted.rows)
-    if passes:
-        _warn_of_passed_through(transformer, counted)
-    return counted.sample
-
-
-def _warn_of_passed_through(transformer: PrivacyFunnelTransformer, counted: CountedSource) -> None:
     layout, sample = counted.layout, counted.sample
-    protected = [layout.name(position) for position in layout.s_positions]
-    s_codes, _ = transformer._sensitive.encode([sample[name] for name in protected], protected)
-    others = {(name := layout.name(p)): sample[name] for p in layout.other_positions}
-    warn_of_passed_through(transformer.mechanism_, others, s_codes, None)
+    inputs = FitInputs(layout, counted.rows)
+    if passes:
+        others = {(name := layout.name(p)): sample[name] for p in layout.other_positions}
+        beside = {(name := layout.name(p)): sample[name] for p in layout.s_positions}
+        inputs = FitInputs(layout, counted.rows, others, beside)
+    transformer._fit_inputs(inputs)
+    return sample

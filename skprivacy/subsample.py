@@ -1,6 +1,6 @@
 """Some rows of a stream, spread over all of it."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Hashable, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from .tables import Block
+from ._typing import IntArray
 
 _MOST_ROWS = 50_000
 _MOST_CELLS = 1_000_000
@@ -32,7 +32,10 @@ class Subsample:
     """
 
     def __init__(
-        self, names: Sequence[str], limit: int | None = None, whole: Container[str] = ()
+        self,
+        names: Sequence[Hashable],
+        limit: int | None = None,
+        whole: Container[Hashable] = (),
     ) -> None:
         self._names = list(names)
         self._whole = whole
@@ -42,20 +45,22 @@ class Subsample:
         self._ranks = np.zeros(0, dtype=np.uint64)
         self._pieces: list[pd.DataFrame] = []
 
-    def add(self, block: Block, names: Sequence[str]) -> None:
-        """Choose among the rows of the next block, whose columns have these names."""
+    def add(self, n_rows: int, column_of: Callable[[Any, IntArray], pd.Series]) -> None:
+        """Choose among the next rows.
+
+        column_of : gives the column of a name at some of these rows.
+        """
         if not self._names:
             return
-        numbers = np.arange(self._n_seen, self._n_seen + len(block), dtype=np.uint64)
-        self._n_seen += len(block)
+        numbers = np.arange(self._n_seen, self._n_seen + n_rows, dtype=np.uint64)
+        self._n_seen += n_rows
         ranks = _ranks(numbers)
         chosen = np.flatnonzero(ranks <= self._share)
-        position_of = {name: position for position, name in enumerate(names)}
         if not len(chosen):
             return
         columns = {}
         for name in self._names:
-            column = block.column(position_of[name], chosen)
+            column = column_of(name, chosen)
             columns[name] = (column if name in self._whole else _shortened(column)).astype(object)
         self._pieces.append(pd.DataFrame(columns))
         self._ranks = np.concatenate([self._ranks, ranks[chosen]])

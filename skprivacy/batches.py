@@ -1,0 +1,84 @@
+"""What `partial_fit` has seen: counts of distinct rows, and some of the rows passed through."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
+
+from ._typing import IntArray, NamedColumns
+from .fit_inputs import FitInputs, Roles, kish
+from .layout import Layout
+from .subsample import Subsample
+from .tally import Tally, edges_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .transformer import PrivacyFunnelTransformer
+
+
+class Batches:
+    """Batches of rows, counted as they come: values are cut and pooled when all are there.
+
+    first : shows the columns that all batches must have. It is not counted yet.
+    """
+
+    def __init__(self, settings: PrivacyFunnelTransformer, first: FitInputs) -> None:
+        self.layout, self.n_rows = first.layout, 0
+        self._owner = type(settings).__name__
+        self._roles, self._passed = Roles.of(first.rows), list(first.passed_through)
+        self._tally = Tally(self._roles.names)
+        self._is_weighted, self._squares = first.rows.weights is not None, 0.0
+        names = [*self._passed, *self._roles.s] if self._passed else []
+        self._sample = Subsample(names, whole=self._roles.s)
+
+    def add(self, settings: PrivacyFunnelTransformer, batch: FitInputs) -> None:
+        """Count a batch; if that fails, it is as if it had not been there."""
+        self._check(batch)
+        rows = batch.rows
+        self._tally.edges = edges_of(settings.n_bins, self._roles.x)
+        self._tally.add(self._roles.columns(rows), weights=rows.weights)
+        if rows.weights is not None:
+            self._squares += float((rows.weights**2).sum())
+        columns: NamedColumns = {**batch.passed_through, **rows.s_columns}
+
+        def column_of(name: Hashable, chosen: IntArray) -> pd.Series:
+            return columns[name].iloc[chosen]
+
+        self._sample.add(rows.n_rows, column_of)
+        self.n_rows += rows.n_rows
+
+    def _check(self, batch: FitInputs) -> None:
+        self._check_layout(batch.layout)
+        if Roles.of(batch.rows) != self._roles or list(batch.passed_through) != self._passed:
+            raise ValueError(
+                f"This batch has other columns of S, of the target, or passed through than the "
+                f"first one: {self._owner}.partial_fit needs the same in every batch."
+            )
+        if (batch.rows.weights is not None) != self._is_weighted:
+            raise ValueError("sample_weight must be passed with every batch or with none.")
+
+    def _check_layout(self, layout: Layout) -> None:
+        if layout.n_columns != self.layout.n_columns:
+            raise ValueError(
+                f"X has {layout.n_columns} features, but {self._owner} is expecting "
+                f"{self.layout.n_columns} features as input."
+            )
+        if layout != self.layout:
+            raise ValueError(
+                f"The columns of X differ from those of the first batch, in name, order, or in "
+                f"what they are to {self._owner}: {layout.names} after {self.layout.names}."
+            )
+
+    def inputs(self) -> FitInputs:
+        """Return all batches as one input of `fit`."""
+        counts, weights = self._tally.counts.astype(float), self._tally.weights
+        n_effective = None
+        if weights is not None:
+            n_effective = kish(float(weights.sum()), self._squares)
+        columns = list(self._tally.columns().values())
+        rows = self._roles.rows(columns, counts, weights, n_effective)
+        sample = self._sample.rows()
+        passed = {name: sample[name] for name in self._passed}
+        beside = {name: sample[name] for name in self._roles.s} if passed else None
+        return FitInputs(self.layout, rows, passed, beside)
