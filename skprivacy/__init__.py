@@ -8,6 +8,7 @@ from .measures import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Measure, get_measur
 from .mechanism import Evaluation, Mechanism
 from .metrics import audit, estimate_distribution, population_leakage
 from .plotting import LeakageDisplay, MechanismDisplay, PrivacyUtilityDisplay
+from .repetition import RepeatedLeakage, repeated_release_leakage
 from .report import PrivacyReport
 from .solvers import (
     Algorithm1Solver,
@@ -52,6 +53,7 @@ __all__ = [
     "PrivacyReport",
     "PrivacyUtilityDisplay",
     "RandomizedResponseSolver",
+    "RepeatedLeakage",
     "SolverError",
     "SubsetMergingSolver",
     "Target",
@@ -65,5 +67,6 @@ __all__ = [
     "get_utility",
     "population_leakage",
     "privacy_utility_path",
+    "repeated_release_leakage",
     "smallest_epsilon",
 ]

@@ -13,13 +13,16 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
 from ._typing import FloatArray, IntArray, Seed
+
+if TYPE_CHECKING:
+    from .frames import Table
 
 # Random ones, or boundaries to compare them with.
 Words: TypeAlias = npt.NDArray[np.uint64]
@@ -28,7 +31,7 @@ CHUNK = 1 << 14  # rows at once: the buffers stay in the cache
 POSITION_BITS = 33
 
 # Words for different purposes never meet.
-OUTPUT_LANE, MEMBER_LANE = 0, 1
+LANES = OUTPUT_LANE, MEMBER_LANE = 0, 1
 
 _WORDS_PER_BLOCK = 8  # of the 64 bytes that ChaCha20 counts in
 _ZEROS = memoryview(bytes(8 * (CHUNK + _WORDS_PER_BLOCK)))
@@ -41,6 +44,9 @@ class Noise(ABC):
     @abstractmethod
     def __len__(self) -> int:
         """Return how many rows there are."""
+
+    def check(self, symbols: IntArray) -> None:  # noqa: B027
+        """Check that rows with these symbols of X can be given this noise."""
 
     @abstractmethod
     def words(self, lane: int, start: int, stop: int) -> Words:
@@ -87,6 +93,29 @@ class RowNoise(Noise):
             return np.empty(0, dtype=np.uint64)
         streams = [self.key.stream(lane, first, n) for first, n in _runs(numbers)]
         return streams[0] if len(streams) == 1 else np.concatenate(streams)
+
+
+class NoiseSource(ABC):
+    """Where the noise of a table comes from, also of one that is computed elsewhere.
+
+    columns : names of columns of the table that it needs.
+    """
+
+    columns: tuple[Any, ...] = ()
+
+    @abstractmethod
+    def of(self, table: Table, numbers: range | IntArray) -> Noise:
+        """Return the noise of the rows of a table that have these numbers."""
+
+
+@dataclass(frozen=True, eq=False)
+class FreshSource(NoiseSource):
+    """Noise by row numbers."""
+
+    key: NoiseKey
+
+    def of(self, table: Table, numbers: range | IntArray) -> RowNoise:
+        return RowNoise(self.key, numbers)
 
 
 def _runs(numbers: range | IntArray) -> Iterator[tuple[int, int]]:

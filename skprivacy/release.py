@@ -16,7 +16,7 @@ from .encoding import Alphabet
 from .frames import Table
 from .layout import Layout
 from .naming import output_names, posterior_names
-from .noise import Noise
+from .noise import Noise, NoiseSource
 from .sampling import Sampler
 from .unknown_values import unknown_error, warn_of_unknown
 
@@ -58,8 +58,12 @@ class Release:
         # The tables of the sampler are made again where they are used.
         return {name: value for name, value in vars(self).items() if name != "_sampler"}
 
-    def rows(self, table: Table, noise: Noise) -> Any:
-        """Return the table with X replaced by Y, as a frame of its own kind."""
+    def rows(self, table: Table, source: NoiseSource, numbers: range | IntArray) -> Any:
+        """Return the table with X replaced by Y, as a frame of its own kind.
+
+        numbers : of its rows, for fresh noise.
+        """
+        noise = source.of(table, numbers)
         positions = self.layout.match(table, self.owner, self.passthrough)
         x_positions = [positions[p] for p in self.layout.x_positions]
         unknown: Counter[Hashable] = Counter()
@@ -92,6 +96,7 @@ class Release:
         if unknown and self.handle_unknown == "error":
             raise unknown_error(self.alphabet, series, labels, symbols, unknown)
         all_unknown.update(unknown)
+        noise.check(symbols)
         outputs = self._sampler.draw(symbols, noise)
         return self._shown(table, x_positions, outputs, noise)
 

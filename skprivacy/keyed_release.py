@@ -1,0 +1,177 @@
+"""Keyed release: the noise of a row comes from its id and a secret key, the same every time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ._typing import IntArray
+from .frames import Table
+from .noise import LANES, Noise, NoiseSource, Words
+from .persistence import encoder_content
+from .record_ids import encode_ids
+from .release import Release
+from .siphash import siphash
+
+_FEWEST_KEY_BYTES = 16
+_MOST_KEY_BYTES = 64  # that BLAKE2b takes
+_PERSON = b"skprivacy"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RecordKeys:
+    """The keys of one mechanism, one for each lane. They show in no repr."""
+
+    of_lane: tuple[bytes, ...]
+
+
+def record_keys(release: Release, secret_key: object) -> RecordKeys:
+    """Return the keys of a release. The secret key cannot be told from them."""
+    secret = check_secret_key(f"{release.owner}.transform", secret_key)
+    told = fingerprint(release)
+    return RecordKeys(tuple(derive_keys(secret, told, lane) for lane in LANES))
+
+
+def fingerprint(release: Release) -> bytes:
+    """Return bytes that differ for mechanisms which give a row other outputs.
+
+    They depend on the columns that are replaced, their symbols and the channel: not on how the
+    outputs are shown, because two forms of the same draw are one release.
+    """
+    layout = release.layout
+    content = {
+        "columns": [str(layout.name(position)) for position in layout.x_positions],
+        "encoder": encoder_content(release.alphabet, release.names),
+        "channel": release.channel.tolist(),
+    }
+    return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), person=_PERSON).digest()
+
+
+class RecordNoise(Noise):
+    """Noise by the ids of records.
+
+    ids : a pandas Series, one for each row.
+    """
+
+    def __init__(self, keys: RecordKeys, ids: pd.Series) -> None:
+        self._keys, self._ids = keys, encode_ids(ids)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    @cached_property
+    def _hashes(self) -> Words:
+        return siphash(self._keys.of_lane[0], self._ids)
+
+    def words(self, lane: int, start: int, stop: int) -> Words:
+        if lane == 0:
+            return self._hashes[start:stop]
+        return siphash(self._keys.of_lane[lane], self._ids[start:stop])
+
+    def check(self, symbols: IntArray) -> None:
+        """Check that rows with the same id have the same X."""
+        n_ids = len(pd.unique(self._hashes))
+        if n_ids == len(self):
+            return
+        rows = pd.DataFrame({"id": self._hashes, "symbol": symbols}).drop_duplicates()
+        if (n_mixed := int(rows["id"].duplicated().sum())) > 0:
+            raise ValueError(
+                f"record_ids must be unique: {n_mixed} ids come with different values of X in "
+                f"this table, and noise that two values share would give them away."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class RecordSource(NoiseSource):
+    """Noise by the ids in a column of the table."""
+
+    keys: RecordKeys
+    column: Any
+
+    @property
+    def columns(self) -> tuple[Any, ...]:
+        return (self.column,)
+
+    def of(self, table: Table, numbers: range | IntArray) -> RecordNoise:
+        (position,) = table.positions("transform", "record_ids", [self.column])
+        return RecordNoise(self.keys, table.column(position))
+
+
+@dataclass(frozen=True, eq=False)
+class GivenRecords(NoiseSource):
+    """Noise by ids that are passed beside the table."""
+
+    keys: RecordKeys
+    ids: pd.Series
+
+    def of(self, table: Table, numbers: range | IntArray) -> RecordNoise:
+        return RecordNoise(self.keys, self.ids)
+
+
+def check_secret_key(owner: str, secret_key: object) -> bytes:
+    """Return a secret key as bytes, if it is one. Errors never show it.
+
+    Examples
+    --------
+    >>> from skprivacy.keyed_release import check_secret_key
+    >>> check_secret_key("transform", "hunter2")
+    Traceback (most recent call last):
+    ...
+    TypeError: The 'secret_key' parameter of transform must be bytes. Make one with ... str.
+    """
+    if not isinstance(secret_key, bytes | bytearray | memoryview):
+        raise TypeError(
+            f"The 'secret_key' parameter of {owner} must be bytes. Make one with "
+            f"secrets.token_bytes(32) and keep it in a safe place. Got a value of type "
+            f"{type(secret_key).__name__}."
+        )
+    key = bytes(secret_key)
+    if len(key) < _FEWEST_KEY_BYTES:
+        raise ValueError(
+            f"The 'secret_key' parameter of {owner} must have at least {_FEWEST_KEY_BYTES} bytes, "
+            f"or it can be guessed. Make one with secrets.token_bytes(32) and keep it in a safe "
+            f"place. Got {len(key)} bytes."
+        )
+    return key
+
+
+def derive_keys(secret_key: bytes, fingerprint: bytes, lane: int) -> bytes:
+    """Return a key for `siphash`: unrelated ones for other fingerprints and lanes.
+
+    Parameters
+    ----------
+    secret_key : bytes
+        At least 16, see `check_secret_key`.
+    fingerprint : bytes
+        Of what the key is for.
+    lane : int
+        From 0 on: several keys for the same thing.
+
+    Returns
+    -------
+    bytes
+        16 of them.
+
+    Examples
+    --------
+    >>> from skprivacy.keyed_release import derive_keys
+    >>> secret = bytes(32)  # secrets.token_bytes(32), in earnest
+    >>> len({derive_keys(secret, b"mechanism", lane) for lane in range(10)})
+    10
+    """
+    secret_key = check_secret_key("derive_keys", secret_key)
+    salt = b""
+    if len(secret_key) > _MOST_KEY_BYTES:
+        # The salt keeps a long key apart from the short key that is its hash.
+        secret_key, salt = hashlib.blake2b(secret_key, person=_PERSON).digest(), b"hashed"
+    # The lane has a fixed size, so that no other pair has the same bytes.
+    told = lane.to_bytes(8, "little") + fingerprint
+    return hashlib.blake2b(
+        told, digest_size=16, key=secret_key, salt=salt, person=_PERSON
+    ).digest()
