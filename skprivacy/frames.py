@@ -31,9 +31,18 @@ def as_table(X: Any, owner: str) -> Table:
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         return NarwhalsTable(frame, owner)
-    if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
+    if lazy_kind(X) is not None:
         raise TypeError(f"{owner} expects an eager frame, but got a lazy one: collect it first.")
     return ArrayTable(X, owner)
+
+
+def lazy_kind(X: Any) -> str | None:
+    """Return the library of a frame that is computed later or elsewhere, None for others."""
+    if isinstance(X, pd.DataFrame | np.ndarray):
+        return None
+    frame = nw.from_native(X, pass_through=True)
+    # Spark through its server has frames of the same kind.
+    return str(frame.implementation).split("[")[0] if isinstance(frame, nw.LazyFrame) else None
 
 
 def converted(X: Any, container: str) -> Any:

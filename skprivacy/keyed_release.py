@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ._typing import IntArray
+from ._typing import IntArray, Seed
+from .fit_inputs import as_columns, check_length
 from .frames import Table
-from .noise import LANES, Noise, NoiseSource, Words
+from .noise import LANES, FreshSource, Noise, NoiseSource, Words, fresh_key
 from .persistence import encoder_content
 from .record_ids import encode_ids
 from .release import Release
@@ -51,6 +52,31 @@ def fingerprint(release: Release) -> bytes:
         "channel": release.channel.tolist(),
     }
     return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), person=_PERSON).digest()
+
+
+def noise_source(
+    release: Release,
+    random_state: Seed | np.random.RandomState,
+    record_ids: Any,
+    secret_key: object,
+) -> NoiseSource:
+    """Return where the noise of a call of `transform` comes from."""
+    if record_ids is None and secret_key is None:
+        return FreshSource(fresh_key(random_state))
+    if record_ids is None or secret_key is None:
+        given, missing = ("record_ids", "secret_key")[:: 1 if secret_key is None else -1]
+        raise ValueError(
+            f"{release.owner}.transform got {given} without {missing}: a keyed release needs both."
+        )
+    keys = record_keys(release, secret_key)
+    if isinstance(record_ids, str | int | np.integer):
+        return RecordSource(keys, record_ids)
+    columns = list(as_columns(record_ids, "record_ids").values())
+    if len(columns) != 1:
+        raise ValueError(
+            f"record_ids must be one column. Got {len(columns)}: join them into one id first."
+        )
+    return GivenRecords(keys, columns[0])
 
 
 class RecordNoise(Noise):
@@ -111,6 +137,7 @@ class GivenRecords(NoiseSource):
     ids: pd.Series
 
     def of(self, table: Table, numbers: range | IntArray) -> RecordNoise:
+        check_length(self.ids, table.n_rows, "record_ids")
         return RecordNoise(self.keys, self.ids)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -54,6 +54,33 @@ def output_names(mechanism: Mechanism) -> list[str]:
 def posterior_names(layout: Layout, mechanism: Mechanism) -> list[str]:
     """Return the names of the columns of P(x|y), one for each symbol x."""
     return [f"{layout.joint_name}_{text}" for text in readable(mechanism.x_labels)]
+
+
+def names_out(layout: Layout, mechanism: Mechanism, output: str, remainder: str) -> list[Any]:
+    """Return the names of the columns that come out.
+
+    output, remainder : the parameters of the transformer.
+    """
+    names: list[Any] = []
+    for position in layout.order(remainder == "passthrough"):
+        if position not in layout.x_positions or output == "label":
+            names.append(layout.name(position))
+        elif position == layout.x_positions[0] and output == "symbol":
+            names.append(layout.joint_name)
+        elif position == layout.x_positions[0]:
+            names += posterior_names(layout, mechanism)
+    return names
+
+
+def check_names_out(names: Iterable[Hashable]) -> None:
+    """Refuse an output with two columns of one name."""
+    texts = [str(name) for name in names]
+    twice = [text for text in texts if texts.count(text) > 1]
+    if twice:
+        raise ValueError(
+            f"The output would have the column {twice[0]!r} twice: rename the column of X "
+            f"that is passed through, or use another output."
+        )
 
 
 def readable(labels: Iterable[Hashable]) -> list[str]:

@@ -55,7 +55,7 @@ class Noise(ABC):
     def uniform(self, rows: IntArray) -> FloatArray:
         """Return floats from [0, 1) for some of the rows, apart from what decides the outputs."""
         n = len(self)
-        spans = ((start, min(start + CHUNK, n)) for start in range(0, n, CHUNK))
+        spans = ((start, min(start + CHUNK, n)) for start in range(0, max(n, 1), CHUNK))
         words = np.concatenate([self.words(MEMBER_LANE, *span) for span in spans])[rows]
         return np.ldexp((words >> np.uint64(11)).astype(float), -53)
 
@@ -96,12 +96,12 @@ class RowNoise(Noise):
 
 
 class NoiseSource(ABC):
-    """Where the noise of a table comes from, also of one that is computed elsewhere.
+    """Where the noise of a table comes from, also of one that is computed elsewhere."""
 
-    columns : names of columns of the table that it needs.
-    """
-
-    columns: tuple[Any, ...] = ()
+    @property
+    def columns(self) -> tuple[Any, ...]:
+        """The names of columns of the table that it needs."""
+        return ()
 
     @abstractmethod
     def of(self, table: Table, numbers: range | IntArray) -> Noise:

@@ -24,6 +24,16 @@ def edges_of(n_bins: Any, x_names: Iterable[Hashable]) -> dict[Any, BinsLike]:
     return {name: edges for name, edges in given.items() if np.ndim(edges) == 1}
 
 
+def too_many(limit: int, sizes: Mapping[Any, int]) -> ValueError:
+    """Return the error for more than `limit` distinct rows; sizes : values of each column."""
+    widest = max(sizes, key=sizes.__getitem__)
+    return ValueError(
+        f"More than {limit:,} distinct combinations of {', '.join(map(str, sizes))} were found; "
+        f"{widest!r} has the most values. If it is a number, give its edges, "
+        f"n_bins={{{widest!r}: [...]}}; otherwise take fewer columns jointly."
+    )
+
+
 class Tally:
     """How often each distinct row of some columns occurs.
 
@@ -115,13 +125,7 @@ class Tally:
         self._compact()
         if self._n_compact > self._limit:
             sizes = {n: len(values) for n, values in zip(self.names, self._values, strict=True)}
-            widest = max(sizes, key=sizes.__getitem__)
-            raise ValueError(
-                f"More than {self._limit:,} distinct combinations of "
-                f"{', '.join(map(str, self.names))} were "
-                f"found; {widest!r} has the most values. If it is a number, give its edges, "
-                f"n_bins={{{widest!r}: [...]}}; otherwise take fewer columns jointly."
-            )
+            raise too_many(self._limit, sizes)
 
     @property
     def counts(self) -> IntArray:

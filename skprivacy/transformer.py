@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
@@ -14,16 +15,17 @@ from sklearn.utils.validation import check_is_fitted
 from ._typing import ColumnsLike, FloatArray, IntArray, Scope, Seed, TableLike
 from .batches import Batches
 from .encoding import DEFAULT_BINS, Alphabet
+from .engines import as_lazy_table, lazy_inputs
 from .fit_inputs import FitInputs, read_inputs
 from .frames import as_table, converted
 from .held_out import evaluated_on
+from .keyed_release import noise_source
 from .layout import Layout
 from .leak_warnings import warn_if_misleading, warn_of_bins, warn_of_passed_through
 from .learning import CodedRows, code_rows, design, target_of
 from .measures import Measure
 from .mechanism import Evaluation, Mechanism
-from .naming import posterior_names
-from .noise import RowNoise, fresh_key
+from .naming import check_names_out, names_out
 from .parameters import check_parameters
 from .persistence import read_transformer, write_transformer
 from .release import release_of
@@ -172,11 +174,12 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : frame or array-like of shape (n_samples, n_features)
-            The table. pandas, polars and pyarrow frames, and arrays.
+            The table. pandas, polars and pyarrow frames, and arrays. Frames of Dask and Spark and
+            lazy ones of polars are counted where they are, and S must be among their columns.
         y : array-like, default=None
             The target, which only utility="target" uses. Where S comes neither from
             `sensitive_features` nor from the `sensitive` columns of X, y itself is S, with a
-            warning.
+            warning. For a lazy frame, the name of a column.
         sensitive_features : array-like or frame, default=None
             S. Goes before the `sensitive` columns of X.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -187,7 +190,10 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         self
         """
         check_parameters(self)
-        inputs = read_inputs(self, X, y, sensitive_features, sample_weight)
+        if (lazy := as_lazy_table(X, type(self).__name__)) is not None:
+            inputs = lazy_inputs(self, lazy, y, sensitive_features, sample_weight)
+        else:
+            inputs = read_inputs(self, X, y, sensitive_features, sample_weight)
         self._fit_inputs(inputs)
         self.__dict__.pop("_batches", None)
         return self
@@ -271,7 +277,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         warn_of_bins(list(rows.s_columns), coded.sensitive, self.n_bins)
         self._judge_passed_through(inputs, coded, mechanism)
         warn_if_misleading(mechanism, coded.counts, coded.group_sizes)
-        self._check_names_out(layout, mechanism)
+        check_names_out(names_out(layout, mechanism, self.output, self.remainder))
         self._assign(layout, coded.alphabet, names, mechanism)
         self.p_sx_: FloatArray = mechanism.p_sx  # type: ignore[assignment]  # a design has one
         self._sensitive, self._sensitive_names = coded.sensitive, list(rows.s_columns)
@@ -291,16 +297,6 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
             weights = None
         warn_of_passed_through(mechanism, inputs.passed_through, s_codes, weights)
 
-    def _check_names_out(self, layout: Layout, mechanism: Mechanism) -> None:
-        """Refuse an output with two columns of one name."""
-        names = [str(name) for name in self._names_out(layout, mechanism)]
-        twice = [name for name in names if names.count(name) > 1]
-        if twice:
-            raise ValueError(
-                f"The output would have the column {twice[0]!r} twice: rename the column of X "
-                f"that is passed through, or use another output."
-            )
-
     def _assign(
         self, layout: Layout, alphabet: Alphabet, names: IntArray, mechanism: Mechanism
     ) -> None:
@@ -317,25 +313,60 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def transform(self, X: TableLike) -> Any:
-        """Replace X by a fresh draw of Y in every row.
+    def transform(
+        self,
+        X: TableLike,
+        *,
+        record_ids: npt.ArrayLike | pd.Series | str | int | None = None,
+        secret_key: bytes | None = None,
+    ) -> Any:
+        """Replace X by a draw of Y in every row.
 
         Parameters
         ----------
         X : frame or array-like
             The table. A frame needs the columns that are replaced (and passed through), in any
             order; sensitive columns may be missing. An array needs all columns of `fit`.
+        record_ids : array-like of shape (n_samples,), or the name of a column, default=None
+            Unique ids of the rows, integers or texts. With them and `secret_key` a row gets the
+            same Y every time, as long as its X and the mechanism stay the same: several releases
+            then say what one says. Without, each call draws anew, and several releases say more.
+            For a lazy frame, the name of a column.
+        secret_key : bytes, default=None
+            At least 16, for instance from ``secrets.token_bytes(32)``. It is not kept. Whoever
+            has it and the ids can undo the noise.
 
         Returns
         -------
         frame or ndarray
-            Of the kind that was given.
+            Of the kind that was given. A lazy frame (polars, Dask, Spark) stays lazy, and gives
+            the same rows whenever it is computed.
+
+        Examples
+        --------
+        >>> import secrets
+        >>> import pandas as pd
+        >>> from skprivacy import PrivacyFunnelTransformer
+        >>> frame = pd.DataFrame({"s": list("abab") * 50, "x": list("uuvw") * 50})
+        >>> fitted = PrivacyFunnelTransformer(0.05, sensitive="s").fit(frame)
+        >>> key, ids = secrets.token_bytes(32), range(200)
+        >>> first = fitted.transform(frame, record_ids=ids, secret_key=key)
+        >>> first.equals(fitted.transform(frame, record_ids=ids, secret_key=key))
+        True
         """
         check_is_fitted(self)
-        owner = type(self).__name__
-        table = as_table(converted(X, self._container()), owner)
-        noise = RowNoise(fresh_key(self.random_state), range(table.n_rows))
-        return release_of(self).rows(table, noise)
+        owner, release = type(self).__name__, release_of(self)
+        source = noise_source(release, self.random_state, record_ids, secret_key)
+        container = self._container()
+        if (lazy := as_lazy_table(X, owner)) is not None:
+            if container != "default":
+                raise TypeError(
+                    f"set_output(transform={container!r}) does not apply to lazy frames, which "
+                    f"stay what they are: collect it first, or use 'default'."
+                )
+            return lazy.released(release, source)
+        table = as_table(converted(X, container), owner)
+        return release.rows(table, source, range(table.n_rows))
 
     def _container(self) -> str:
         """Return what `set_output` asks for."""
@@ -429,18 +460,8 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         layout = self._layout.renamed(input_features)
-        return np.array(self._names_out(layout, self.mechanism_), dtype=object)
-
-    def _names_out(self, layout: Layout, mechanism: Mechanism) -> list[Any]:
-        names: list[Any] = []
-        for position in layout.order(self.remainder == "passthrough"):
-            if position not in layout.x_positions or self.output == "label":
-                names.append(layout.name(position))
-            elif position == layout.x_positions[0] and self.output == "symbol":
-                names.append(layout.joint_name)
-            elif position == layout.x_positions[0]:
-                names += posterior_names(layout, mechanism)
-        return names
+        names = names_out(layout, self.mechanism_, self.output, self.remainder)
+        return np.array(names, dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

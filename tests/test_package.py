@@ -32,7 +32,10 @@ def imports_of(path):
         ("highspy", "solvers/highs.py"),
         ("matplotlib", "plotting/canvas.py"),
         ("narwhals", "frames.py"),
-        ("pyarrow", "files/parquet.py"),
+        ("cryptography", "noise.py"),
+        ("dask", "engines/dask_frames.py"),
+        ("polars", "engines/lazy_polars.py"),
+        ("pyspark", "engines/spark_frames.py"),
     ],
 )
 def test_third_parties_are_imported_in_one_module(library, module):
@@ -42,6 +45,15 @@ def test_third_parties_are_imported_in_one_module(library, module):
         if any(name.split(".")[0] == library for name in imports_of(path))
     ]
     assert importers == [module]
+
+
+def test_pyarrow_is_imported_where_arrow_comes_from_files_or_from_spark():
+    importers = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        if any(name.split(".")[0] == "pyarrow" for name in imports_of(path))
+    }
+    assert importers == {"files/parquet.py", "engines/spark_frames.py"}
 
 
 def test_no_private_module_of_a_third_party_is_imported():
@@ -72,8 +84,9 @@ def test_public_names_have_an_example(module, name):
     assert ">>>" in examples
 
 
-def test_importing_does_not_import_matplotlib():
-    code = "import skprivacy, sys; sys.exit('matplotlib' in sys.modules)"
+@pytest.mark.parametrize("library", ["matplotlib", "polars", "dask", "pyspark", "pyarrow.parquet"])
+def test_importing_does_not_import_what_is_optional(library):
+    code = f"import skprivacy, sys; sys.exit({library!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
