@@ -102,14 +102,14 @@ class RecordNoise(Noise):
 
     def check(self, symbols: IntArray) -> None:
         """Check that rows with the same id have the same X."""
-        n_ids = len(pd.unique(self._hashes))
-        if n_ids == len(self):
+        if len(pd.unique(self._hashes)) == len(self):
             return
         rows = pd.DataFrame({"id": self._hashes, "symbol": symbols}).drop_duplicates()
-        if (n_mixed := int(rows["id"].duplicated().sum())) > 0:
+        if n_mixed := rows["id"][rows["id"].duplicated()].nunique():
+            come = "id comes" if n_mixed == 1 else "ids come"
             raise ValueError(
-                f"record_ids must be unique: {n_mixed} ids come with different values of X in "
-                f"this table, and noise that two values share would give them away."
+                f"record_ids must be unique: {n_mixed} {come} with different values of X in this "
+                f"table, and noise that two values share would give them away."
             )
 
 

@@ -1,0 +1,235 @@
+"""Batches that add up to one fit."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+from tables import funnel, people
+
+from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning, transformer
+
+
+def batches_of(frame, n):
+    for rows in np.array_split(np.arange(len(frame)), n):
+        yield frame.iloc[rows] if isinstance(frame, pd.DataFrame) else frame[rows]
+
+
+def streamed(settings, frame, n=13):
+    fitted = clone(settings)
+    for batch in batches_of(frame, n):
+        fitted.partial_fit(batch)
+    return fitted
+
+
+def assert_same(one, other, frame):
+    """All that two transformers learned is the same, to the last bit."""
+    assert one.p_sx_.tobytes() == other.p_sx_.tobytes()
+    assert one.mechanism_.channel.tobytes() == other.mechanism_.channel.tobytes()
+    for name in ("categories_", "sensitive_categories_"):
+        for ours, theirs in zip(getattr(one, name), getattr(other, name), strict=True):
+            assert pd.Series(ours).equals(pd.Series(theirs))
+    assert one.n_samples_seen_ == other.n_samples_seen_
+    assert one.n_features_in_ == other.n_features_in_
+    assert one._effective_rows == other._effective_rows
+    released = one.transform(frame), other.transform(frame)
+    assert released[0].equals(released[1])
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(5)
+    rows = people(6000, seed=5)
+    shift = (rows["sex"] == "f").to_numpy().astype(int)
+    rows["noise"] += shift
+    rows["when"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(
+        rng.integers(0, 400, 6000) + 99 * shift, "D"
+    )
+    rows["grade"] = pd.Categorical(
+        np.array(["low", "mid", "high"])[rng.binomial(2, 0.3 + 0.3 * shift)],
+        ["low", "mid", "high"],
+        ordered=True,
+    )
+    rows["maybe"] = rows["band"].where(rng.random(6000) < 0.9)
+    rows["count"] = pd.Series(rng.poisson(20 + 5 * shift, 6000), dtype="Int64").where(
+        rng.random(6000) < 0.9
+    )
+    rows["text"] = rows["band"].astype(object)
+    return rows
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [["band"], ["noise"], ["when"], ["grade"], ["maybe"], ["count"], ["text"], ["label"], ["grade", "noise", "maybe"]],
+)  # fmt: skip
+def test_batches_are_one_fit(frame, columns):
+    settings = funnel(columns=columns)
+    assert_same(streamed(settings, frame), clone(settings).fit(frame), frame)
+
+
+def test_a_thousand_batches_are_one_fit(frame):
+    settings = funnel(columns=["noise", "maybe"], sensitive=["sex", "label"], max_categories=4)
+    assert_same(streamed(settings, frame, 1000), clone(settings).fit(frame), frame)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"max_categories": 3},
+        {"min_frequency": 0.1, "columns": ["band", "maybe"]},
+        {"columns": ["noise"], "n_bins": {"noise": [-np.inf, -1, 0.5, np.inf]}},
+        {"smoothing": 0.5, "measure": "max_lift", "output": "symbol"},
+        {"sensitive": "noise", "n_bins": {"noise": 3}, "epsilon": 0.001},
+    ],
+)
+def test_with_other_parameters(frame, options):
+    settings = funnel(**options)
+    assert_same(streamed(settings, frame), clone(settings).fit(frame), frame)
+
+
+def test_other_kinds_of_tables(frame):
+    table = pl.from_pandas(frame[["sex", "band", "noise"]])
+    settings = funnel(columns=["band", "noise"])
+    assert_same(streamed(settings, table), clone(settings).fit(table), table)
+    array = frame[["zip", "label"]].to_numpy(dtype=float)
+    settings = PrivacyFunnelTransformer(0.01, sensitive=1, random_state=0)
+    one, other = streamed(settings, array), clone(settings).fit(array)
+    assert one.p_sx_.tobytes() == other.p_sx_.tobytes()
+    assert (one.transform(array) == other.transform(array)).all()
+
+
+def test_values_come_as_they_come():
+    # Integers in one batch, floats in the next; a category that only the last batch has.
+    rows = pd.DataFrame({"sex": list("abab") * 4, "x": [1.0, 2.0, 2.5, 1.0] * 4})
+    fitted = PrivacyFunnelTransformer(0.1, sensitive="sex", random_state=0)
+    fitted.partial_fit(pd.DataFrame({"sex": list("abab"), "x": [1, 2, 2, 1]}))
+    fitted.partial_fit(rows)
+    together = pd.concat([pd.DataFrame({"sex": list("abab"), "x": [1, 2, 2, 1]}), rows])
+    assert_same(fitted, PrivacyFunnelTransformer(0.1, sensitive="sex", random_state=0).fit(together), rows)  # fmt: skip
+    grown = clone(fitted).partial_fit(rows).partial_fit(rows.assign(sex="c"))
+    assert grown.p_sx_.shape == (3, 3)
+
+
+def test_s_and_y_beside_the_table(frame):
+    settings = PrivacyFunnelTransformer(0.02, utility="target", random_state=0)
+    X, y, s = frame[["band", "noise"]], frame["label"], frame["sex"]
+    fitted = clone(settings)
+    for rows in np.array_split(np.arange(len(frame)), 7):
+        fitted.partial_fit(X.iloc[rows], y.iloc[rows], sensitive_features=s.iloc[rows])
+    assert_same(fitted, clone(settings).fit(X, y, sensitive_features=s), X)
+
+
+def test_weights(frame):
+    weights = np.random.default_rng(0).integers(0, 5, len(frame)).astype(float)
+    fitted = funnel()
+    for rows in np.array_split(np.arange(len(frame)), 7):
+        fitted.partial_fit(frame.iloc[rows], sample_weight=weights[rows])
+    assert_same(fitted, funnel().fit(frame, sample_weight=weights), frame)
+    with pytest.raises(ValueError, match="sample_weight must be passed with every batch or with"):
+        fitted.partial_fit(frame)
+
+
+def test_the_channel_is_designed_when_it_is_asked_for(frame, monkeypatch):
+    designs = []
+    real = transformer.design
+
+    def counted(*arguments):
+        designs.append(1)
+        return real(*arguments)
+
+    monkeypatch.setattr(transformer, "design", counted)
+    fitted = streamed(funnel(), frame, 5)
+    check_is_fitted(fitted)
+    assert fitted.n_samples_seen_ == len(frame)
+    assert fitted.feature_names_in_.tolist() == frame.columns.tolist()
+    assert not designs
+    fitted.set_params(epsilon=0.003)
+    assert fitted.mechanism_.epsilon == 0.003
+    fitted.transform(frame)
+    fitted.get_feature_names_out()
+    fitted.to_json()
+    assert len(designs) == 1
+    before = fitted.p_sx_
+    fitted.partial_fit(frame.iloc[:100])
+    assert fitted.n_samples_seen_ == len(frame) + 100
+    assert len(designs) == 1
+    assert (fitted.p_sx_ != before).any()
+    assert len(designs) == 2
+
+
+def test_a_copy_goes_on_where_it_was(frame):
+    half = streamed(funnel(), frame.iloc[:3000])
+    copied = pickle.loads(pickle.dumps(half))
+    copied.partial_fit(frame.iloc[3000:])
+    assert_same(copied, funnel().fit(frame), frame)
+    assert half.n_samples_seen_ == 3000
+    with pytest.raises(NotFittedError):
+        clone(half).transform(frame)
+    # A fit begins anew.
+    assert half.fit(frame).n_samples_seen_ == 6000
+
+
+def test_too_many_values_ask_for_edges():
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"sex": rng.choice(["f", "m"], 600_000), "x": rng.normal(size=600_000)})
+    rows["x"] += rows["sex"] == "f"
+    fitted = PrivacyFunnelTransformer(0.01, sensitive="sex")
+    fitted.partial_fit(rows.iloc[:100])
+    with pytest.raises(ValueError, match=r"More than 500,000 distinct .* 'x' has the most values.* edges, n_bins"):  # fmt: skip
+        fitted.partial_fit(rows.iloc[100:])
+    # The batch that failed was not counted, and edges are a way out.
+    assert fitted.n_samples_seen_ == 100
+    edges = {"x": [-np.inf, -1, 0, 1, np.inf]}
+    fitted.set_params(n_bins=edges).partial_fit(rows.iloc[100:])
+    at_once = PrivacyFunnelTransformer(0.01, sensitive="sex", n_bins=edges).fit(rows)
+    assert fitted.n_samples_seen_ == len(rows)
+    assert fitted.p_sx_.tobytes() == at_once.p_sx_.tobytes()
+
+
+def test_columns_that_are_passed_through_are_judged(frame):
+    settings = funnel(remainder="passthrough", columns=["band"])
+    fitted = clone(settings)
+    for batch in batches_of(frame[["sex", "band", "zip"]], 5):
+        fitted.partial_fit(batch)
+    with pytest.warns(PrivacyLeakWarning, match=r"say more about S on their own.*'zip'"):
+        _ = fitted.mechanism_
+
+
+def test_batches_that_do_not_fit(frame):
+    fitted = funnel().partial_fit(frame)
+    with pytest.raises(ValueError, match="X has 2 features, but PrivacyFunnelTransformer is expecting"):  # fmt: skip
+        fitted.partial_fit(frame[["sex", "band"]])
+    with pytest.raises(ValueError, match="columns of X differ from those of the first batch"):
+        fitted.partial_fit(frame.rename(columns={"zip": "place"}))
+    with pytest.raises(ValueError, match="other columns of S"):
+        fitted.partial_fit(frame, sensitive_features=frame["label"].rename("other"))
+    assert fitted.n_samples_seen_ == len(frame)
+    with pytest.raises(ValueError, match="fitted by fit, or loaded.*Begin with partial_fit"):
+        funnel().fit(frame).partial_fit(frame)
+    loaded = PrivacyFunnelTransformer.from_json(fitted.to_json())
+    with pytest.raises(ValueError, match="fitted by fit, or loaded"):
+        loaded.partial_fit(frame)
+
+
+def test_an_error_of_the_design_is_not_hidden(frame):
+    fitted = funnel(columns=["mixed"])
+    fitted.partial_fit(frame.assign(mixed="a"))
+    fitted.partial_fit(frame.assign(mixed=1))
+    with pytest.raises(TypeError, match="'mixed' mixes numbers and str"):
+        _ = fitted.mechanism_
+    with pytest.raises(AttributeError, match="no attribute 'nothing_'"):
+        _ = fitted.nothing_
+
+
+def test_no_warning_is_lost(frame):
+    fitted = funnel(1.0).partial_fit(frame)
+    with pytest.warns(PrivacyLeakWarning, match="No noise is added"):
+        _ = fitted.mechanism_
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _ = fitted.mechanism_  # said once
