@@ -61,14 +61,6 @@ def needed_columns(table: LazyTable, release: Release, source: NoiseSource) -> l
     return list(dict.fromkeys([*own, *source.columns]))
 
 
-def unused_name(names: Sequence[str]) -> str:
-    """Return a name for a column of row numbers that no column has."""
-    name = "skprivacy row"
-    while name in names:
-        name += "_"
-    return name
-
-
 class GroupedRows:
     """Distinct rows as a query returns them, before they are checked.
 

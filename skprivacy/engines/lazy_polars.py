@@ -13,7 +13,7 @@ from ..encoding.bins import BinsLike
 from ..frames import as_table
 from ..noise import NoiseSource
 from ..release import Release
-from .base import GroupedRows, LazyTable, inner_edges, needed_columns, unused_name
+from .base import GroupedRows, LazyTable, inner_edges, needed_columns
 
 
 def table_of(frame: pl.LazyFrame) -> PolarsTable:
@@ -62,7 +62,9 @@ class PolarsTable(LazyTable):
 
     def released(self, release: Release, source: NoiseSource) -> pl.LazyFrame:
         names = needed_columns(self, release, source)
-        row = unused_name(names)
+        row = "row"
+        while row in names:
+            row += " "
 
         def release_batch(batch: pl.DataFrame) -> pl.DataFrame:
             numbers = batch[row].to_numpy().astype(np.int64)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import (
     DateType,
     DoubleType,
     FloatType,
     NumericType,
-    StructType,
     TimestampNTZType,
     TimestampType,
 )
@@ -25,7 +24,7 @@ from ..encoding.bins import BinsLike
 from ..frames import as_table
 from ..noise import NoiseSource
 from ..release import Release
-from .base import GroupedRows, LazyTable, inner_edges, needed_columns, unused_name
+from .base import GroupedRows, LazyTable, inner_edges, needed_columns
 
 _CAN_BE_CUT = (NumericType, DateType, TimestampType, TimestampNTZType)
 
@@ -78,13 +77,14 @@ class SparkTable(LazyTable):
 
     def released(self, release: Release, source: NoiseSource) -> DataFrame:
         names = needed_columns(self, release, source)
-        row = unused_name(names)
+        # Names of our own on the way: Spark would read a dot as a field of a structure.
+        columns = [_quoted(name).alias(f"column {i}") for i, name in enumerate(names)]
         # Not the number of the task: a task may compute several partitions.
-        numbered = self._frame.select(
-            *map(_quoted, names), F.monotonically_increasing_id().alias(row)
-        )
-        schema = _schema_out(numbered.schema, row, release, source)
-        return numbered.mapInArrow(_releasing(row, schema, release, source), schema)
+        numbered = self._frame.select(*columns, F.monotonically_increasing_id().alias("row"))
+        rewrite = _Rewriting(names, release, source)
+        nothing = rewrite(numbered.limit(0).toArrow())
+        schema = self._frame.sparkSession.createDataFrame(nothing).schema
+        return numbered.mapInArrow(partial(_rewritten, rewrite, nothing.schema), schema)
 
 
 def _quoted(name: str) -> Column:
@@ -99,34 +99,32 @@ def _bin(column: Column, edges: list[Any]) -> Column:
     return F.when(column.isNotNull(), above)
 
 
-def _released(table: Any, row: str, release: Release, source: NoiseSource) -> Any:
-    """Return a table of Arrow with X replaced by Y."""
-    numbers = table.column(row).to_numpy().astype(np.int64)
-    return release.rows(as_table(table.drop_columns(row), release.owner), source, numbers)
+@dataclass(frozen=True)
+class _Rewriting:
+    """What is done to a table of Arrow, whose last column has the numbers of rows."""
+
+    names: list[str]
+    release: Release
+    source: NoiseSource
+
+    def __call__(self, numbered: pa.Table) -> pa.Table:
+        *columns, numbers = numbered.columns
+        table = as_table(pa.table(columns, names=self.names), self.release.owner)
+        released = self.release.rows(table, self.source, numbers.to_numpy())
+        return _without_dictionaries(released)
 
 
-def _schema_out(schema: StructType, row: str, release: Release, source: NoiseSource) -> StructType:
-    """Return the schema of what is released, from a table without rows."""
-    released = _released(to_arrow_schema(schema).empty_table(), row, release, source)
-    return from_arrow_schema(_without_dictionaries(released).schema)
-
-
-def _without_dictionaries(table: Any) -> Any:
+def _without_dictionaries(table: pa.Table) -> pa.Table:
     """Return a table of Arrow as Spark takes it."""
     for i, field in enumerate(table.schema):
-        if hasattr(field.type, "index_type"):
+        if pa.types.is_dictionary(field.type):
             table = table.set_column(i, field.name, table.column(i).cast(field.type.value_type))
     return table
 
 
-def _releasing(row: str, schema: StructType, release: Release, source: NoiseSource) -> Any:
-    """Return the function that Spark applies to the batches of a partition."""
-
-    def release_batches(batches: Iterable[Any]) -> Iterator[Any]:
-        arrow_schema = to_arrow_schema(schema)
-        for batch in batches:
-            table = pa.Table.from_batches([batch])
-            released = _without_dictionaries(_released(table, row, release, source))
-            yield from released.cast(arrow_schema).to_batches()
-
-    return release_batches
+def _rewritten(
+    rewrite: _Rewriting, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of a partition with X replaced by Y."""
+    for batch in batches:
+        yield from rewrite(pa.Table.from_batches([batch])).cast(schema).to_batches()

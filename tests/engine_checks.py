@@ -1,0 +1,217 @@
+"""What every engine must do, on a real one: mixed into the tests of each."""
+
+import datetime
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from tables import funnel, people
+
+from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning
+from skprivacy.engines import fitting
+from skprivacy.metrics import leakage
+
+KEY = bytes(range(32))
+
+
+def plain(frame):
+    """Return a frame as objects, whatever an engine makes of missing values and texts."""
+    return frame.reset_index(drop=True).astype(object).where(frame.notna().to_numpy(), None)
+
+
+def rows_to_release(n=4000):
+    rows = people(n, seed=2)
+    rng = np.random.default_rng(2)
+    rows["noise"] += rows["sex"] == "f"
+    rows["maybe"] = rows["band"].where(rng.random(n) < 0.9)
+    rows["id"] = np.arange(n)
+    return rows
+
+
+class EngineChecks:
+    """Needs methods of the class that it is mixed into.
+
+    `lazily` makes a lazy frame with a number of partitions from one of pandas, `collected` is the
+    way back, and `only` keeps the rows with a value in a column.
+    """
+
+    @pytest.fixture
+    def rows(self):
+        return rows_to_release()
+
+    def test_fit_is_that_of_the_frame(self, rows):
+        lazy = self.lazily(rows, 5)
+        for options in (
+            {"columns": ["band"]},
+            {"columns": ["noise", "maybe"], "max_categories": 4},
+            {"columns": ["label", "zip"], "sensitive": ["sex"], "smoothing": 0.5},
+        ):
+            settings = funnel(**options)
+            here, there = clone(settings).fit(rows), clone(settings).fit(lazy)
+            assert here.p_sx_.tobytes() == there.p_sx_.tobytes()
+            assert here.mechanism_.channel.tobytes() == there.mechanism_.channel.tobytes()
+            assert here.n_samples_seen_ == there.n_samples_seen_ == len(rows)
+            assert there.feature_names_in_.tolist() == rows.columns.tolist()
+            for ours, theirs in zip(here.categories_, there.categories_, strict=True):
+                assert pd.Series(ours).equals(pd.Series(theirs))
+
+    def test_a_computation_repeats_its_draw_and_a_call_does_not(self, rows):
+        lazy = self.lazily(rows, 4)
+        fitted = funnel(columns=["noise", "maybe"], max_categories=4, random_state=None).fit(rows)
+        released = fitted.transform(lazy)
+        assert type(released) is type(lazy)
+        first = self.collected(released)
+        assert len(first) == len(rows)
+        assert plain(self.collected(released)).equals(plain(first))
+        assert not plain(self.collected(fitted.transform(lazy))).equals(plain(first))
+
+    def test_a_seed_gives_the_same_rows(self, rows):
+        fitted = funnel().fit(rows)
+        first = self.collected(fitted.transform(self.lazily(rows, 4)))
+        assert plain(self.collected(fitted.transform(self.lazily(rows, 4)))).equals(plain(first))
+        # The first partition has the words of the first rows of a frame.
+        here = fitted.transform(rows)
+        assert plain(here)[:500].equals(plain(first)[:500])
+        # And no partition has those of another: they would agree as much as with themselves.
+        alike = rows.assign(band=rows["band"].iloc[0])
+        drawn = (
+            self.collected(fitted.transform(self.lazily(alike, 4)))["band"]
+            .to_numpy()
+            .reshape(4, -1)
+        )
+        assert all((drawn[i] != drawn[j]).mean() > 0.1 for i in range(4) for j in range(i))
+
+    def test_a_filter_afterwards_is_one_of_released_rows(self, rows):
+        fitted = funnel(remainder="drop").fit(rows)
+        released = fitted.transform(self.lazily(rows, 4))
+        first = self.collected(released)["band"]
+        assert len(self.collected(self.only(released, "band", "c"))) == (first == "c").sum()
+
+    def test_record_ids(self, rows):
+        fitted = funnel(columns=["noise", "maybe"], max_categories=4).fit(rows)
+        here = fitted.transform(rows, record_ids="id", secret_key=KEY)
+        shuffled = rows.sample(frac=1, random_state=0)
+        there = self.collected(
+            fitted.transform(self.lazily(shuffled, 3), record_ids="id", secret_key=KEY)
+        )
+        assert there.columns.tolist() == ["noise", "maybe"]
+        assert plain(there).equals(plain(here.loc[shuffled.index]))
+        with pytest.raises(TypeError, match="record_ids must be the name of a column of a lazy"):
+            fitted.transform(self.lazily(rows, 3), record_ids=rows["id"], secret_key=KEY)
+        with pytest.raises(ValueError, match=r"X lacks the columns \['name'\]"):
+            fitted.transform(self.lazily(rows, 3), record_ids="name", secret_key=KEY)
+
+    @pytest.mark.parametrize("output", ["label", "symbol", "posterior"])
+    def test_every_output_and_what_is_beside_it(self, rows, output):
+        settings = funnel(output=output, remainder="passthrough", columns=["band", "maybe"])
+        lazy = self.lazily(rows, 1)
+        with pytest.warns(PrivacyLeakWarning, match=r"'zip', .* is not measured on a lazy frame"):
+            fitted = settings.fit(lazy)
+        there, here = self.collected(fitted.transform(lazy)), fitted.transform(rows)
+        assert "sex" not in there
+        assert there.columns.tolist() == here.columns.tolist()
+        assert list(fitted.get_feature_names_out()) == there.columns.tolist()
+        assert plain(there).equals(plain(here))
+
+    def test_edges(self, rows):
+        edges = {"noise": [-np.inf, -1, 0.5, np.inf]}
+        settings = funnel(columns=["noise"], n_bins=edges)
+        here, there = clone(settings).fit(rows), clone(settings).fit(self.lazily(rows, 4))
+        assert here.p_sx_.tobytes() == there.p_sx_.tobytes()
+        released = self.collected(there.transform(self.lazily(rows, 4)))["noise"]
+        for value, exact in zip(sorted(set(released)), here._alphabet.columns[0].values, strict=True):  # fmt: skip
+            assert value in set(rows["noise"])
+            assert abs((rows["noise"] <= value).mean() - (rows["noise"] <= exact).mean()) < 0.05
+        narrow = clone(settings).set_params(n_bins={"noise": [-1, 0, 1]})
+        with pytest.raises(ValueError, match="noise' do not cover its values"):
+            narrow.fit(self.lazily(rows, 4))
+
+    def test_too_many_values_ask_for_edges(self, rows, monkeypatch):
+        assert fitting.MOST_DISTINCT == 500_000
+        monkeypatch.setattr(fitting, "MOST_DISTINCT", 3000)
+        message = r"More than 3,000 distinct .* 'noise' has the most .* edges, n_bins"
+        with pytest.raises(ValueError, match=message):
+            funnel(columns=["noise"]).fit(self.lazily(rows, 3))
+
+    def test_types_come_back(self):
+        n = 600
+        rng = np.random.default_rng(0)
+        large = pd.array(rng.integers(2**60, 2**60 + 3, n), dtype="Int64")
+        large[::7] = pd.NA
+        rows = pd.DataFrame(
+            {
+                "sex": rng.choice(["f", "m"], n),
+                "large": large,
+                "day": rng.choice([datetime.date(2024, 1, d) for d in (1, 2, 3)], n),
+                "is": rng.random(n) < 0.5,
+                "price": rng.choice([Decimal("1.10"), Decimal("2.20")], n),
+            }
+        )
+        for name in ("large", "day", "is", "price"):
+            settings = funnel(columns=[name], n_bins=None, epsilon=1e-7)
+            lazy = self.lazily(rows, 2)
+            fitted = settings.fit(lazy)
+            released = self.collected(fitted.transform(lazy))
+            assert set(plain(released)[name]) <= set(plain(rows)[name])
+            assert fitted.p_sx_.tobytes() == clone(settings).fit(rows).p_sx_.tobytes()
+
+    @pytest.mark.filterwarnings("ignore:Values that fit did not see")
+    def test_values_that_fit_did_not_see(self, rows):
+        strange = rows.assign(band="?")
+        fitted = funnel().fit(rows)
+        released = self.collected(fitted.transform(self.lazily(strange, 2)))
+        shares = released["band"].value_counts(normalize=True).sort_index()
+        expected = pd.Series(fitted.mechanism_.p_y, fitted.mechanism_.y_labels)
+        assert np.abs(shares - expected).max() < 0.05
+        fitted.set_params(handle_unknown="error")
+        with pytest.raises(Exception, match="Found unknown values in column 'band'"):
+            self.collected(fitted.transform(self.lazily(strange, 2)))
+
+    def test_a_target_is_a_column(self, rows):
+        settings = funnel(utility="target", columns=["noise"])
+        here, there = clone(settings).fit(rows, rows["label"]), clone(settings)
+        there.fit(self.lazily(rows, 3), "label")
+        assert here.mechanism_.channel.tobytes() == there.mechanism_.channel.tobytes()
+        for wrong in (None, "sex", "other", rows["label"]):
+            with pytest.raises(
+                ValueError, match="needs the name of a column of the lazy frame as"
+            ):
+                there.fit(self.lazily(rows, 3), wrong)
+
+    def test_what_a_lazy_frame_cannot_do(self, rows):
+        lazy = self.lazily(rows, 2)
+        with pytest.raises(ValueError, match="'sensitive' parameter .* must name columns of the"):
+            PrivacyFunnelTransformer().fit(lazy)
+        with pytest.raises(TypeError, match="sensitive_features cannot be passed beside a lazy"):
+            PrivacyFunnelTransformer().fit(lazy, sensitive_features=rows["sex"])
+        with pytest.raises(TypeError, match="sample_weight cannot be passed beside a lazy frame"):
+            funnel().fit(lazy, sample_weight=np.ones(len(rows)))
+        with pytest.raises(ValueError, match="'columns' parameter .* names the column 'age'"):
+            funnel(columns=["age"]).fit(lazy)
+        with pytest.raises(ValueError, match="Found a frame with 0 rows"):
+            funnel().fit(self.lazily(rows.iloc[:0], 1))
+        with pytest.raises(TypeError, match="eager frame, but got a lazy one"):
+            funnel().partial_fit(lazy)
+        fitted = funnel().fit(lazy)
+        with pytest.raises(ValueError, match=r"X lacks the columns \['band'\]"):
+            fitted.transform(self.lazily(rows[["sex", "zip"]], 2))
+        with pytest.raises(TypeError, match="does not apply to lazy frames"):
+            clone(fitted).set_output(transform="pandas").fit(rows).transform(lazy)
+        with pytest.raises(ValueError, match="was fitted without column names"):
+            PrivacyFunnelTransformer(0.01, sensitive=1).fit(rows[["zip", "label"]].to_numpy(float)).transform(lazy)  # fmt: skip
+
+    def test_a_million_rows_keep_the_budget(self):
+        rows = people(1_000_000)[["sex", "band"]].assign(id=np.arange(1_000_000))
+        settings = funnel(0.01, random_state=None, remainder="passthrough")
+        lazy = self.lazily(rows, 8)
+        with pytest.warns(PrivacyLeakWarning, match="is not measured"):
+            fitted = settings.fit(lazy)
+        released = self.collected(fitted.transform(lazy)).set_index("id")["band"].sort_index()
+        assert released.index.equals(pd.RangeIndex(len(rows), name="id"))
+        # The worst output is rare: its leakage is known to about a tenth.
+        assert leakage(rows["sex"], released.to_numpy()) == pytest.approx(0.01, rel=0.4)
+        assert leakage(rows["sex"], rows["band"]) > 0.2
+        shares = pd.crosstab(rows["band"], released.to_numpy(), normalize="index").to_numpy()
+        assert np.abs(shares - fitted.mechanism_.channel).max() < 0.01

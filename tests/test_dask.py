@@ -1,0 +1,147 @@
+"""Frames of Dask, on its own schedulers and on a real cluster."""
+
+import os
+import signal
+import time
+
+import dask
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from distributed import Client, LocalCluster, wait
+from distributed.protocol import pickle
+from engine_checks import EngineChecks, plain, rows_to_release
+from tables import funnel, people
+
+from skprivacy.metrics import leakage
+
+# Of Dask itself: with a pandas that is newer than it, and when a worker is killed.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:The inplace keyword"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+class TestDask(EngineChecks):
+    def lazily(self, rows, n):
+        return dd.from_pandas(rows.reset_index(drop=True), npartitions=n, sort=False)
+
+    def collected(self, lazy):
+        return lazy.compute()
+
+    def only(self, lazy, name, value):
+        return lazy[lazy[name] == value]
+
+    def test_types_come_back(self):
+        with dask.config.set({"dataframe.convert-string": False}):  # of dates as well
+            super().test_types_come_back()
+
+    def test_types_and_index_are_those_that_were_promised(self, rows):
+        rows.index = pd.Index(np.arange(len(rows)) * 3, name="row")
+        lazy = dd.from_pandas(rows, npartitions=3)
+        for output in ("label", "symbol", "posterior"):
+            fitted = funnel(output=output, columns=["maybe", "noise"]).fit(lazy)
+            released = fitted.transform(lazy)
+            computed = released.compute()
+            assert released.dtypes.equals(computed.dtypes)
+            assert computed.index.equals(rows.index)
+            assert released.divisions == lazy.divisions
+
+    def test_a_part_of_a_release_is_a_part_of_it(self, rows, tmp_path):
+        # Dask fuses the partitions of a file with many columns when few of them are read.
+        dd.from_pandas(rows, npartitions=6).to_parquet(tmp_path)
+        lazy = dd.read_parquet(tmp_path)
+        lengths = lazy[["band"]].map_partitions(len)
+        assert lengths.optimize().npartitions < lazy.npartitions == 6
+        released = funnel(random_state=None).fit(lazy).transform(lazy)
+        whole = plain(released.compute())
+        parts = [released.partitions[i].compute() for i in range(6)]
+        assert plain(pd.concat(parts)).equals(whole)
+        assert plain(released.tail(5)).equals(plain(parts[-1].tail(5)))
+        counts = released["band"].value_counts().compute().to_dict()
+        assert counts == whole["band"].value_counts().to_dict()
+        two = released.repartition(npartitions=2).compute(scheduler="synchronous")
+        assert plain(two).equals(whole)
+
+    def test_categories_and_empty_partitions(self, rows):
+        rows["band"] = rows["band"].astype("category")
+        lazy = dd.from_pandas(rows, npartitions=4)
+        some = lazy[lazy["id"] < 1500]  # the last partitions are empty
+        here = funnel().fit(rows[rows["id"] < 1500])
+        there = funnel().fit(some)
+        assert here.p_sx_.tobytes() == there.p_sx_.tobytes()
+        assert len(there.transform(some).compute()) == 1500
+        unknown = lazy.assign(band=lazy["band"].cat.as_unknown())
+        assert funnel().fit(unknown).p_sx_.tobytes() == funnel().fit(rows).p_sx_.tobytes()
+
+    def test_schedulers_agree(self, rows):
+        released = funnel().fit(rows).transform(self.lazily(rows, 5))
+        first = released.compute(scheduler="synchronous")
+        assert first.equals(released.compute(scheduler="threads"))
+        assert first.equals(released.compute(scheduler="processes"))
+
+    def test_neither_key_nor_joint_is_in_the_graph(self, rows):
+        fitted = funnel().fit(rows)
+        secret = b"a secret that is not to be seen!"
+        released = fitted.transform(self.lazily(rows, 2), record_ids="id", secret_key=secret)
+        graph = dict(released.optimize().__dask_graph__())
+        pickled = pickle.dumps(graph)
+        assert b"band" in pickled
+        assert secret not in pickled
+        assert fitted.p_sx_.tobytes() not in pickled
+
+
+@pytest.fixture(scope="module")
+def client():
+    options = {"dashboard_address": ":0", "memory_limit": "2GB", "silence_logs": 50}
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, **options) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def slow_part(number):
+    time.sleep(0.1)
+    return people(25_000, seed=number)[["sex", "band"]].assign(part=number)
+
+
+def kill_a_worker(client):
+    victim = sorted(client.run(os.getpid).values())[0]
+    os.kill(victim, signal.SIGKILL)
+
+
+class TestCluster:
+    def slow_frame(self):
+        return dd.from_map(slow_part, range(40))
+
+    def expected(self, released):
+        """Return all rows, computed where no worker dies."""
+        with dask.config.set(scheduler="synchronous"):
+            return released.compute()
+
+    def test_a_worker_dies_in_the_middle_of_a_transform(self, client):
+        lazy = self.slow_frame()
+        fitted = funnel(0.01, random_state=None).fit(lazy)
+        assert fitted.n_samples_seen_ == 1_000_000
+        released = fitted.transform(lazy)
+        running = client.compute(released)
+        time.sleep(1.5)
+        assert not running.done()
+        kill_a_worker(client)
+        result = running.result(timeout=120)
+        assert len(result) == 1_000_000
+        assert plain(result).equals(plain(self.expected(released)))
+        sex = np.concatenate([slow_part(i)["sex"].to_numpy() for i in range(40)])
+        assert leakage(sex, result["band"].to_numpy()) == pytest.approx(0.01, rel=0.4)
+
+    def test_partitions_that_are_lost_are_drawn_again_as_they_were(self, client):
+        lazy = self.slow_frame().partitions[:8]
+        fitted = funnel(0.01, random_state=None).fit(rows_to_release())
+        released = client.persist(fitted.transform(lazy))
+        wait(released)
+        before = released.compute()
+        kill_a_worker(client)
+        assert plain(released.compute()).equals(plain(before))

@@ -1,0 +1,68 @@
+"""Lazy frames of polars."""
+
+import pandas as pd
+import polars as pl
+import pytest
+from engine_checks import EngineChecks, rows_to_release
+from tables import funnel
+
+
+class TestPolars(EngineChecks):
+    def lazily(self, rows, n):
+        # Without partitions of its own: row numbers are those of the whole table.
+        return pl.from_pandas(rows.reset_index(drop=True)).lazy()
+
+    def collected(self, lazy):
+        columns = lazy.collect().to_dict(as_series=False)
+        return pd.DataFrame(
+            {name: pd.Series(values, dtype=object) for name, values in columns.items()}
+        )
+
+    def only(self, lazy, name, value):
+        return lazy.filter(pl.col(name) == value)
+
+    def test_engines_agree(self, rows):
+        frame = pl.from_pandas(rows_to_release(300_000))
+        fitted = funnel(columns=["noise", "maybe"], max_categories=4).fit(frame)
+        released = fitted.transform(frame.lazy())
+        here = fitted.transform(frame)
+        assert released.collect(engine="in-memory").equals(here)
+        assert released.collect(engine="streaming").equals(here)
+        assert (
+            released.slice(123_456, 99).collect(engine="streaming").equals(here[123_456:123_555])
+        )
+        assert released.select("maybe").tail(7).collect().equals(here.select("maybe").tail(7))
+
+    def test_from_file_to_file(self, rows, tmp_path):
+        rows.to_parquet(tmp_path / "rows.parquet")
+        lazy = pl.scan_parquet(tmp_path / "rows.parquet")
+        fitted = funnel().fit(lazy)
+        released = fitted.transform(lazy)
+        released.sink_parquet(tmp_path / "released.parquet")
+        again = pl.read_parquet(tmp_path / "released.parquet")
+        assert again.equals(released.collect())
+        assert again.columns == ["band"]
+
+    def test_kinds_of_columns(self, rows):
+        frame = pl.from_pandas(rows).with_columns(
+            pl.col("band").cast(pl.Categorical).alias("category"),
+            pl.col("band").cast(pl.Enum(list("abcde"))).alias("enum"),
+            pl.lit(1).alias("row"),
+        )
+        for name in ("category", "enum"):
+            fitted = funnel(columns=[name]).fit(frame.lazy())
+            assert fitted.p_sx_.tobytes() == funnel(columns=[name]).fit(frame).p_sx_.tobytes()
+            released = fitted.transform(frame.lazy())
+            assert released.collect_schema() == released.collect().schema
+            assert released.collect_schema()[name] == frame.schema[name]
+        passing = funnel(remainder="passthrough", columns=["band"], sensitive=["sex", *rows.columns[2:], "category", "enum"], epsilon=2)  # fmt: skip
+        with pytest.warns(match="."):
+            fitted = passing.fit(frame)
+        assert fitted.transform(frame.lazy()).collect().columns == ["band", "row"]
+
+
+def test_other_lazy_frames_are_refused():
+    narwhals = pytest.importorskip("narwhals")
+    frame = narwhals.from_native(pl.LazyFrame({"sex": ["a"], "band": ["b"]}))
+    with pytest.raises((TypeError, ValueError)):
+        funnel().fit(frame)
