@@ -96,4 +96,4 @@ def _bin(column: pl.Expr, edges: list[Any]) -> pl.Expr:
 def _middle(column: pl.Expr) -> pl.Expr:
     """Return a value that was seen, about the median: it stands for its bin."""
     ordered = column.drop_nulls().sort()
-    return ordered.get(ordered.len() // 2, null_on_oob=True)
+    return ordered.slice(ordered.len() // 2, 1).first()
