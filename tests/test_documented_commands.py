@@ -14,13 +14,13 @@ from skprivacy.cli import main
 from skprivacy.datasets import load_diabetes_bands
 
 ROOT = Path(__file__).parents[1]
-COMMANDS = ["demo", "sanitize", "apply", "curve", "choose", "audit"]
+COMMANDS = ["demo", "sanitize", "apply", "key", "curve", "choose", "audit"]
 
 
 def commands_of(page):
     """The lines after a prompt in blocks of a page that are marked as console."""
     text = (ROOT / page).read_text().replace("\\\n", "")
-    return re.findall(r"^ *\$ (cd .*|.*skprivacy .*)$", text, flags=re.MULTILINE)
+    return re.findall(r"^ *\$ ((?:cd|awk) .*|.*skprivacy .*)$", text, flags=re.MULTILINE)
 
 
 def commands_of_help(command):
@@ -50,11 +50,11 @@ def test_the_commands_that_are_shown_work(place, tmp_path, monkeypatch, capsys):
         assert "&& skprivacy demo\n" in (ROOT / place).read_text()
         main(["demo"])
     elif place.startswith("skprivacy"):
-        load_diabetes_bands().to_csv("patients.csv", index=False)
+        load_diabetes_bands().to_csv("patients.csv", index_label="patient")
     for command in SHOWN[place]:
         if command.startswith("cd "):
             monkeypatch.chdir(command.removeprefix("cd "))
-        elif "|" in command:
+        elif "|" in command or command.startswith("awk "):
             shown = command.replace("skprivacy", f"{sys.executable} -m skprivacy")
             subprocess.run(shown, shell=True, check=True, timeout=60)
         else:

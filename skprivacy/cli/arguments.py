@@ -13,6 +13,7 @@ from ..measures import MEASURES
 from ..solvers import SOLVERS
 from . import commands
 from .demo import demo
+from .key_files import key
 from .values import (
     budget,
     budgets,
@@ -34,6 +35,9 @@ examples:
       --epsilon 0.02 --report report.html --save-mechanism bmi.json
   cat patients.csv | skprivacy sanitize - - --sensitive sex --columns bmi \\
       --epsilon 0.02 > piped.csv
+  skprivacy key secret.key
+  skprivacy sanitize patients.csv keyed.csv --sensitive sex --columns bmi \\
+      --epsilon 0.02 --record-ids patient --key-file secret.key
 
 One pass over IN counts, a second one writes OUT: memory does not grow with the file.
 Columns that are not named are copied to the byte; a warning names those that alone
@@ -44,9 +48,21 @@ examples:
   skprivacy sanitize patients.csv released.csv --sensitive sex --columns bmi \\
       --epsilon 0.02 --save-mechanism bmi.json
   skprivacy apply bmi.json patients.csv again.csv
+  skprivacy key secret.key
+  skprivacy apply bmi.json patients.csv keyed.csv --record-ids patient \\
+      --key-file secret.key
 
 IN needs the columns that are replaced and those that are copied. It needs no sensitive
 column; one that it has is left out.
+"""
+_KEY = """\
+examples:
+  skprivacy key secret.key
+  skprivacy sanitize patients.csv keyed.csv --sensitive sex --columns bmi \\
+      --epsilon 0.02 --record-ids patient --key-file secret.key
+
+FILE gets 64 hexadecimal digits from the operating system's cryptographic source, and
+only you can read it. A file that is there is never replaced.
 """
 _CURVE = """\
 examples:
@@ -88,6 +104,7 @@ def parser() -> argparse.ArgumentParser:
     _add_demo(subparsers)
     _add_sanitize(subparsers)
     _add_apply(subparsers)
+    _add_key(subparsers)
     _add_curve(subparsers)
     _add_choose(subparsers)
     _add_audit(subparsers)
@@ -159,6 +176,7 @@ def _add_sanitize(subparsers: _Subparsers) -> None:
     command.add_argument(
         "--save-mechanism", metavar="M.json", help="write what `skprivacy apply` needs"
     )
+    _add_keyed(command)
     _add_design(command)
     _add_reading(command)
 
@@ -171,7 +189,15 @@ def _add_apply(subparsers: _Subparsers) -> None:
     _add_input(command)
     _add_output(command)
     _add_unknown(command)
+    _add_keyed(command)
     _add_reading(command)
+
+
+def _add_key(subparsers: _Subparsers) -> None:
+    summary = "make a secret key, with which a row gets the same values in every release"
+    command = _command(subparsers, "key", key, summary, "FILE [--json]", _KEY)
+    command.add_argument("file", metavar="FILE", help="where to write it")
+    command.add_argument("--json", action="store_true", help="print the outcome as JSON")
 
 
 def _add_curve(subparsers: _Subparsers) -> None:
@@ -357,6 +383,21 @@ def _add_categorical(command: Any) -> None:
         default=[],
         metavar="NAMES",
         help="columns whose numbers are codes: they are not cut into bins",
+    )
+
+
+def _add_keyed(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group(
+        "keyed release", "the same row gets the same values every time; both options or none"
+    )
+    group.add_argument(
+        "--record-ids",
+        metavar="COLUMN",
+        help="of IN, with an id of its own for every row; in a text file, texts as they are "
+        "written",
+    )
+    group.add_argument(
+        "--key-file", metavar="FILE", help="a secret key, as `skprivacy key FILE` makes it"
     )
 
 

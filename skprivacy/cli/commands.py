@@ -13,6 +13,7 @@ import pandas as pd
 from .._typing import CountArray, FloatArray
 from ..design import privacy_utility_path
 from ..encoding import learn_alphabet
+from ..files.block_noise import id_position
 from ..files.counting import count_source, fit_source, sample_source
 from ..files.locations import check_free, is_pipe, kind_of, written
 from ..files.opening import read_from, write_to
@@ -25,8 +26,10 @@ from ..mechanism import Mechanism
 from ..metrics import audit
 from ..plotting import PrivacyUtilityDisplay
 from ..report import PrivacyReport
+from ..report.sections import Section
 from ..subsample import most_rows
 from ..transformer import PrivacyFunnelTransformer
+from .key_files import read_key
 from .words import aligned, listed, say
 
 _PICTURES = {".png", ".svg", ".pdf"}
@@ -37,6 +40,7 @@ def sanitize(options: argparse.Namespace) -> None:
     """Fit a mechanism to a file and release the file through it."""
     outputs = [options.target, options.report, options.save_mechanism]
     _check_outputs([path for path in outputs if path], options)
+    keyed = _keyed(options)
     transformer = _transformer(
         options,
         epsilon=options.epsilon,
@@ -45,6 +49,8 @@ def sanitize(options: argparse.Namespace) -> None:
         handle_unknown=options.handle_unknown,
     )
     with _source(options) as source, ExitStack() as files:
+        if options.record_ids:  # what is wrong is said before any work is done
+            id_position(source, options.record_ids, [*options.columns, *options.sensitive])
         # Written last, committed last: where OUT is, the others are.
         sink = files.enter_context(write_to(options.target, source, force=options.force))
         stamp = source.input.stamp
@@ -56,8 +62,8 @@ def sanitize(options: argparse.Namespace) -> None:
             file.write(transformer.to_json(indent=1).encode())
         if options.report:
             file = files.enter_context(written(options.report, options.force))
-            file.write(PrivacyReport.from_estimator(transformer, sample).to_html().encode())
-        n_rows = release_rows(transformer, source, sink, is_watched=options.progress)
+            file.write(_report(transformer, sample, options).to_html().encode())
+        n_rows = release_rows(transformer, source, sink, **keyed, is_watched=options.progress)
         if n_rows != transformer.n_samples_seen_ or source.input.stamp != stamp:
             raise RuntimeError(f"{options.source} has changed while it was read.")
     facts = _facts(transformer, n_rows, options)
@@ -69,11 +75,12 @@ def apply(options: argparse.Namespace) -> None:
     _check_outputs([options.target], options)
     if _is_same(options.target, options.mechanism):
         raise ValueError(f"{options.target} is the mechanism itself: name another file.")
+    keyed = _keyed(options)
     text = Path(options.mechanism).read_text(encoding="utf-8")
     transformer = PrivacyFunnelTransformer.from_json(text)
     transformer.set_params(handle_unknown=options.handle_unknown)
     with _source(options) as source, write_to(options.target, source, force=options.force) as sink:
-        n_rows = release_rows(transformer, source, sink, is_watched=options.progress)
+        n_rows = release_rows(transformer, source, sink, **keyed, is_watched=options.progress)
     names = transformer.get_feature_names_out().tolist()
     facts = {
         "out": options.target,
@@ -81,8 +88,10 @@ def apply(options: argparse.Namespace) -> None:
         "columns": [str(name) for name in names],
         "epsilon": transformer.mechanism_.epsilon,
         "measure": transformer.mechanism_.measure.name,
+        "record_ids": options.record_ids,
     }
-    say(options, facts, [f"{options.target}: {n_rows:,} rows, {len(names)} columns."])
+    lines = [f"{options.target}: {n_rows:,} rows, {len(names)} columns."]
+    say(options, facts, lines + _keyed_lines(options.record_ids))
 
 
 def curve(options: argparse.Namespace) -> None:
@@ -256,6 +265,36 @@ def _check_outputs(paths: Sequence[str], options: argparse.Namespace) -> None:
         raise ValueError(f"Two of the outputs {', '.join(paths)} are the same file.")
 
 
+def _keyed(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the ids and the key of a keyed release, nothing for another one."""
+    if options.record_ids is None and options.key_file is None:
+        return {}
+    if not options.record_ids or not options.key_file:
+        raise ValueError("--record-ids and --key-file go together: give both, or none of them.")
+    outputs = [getattr(options, name, None) for name in ("target", "report", "save_mechanism")]
+    if any(_is_same(path, options.key_file) for path in outputs if path):
+        raise ValueError(f"{options.key_file} is the key itself: name another file.")
+    return {"record_ids": options.record_ids, "secret_key": read_key(options.key_file)}
+
+
+def _keyed_lines(record_ids: str | None) -> list[str]:
+    if not record_ids:
+        return []
+    return [
+        f"The noise comes from {record_ids} and a secret key: released again by the same "
+        f"mechanism and key, an unchanged row gets the same values."
+    ]
+
+
+def _report(
+    transformer: PrivacyFunnelTransformer, sample: pd.DataFrame, options: argparse.Namespace
+) -> PrivacyReport:
+    report = PrivacyReport.from_estimator(transformer, sample)
+    if lines := _keyed_lines(options.record_ids):
+        report.sections.insert(-2, Section("Several releases", lines))  # before the limits
+    return report
+
+
 def _is_same(path: str, other: str) -> bool:
     return Path(path).resolve() == Path(other).resolve()
 
@@ -323,6 +362,7 @@ def _facts(
         "symbols": len(mechanism.x_labels),
         "outputs": len(mechanism.y_labels),
         "solver": mechanism.solver,
+        "record_ids": options.record_ids,
     }
 
 
@@ -339,4 +379,5 @@ def _sentences(facts: dict[str, Any]) -> list[str]:
         f"bins and pools) is kept; no mechanism keeps more than "
         f"{min(1.0, facts['utility_bound']):.1%}.",
     ]
+    lines += _keyed_lines(facts["record_ids"])
     return lines + [f"Wrote {facts[key]}." for key in ("report", "mechanism") if facts[key]]

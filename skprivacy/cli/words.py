@@ -31,6 +31,8 @@ _OPTIONS = {
     "output": "--output",
     "remainder": "--remainder",
     "edges": "--edges",
+    "record_ids": "--record-ids",
+    "secret_key": "--key-file",
 }
 _WITH_UNDERSCORE = "|".join(name for name in _OPTIONS if "_" in name)
 _NAMES = "|".join(sorted(_OPTIONS, key=len, reverse=True))

@@ -74,6 +74,8 @@ def transform_file(
     *,
     delimiter: str | None = None,
     encoding: str = "utf-8",
+    record_ids: str | None = None,
+    secret_key: bytes | None = None,
     force: bool = False,
     verbose: bool = False,
 ) -> int:
@@ -90,6 +92,16 @@ def transform_file(
         As in `fit_file`.
     out : str or Path
         Where to write: as `path`, also of another kind.
+    record_ids : str, default=None
+        The name of a column of unique ids; it is written to `out` only if it is passed through.
+        With it and `secret_key` a row gets the same Y in every release, as from `transform`. Ids
+        of a text file are texts as they are written, without their quotes: ``007`` is not ``7``,
+        and `transform` gets the same as ``frame["id"].astype(str)``. Those of a Parquet file have
+        the type that they have there; the integer 7 and the text "7" are different ids. That rows
+        with the same id have the same X is checked over the whole file, beyond a million rows
+        with a temporary file of 12 bytes for each.
+    secret_key : bytes, default=None
+        As in `transform`.
     force : bool, default=False
         Whether to replace a file that is there.
 
@@ -110,9 +122,28 @@ def transform_file(
     >>> funnel = PrivacyFunnelTransformer(0.02, sensitive="sex", columns=["bmi"]).fit(patients)
     >>> transform_file(funnel, folder / "patients.csv", folder / "released.csv")
     442
+
+    By ids and a key, another release gives every row the same values, in any order of the rows:
+
+    >>> import secrets
+    >>> keyed = {"record_ids": "patient", "secret_key": secrets.token_bytes(32)}
+    >>> numbered = patients.assign(patient=range(442))
+    >>> numbered.to_csv(folder / "numbered.csv", index=False)
+    >>> outs = [folder / "monday.csv", folder / "friday.csv"]
+    >>> [transform_file(funnel, folder / "numbered.csv", out, **keyed) for out in outs]
+    [442, 442]
+    >>> outs[0].read_bytes() == outs[1].read_bytes()
+    True
     """
     with (
         read_from(path, delimiter=delimiter, encoding=encoding) as source,
         write_to(out, source, force=force) as sink,
     ):
-        return release_rows(transformer, source, sink, is_watched=verbose)
+        return release_rows(
+            transformer,
+            source,
+            sink,
+            record_ids=record_ids,
+            secret_key=secret_key,
+            is_watched=verbose,
+        )

@@ -49,5 +49,7 @@ def write_to(path: FilePath, source: Source, *, force: bool = False) -> Iterator
             sink = DelimitedSink(stream, delimiter, source.encoding)
         else:
             sink = DelimitedSink(stream, DELIMITERS[kind])
-        yield sink
-        sink.close()
+        try:
+            yield sink
+        finally:
+            sink.close()  # after an error too: what is left open complains when it is collected

@@ -1,0 +1,69 @@
+"""Files with a secret key: made, and read. What is in them is shown nowhere."""
+
+import argparse
+import os
+import re
+import secrets
+import stat
+import warnings
+from pathlib import Path
+
+from ..exceptions import PrivacyLeakWarning
+from ..files.locations import PIPE
+from .words import say
+
+_N_BYTES = 32
+_MOST_FILE_BYTES = 1 << 10
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_KEY = re.compile(rb"\s*((?:[0-9a-fA-F]{2}){16,})\s*")
+
+
+def key(options: argparse.Namespace) -> None:
+    """Write a new key to a file that only this user can read."""
+    write_key(options.file)
+    lines = [
+        f"{options.file}: a new key, which only you can read.",
+        "Keep it: without it, rows that are released again get new values. Keep it secret: with "
+        "it and the ids, the noise can be undone.",
+    ]
+    say(options, {"key_file": options.file}, lines)
+
+
+def write_key(path: str) -> None:
+    """Write a new key to a file that is not there."""
+    if path == PIPE:
+        raise ValueError("A key is not shown: name a file.")
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise FileExistsError(
+            f"{path!r} exists already, and a key is never replaced: name another file."
+        ) from None
+    try:
+        with os.fdopen(handle, "w") as file:
+            file.write(secrets.token_hex(_N_BYTES) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        Path(path).unlink()
+        raise
+
+
+def read_key(path: str) -> bytes:
+    """Return the key in a file: hexadecimal digits, at least 32 of them."""
+    with open(path, "rb") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        text = file.read(_MOST_FILE_BYTES + 1)
+    found = _KEY.fullmatch(text)
+    if found is None or len(text) > _MOST_FILE_BYTES:
+        raise ValueError(
+            f"{path} does not hold a key: it needs an even number of hexadecimal digits in one "
+            f"line, at least 32, and nothing else. `skprivacy key FILE` makes one."
+        )
+    if stat.S_ISREG(mode) and mode & _OTHERS:
+        warnings.warn(
+            f"{path} is open to other users, who could undo the noise with it: chmod 600 {path}",
+            PrivacyLeakWarning,
+            stacklevel=2,
+        )
+    return bytes.fromhex(found[1].decode())

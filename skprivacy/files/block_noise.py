@@ -1,0 +1,129 @@
+"""The noise of a file, block by block: fresh, or by the ids in one of its columns."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Hashable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from .._typing import IntArray, Seed
+from ..frames import as_table
+from ..keyed_release import RecordKeys, RecordNoise, RecordSource, noise_source
+from ..noise import FreshSource, Noise, NoiseKey, RowNoise
+from ..release import Release
+from .repeated_ids import RepeatedIds
+
+if TYPE_CHECKING:
+    from .tables import Block, Source
+
+
+class BlockNoise(ABC):
+    """Where the noise of the blocks of a file comes from."""
+
+    @abstractmethod
+    def of(self, block: Block, first: int) -> Noise:
+        """Return the noise of a block; first : the number of its first row."""
+
+    def check(self) -> None:  # noqa: B027
+        """Check, after the last block, that all rows could be given this noise."""
+
+
+@contextmanager
+def noise_of_blocks(
+    release: Release,
+    random_state: Seed | np.random.RandomState,
+    source: Source,
+    record_ids: str | None,
+    secret_key: bytes | None,
+) -> Iterator[BlockNoise]:
+    """Yield the noise of a file: fresh without `record_ids`, the name of a column of ids."""
+    if record_ids is not None and not isinstance(record_ids, str):
+        raise TypeError(
+            f"record_ids must be the name of a column of {source.input.name}. Got a value of "
+            f"type {type(record_ids).__name__}."
+        )
+    noise = noise_source(release, random_state, record_ids, secret_key)
+    if isinstance(noise, FreshSource):
+        yield _FreshBlocks(noise.key)
+        return
+    assert isinstance(noise, RecordSource)
+    layout = release.layout
+    special = {layout.name(p) for p in (*layout.x_positions, *layout.s_positions)}
+    position = id_position(source, noise.column, special)
+    with RepeatedIds() as seen:
+        yield _KeyedBlocks(noise.keys, source, position, seen)
+
+
+def id_position(source: Source, column: str, special: Collection[Hashable]) -> int:
+    """Return where the ids are, if the column is there.
+
+    special : columns that are released or sensitive, which cannot be ids.
+    """
+    header = as_table(pd.DataFrame(columns=source.names), "transform_file")
+    (position,) = header.positions("transform_file", "record_ids", [column])
+    if column in special:
+        raise ValueError(
+            f"record_ids names {column!r}, which is released or sensitive itself: noise that "
+            f"depends on it would give it away. Ids are a column of their own."
+        )
+    return position
+
+
+class _FreshBlocks(BlockNoise):
+    def __init__(self, key: NoiseKey) -> None:
+        self._key = key
+
+    def of(self, block: Block, first: int) -> RowNoise:
+        return RowNoise(self._key, range(first, first + len(block)))
+
+
+class _KeyedBlocks(BlockNoise):
+    def __init__(self, keys: RecordKeys, source: Source, position: int, seen: RepeatedIds) -> None:
+        self._keys, self._source, self._position, self._seen = keys, source, position, seen
+
+    def of(self, block: Block, first: int) -> RecordNoise:
+        ids = block.column(self._position)
+        if _are_missing(ids).any():
+            raise self._missing_error()
+        return _WatchedNoise(self._keys, ids, self._seen)
+
+    def _missing_error(self) -> ValueError:
+        """Return an error that says how many ids are missing in all of the file."""
+        n_missing = n_rows = 0
+        for block in self._source.blocks():
+            n_missing += int(_are_missing(block.column(self._position)).sum())
+            n_rows += len(block)
+        return ValueError(
+            f"record_ids names {self._source.names[self._position]!r}, which is missing in "
+            f"{n_missing:,} of the {n_rows:,} rows of {self._source.input.name}: every row needs "
+            f"an id of its own."
+        )
+
+    def check(self) -> None:
+        if (n_mixed := self._seen.n_mixed()) > 0:
+            raise ValueError(
+                f"record_ids names {self._source.names[self._position]!r}, which must be unique: "
+                f"{n_mixed:,} of its ids come with different values of X in "
+                f"{self._source.input.name}, and noise that two values share would give them "
+                f"away."
+            )
+
+
+class _WatchedNoise(RecordNoise):
+    """Noise of a block by ids, which are compared with those of all blocks in the end."""
+
+    def __init__(self, keys: RecordKeys, ids: pd.Series, seen: RepeatedIds) -> None:
+        super().__init__(keys, ids)
+        self._seen = seen
+
+    def check(self, symbols: IntArray) -> None:
+        self._seen.add(self._hashes, symbols)
+
+
+def _are_missing(ids: pd.Series) -> pd.Series:
+    """Tell which ids are missing: empty fields of a text, nothing in a Parquet file."""
+    return ids.isna() | ids.eq("").fillna(False).astype(bool)
