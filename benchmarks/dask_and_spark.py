@@ -2,8 +2,8 @@
 
 Parquet files are made, counted, released and written again by a Dask cluster of two workers with
 2 GB each and by Spark with two threads; then the released files are read, every id is looked for,
-and the leakage is measured. Run ``python benchmarks/dask_and_spark.py``; 100 million rows take some
-minutes and 5 GB on the disk.
+and the leakage is measured. Run ``python benchmarks/dask_and_spark.py``; 100 million rows take
+some minutes and 5 GB on the disk.
 """
 
 import argparse

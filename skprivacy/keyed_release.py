@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ import pandas as pd
 from ._typing import IntArray, Seed
 from .fit_inputs import as_columns, check_length
 from .frames import Table
-from .noise import LANES, FreshSource, Noise, NoiseSource, Words, fresh_key
+from .noise import LANES, OUTPUT_LANE, FreshSource, Noise, NoiseSource, Words, fresh_key
 from .persistence import encoder_content
 from .record_ids import encode_ids
 from .release import Release
@@ -70,6 +71,9 @@ def noise_source(
         )
     keys = record_keys(release, secret_key)
     if isinstance(record_ids, str | int | np.integer):
+        layout = release.layout
+        positions = (*layout.x_positions, *layout.s_positions)
+        check_own_column(record_ids, [layout.name_or_position(p) for p in positions])
         return RecordSource(keys, record_ids)
     columns = list(as_columns(record_ids, "record_ids").values())
     if len(columns) != 1:
@@ -77,6 +81,15 @@ def noise_source(
             f"record_ids must be one column. Got {len(columns)}: join them into one id first."
         )
     return GivenRecords(keys, columns[0])
+
+
+def check_own_column(column: Hashable, special: Collection[Hashable]) -> None:
+    """Check that ids are not in one of the columns that are released or sensitive."""
+    if column in special:
+        raise ValueError(
+            f"record_ids names the column {column!r}, which is released or sensitive itself: "
+            f"noise that depends on it would give it away. Ids are a column of their own."
+        )
 
 
 class RecordNoise(Noise):
@@ -92,25 +105,29 @@ class RecordNoise(Noise):
         return len(self._ids)
 
     @cached_property
-    def _hashes(self) -> Words:
-        return siphash(self._keys.of_lane[0], self._ids)
+    def hashes(self) -> Words:
+        """A word for each id, the same for no two ids but by a chance of 1 in 2^64."""
+        return siphash(self._keys.of_lane[OUTPUT_LANE], self._ids)
 
     def words(self, lane: int, start: int, stop: int) -> Words:
-        if lane == 0:
-            return self._hashes[start:stop]
+        if lane == OUTPUT_LANE:
+            return self.hashes[start:stop]
         return siphash(self._keys.of_lane[lane], self._ids[start:stop])
 
-    def check(self, symbols: IntArray) -> None:
-        """Check that rows with the same id have the same X."""
-        if len(pd.unique(self._hashes)) == len(self):
-            return
-        rows = pd.DataFrame({"id": self._hashes, "symbol": symbols}).drop_duplicates()
-        if n_mixed := rows["id"][rows["id"].duplicated()].nunique():
-            come = "id comes" if n_mixed == 1 else "ids come"
-            raise ValueError(
-                f"record_ids must be unique: {n_mixed} {come} with different values of X in this "
-                f"table, and noise that two values share would give them away."
-            )
+    def unique(self) -> Self:
+        """Return itself, if no two rows have the same id: they would share their noise."""
+        if n_repeated := len(self) - len(pd.unique(self.hashes)):
+            raise ValueError(f"record_ids must be unique: {repeated(n_repeated)}")
+        return self
+
+
+def repeated(n_rows: int) -> str:
+    """Return what is wrong with ids of which so many were there before."""
+    have = "row has the id of another one" if n_rows == 1 else "rows have the id of another one"
+    return (
+        f"{n_rows:,} {have}. Rows with the same noise give each other away: release each record "
+        f"once, and join what was released."
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +143,7 @@ class RecordSource(NoiseSource):
 
     def of(self, table: Table, numbers: range | IntArray) -> RecordNoise:
         (position,) = table.positions("transform", "record_ids", [self.column])
-        return RecordNoise(self.keys, table.column(position))
+        return RecordNoise(self.keys, table.column(position)).unique()
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +155,7 @@ class GivenRecords(NoiseSource):
 
     def of(self, table: Table, numbers: range | IntArray) -> RecordNoise:
         check_length(self.ids, table.n_rows, "record_ids")
-        return RecordNoise(self.keys, self.ids)
+        return RecordNoise(self.keys, self.ids).unique()
 
 
 def check_secret_key(owner: str, secret_key: object) -> bytes:

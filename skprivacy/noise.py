@@ -45,9 +45,6 @@ class Noise(ABC):
     def __len__(self) -> int:
         """Return how many rows there are."""
 
-    def check(self, symbols: IntArray) -> None:  # noqa: B027
-        """Check that rows with these symbols of X can be given this noise."""
-
     @abstractmethod
     def words(self, lane: int, start: int, stop: int) -> Words:
         """Return a word for each row from `start` to `stop`, at most `CHUNK` of them."""

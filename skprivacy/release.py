@@ -96,7 +96,6 @@ class Release:
         if unknown and self.handle_unknown == "error":
             raise unknown_error(self.alphabet, series, labels, symbols, unknown)
         all_unknown.update(unknown)
-        noise.check(symbols)
         outputs = self._sampler.draw(symbols, noise)
         return self._shown(table, x_positions, outputs, noise)
 

@@ -110,7 +110,7 @@ class TestWhatItProtects:
         twice = together(one, fitted.transform(rows))
         expected = repeated_release_leakage(fitted.mechanism_, 2).sensitive_information
         assert mutual_information(rows["sex"], one) < 1e-4
-        assert mutual_information(rows["sex"], twice) == pytest.approx(expected, abs=2e-3)
+        assert mutual_information(rows["sex"], twice) == pytest.approx(expected, abs=5e-3)
         assert expected > 0.2
         first = keyed(fitted, rows, ids)
         both = together(first, *(keyed(fitted, rows, ids) for _ in range(4)))
@@ -194,12 +194,19 @@ class TestErrors:
         with pytest.raises(TypeError, match="record_ids must be all integers or all texts"):
             keyed(fitted, frame, IDS / 2)
 
-    def test_an_id_has_one_x(self, frame, fitted):
-        same = pd.concat([frame.iloc[:5]] * 2)
-        released = keyed(fitted, same, [*range(5), *range(5)])["band"].tolist()
-        assert released[:5] == released[5:]
-        by_band = frame.sort_values("band").iloc[[0, 1, 2, -1, -2]]
-        with pytest.raises(ValueError, match="record_ids must be unique: 1 id comes with differ"):
-            keyed(fitted, by_band, [1, 2, 3, 3, 3])
-        with pytest.raises(ValueError, match="record_ids must be unique: 2 ids come with differ"):
-            keyed(fitted, by_band, [1, 2, 2, 2, 1])
+    def test_ids_are_unique(self, frame, fitted):
+        with pytest.raises(
+            ValueError, match="record_ids must be unique: 1 row has the id of anot"
+        ):
+            keyed(fitted, frame.iloc[:3], [1, 2, 2])
+        with pytest.raises(ValueError, match="unique: 2,995 rows have the id of another one"):
+            keyed(fitted, frame, frame["band"])  # all noise would be the same for each X
+
+    @pytest.mark.parametrize("column", ["band", "sex"])
+    def test_ids_are_a_column_of_their_own(self, frame, fitted, column):
+        with pytest.raises(ValueError, match=f"column '{column}', which is released or sensitive"):
+            fitted.transform(frame, record_ids=column, secret_key=KEY)
+        array = frame[["label", "zip"]].to_numpy(dtype=float)
+        of_array = PrivacyFunnelTransformer(0.01, sensitive=0).fit(array)
+        with pytest.raises(ValueError, match="column 1, which is released or sensitive"):
+            of_array.transform(array, record_ids=1, secret_key=KEY)

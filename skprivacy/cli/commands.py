@@ -20,6 +20,7 @@ from ..files.opening import read_from, write_to
 from ..files.releasing import release_rows
 from ..files.tables import Source
 from ..inverse_design import smallest_epsilon
+from ..keyed_release import check_own_column
 from ..leak_warnings import warn_of_bins
 from ..learning import code_rows
 from ..mechanism import Mechanism
@@ -50,7 +51,8 @@ def sanitize(options: argparse.Namespace) -> None:
     )
     with _source(options) as source, ExitStack() as files:
         if options.record_ids:  # what is wrong is said before any work is done
-            id_position(source, options.record_ids, [*options.columns, *options.sensitive])
+            id_position(source, options.record_ids)
+            check_own_column(options.record_ids, [*options.columns, *options.sensitive])
         # Written last, committed last: where OUT is, the others are.
         sink = files.enter_context(write_to(options.target, source, force=options.force))
         stamp = source.input.stamp

@@ -97,9 +97,9 @@ def transform_file(
         With it and `secret_key` a row gets the same Y in every release, as from `transform`. Ids
         of a text file are texts as they are written, without their quotes: ``007`` is not ``7``,
         and `transform` gets the same as ``frame["id"].astype(str)``. Those of a Parquet file have
-        the type that they have there; the integer 7 and the text "7" are different ids. That rows
-        with the same id have the same X is checked over the whole file, beyond a million rows
-        with a temporary file of 12 bytes for each.
+        the type that they have there; the integer 7 and the text "7" are different ids. That
+        no two rows have the same id is checked over the whole file, beyond a million rows with
+        a temporary file of 8 bytes for each.
     secret_key : bytes, default=None
         As in `transform`.
     force : bool, default=False

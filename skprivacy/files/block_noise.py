@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Hashable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from .._typing import IntArray, Seed
+from .._typing import Seed
 from ..frames import as_table
-from ..keyed_release import RecordKeys, RecordNoise, RecordSource, noise_source
+from ..keyed_release import RecordKeys, RecordNoise, RecordSource, noise_source, repeated
 from ..noise import FreshSource, Noise, NoiseKey, RowNoise
 from ..release import Release
 from .repeated_ids import RepeatedIds
@@ -29,7 +29,7 @@ class BlockNoise(ABC):
         """Return the noise of a block; first : the number of its first row."""
 
     def check(self) -> None:  # noqa: B027
-        """Check, after the last block, that all rows could be given this noise."""
+        """Check, after the last block, that no two rows had the same noise."""
 
 
 @contextmanager
@@ -51,25 +51,15 @@ def noise_of_blocks(
         yield _FreshBlocks(noise.key)
         return
     assert isinstance(noise, RecordSource)
-    layout = release.layout
-    special = {layout.name(p) for p in (*layout.x_positions, *layout.s_positions)}
-    position = id_position(source, noise.column, special)
+    position = id_position(source, noise.column)
     with RepeatedIds() as seen:
         yield _KeyedBlocks(noise.keys, source, position, seen)
 
 
-def id_position(source: Source, column: str, special: Collection[Hashable]) -> int:
-    """Return where the ids are, if the column is there.
-
-    special : columns that are released or sensitive, which cannot be ids.
-    """
+def id_position(source: Source, column: str) -> int:
+    """Return where the ids are, if the column is there."""
     header = as_table(pd.DataFrame(columns=source.names), "transform_file")
     (position,) = header.positions("transform_file", "record_ids", [column])
-    if column in special:
-        raise ValueError(
-            f"record_ids names {column!r}, which is released or sensitive itself: noise that "
-            f"depends on it would give it away. Ids are a column of their own."
-        )
     return position
 
 
@@ -89,7 +79,9 @@ class _KeyedBlocks(BlockNoise):
         ids = block.column(self._position)
         if _are_missing(ids).any():
             raise self._missing_error()
-        return _WatchedNoise(self._keys, ids, self._seen)
+        noise = RecordNoise(self._keys, ids)
+        self._seen.add(noise.hashes)
+        return noise
 
     def _missing_error(self) -> ValueError:
         """Return an error that says how many ids are missing in all of the file."""
@@ -104,24 +96,12 @@ class _KeyedBlocks(BlockNoise):
         )
 
     def check(self) -> None:
-        if (n_mixed := self._seen.n_mixed()) > 0:
+        if (n_repeated := self._seen.n_repeated()) > 0:
+            name, file = self._source.names[self._position], self._source.input.name
             raise ValueError(
-                f"record_ids names {self._source.names[self._position]!r}, which must be unique: "
-                f"{n_mixed:,} of its ids come with different values of X in "
-                f"{self._source.input.name}, and noise that two values share would give them "
-                f"away."
+                f"record_ids names {name!r}, which must be unique in {file}: "
+                f"{repeated(n_repeated)}"
             )
-
-
-class _WatchedNoise(RecordNoise):
-    """Noise of a block by ids, which are compared with those of all blocks in the end."""
-
-    def __init__(self, keys: RecordKeys, ids: pd.Series, seen: RepeatedIds) -> None:
-        super().__init__(keys, ids)
-        self._seen = seen
-
-    def check(self, symbols: IntArray) -> None:
-        self._seen.add(self._hashes, symbols)
 
 
 def _are_missing(ids: pd.Series) -> pd.Series:
