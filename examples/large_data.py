@@ -12,11 +12,13 @@ block by block, so that memory does not grow with the file. On the command line 
 # ------
 # A gigabyte would do as well; a few megabytes are enough to see it. The last column is a number
 # with millions of possible values.
+import secrets
 import tempfile
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 
 from skprivacy import LeakageDisplay, PrivacyFunnelTransformer, audit
 from skprivacy.files import fit_file, transform_file
@@ -69,13 +71,33 @@ print(released.head())
 # A release on another machine
 # ----------------------------
 # The fitted transformer travels as text: the encoder and the channel, without S and without rows.
-# It releases new rows as they come, in frames or in files. (New ones: the same row released twice
-# says more than once.)
+# It releases new rows as they come, in frames or in files.
 shipped = PrivacyFunnelTransformer.from_json(funnel.to_json())
 new = pd.DataFrame(
     {"zip": ["00007", "00012"], "education": ["PhD", "school"], "income": [81_000.0, 17_500.0]}
 )
 print(shipped.transform(new))
+
+# %%
+# The same rows, month after month
+# --------------------------------
+# A row that is released again with fresh noise says more each time. With ids and a secret key it
+# gets the same value every time. The key is kept where the data are, not where the releases are.
+key = secrets.token_bytes(32)
+monthly = [shipped.transform(new, record_ids=[1, 2], secret_key=key) for _ in range(12)]
+print(all(release.equals(monthly[0]) for release in monthly))
+
+# %%
+# Batches from anywhere
+# ---------------------
+# ``partial_fit`` counts rows that come in batches, from a database for instance. After the last one
+# it is the same as one ``fit`` to all of them. (Frames of Dask and Spark, and lazy ones of polars,
+# can be passed to ``fit`` and ``transform`` as they are.)
+streamed = clone(funnel).set_params(remainder="drop")
+for batch in pd.read_csv(folder / "people.csv", chunksize=50_000):
+    streamed.partial_fit(batch)
+print(f"{streamed.n_samples_seen_:,} rows, {streamed.mechanism_}")
+print(bool((streamed.p_sx_ == funnel.p_sx_).all()))
 
 # %%
 # What an attacker makes of it
