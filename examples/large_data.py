@@ -90,9 +90,9 @@ print(all(release.equals(monthly[0]) for release in monthly))
 # %%
 # Batches from anywhere
 # ---------------------
-# ``partial_fit`` counts rows that come in batches, from a database for instance. After the last one
-# it is the same as one ``fit`` to all of them. (Frames of Dask and Spark, and lazy ones of polars,
-# can be passed to ``fit`` and ``transform`` as they are.)
+# ``partial_fit`` counts rows that come in batches, from a database for instance. After the last
+# one it is the same as one ``fit`` to all of them. (Frames of Dask and Spark, and lazy ones of
+# polars, can be passed to ``fit`` and ``transform`` as they are.)
 streamed = clone(funnel).set_params(remainder="drop")
 for batch in pd.read_csv(folder / "people.csv", chunksize=50_000):
     streamed.partial_fit(batch)
