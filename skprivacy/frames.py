@@ -17,7 +17,7 @@ import pandas as pd
 from sklearn.utils import check_array
 
 from ._typing import FloatArray, IntArray
-from .encoding.columns import take
+from .codes import take
 
 
 def as_table(X: Any, owner: str) -> Table:

@@ -11,11 +11,15 @@ import pandas as pd
 
 from .._typing import FloatArray, IntArray
 
+# Integers that span less than this, with so many rows for each, are codes but for an offset.
+_WIDEST = 1 << 16
+_ROWS_PER_VALUE = 8
+
 
 def factorize(series: pd.Series, label: Hashable) -> tuple[IntArray, list[Any]]:
     """Return codes, -1 for missing, and the list of distinct values as Python objects."""
     if isinstance(series.dtype, pd.CategoricalDtype):
-        return series.cat.codes.to_numpy(), series.cat.categories.tolist()
+        return series.array.codes, series.cat.categories.tolist()
     try:
         codes, uniques = pd.factorize(series)
     except TypeError as error:
@@ -24,6 +28,39 @@ def factorize(series: pd.Series, label: Hashable) -> tuple[IntArray, list[Any]]:
             f"strings or numbers first."
         ) from error
     return codes, uniques.tolist()
+
+
+def coded(series: pd.Series, label: Hashable) -> tuple[IntArray, list[Any]]:
+    """Return codes, -1 for missing, and a list of values, some of which may not occur."""
+    if (span := _small_span(series)) is not None:
+        return _by_offset(series, *span), list(range(span[0], span[1] + 1))
+    return factorize(series, label)
+
+
+def is_coded(series: pd.Series) -> bool:
+    """Return whether the codes of a column come without looking for its distinct values."""
+    return isinstance(series.dtype, pd.CategoricalDtype) or _small_span(series) is not None
+
+
+def _small_span(series: pd.Series) -> tuple[int, int] | None:
+    """Return the least and the largest of integers that are close together, None for others."""
+    if series.dtype.kind not in "iu" or not len(series):
+        return None
+    low, high = series.min(), series.max()
+    if pd.isna(low) or int(high) - int(low) >= min(_WIDEST, len(series) // _ROWS_PER_VALUE):
+        return None
+    return int(low), int(high)
+
+
+def _by_offset(series: pd.Series, low: int, high: int) -> IntArray:
+    """Return integers as codes that count from the least of them."""
+    dtype = np.min_scalar_type(low - high - 1)
+    numbers = series.to_numpy(dtype=getattr(series.dtype, "numpy_dtype", None), na_value=low)
+    codes = numbers.astype(dtype)  # modulo the size of the type, within which all of them are
+    codes -= np.array(low).astype(dtype)
+    if series.hasnans:
+        codes[series.isna().to_numpy()] = -1
+    return codes
 
 
 def family_of(values: list[Any], label: Hashable) -> str:
@@ -49,7 +86,11 @@ def _family(value: object) -> str:
 
 def as_numbers(series: pd.Series, label: Hashable) -> FloatArray:
     """Return a column of numbers or times (as nanoseconds) as floats, NaN where missing."""
-    if series.dtype == object or isinstance(series.dtype, pd.CategoricalDtype):
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        used = series.cat.remove_unused_categories().array
+        numbers = as_numbers(pd.Series(used.categories.tolist(), dtype=object), label)
+        return np.append(numbers, np.nan).take(used.codes)
+    if series.dtype == object:
         series = pd.Series(series.tolist()).infer_objects()
         if isinstance(series.dropna().iloc[:1].squeeze(), datetime.date):
             series = pd.to_datetime(series)
