@@ -16,6 +16,9 @@ UNKNOWN = -1
 
 _CHUNK = 1 << 15
 
+# Up to so many codes of a byte each, comparing with every one of them is the fastest way to count.
+_FEW = 8
+
 
 def chunks(n: int, size: int = _CHUNK) -> Iterator[slice]:
     """Yield the rows from 0 to n in slices."""
@@ -50,6 +53,8 @@ def count(codes: IntArray, n: int, weights: FloatArray | None = None) -> CountAr
     if weights is not None:  # in one go: another order of sums would round otherwise
         shifted = np.add(codes, 1, dtype=np.intp, casting="unsafe")
         return np.roll(np.bincount(shifted, weights=weights, minlength=n + 1), -1)
+    if n <= _FEW and codes.dtype.itemsize == 1:
+        return np.array([np.count_nonzero(codes == code) for code in (*range(n), UNKNOWN)])
     counts = np.zeros(n + 1, dtype=np.intp)
     for rows in chunks(len(codes), max(_CHUNK, 8 * n)):
         shifted = np.add(codes[rows], 1, dtype=np.intp, casting="unsafe")

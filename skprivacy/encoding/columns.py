@@ -16,7 +16,7 @@ from ..codes import UNKNOWN as UNKNOWN
 from ..codes import chunks, count
 from ..codes import take as take
 from .bins import BinsLike, cut, edges_below
-from .values import as_numbers, coded, family_of, is_coded
+from .values import as_numbers, coded, coded_by_offset, factorize, family_of
 
 POOLED = "(pooled)"
 DEFAULT_BINS = 10
@@ -57,9 +57,10 @@ class ColumnAlphabet:
 
     def encode(self, series: pd.Series, label: Hashable) -> IntArray:
         """Return the symbol of each row of a pandas Series."""
-        if self.edges is not None and not is_coded(series):
+        near = coded_by_offset(series)
+        if near is None and self.edges is not None:
             return take(self._by_position, self._bins_of(as_numbers(series, label)))
-        codes, values = coded(series, label)
+        codes, values = near or factorize(series, label)
         return take(self.of_values(values, label), codes)
 
     def of_values(self, values: list[Any], label: Hashable) -> IntArray:

@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 
 from .._typing import FloatArray, IntArray
+from ..codes import UNKNOWN
+from .dictionaries import dictionary_codes
 
 # Integers that span less than this, with so many rows for each, are codes but for an offset.
 _WIDEST = 1 << 16
@@ -20,6 +22,8 @@ def factorize(series: pd.Series, label: Hashable) -> tuple[IntArray, list[Any]]:
     """Return codes, -1 for missing, and the list of distinct values as Python objects."""
     if isinstance(series.dtype, pd.CategoricalDtype):
         return series.array.codes, series.cat.categories.tolist()
+    if isinstance(series.dtype, pd.StringDtype) and series.dtype.storage == "pyarrow":
+        return dictionary_codes(series.array.__arrow_array__().dictionary_encode())
     try:
         codes, uniques = pd.factorize(series)
     except TypeError as error:
@@ -32,35 +36,28 @@ def factorize(series: pd.Series, label: Hashable) -> tuple[IntArray, list[Any]]:
 
 def coded(series: pd.Series, label: Hashable) -> tuple[IntArray, list[Any]]:
     """Return codes, -1 for missing, and a list of values, some of which may not occur."""
-    if (span := _small_span(series)) is not None:
-        return _by_offset(series, *span), list(range(span[0], span[1] + 1))
-    return factorize(series, label)
+    return coded_by_offset(series) or factorize(series, label)
 
 
-def is_coded(series: pd.Series) -> bool:
-    """Return whether the codes of a column come without looking for its distinct values."""
-    return isinstance(series.dtype, pd.CategoricalDtype) or _small_span(series) is not None
-
-
-def _small_span(series: pd.Series) -> tuple[int, int] | None:
-    """Return the least and the largest of integers that are close together, None for others."""
-    if series.dtype.kind not in "iu" or not len(series):
+def coded_by_offset(series: pd.Series) -> tuple[IntArray, list[Any]] | None:
+    """Return integers that are close together as codes that count from the least; else None."""
+    if series.dtype.kind not in "iu" or len(series) < _ROWS_PER_VALUE:
         return None
-    low, high = series.min(), series.max()
-    if pd.isna(low) or int(high) - int(low) >= min(_WIDEST, len(series) // _ROWS_PER_VALUE):
+    missing = series.isna().to_numpy() if series.hasnans else np.zeros(1, dtype=bool)
+    if missing.all():
         return None
-    return int(low), int(high)
-
-
-def _by_offset(series: pd.Series, low: int, high: int) -> IntArray:
-    """Return integers as codes that count from the least of them."""
-    dtype = np.min_scalar_type(low - high - 1)
-    numbers = series.to_numpy(dtype=getattr(series.dtype, "numpy_dtype", None), na_value=low)
-    codes = numbers.astype(dtype)  # modulo the size of the type, within which all of them are
-    codes -= np.array(low).astype(dtype)
-    if series.hasnans:
-        codes[series.isna().to_numpy()] = -1
-    return codes
+    any_ = series.iloc[missing.argmin()]  # stands for the missing ones
+    dtype: Any = getattr(series.dtype, "numpy_dtype", series.dtype)
+    numbers = series.to_numpy(dtype=dtype, na_value=any_)
+    low, high = int(numbers.min()), int(numbers.max())
+    if high - low >= min(_WIDEST, len(numbers) // _ROWS_PER_VALUE):
+        return None
+    # Modulo the size of a type in which all of them, and -1, are different.
+    codes = numbers.astype(np.min_scalar_type(low - high - 1))
+    codes -= np.array(low).astype(codes.dtype)
+    if missing.any():
+        codes[missing] = UNKNOWN
+    return codes, list(range(low, high + 1))
 
 
 def family_of(values: list[Any], label: Hashable) -> str:
