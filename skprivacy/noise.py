@@ -24,7 +24,7 @@ from ._typing import FloatArray, IntArray, Seed
 # Random ones, or boundaries to compare them with.
 Words: TypeAlias = npt.NDArray[np.uint64]
 
-CHUNK = 1 << 14  # rows at once: the buffers stay in the cache
+CHUNK = 1 << 16  # rows at once: the buffers stay in the cache
 POSITION_BITS = 33
 
 # Words for different purposes never meet.
