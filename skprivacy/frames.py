@@ -266,17 +266,19 @@ def as_series(vector: Any) -> pd.Series | None:
 
 
 def _to_pandas(series: nw.Series) -> pd.Series:
+    native = series.to_native()
+    type_: Any = getattr(native, "type", None)
+    if hasattr(type_, "index_type"):
+        # Narwhals would turn what is missing in a dictionary of pyarrow into its first value.
+        decoded = nw.from_native(native.cast(type_.value_type), series_only=True)
+        return _to_pandas(decoded).rename(series.name)
     if series.dtype.is_integer() and series.null_count():
         # As floats, large integers would lose their last digits.
         values = series.fill_null(0).to_numpy().astype(np.int64)
         array = pd.arrays.IntegerArray(values, series.is_null().to_numpy().astype(bool))
         return pd.Series(array, name=series.name)
-    native = series.to_native()
-    if (type_ := getattr(native, "type", None)) is not None:
-        # Of pyarrow; narwhals would turn what is missing in a dictionary into its first value.
-        value_type = getattr(type_, "value_type", None)
-        decoded = native.cast(value_type) if hasattr(type_, "index_type") else native
-        return pd.Series(decoded.to_pandas(), name=series.name)
+    if type_ is not None:
+        return pd.Series(native.to_pandas(), name=series.name)
     try:
         return series.to_pandas()
     except ModuleNotFoundError:  # polars goes through pyarrow, which it does not require
