@@ -133,12 +133,12 @@ class Alphabet:
                 ([column.values[i] for i in of_member[member]], outputs)
                 for column, of_member in zip(self.columns, self.members.T, strict=True)
             ]
-        drawn = member.take(outputs)
-        rows = np.flatnonzero(pooled.take(outputs))
-        symbols = names[outputs[rows]]
+        drawn = look_up(member.astype(np.min_scalar_type(-len(symbol_of))), outputs)
+        rows = np.flatnonzero(look_up(pooled, outputs))
+        symbols = look_up(narrow(names), outputs[rows])
         drawn[rows] = _draw_members(symbol_of, self.weights, symbols, uniform(rows))
         return [
-            (list(column.values), of_member.take(drawn))
+            (list(column.values), look_up(narrow(of_member), drawn))
             for column, of_member in zip(self.columns, self.members.T, strict=True)
         ]
 
@@ -156,7 +156,7 @@ def _draw_members(
 ) -> IntArray:
     """Return a member of each of `symbols`, drawn by weight; `uniform` has a number for each."""
     members = np.zeros(len(symbols), dtype=np.intp)
-    for symbol in np.unique(symbols):
+    for symbol in np.flatnonzero(count(symbols, int(symbol_of.max()) + 1)[:-1]):
         rows, own = np.flatnonzero(symbols == symbol), np.flatnonzero(symbol_of == symbol)
         cumulated = np.cumsum(weights[own])
         drawn = np.searchsorted(cumulated, uniform[rows] * cumulated[-1], side="right")
