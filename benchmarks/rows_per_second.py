@@ -112,34 +112,38 @@ def measured(frame, repeats):
 
 
 def compare(n, repeats):
-    """Print the rows per second of each kind of X, and the ratios."""
-    rng = np.random.default_rng(0)
-    random = seconds(lambda: rng.random(n), repeats)
-    speeds, ratios, times = [], [], {}
+    """Print the rows per second of each kind of X, and the ratios; return all times."""
+    rng, randoms, times = np.random.default_rng(0), [], {}
     for kind, frame in frames(*drawn_rows(n)):
-        times[kind] = t = measured(frame, repeats)
+        # Again and again: the best of all moments of the run, as others have it.
+        randoms.append(seconds(lambda: rng.random(n), repeats))
+        times[kind] = measured(frame, repeats)
         del frame
         gc.collect()
-        names = ("fit", "transform", "factorize", "OneHotEncoder.fit", "OneHotEncoder.transform")
-        speeds.append([kind, *(f"{n / t[name] / 1e6:.3g}" if name in t else "" for name in names)])
-        pairs = zip(("fit", "fit", "transform"), names[2:], strict=True)
-        ratios.append([kind, f"{t['fit'] / random:.1f}", f"{t['transform'] / random:.1f}"])
-        ratios[-1] += [f"{t[a] / t[b]:.2g}" if b in t else "" for a, b in pairs]
+    random = min(randoms)
+    others = ("factorize", "OneHotEncoder.fit", "OneHotEncoder.transform")
+    names = ("fit", "transform", *others)
     print_table(
         f"Million rows per second, fit without design ({n:,} rows; Generator.random makes "
         f"{n / random / 1e6:.3g} million numbers per second):",
         ["X", *names],
-        speeds,
+        [
+            [kind, *(f"{n / t[name] / 1e6:.3g}" if name in t else "" for name in names)]
+            for kind, t in times.items()
+        ],
     )
+    pairs = list(zip(("fit", "fit", "transform"), others, strict=True))
     print_table(
         "Time in multiples of that of others:",
+        ["X", "fit / random", "transform / random", *(" / ".join(pair) for pair in pairs)],
         [
-            "X",
-            "fit / random",
-            "transform / random",
-            *(f"{a} / {b}" for a, b in zip(("fit", "fit", "transform"), names[2:], strict=True)),
+            [
+                kind,
+                *(f"{t[name] / random:.1f}" for name in ("fit", "transform")),
+                *(f"{t[ours] / t[other]:.2g}" if other in t else "" for ours, other in pairs),
+            ]
+            for kind, t in times.items()
         ],
-        ratios,
     )
     return random, times
 
