@@ -211,14 +211,14 @@ def main():
     random, times = compare(n, repeats)
     print()
     check_limits(n, repeats, random, times)
-    header = ["rows", "|S|", "|X|", "counting, s", "design, s", "solver"]
+    header = ["rows", "symbols of S", "symbols of X", "counting, s", "design, s", "solver"]
     some = min(n, 100_000)
     rows = [rows for rows in (100_000, 1_000_000, 10_000_000, n) if rows <= n]
     groups = [n_s for n_s in (2, 4, 8, 16, 32) if n_s <= options.most_groups]
     for title, cases in (
         ("How a fit grows with the rows:", [(rows_, 2, 16) for rows_ in sorted(set(rows))]),
-        ("With |X|:", [(some, 2, n_x) for n_x in (4, 16, 64, 256)]),
-        ("With |S|:", [(some, n_s, 16) for n_s in groups]),
+        ("With the symbols of X:", [(some, 2, n_x) for n_x in (4, 16, 64, 256)]),
+        ("With the symbols of S:", [(some, n_s, 16) for n_s in groups]),
     ):
         print_table(title, header, [growth(*case, repeats) for case in cases])
 
