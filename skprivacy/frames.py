@@ -17,7 +17,12 @@ import pandas as pd
 from sklearn.utils import check_array
 
 from ._typing import FloatArray, IntArray
-from .encoding.columns import take
+from .codes import look_up, take
+from .encoding.dictionaries import dictionary_codes
+
+# The types of pyarrow for texts, and how many of them are worth to be sorted.
+_TEXTS = ("string", "large_string", "string_view")
+_MOST_TEXTS = 1 << 16
 
 
 def as_table(X: Any, owner: str) -> Table:
@@ -167,7 +172,7 @@ class PandasTable(Table):
             codes = take(np.append(position_of, -1), codes)
             decoded = pd.Categorical.from_codes(codes, dtype=dtype, validate=False)
         else:
-            decoded = _typed(values, dtype).take(codes)
+            decoded = _taken(_typed(values, dtype), codes)
         # Said explicitly, or pandas would take objects that are all strings for a string column.
         dtype = object if dtype is np.dtype(object) else None
         return pd.Series(decoded, index=self.original.index, dtype=dtype, copy=False)
@@ -204,6 +209,13 @@ def _typed(values: list[Any], dtype: Any) -> Any:
     return typed if all(same) else pd.array(values)
 
 
+def _taken(values: Any, codes: IntArray) -> Any:
+    """Return ``values[codes]`` of a pandas array."""
+    if isinstance(values, pd.arrays.NumpyExtensionArray) and values.dtype.kind != "O":
+        return look_up(values.to_numpy(), codes)
+    return values.take(codes)
+
+
 class NarwhalsTable(Table):
     """A polars or pyarrow frame."""
 
@@ -216,7 +228,8 @@ class NarwhalsTable(Table):
         self.n_rows, self.n_columns = frame.shape
 
     def column(self, position: int) -> pd.Series:
-        return _to_pandas(self._frame[self.names[position]])
+        series = self._frame[self.names[position]]
+        return _few_texts(series) if _has_few_texts(series) else _to_pandas(series)
 
     def native(self, position: int) -> nw.Series:
         return self._frame[self.names[position]]
@@ -262,21 +275,43 @@ def as_series(vector: Any) -> pd.Series | None:
 
 
 def _to_pandas(series: nw.Series) -> pd.Series:
+    native = series.to_native()
+    type_: Any = getattr(native, "type", None)
+    if hasattr(type_, "index_type"):
+        # Narwhals would turn what is missing in a dictionary of pyarrow into its first value.
+        decoded = nw.from_native(native.cast(type_.value_type), series_only=True)
+        return _to_pandas(decoded).rename(series.name)
     if series.dtype.is_integer() and series.null_count():
         # As floats, large integers would lose their last digits.
         values = series.fill_null(0).to_numpy().astype(np.int64)
         array = pd.arrays.IntegerArray(values, series.is_null().to_numpy().astype(bool))
         return pd.Series(array, name=series.name)
-    native = series.to_native()
-    if (type_ := getattr(native, "type", None)) is not None:
-        # Of pyarrow; narwhals would turn what is missing in a dictionary into its first value.
-        value_type = getattr(type_, "value_type", None)
-        decoded = native.cast(value_type) if hasattr(type_, "index_type") else native
-        return pd.Series(decoded.to_pandas(), name=series.name)
+    if type_ is not None:
+        return pd.Series(native.to_pandas(), name=series.name)
     try:
         return series.to_pandas()
     except ModuleNotFoundError:  # polars goes through pyarrow, which it does not require
         return pd.Series(series.to_list(), name=series.name)
+
+
+def _has_few_texts(series: nw.Series) -> bool:
+    """Return whether a column is of pyarrow, and dictionaries of texts say what is in it."""
+    type_: Any = getattr(series.to_native(), "type", None)
+    if not hasattr(type_, "index_type") or str(type_.value_type) not in _TEXTS:
+        return False
+    return sum(len(chunk.dictionary) for chunk in series.to_native().chunks) <= _MOST_TEXTS
+
+
+def _few_texts(series: nw.Series) -> pd.Series:
+    """Return a column of dictionaries of texts as if it were one of texts, without decoding it.
+
+    Sorted categories are to an alphabet what texts are; the order of a dictionary means nothing.
+    """
+    codes, texts = dictionary_codes(series.to_native())
+    order = sorted(range(len(texts)), key=texts.__getitem__)
+    codes = take(np.append(np.argsort(order), -1), codes)
+    dtype = pd.CategoricalDtype([texts[i] for i in order])
+    return pd.Series(pd.Categorical.from_codes(codes, dtype=dtype, validate=False))
 
 
 def _none_for_missing(values: list[Any]) -> list[Any]:
@@ -307,7 +342,7 @@ class ArrayTable(Table):
         if kind in "US" and None not in values:
             return np.array(values, dtype=kind).take(codes)
         dtype = object if kind in "US" else self.original.dtype
-        return np.asarray(_typed(list(values), dtype)).take(codes)
+        return look_up(np.asarray(_typed(list(values), dtype)), codes)
 
     def categorical(self, categories: list[str], codes: IntArray) -> npt.NDArray[Any]:
         return np.asarray(categories).take(codes)

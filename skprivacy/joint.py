@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ._typing import CountArray, FloatArray, IntArray, Labels, TableLike
+from .codes import count, n_cells, pack
 
 if TYPE_CHECKING:
     from .geometry import Points
@@ -170,7 +171,6 @@ def readonly(array: FloatArray) -> FloatArray:
 
 def count_pairs(s_codes: IntArray, x_codes: IntArray, weights: FloatArray | None) -> CountArray:
     """Return the table of (weighted) counts of two columns of codes from 0 on."""
-    shape = int(s_codes.max()) + 1, int(x_codes.max()) + 1
-    packed = np.multiply(s_codes, shape[1], dtype=np.int64)
-    packed += x_codes
-    return np.bincount(packed, weights=weights, minlength=shape[0] * shape[1]).reshape(shape)
+    sizes = int(s_codes.max()) + 1, int(x_codes.max()) + 1
+    counts = count(pack([s_codes, x_codes], sizes), int(n_cells(sizes)), weights)[:-1]
+    return counts.reshape(sizes[0] + 1, sizes[1] + 1)[1:, 1:].copy()

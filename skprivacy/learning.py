@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._typing import CountArray, FloatArray, IntArray, NamedColumns
+from .codes import UNKNOWN, count, take
 from .design import design_mechanism
 from .encoding import DEFAULT_BINS, Alphabet, learn_alphabet
 from .encoding.bins import BinsLike
@@ -46,7 +47,7 @@ def code_rows(settings: PrivacyFunnelTransformer, rows: LabelledRows) -> CodedRo
     alphabet, x_codes = _learn(settings, rows.x_columns, rows.weights)
     alphabet, x_codes = _pooled(settings, alphabet, x_codes, sensitive.n_symbols)
     counts = count_pairs(s_codes, x_codes, rows.weights)
-    sizes = np.bincount(s_codes, weights=rows.multiplicities)
+    sizes = count(s_codes, sensitive.n_symbols, rows.multiplicities)[:-1]
     return CodedRows(sensitive, alphabet, s_codes, x_codes, counts, sizes)
 
 
@@ -89,7 +90,7 @@ def _pooled(
         UserWarning,
         stacklevel=5,
     )
-    return pooled, symbols.take(codes)
+    return pooled, take(np.append(symbols, UNKNOWN), codes)
 
 
 def target_of(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # Random ones, or boundaries to compare them with.
 Words: TypeAlias = npt.NDArray[np.uint64]
 
-CHUNK = 1 << 14  # rows at once: the buffers stay in the cache
+CHUNK = 1 << 16  # rows at once: the buffers stay in the cache
 POSITION_BITS = 33
 
 # Words for different purposes never meet.
@@ -50,10 +50,15 @@ class Noise(ABC):
         """Return a word for each row from `start` to `stop`, at most `CHUNK` of them."""
 
     def uniform(self, rows: IntArray) -> FloatArray:
-        """Return floats from [0, 1) for some of the rows, apart from what decides the outputs."""
-        n = len(self)
-        spans = ((start, min(start + CHUNK, n)) for start in range(0, max(n, 1), CHUNK))
-        words = np.concatenate([self.words(MEMBER_LANE, *span) for span in spans])[rows]
+        """Return floats from [0, 1) for some of the rows, apart from what decides the outputs.
+
+        rows : their positions, which increase.
+        """
+        words = np.empty(len(rows), dtype=np.uint64)
+        for start in range(0, len(self), CHUNK):
+            stop = min(start + CHUNK, len(self))
+            inside = slice(*np.searchsorted(rows, [start, stop]))
+            words[inside] = self.words(MEMBER_LANE, start, stop)[rows[inside] - start]
         return np.ldexp((words >> np.uint64(11)).astype(float), -53)
 
 

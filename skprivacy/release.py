@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ._typing import FloatArray, IntArray
+from .codes import look_up
 from .encoding import Alphabet
 from .frames import Table
 from .layout import Layout
@@ -109,7 +110,7 @@ class Release:
         if self.output == "posterior":
             return {
                 first: [
-                    (name, table.floats(column.take(outputs)))
+                    (name, table.floats(look_up(column, outputs)))
                     for name, column in zip(self.x_names, self.posterior.T, strict=True)
                 ]
             }

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from ._typing import CountArray, FloatArray, IntArray, NamedColumns
+from .codes import UNKNOWN, take
 from .encoding.bins import BinsLike, cut
-from .encoding.columns import UNKNOWN, take
 from .encoding.values import as_numbers, factorize
 
 # Beyond so many distinct rows of S and X, numbers must be cut at edges that are known beforehand.

@@ -335,7 +335,10 @@ class TestCommands:
             (OPTIONS[:2], "--record-ids and --key-file go together"),
             (OPTIONS[2:], "--record-ids and --key-file go together"),
             ([*OPTIONS, "--record-ids", "key"], "--record-ids names the column 'key', which X"),
-            ([*OPTIONS, "--record-ids", "sex"], "--record-ids names the column 'sex', which is rele"),
+            (
+                [*OPTIONS, "--record-ids", "sex"],
+                "--record-ids names the column 'sex', which is rele",
+            ),
             ([*OPTIONS, "--record-ids", "age"], "--record-ids names 'age', which must be unique"),
             ([*OPTIONS, "--key-file", "no.key"], "no.key: No such file or directory"),
             ([*OPTIONS, "--report", "secret.key", "--force"], "secret.key is the key itself"),

@@ -185,11 +185,20 @@ def test_the_comparison_of_a_table_of_ones_own(tmp_path):
             ["certified_optimum.py", "--joints", "2", "--parts", "designs", "gains", "local"],
             "0.502854 nats, at most 0.50285",
         ),
-        (["transformer.py", "--rows", "100000", "--repeats", "1"], "fit without design, strings"),
+        (
+            ["rows_per_second.py", "--rows", "100000", "--repeats", "1", "--most-groups", "2"],
+            "fit without design, string / factorize both",
+        ),
         (["simple_mechanisms.py", "--joints", "2"], "5 x 200:"),
         (["large_file.py", "--megabytes", "10"], "ratio: "),
     ],
-    ids=["algorithm1_path", "certified_optimum", "transformer", "simple_mechanisms", "large_file"],
+    ids=[
+        "algorithm1_path",
+        "certified_optimum",
+        "rows_per_second",
+        "simple_mechanisms",
+        "large_file",
+    ],
 )
 def test_the_benchmarks_run(script, text):
     command = [sys.executable, ROOT / "benchmarks" / script[0], *script[1:]]

@@ -5,8 +5,9 @@ jointly have one symbol for each combination that was seen. Symbols are numbered
 for a value or combination that was not seen when the alphabet was learned.
 """
 
+from ..codes import UNKNOWN
 from .alphabets import Alphabet, learn_alphabet
-from .columns import DEFAULT_BINS, UNKNOWN, ColumnAlphabet, learn_column
+from .columns import DEFAULT_BINS, ColumnAlphabet, learn_column
 
 __all__ = [
     "DEFAULT_BINS",

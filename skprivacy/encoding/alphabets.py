@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from .._typing import BoolArray, FloatArray, IntArray
-from .columns import POOLED, UNKNOWN, ColumnAlphabet, learn_column, pool
+from .._typing import FloatArray, IntArray
+from ..codes import UNKNOWN, count, look_up, n_cells, narrow, pack, pack_few, take, unpack
+from .columns import POOLED, ColumnAlphabet, learn_column, learn_values, pool
 
 # Combinations of columns are looked up in a table up to this size, and searched for beyond.
 _MOST_LOOK_UPS = 1 << 22
+
+# A table of this size costs nothing, however few the rows.
+_FEW_LOOK_UPS = 1 << 12
 
 # Beyond this many possible combinations a row cannot be packed into one integer.
 _MOST_PACKED = 2.0**62
@@ -59,9 +63,6 @@ class Alphabet:
     def _sizes(self) -> tuple[int, ...]:
         return tuple(column.n_symbols for column in self.columns)
 
-    def _pack_combinations(self) -> IntArray:
-        return np.ravel_multi_index(tuple(self.combinations.T), self._sizes)
-
     def encode(
         self, series: Sequence[pd.Series], labels: Sequence[Hashable]
     ) -> tuple[IntArray, dict[Hashable, int]]:
@@ -72,40 +73,43 @@ class Alphabet:
         """
         columns = [self._only_column()] if len(self.columns) == 1 else self.columns
         codes = [c.encode(s, n) for c, s, n in zip(columns, series, labels, strict=True)]
-        unknown = {
-            label: int(count)
-            for label, code in zip(labels, codes, strict=True)
-            if (count := np.count_nonzero(code == UNKNOWN))
-        }
-        if len(codes) == 1:
-            return codes[0], unknown
-        known = np.logical_and.reduce([code != UNKNOWN for code in codes])
-        symbols = self._find(codes, known)
-        if combinations := np.count_nonzero(known & (symbols == UNKNOWN)):
-            unknown[None] = int(combinations)
-        return symbols, unknown
+        symbols = codes[0] if len(codes) == 1 else self._find(codes)
+        if symbols.min(initial=0) != UNKNOWN:
+            return symbols, {}
+        return symbols, _count_unknown(codes, symbols, labels)
 
     def _only_column(self) -> ColumnAlphabet:
         """Return the column of an alphabet that has one, with the symbols of the alphabet."""
         (column,) = self.columns
         return replace(column, symbols=np.append(self.symbols, UNKNOWN).take(column.symbols))
 
-    def _find(self, codes: list[IntArray], known: BoolArray) -> IntArray:
-        """Return the symbol of each row from the symbols of its columns, if all are known."""
-        n_possible = np.prod([float(size) for size in self._sizes])
-        if n_possible >= _MOST_PACKED:
+    def _find(self, codes: list[IntArray]) -> IntArray:
+        """Return the symbol of each row from the symbols of its columns."""
+        if n_cells(self._sizes) >= _MOST_PACKED:
             index = pd.MultiIndex.from_arrays(list(self.combinations.T))
             found = index.get_indexer(pd.MultiIndex.from_arrays(codes))
             return np.append(self.symbols, UNKNOWN).take(found)
-        packed = _pack(codes, self._sizes)
-        if n_possible <= _MOST_LOOK_UPS:
-            table = np.full(int(n_possible), UNKNOWN)
-            table[self._pack_combinations()] = self.symbols
-            return np.where(known, table.take(packed, mode="clip"), UNKNOWN)
-        combinations = self._pack_combinations()
-        found = np.searchsorted(combinations, packed).clip(max=len(combinations) - 1)
-        seen = combinations[found] == packed
-        return np.where(known & seen, self.symbols[found], UNKNOWN)
+        packed = pack(codes, self._sizes)
+        if n_cells(self._sizes) <= _MOST_LOOK_UPS:
+            return look_up(self._table, packed)
+        found = self._index.get_indexer(pd.Index(packed))
+        return np.append(self.symbols, UNKNOWN).take(found)
+
+    @cached_property
+    def _table(self) -> IntArray:
+        """The symbol of each packed combination, -1 for those that were not seen."""
+        table = np.full(int(n_cells(self._sizes)), UNKNOWN)
+        table[pack_few(self.combinations, self._sizes)] = self.symbols
+        return narrow(table)
+
+    @cached_property
+    def _index(self) -> pd.Index:
+        """The packed combinations that were seen."""
+        return pd.Index(pack_few(self.combinations, self._sizes))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What can be looked up in is made again where it is used.
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def pooled(self, n_symbols: int) -> tuple[Alphabet, IntArray]:
         """Return an alphabet in which the rarest symbols share one, and its codes of the old."""
@@ -129,12 +133,12 @@ class Alphabet:
                 ([column.values[i] for i in of_member[member]], outputs)
                 for column, of_member in zip(self.columns, self.members.T, strict=True)
             ]
-        drawn = member.take(outputs)
-        rows = np.flatnonzero(pooled.take(outputs))
-        symbols = names[outputs[rows]]
+        drawn = look_up(member.astype(np.min_scalar_type(-len(symbol_of))), outputs)
+        rows = np.flatnonzero(look_up(pooled, outputs))
+        symbols = look_up(narrow(names), outputs[rows])
         drawn[rows] = _draw_members(symbol_of, self.weights, symbols, uniform(rows))
         return [
-            (list(column.values), of_member.take(drawn))
+            (list(column.values), look_up(narrow(of_member), drawn))
             for column, of_member in zip(self.columns, self.members.T, strict=True)
         ]
 
@@ -152,7 +156,7 @@ def _draw_members(
 ) -> IntArray:
     """Return a member of each of `symbols`, drawn by weight; `uniform` has a number for each."""
     members = np.zeros(len(symbols), dtype=np.intp)
-    for symbol in np.unique(symbols):
+    for symbol in np.flatnonzero(count(symbols, int(symbol_of.max()) + 1)[:-1]):
         rows, own = np.flatnonzero(symbols == symbol), np.flatnonzero(symbol_of == symbol)
         cumulated = np.cumsum(weights[own])
         drawn = np.searchsorted(cumulated, uniform[rows] * cumulated[-1], side="right")
@@ -170,54 +174,53 @@ def learn_alphabet(
 
     options : the keyword arguments of `learn_column` for each column.
     """
-    learned = [
-        learn_column(column, weights, label, **option)
-        for column, label, option in zip(series, labels, options, strict=True)
-    ]
-    columns = tuple(alphabet for alphabet, _ in learned)
-    if len(columns) == 1:
-        (column, symbols) = learned[0]
+    if len(series) == 1:
+        column, symbols = learn_column(series[0], weights, labels[0], **options[0])
         own, occurs = np.arange(column.n_symbols), np.flatnonzero(column.symbols >= 0)
         member_of, counts = column.symbols[occurs], column.weights[occurs]
-        return Alphabet(columns, own[:, None], own, occurs[:, None], member_of, counts), symbols
-    combinations, symbols = _combine([codes for _, codes in learned], columns)
-    # What is pooled, and what is released in its place, differs only for columns with pools.
-    plain = [column.without_pools() for column in columns]
-    codes = [
-        codes if column.n_symbols == part.n_symbols else part.encode(column_, label)
-        for (column, codes), part, column_, label in zip(
-            learned, plain, series, labels, strict=True
-        )
-    ]
-    members, member = _combine(codes, plain)
-    member_of = np.zeros(len(members), dtype=np.intp)
-    member_of[member] = symbols
-    counts = np.bincount(member, weights=weights, minlength=len(members)).astype(float)
-    positions = np.stack(
-        [part.positions[of] for part, of in zip(plain, members.T, strict=True)], axis=1
-    )
+        return Alphabet((column,), own[:, None], own, occurs[:, None], member_of, counts), symbols
+    columns, codes = [], []
+    for column_, label, option in zip(series, labels, options, strict=True):
+        column, values, distinct = learn_values(column_, weights, label, **option)
+        columns.append(column)
+        codes.append(take(column.positions_of(distinct, label), values))
+    # Rows are combined once, by value; which of these have symbols in common is seen among them.
+    members, member = _combine(codes, [len(column.values) for column in columns])
+    parts = [column.symbols[of] for column, of in zip(columns, members.T, strict=True)]
+    combinations, member_of = _combine(parts, [column.n_symbols for column in columns])
+    counts = count(member, len(members), weights)[:-1].astype(float)
     own = np.arange(len(combinations))
-    return Alphabet(columns, combinations, own, positions, member_of, counts), symbols
+    alphabet = Alphabet(tuple(columns), combinations, own, members, member_of, counts)
+    return alphabet, take(np.append(member_of, UNKNOWN), member)
 
 
-def _combine(
-    codes: list[IntArray], columns: Sequence[ColumnAlphabet]
-) -> tuple[IntArray, IntArray]:
+def _combine(codes: list[IntArray], sizes: Sequence[int]) -> tuple[IntArray, IntArray]:
     """Return the distinct rows of several columns of codes, and which one each row is."""
-    sizes = [column.n_symbols for column in columns]
-    if np.prod([float(size) for size in sizes]) >= _MOST_PACKED:
+    if n_cells(sizes) >= _MOST_PACKED:
         rows = pd.DataFrame(dict(enumerate(codes)))
         symbols = rows.groupby(list(rows), sort=True).ngroup().to_numpy()
         first = np.unique(symbols, return_index=True)[1]
         return rows.to_numpy()[first], symbols
-    symbols, uniques = pd.factorize(_pack(codes, sizes), sort=True)
-    return np.stack(np.unravel_index(uniques, sizes), axis=1), symbols
+    packed = pack(codes, sizes)
+    if n_cells(sizes) > min(_MOST_LOOK_UPS, max(len(packed), _FEW_LOOK_UPS)):
+        symbols, seen = pd.factorize(packed, sort=True)
+        return unpack(seen, sizes), symbols
+    seen = np.flatnonzero(count(packed, int(n_cells(sizes)))[:-1])
+    table = np.full(int(n_cells(sizes)), UNKNOWN)
+    table[seen] = np.arange(len(seen))
+    return unpack(seen, sizes), look_up(narrow(table), packed)
 
 
-def _pack(codes: list[IntArray], sizes: Sequence[int]) -> IntArray:
-    """Return one number for each row of codes."""
-    packed = np.zeros(len(codes[0]), dtype=np.int64)
-    for code, size in zip(codes, sizes, strict=True):
-        packed *= size
-        packed += code
-    return packed
+def _count_unknown(
+    codes: list[IntArray], symbols: IntArray, labels: Sequence[Hashable]
+) -> dict[Hashable, int]:
+    """Return how many rows are unknown in each column, and under None in their combination."""
+    unknown: dict[Hashable, int] = {
+        label: int(n)
+        for label, code in zip(labels, codes, strict=True)
+        if (n := np.count_nonzero(code == UNKNOWN))
+    }
+    known = np.logical_and.reduce([code != UNKNOWN for code in codes])
+    if n := np.count_nonzero(known & (symbols == UNKNOWN)):
+        unknown[None] = int(n)
+    return unknown

@@ -10,8 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from .._typing import FloatArray
+from .._typing import FloatArray, IntArray
 from .values import as_numbers
+
+# Up to so many edges, comparing with each of them is faster than a binary search for every number.
+_FEW_EDGES = 32
 
 # How many bins, or a sequence of their edges: np.ndim tells.
 BinsLike: TypeAlias = Any
@@ -59,6 +62,16 @@ def cut(
         medians[b] = values[inside[np.searchsorted(cumulated, cumulated[-1] / 2)]]
     totals: npt.NDArray[Any] = np.bincount(bin_of, weights=weights, minlength=len(medians))
     return Bins(edges, bounds, _labels(edges, values[0]), medians, totals)
+
+
+def edges_below(edges: FloatArray, numbers: FloatArray) -> IntArray:
+    """Return how many edges are below each number: its bin. Where it is NaN, anything."""
+    if len(edges) > _FEW_EDGES:
+        return np.searchsorted(edges, numbers)
+    below = np.zeros(len(numbers), dtype=np.int8)
+    for edge in edges:
+        below += (numbers > edge).view(np.int8)
+    return below
 
 
 def _quantiles(numbers: FloatArray, weights: FloatArray, n_bins: int) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -12,17 +12,15 @@ import numpy as np
 import pandas as pd
 
 from .._typing import CountArray, FloatArray, IntArray
-from .bins import BinsLike, cut
-from .values import as_numbers, factorize, family_of
+from ..codes import UNKNOWN, chunks, count, take
+from .bins import BinsLike, cut, edges_below
+from .values import as_numbers, coded, coded_by_offset, factorize, family_of
 
-UNKNOWN = -1
 POOLED = "(pooled)"
 DEFAULT_BINS = 10
 
 # min_frequency and max_categories.
 Pooling: TypeAlias = tuple[float | None, int | None]
-
-_CHUNK = 1 << 15
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,32 +53,31 @@ class ColumnAlphabet:
         of_symbol = dict(zip(self.symbols.tolist(), self.labels, strict=True))
         return [of_symbol[s] if sizes[s] == 1 else POOLED for s in range(self.n_symbols)]
 
-    def without_pools(self) -> ColumnAlphabet:
-        """Return the alphabet in which every category and bin that occurs is a symbol."""
-        occurs = self.symbols >= 0
-        return replace(self, symbols=np.where(occurs, np.cumsum(occurs) - 1, UNKNOWN))
-
-    @property
-    def positions(self) -> IntArray:
-        """Where each symbol of an alphabet without pools stands in `values`."""
-        return np.flatnonzero(self.symbols >= 0)
-
     def encode(self, series: pd.Series, label: Hashable) -> IntArray:
         """Return the symbol of each row of a pandas Series."""
-        if self.edges is not None:
-            return self._of_numbers(as_numbers(series, label))
-        codes, values = factorize(series, label)
+        near = coded_by_offset(series)
+        if near is None and self.edges is not None:
+            return take(self._by_position, self._bins_of(as_numbers(series, label)))
+        codes, values = near or factorize(series, label)
         return take(self.of_values(values, label), codes)
 
     def of_values(self, values: list[Any], label: Hashable) -> IntArray:
         """Return the symbols of some values, and after them that of a missing one."""
+        return self._by_position.take(self.positions_of(values, label))
+
+    def positions_of(self, values: list[Any], label: Hashable) -> IntArray:
+        """Return where some values stand in `values`, and after them where a missing one does."""
         if self.edges is not None:
-            known = self._of_numbers(as_numbers(pd.Series(values), label))
+            found = self._bins_of(as_numbers(pd.Series(values), label))
         else:
             index = pd.Index(self._present, dtype=object, tupleize_cols=False)
             found = index.get_indexer(pd.Index(values, dtype=object, tupleize_cols=False))
-            known = np.append(self.symbols[: len(index)], UNKNOWN).take(found)
-        return np.append(known, self._of_missing)
+        return np.append(found, self._missing).astype(np.intp)
+
+    @property
+    def _by_position(self) -> IntArray:
+        """The symbol at each position of `values`, and that of a position of -1."""
+        return np.append(self.symbols, UNKNOWN)
 
     @property
     def _present(self) -> tuple[Any, ...]:
@@ -88,37 +85,22 @@ class ColumnAlphabet:
         return self.values[: len(self.values) - self.has_missing]
 
     @property
-    def _of_missing(self) -> int:
-        return self.symbols[-1] if self.has_missing else UNKNOWN
+    def _missing(self) -> int:
+        """The position of the missing value."""
+        return len(self.values) - 1 if self.has_missing else UNKNOWN
 
-    def _of_numbers(self, numbers: FloatArray) -> IntArray:
-        assert self.edges is not None  # or there would be no numbers
-        bins = np.searchsorted(self.edges, numbers).clip(max=len(self._present) - 1)
-        symbols = take(np.append(self.symbols, UNKNOWN), bins)
-        symbols[(numbers < self.bounds[0]) | (numbers > self.bounds[1])] = UNKNOWN
-        symbols[np.isnan(numbers)] = self._of_missing
-        return symbols
-
-
-def narrow(codes: IntArray) -> IntArray:
-    """Return codes in the smallest dtype that holds them, and -1."""
-    return codes.astype(np.min_scalar_type(-int(codes.max(initial=0)) - 1))
-
-
-def take(table: IntArray, codes: IntArray) -> IntArray:
-    """Return ``table[codes]`` in the smallest dtype.
-
-    The last entry of the table is that of code -1, and of no other code. In chunks: numpy makes
-    eight bytes of every code, which need not leave the cache.
-    """
-    table = narrow(table)
-    # A table that changes nothing: the codes themselves, which may be the caller's own.
-    if table[-1] == UNKNOWN and (table[:-1] == np.arange(len(table) - 1)).all():
-        return codes
-    taken = np.empty(len(codes), dtype=table.dtype)
-    for start in range(0, len(codes), _CHUNK):
-        table.take(codes[start : start + _CHUNK], out=taken[start : start + _CHUNK], mode="wrap")
-    return taken
+    def _bins_of(self, numbers: FloatArray) -> IntArray:
+        """Return the positions of the bins that numbers fall into."""
+        assert self.edges is not None  # or there would be no bins
+        low, high = self.bounds
+        bins = np.empty(len(numbers), dtype=np.min_scalar_type(-len(self.values)))
+        for rows in chunks(len(numbers)):
+            chunk, found = numbers[rows], bins[rows]
+            found[:] = edges_below(self.edges, chunk)
+            if np.isfinite(self.bounds).any():
+                found[(chunk < low) | (chunk > high)] = UNKNOWN
+            found[np.isnan(chunk)] = self._missing
+        return bins
 
 
 def learn_column(
@@ -133,13 +115,23 @@ def learn_column(
 
     weights : of the rows, or None; pooling : (min_frequency, max_categories).
     """
-    codes, distinct = factorize(series, label)
-    rows = np.bincount(codes + 1, minlength=len(distinct) + 1)  # missing ones first
-    totals = rows.astype(float)
-    if weights is not None:
-        totals = np.bincount(codes + 1, weights=weights, minlength=len(distinct) + 1)
-    seen = np.flatnonzero(rows[1:])
-    values, totals_seen = [distinct[i] for i in seen], totals[1:][seen]
+    alphabet, codes, distinct = learn_values(series, weights, label, n_bins, pooling)
+    return alphabet, take(alphabet.of_values(distinct, label), codes)
+
+
+def learn_values(
+    series: pd.Series,
+    weights: FloatArray | None,
+    label: Hashable,
+    n_bins: BinsLike | None = DEFAULT_BINS,
+    pooling: Pooling = (None, None),
+) -> tuple[ColumnAlphabet, IntArray, list[Any]]:
+    """Return the `ColumnAlphabet` of a column, and its rows as codes of a list of values."""
+    codes, distinct = coded(series, label)
+    rows = count(codes, len(distinct))  # missing ones last
+    totals = (rows if weights is None else count(codes, len(distinct), weights)).astype(float)
+    seen = np.flatnonzero(rows[:-1])
+    values, totals_seen = [distinct[i] for i in seen], totals[seen]
     is_categorical = isinstance(series.dtype, pd.CategoricalDtype)
     family = "category" if is_categorical else family_of(values, label)
     bounds, edges = (-np.inf, np.inf), None
@@ -157,15 +149,16 @@ def learn_column(
             values, totals_seen = [values[i] for i in order], totals_seen[order]
         labels = values
     occurs = np.array([value is not None for value in values], dtype=bool)
-    if rows[0]:
+    has_missing = bool(rows[-1])
+    if has_missing:
         values, labels = [*values, None], [*labels, None]
-        totals_seen, occurs = np.append(totals_seen, totals[0]), np.append(occurs, True)
+        totals_seen, occurs = np.append(totals_seen, totals[-1]), np.append(occurs, True)
     symbols = np.full(len(values), UNKNOWN)
     symbols[occurs] = pool(totals_seen[occurs], *pooling)
     alphabet = ColumnAlphabet(
-        tuple(values), tuple(labels), symbols, totals_seen, edges, bounds, bool(rows[0])
+        tuple(values), tuple(labels), symbols, totals_seen, edges, bounds, has_missing
     )
-    return alphabet, take(alphabet.of_values(distinct, label), codes)
+    return alphabet, codes, distinct
 
 
 def _sorted(values: list[Any], label: Hashable) -> list[int]:

@@ -10,12 +10,20 @@ import numpy as np
 import pandas as pd
 
 from .._typing import FloatArray, IntArray
+from ..codes import UNKNOWN
+from .dictionaries import dictionary_codes
+
+# Integers that span less than this, with so many rows for each, are codes but for an offset.
+_WIDEST = 1 << 16
+_ROWS_PER_VALUE = 8
 
 
 def factorize(series: pd.Series, label: Hashable) -> tuple[IntArray, list[Any]]:
     """Return codes, -1 for missing, and the list of distinct values as Python objects."""
     if isinstance(series.dtype, pd.CategoricalDtype):
-        return series.cat.codes.to_numpy(), series.cat.categories.tolist()
+        return series.array.codes, series.cat.categories.tolist()
+    if isinstance(series.dtype, pd.StringDtype) and series.dtype.storage == "pyarrow":
+        return dictionary_codes(series.array.__arrow_array__().dictionary_encode())
     try:
         codes, uniques = pd.factorize(series)
     except TypeError as error:
@@ -24,6 +32,32 @@ def factorize(series: pd.Series, label: Hashable) -> tuple[IntArray, list[Any]]:
             f"strings or numbers first."
         ) from error
     return codes, uniques.tolist()
+
+
+def coded(series: pd.Series, label: Hashable) -> tuple[IntArray, list[Any]]:
+    """Return codes, -1 for missing, and a list of values, some of which may not occur."""
+    return coded_by_offset(series) or factorize(series, label)
+
+
+def coded_by_offset(series: pd.Series) -> tuple[IntArray, list[Any]] | None:
+    """Return integers that are close together as codes that count from the least; else None."""
+    if series.dtype.kind not in "iu" or len(series) < _ROWS_PER_VALUE:
+        return None
+    missing = series.isna().to_numpy() if series.hasnans else np.zeros(1, dtype=bool)
+    if missing.all():
+        return None
+    any_ = series.iloc[missing.argmin()]  # stands for the missing ones
+    dtype: Any = getattr(series.dtype, "numpy_dtype", series.dtype)
+    numbers = series.to_numpy(dtype=dtype, na_value=any_)
+    low, high = int(numbers.min()), int(numbers.max())
+    if high - low >= min(_WIDEST, len(numbers) // _ROWS_PER_VALUE):
+        return None
+    # Modulo the size of a type in which all of them, and -1, are different.
+    codes = numbers.astype(np.min_scalar_type(low - high - 1))
+    codes -= np.array(low).astype(codes.dtype)
+    if missing.any():
+        codes[missing] = UNKNOWN
+    return codes, list(range(low, high + 1))
 
 
 def family_of(values: list[Any], label: Hashable) -> str:
@@ -49,7 +83,11 @@ def _family(value: object) -> str:
 
 def as_numbers(series: pd.Series, label: Hashable) -> FloatArray:
     """Return a column of numbers or times (as nanoseconds) as floats, NaN where missing."""
-    if series.dtype == object or isinstance(series.dtype, pd.CategoricalDtype):
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        used = series.cat.remove_unused_categories().array
+        numbers = as_numbers(pd.Series(used.categories.tolist(), dtype=object), label)
+        return np.append(numbers, np.nan).take(used.codes)
+    if series.dtype == object:
         series = pd.Series(series.tolist()).infer_objects()
         if isinstance(series.dropna().iloc[:1].squeeze(), datetime.date):
             series = pd.to_datetime(series)

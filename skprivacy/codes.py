@@ -1,0 +1,93 @@
+"""Columns of codes: looked up, packed and counted, in narrow types and chunks that fit the cache.
+
+A code is a number from 0 on; -1 stands for what is missing or unknown. In a table by code the last
+entry is the one for -1.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._typing import CountArray, FloatArray, IntArray
+
+UNKNOWN = -1
+
+_CHUNK = 1 << 15
+
+# Up to so many codes of a byte each, comparing with every one of them is the fastest way to count.
+_FEW = 8
+
+
+def chunks(n: int, size: int = _CHUNK) -> Iterator[slice]:
+    """Yield the rows from 0 to n in slices."""
+    return (slice(start, min(start + size, n)) for start in range(0, n, size))
+
+
+def narrow(codes: IntArray) -> IntArray:
+    """Return codes in the smallest dtype that holds them, and -1."""
+    return codes.astype(np.min_scalar_type(-int(codes.max(initial=0)) - 1))
+
+
+def look_up(table: npt.NDArray[Any], codes: IntArray) -> npt.NDArray[Any]:
+    """Return ``table[codes]``: numpy makes eight bytes of every code, which stay in the cache."""
+    found = np.empty(len(codes), dtype=table.dtype)
+    for rows in chunks(len(codes)):
+        table.take(codes[rows], out=found[rows], mode="wrap")
+    return found
+
+
+def take(table: IntArray, codes: IntArray) -> IntArray:
+    """Return ``table[codes]`` for a table of codes, in the smallest dtype.
+
+    A table that changes nothing gives the codes themselves, which may be the caller's own.
+    """
+    if table[-1] == UNKNOWN and (table[:-1] == np.arange(len(table) - 1)).all():
+        return codes
+    return look_up(narrow(table), codes)
+
+
+def count(codes: IntArray, n: int, weights: FloatArray | None = None) -> CountArray:
+    """Return how often, or with what weight, each code below n occurs, and last how often -1."""
+    if weights is not None:  # in one go: another order of sums would round otherwise
+        shifted = np.add(codes, 1, dtype=np.intp, casting="unsafe")
+        return np.roll(np.bincount(shifted, weights=weights, minlength=n + 1), -1)
+    if n <= _FEW and codes.dtype.itemsize == 1:
+        return np.array([np.count_nonzero(codes == code) for code in (*range(n), UNKNOWN)])
+    counts = np.zeros(n + 1, dtype=np.intp)
+    for rows in chunks(len(codes), max(_CHUNK, 8 * n)):
+        shifted = np.add(codes[rows], 1, dtype=np.intp, casting="unsafe")
+        counts += np.bincount(shifted, minlength=n + 1)
+    return np.roll(counts, -1)
+
+
+def n_cells(sizes: Sequence[int]) -> float:
+    """Return how many numbers `pack` uses for columns with so many codes each."""
+    return float(np.prod([size + 1.0 for size in sizes]))
+
+
+def pack(codes: Sequence[IntArray], sizes: Sequence[int]) -> IntArray:
+    """Return one number for each row of codes, which says all of them.
+
+    Every column has room for -1, so that nothing needs to be known about its rows. Numbers are in
+    the lexicographic order of the rows. The narrow type overflows on the way, but the last sum is
+    right: it is computed modulo a number larger than itself.
+    """
+    dtype = np.min_scalar_type(int(n_cells(sizes)) - 1)
+    packed = codes[0].astype(dtype)
+    for code, size in zip(codes[1:], sizes[1:], strict=True):
+        packed *= size + 1
+        packed += code.astype(dtype, copy=False)
+    packed += int(pack_few(np.zeros((1, len(sizes)), dtype=np.intp), sizes)[0])
+    return packed
+
+
+def pack_few(rows: IntArray, sizes: Sequence[int]) -> IntArray:
+    """Return what `pack` gives for rows of codes, as a table with a column each."""
+    return np.ravel_multi_index(tuple(rows.T + 1), [size + 1 for size in sizes])
+
+
+def unpack(packed: IntArray, sizes: Sequence[int]) -> IntArray:
+    """Return the rows of codes of packed numbers, a column each."""
+    return np.stack(np.unravel_index(packed, [size + 1 for size in sizes]), axis=1) - 1
