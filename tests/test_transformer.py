@@ -521,10 +521,6 @@ class TestFrames:
         out = transformer.transform(pl.from_pandas(table[["education"]]))
         assert out["education"].to_list() == transformer.transform(table)["education"].tolist()
 
-    def test_lazy_frames_are_refused(self, frame):
-        with pytest.raises(TypeError, match="eager frame, but got a lazy one: collect it"):
-            make().fit(pl.from_pandas(frame).lazy())
-
     def test_columns_at_transform(self, frame):
         transformer = make(columns=["education", "children"]).fit(frame)
         expected = transformer.transform(frame)
