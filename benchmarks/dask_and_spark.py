@@ -2,8 +2,9 @@
 
 Parquet files are made, counted, released and written again by a Dask cluster of two workers with
 2 GB each and by Spark with two threads; then the released files are read, every id is looked for,
-and the leakage is measured. Run ``python benchmarks/dask_and_spark.py``; 100 million rows take
-some minutes and 5 GB on the disk.
+and the leakage is measured. 100 million rows take some minutes and 5 GB on the disk.
+
+    python benchmarks/dask_and_spark.py > docs/measured/dask_and_spark.txt
 """
 
 import argparse
@@ -20,6 +21,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from rows_per_second import machine
 
 from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning
 from skprivacy.measures import KL
@@ -118,6 +120,17 @@ def measured(folder, n_rows):
     return counts
 
 
+def leakage_of(counts):
+    """Return the leakage of the worst output, and its standard error by the delta method."""
+    joint = counts / counts.sum()
+    p_s, p_y = joint.sum(axis=1), joint.sum(axis=0)
+    given_y = (joint / p_y).T
+    leakage = KL().value(given_y, p_s)
+    spread = (given_y * np.log(given_y / p_s) ** 2).sum(axis=1) - leakage**2
+    worst = leakage.argmax()
+    return leakage[worst], np.sqrt(spread[worst] / (counts.sum() * p_y[worst]))
+
+
 def run(name, engine, folder, n_rows):
     """Fit, release, check and print one line."""
     with engine() as (read, write, peak):
@@ -132,12 +145,15 @@ def run(name, engine, folder, n_rows):
         write(fitted.transform(frame), folder / name)
         seconds = time.perf_counter() - start
         memory = peak()
-    joint = measured(folder / name, n_rows) / n_rows
-    leakage = KL().value((joint / joint.sum(axis=0)).T, joint.sum(axis=1)).max()
+    leakage, error = leakage_of(measured(folder / name, n_rows))
+    fit_speed, speed = n_rows / fit_seconds / 1e6, n_rows / seconds / 1e6
     print(
-        f"{name:<6} fit {n_rows / fit_seconds / 1e6:6.2f} M rows/s ({fit_seconds:5.0f} s)   "
-        f"read, release and write {n_rows / seconds / 1e6:5.2f} M rows/s ({seconds:5.0f} s)   "
-        f"leakage {leakage:.5f} of {EPSILON}   {memory}",
+        f"{name}\n"
+        f"  fit                      {fit_seconds:5.0f} s  {fit_speed:5.2f} M rows/s\n"
+        f"  read, release and write  {seconds:5.0f} s  {speed:5.2f} M rows/s\n"
+        f"  all {n_rows:,} ids are there once\n"
+        f"  leakage of the rows      {leakage:.5f} +- {error:.5f}, with epsilon = {EPSILON}\n"
+        f"  memory                   {memory}",
         flush=True,
     )
     shutil.rmtree(folder / name)
@@ -153,6 +169,7 @@ def main():
     engines = {"dask": dask_engine, "spark": spark_engine}
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
+        print(f"One run on {machine()}", flush=True)
         write_rows(folder / "rows", options.rows)
         for engine in options.engines:
             run(engine, engines[engine], folder, options.rows)

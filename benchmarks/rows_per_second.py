@@ -2,8 +2,9 @@
 
 Beside them, on the same rows: `numpy.random.Generator.random` of a number for every row,
 `pandas.factorize` of the columns of X, and `sklearn.preprocessing.OneHotEncoder` of them. What
-counts are the ratios. Run ``python benchmarks/rows_per_second.py``; it takes some minutes and
-8 GB. The tables can be pasted into `docs/speed.rst`.
+counts are the ratios. It takes some minutes and 8 GB. For the page in docs:
+
+    python benchmarks/rows_per_second.py > docs/measured/rows_per_second.txt
 """
 
 import argparse
@@ -124,8 +125,9 @@ def compare(n, repeats):
     others = ("factorize", "OneHotEncoder.fit", "OneHotEncoder.transform")
     names = ("fit", "transform", *others)
     print_table(
-        f"Million rows per second, fit without design ({n:,} rows; Generator.random makes "
-        f"{n / random / 1e6:.3g} million numbers per second):",
+        f"Million rows per second, with {n:,} rows, 2 sensitive groups, 16 symbols of X, and "
+        f"a fit without its design; ``Generator.random`` makes {n / random / 1e6:.3g} million "
+        f"numbers per second:",
         ["X", *names],
         [
             [kind, *(f"{n / t[name] / 1e6:.3g}" if name in t else "" for name in names)]
@@ -175,7 +177,7 @@ def check_limits(n, repeats, random, times):
             2,
         ),
     ):
-        print(f"{name:<50} {ratio:5.2f} x  (at most {limit:g} x)", flush=True)
+        print(f"   {name:<50} {ratio:5.2f} x  (at most {limit:g} x)", flush=True)
 
 
 def growth(n, n_s, n_x, repeats):
@@ -207,18 +209,27 @@ def main():
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # of little noise, which is beside the point
     n, repeats = options.rows, options.repeats
-    print(machine())
+    print(f"One run on {machine()}; a design on one thread.")
     random, times = compare(n, repeats)
-    print()
+    print("\nRatios of times that have a limit::\n")
     check_limits(n, repeats, random, times)
     header = ["rows", "symbols of S", "symbols of X", "counting, s", "design, s", "solver"]
     some = min(n, 100_000)
     rows = [rows for rows in (100_000, 1_000_000, 10_000_000, n) if rows <= n]
     groups = [n_s for n_s in (2, 4, 8, 16, 32) if n_s <= options.most_groups]
     for title, cases in (
-        ("How a fit grows with the rows:", [(rows_, 2, 16) for rows_ in sorted(set(rows))]),
-        ("With the symbols of X:", [(some, 2, n_x) for n_x in (4, 16, 64, 256)]),
-        ("With the symbols of S:", [(some, n_s, 16) for n_s in groups]),
+        (
+            "How the time of a fit grows with the rows:",
+            [(rows_, 2, 16) for rows_ in sorted(set(rows))],
+        ),
+        (
+            "With the symbols of X:",
+            [(some, 2, n_x) for n_x in (4, 16, 64, 256)],
+        ),
+        (
+            "With those of S, where the exact solver gives way to column generation:",
+            [(some, n_s, 16) for n_s in groups],
+        ),
     ):
         print_table(title, header, [growth(*case, repeats) for case in cases])
 

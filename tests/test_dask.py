@@ -128,7 +128,7 @@ class TestCluster:
         assert fitted.n_samples_seen_ == 1_000_000
         released = fitted.transform(lazy)
         running = client.compute(released)
-        time.sleep(1.5)
+        time.sleep(1)
         assert not running.done()
         kill_a_worker(client)
         result = running.result(timeout=120)
