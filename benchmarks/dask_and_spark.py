@@ -146,6 +146,7 @@ def run(name, engine, folder, n_rows):
         seconds = time.perf_counter() - start
         memory = peak()
     leakage, error = leakage_of(measured(folder / name, n_rows))
+    assert leakage < EPSILON + 5 * error, leakage
     fit_speed, speed = n_rows / fit_seconds / 1e6, n_rows / seconds / 1e6
     print(
         f"{name}\n"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ._typing import IntArray, NamedColumns
 from .fit_inputs import FitInputs, Roles, kish
 from .layout import Layout
+from .leak_warnings import warn_of_unjudged
 from .subsample import Subsample
 from .tally import Tally, edges_of
 
@@ -70,7 +71,7 @@ class Batches:
                 f"what they are to {self._owner}: {layout.names} after {self.layout.names}."
             )
 
-    def inputs(self) -> FitInputs:
+    def inputs(self, settings: PrivacyFunnelTransformer) -> FitInputs:
         """Return all batches as one input of `fit`."""
         counts, weights = self._tally.counts.astype(float), self._tally.weights
         n_effective = None
@@ -79,6 +80,13 @@ class Batches:
         columns = list(self._tally.columns().values())
         rows = self._roles.rows(columns, counts, weights, n_effective)
         sample = self._sample.rows()
-        passed = {name: sample[name] for name in self._passed}
+        passed = {name: sample[name] for name in self._passed if name in sample}
+        if settings.remainder == "passthrough":
+            others = (self.layout.name_or_position(p) for p in self.layout.other_positions)
+            warn_of_unjudged([name for name in others if name not in passed])
         beside = {name: sample[name] for name in self._roles.s} if passed else None
         return FitInputs(self.layout, rows, passed, beside)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Counts may travel; rows of people stay where they are.
+        return vars(self) | {"_sample": self._sample.emptied()}

@@ -169,8 +169,10 @@ class PandasTable(Table):
                 known = dtype.categories.append(pd.Index(unseen)).unique()
                 dtype = pd.CategoricalDtype(known, dtype.ordered)
             position_of = dtype.categories.get_indexer(pd.Index(values, tupleize_cols=False))
-            codes = take(np.append(position_of, -1), codes)
-            decoded = pd.Categorical.from_codes(codes, dtype=dtype, validate=False)
+            taken = take(np.append(position_of, -1), codes)
+            if taken is codes:  # which other columns may share
+                taken = codes.copy()
+            decoded = pd.Categorical.from_codes(taken, dtype=dtype, validate=False)
         else:
             decoded = _taken(_typed(values, dtype), codes)
         # Said explicitly, or pandas would take objects that are all strings for a string column.
@@ -229,7 +231,13 @@ class NarwhalsTable(Table):
 
     def column(self, position: int) -> pd.Series:
         series = self._frame[self.names[position]]
-        return _few_texts(series) if _has_few_texts(series) else _to_pandas(series)
+        if _has_few_texts(series):
+            return _few_texts(series)
+        column = _to_pandas(series)
+        if series.dtype == nw.Categorical() and isinstance(column.dtype, pd.CategoricalDtype):
+            # Of polars, in which the order of texts is that of their appearance anywhere.
+            return column.cat.reorder_categories(sorted(column.cat.categories), ordered=False)
+        return column
 
     def native(self, position: int) -> nw.Series:
         return self._frame[self.names[position]]

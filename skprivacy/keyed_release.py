@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import hashlib
 import json
+import numbers
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,10 +16,19 @@ import numpy as np
 import pandas as pd
 
 from ._typing import IntArray, Seed
+from .encoding import ColumnAlphabet
 from .fit_inputs import as_columns, check_length
 from .frames import Table
-from .noise import LANES, OUTPUT_LANE, FreshSource, Noise, NoiseSource, Words, fresh_key
-from .persistence import encoder_content
+from .noise import (
+    IDENTITY_LANE,
+    LANES,
+    OUTPUT_LANE,
+    FreshSource,
+    Noise,
+    NoiseSource,
+    Words,
+    fresh_key,
+)
 from .record_ids import encode_ids
 from .release import Release
 from .siphash import siphash
@@ -37,22 +49,50 @@ def record_keys(release: Release, secret_key: object) -> RecordKeys:
     """Return the keys of a release. The secret key cannot be told from them."""
     secret = check_secret_key(f"{release.owner}.transform", secret_key)
     told = fingerprint(release)
-    return RecordKeys(tuple(derive_keys(secret, told, lane) for lane in LANES))
+    return RecordKeys(tuple(derive_key(secret, told, lane) for lane in LANES))
 
 
 def fingerprint(release: Release) -> bytes:
     """Return bytes that differ for mechanisms which give a row other outputs.
 
-    They depend on the columns that are replaced, their symbols and the channel: not on how the
-    outputs are shown, because two forms of the same draw are one release.
+    They depend on the columns that are replaced, on which values are which symbols, and on the
+    channel: not on how the outputs are shown, because two forms of one draw are one release. What
+    goes into them must never change, or every row would be released a second time.
     """
-    layout = release.layout
-    content = {
-        "columns": [str(layout.name(position)) for position in layout.x_positions],
-        "encoder": encoder_content(release.alphabet, release.names),
-        "channel": release.channel.tolist(),
-    }
-    return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), person=_PERSON).digest()
+    layout, alphabet = release.layout, release.alphabet
+    content = [
+        [str(layout.name(position)) for position in layout.x_positions],
+        [_symbols_of(column) for column in alphabet.columns],
+        alphabet.combinations.tolist(),
+        alphabet.symbols.tolist(),
+        list(release.channel.shape),
+        release.channel.astype("<f8").tobytes().hex(),
+    ]
+    return hashlib.blake2b(json.dumps(content).encode(), person=_PERSON).digest()
+
+
+def _symbols_of(column: ColumnAlphabet) -> list[Any]:
+    """Return which values or bins of a column are which symbols."""
+    symbols = column.symbols.tolist()
+    if column.edges is None:
+        return [[_spelled(value) for value in column.values], symbols]
+    return [[edge.hex() for edge in (*column.bounds, *column.edges.tolist())], symbols]
+
+
+def _spelled(value: Any) -> str:
+    """Return a value as a text that does not depend on the type that it happens to have."""
+    if value is None or isinstance(value, str | bool | np.bool):
+        return f"{type(value).__name__.rstrip('_')} {value}"
+    if isinstance(value, datetime.date | np.datetime64):
+        return f"time {pd.Timestamp(value).isoformat()}"
+    if isinstance(value, datetime.timedelta | np.timedelta64):
+        return f"duration {pd.Timedelta(value).isoformat()}"
+    if isinstance(value, numbers.Integral):
+        return f"number {int(value)}"
+    if isinstance(value, numbers.Real | decimal.Decimal):
+        number = float(value)
+        return f"number {int(number) if number.is_integer() else number.hex()}"
+    return f"{type(value).__name__} {value!r}"
 
 
 def noise_source(
@@ -73,8 +113,11 @@ def noise_source(
     if isinstance(record_ids, str | int | np.integer):
         layout = release.layout
         positions = (*layout.x_positions, *layout.s_positions)
-        check_own_column(record_ids, [layout.name_or_position(p) for p in positions])
-        return RecordSource(keys, record_ids)
+        special = tuple(layout.name_or_position(position) for position in positions)
+        check_own_column(record_ids, special)
+        return RecordSource(keys, record_ids, special)
+    if isinstance(record_ids, list | tuple | range):  # numpy would make texts of integers
+        record_ids = pd.Series(list(record_ids))
     columns = list(as_columns(record_ids, "record_ids").values())
     if len(columns) != 1:
         raise ValueError(
@@ -105,18 +148,22 @@ class RecordNoise(Noise):
         return len(self._ids)
 
     @cached_property
-    def hashes(self) -> Words:
+    def _hashes(self) -> Words:
         """A word for each id, the same for no two ids but by a chance of 1 in 2^64."""
         return siphash(self._keys.of_lane[OUTPUT_LANE], self._ids)
 
     def words(self, lane: int, start: int, stop: int) -> Words:
         if lane == OUTPUT_LANE:
-            return self.hashes[start:stop]
+            return self._hashes[start:stop]
         return siphash(self._keys.of_lane[lane], self._ids[start:stop])
+
+    def identities(self) -> Words:
+        """Return a word for each id that says nothing about its noise."""
+        return siphash(self._keys.of_lane[IDENTITY_LANE], self._ids)
 
     def unique(self) -> Self:
         """Return itself, if no two rows have the same id: they would share their noise."""
-        if n_repeated := len(self) - len(pd.unique(self.hashes)):
+        if n_repeated := len(self) - len(pd.unique(self._hashes)):
             raise ValueError(f"record_ids must be unique: {repeated(n_repeated)}")
         return self
 
@@ -132,10 +179,14 @@ def repeated(n_rows: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class RecordSource(NoiseSource):
-    """Noise by the ids in a column of the table."""
+    """Noise by the ids in a column of the table.
+
+    special : the columns that are released or sensitive.
+    """
 
     keys: RecordKeys
     column: Any
+    special: tuple[Any, ...]
 
     @property
     def columns(self) -> tuple[Any, ...]:
@@ -143,6 +194,7 @@ class RecordSource(NoiseSource):
 
     def of(self, table: Table, numbers: range | IntArray) -> RecordNoise:
         (position,) = table.positions("transform", "record_ids", [self.column])
+        check_own_column(table.label(position), self.special)
         return RecordNoise(self.keys, table.column(position)).unique()
 
 
@@ -185,7 +237,7 @@ def check_secret_key(owner: str, secret_key: object) -> bytes:
     return key
 
 
-def derive_keys(secret_key: bytes, fingerprint: bytes, lane: int) -> bytes:
+def derive_key(secret_key: bytes, fingerprint: bytes, lane: int) -> bytes:
     """Return a key for `siphash`: unrelated ones for other fingerprints and lanes.
 
     Parameters
@@ -204,12 +256,11 @@ def derive_keys(secret_key: bytes, fingerprint: bytes, lane: int) -> bytes:
 
     Examples
     --------
-    >>> from skprivacy.keyed_release import derive_keys
+    >>> from skprivacy.keyed_release import derive_key
     >>> secret = bytes(32)  # secrets.token_bytes(32), in earnest
-    >>> len({derive_keys(secret, b"mechanism", lane) for lane in range(10)})
+    >>> len({derive_key(secret, b"mechanism", lane) for lane in range(10)})
     10
     """
-    secret_key = check_secret_key("derive_keys", secret_key)
     salt = b""
     if len(secret_key) > _MOST_KEY_BYTES:
         # The salt keeps a long key apart from the short key that is its hash.

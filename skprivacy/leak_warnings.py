@@ -111,6 +111,18 @@ def warn_of_passed_through(
         )
 
 
+def warn_of_unjudged(names: Sequence[Hashable]) -> None:
+    """Warn of columns that are passed through, and of which too little is known."""
+    if names:
+        warnings.warn(
+            f"What the columns {list(names)} say about S is not measured, and they are passed "
+            f"through: fit some of the rows in memory to have them judged, or drop them if in "
+            f"doubt.",
+            PrivacyLeakWarning,
+            stacklevel=4,
+        )
+
+
 def _counts(
     name: Hashable, column: pd.Series, s_codes: IntArray, weights: FloatArray | None
 ) -> CountArray:

@@ -31,7 +31,7 @@ CHUNK = 1 << 16  # rows at once: the buffers stay in the cache
 POSITION_BITS = 33
 
 # Words for different purposes never meet.
-LANES = OUTPUT_LANE, MEMBER_LANE = 0, 1
+LANES = OUTPUT_LANE, MEMBER_LANE, IDENTITY_LANE = 0, 1, 2
 
 _WORDS_PER_BLOCK = 8  # of the 64 bytes that ChaCha20 counts in
 _ZEROS = memoryview(bytes(8 * (CHUNK + _WORDS_PER_BLOCK)))
@@ -57,8 +57,10 @@ class Noise(ABC):
         words = np.empty(len(rows), dtype=np.uint64)
         for start in range(0, len(self), CHUNK):
             stop = min(start + CHUNK, len(self))
-            inside = slice(*np.searchsorted(rows, [start, stop]))
-            words[inside] = self.words(MEMBER_LANE, start, stop)[rows[inside] - start]
+            first, last = np.searchsorted(rows, [start, stop])
+            if first < last:
+                inside = rows[first:last] - start
+                words[first:last] = self.words(MEMBER_LANE, start, stop)[inside]
         return np.ldexp((words >> np.uint64(11)).astype(float), -53)
 
 
@@ -71,6 +73,8 @@ class NoiseKey:
     def stream(self, lane: int, number: int, n: int) -> Words:
         """Return the words of n rows from a row number on, all of one partition."""
         partition, position = divmod(number, 1 << POSITION_BITS)
+        if position + n > 1 << POSITION_BITS:
+            raise OverflowError(f"A partition may have at most 2^{POSITION_BITS} rows.")
         counter, skipped = divmod(position, _WORDS_PER_BLOCK)
         parts = (counter, 4), (lane, 4), (partition, 8)
         nonce = b"".join(value.to_bytes(size, "little") for value, size in parts)

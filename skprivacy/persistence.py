@@ -38,23 +38,16 @@ def write_transformer(transformer: PrivacyFunnelTransformer, indent: int | None)
             "x_positions": list(layout.x_positions),
             "s_positions": list(layout.s_positions),
         },
-        **encoder_content(alphabet, transformer._names),
-        "mechanism": json.loads(transformer.mechanism_.to_json(include_joint=False)),
-    }
-    return json.dumps(content, allow_nan=False, indent=indent)
-
-
-def encoder_content(alphabet: Alphabet, names: IntArray) -> dict[str, Any]:
-    """Return how values become symbols and outputs values, as JSON takes it."""
-    return {
         "columns": [_write_column(column) for column in alphabet.columns],
         "combinations": alphabet.combinations.tolist(),
         "symbols": alphabet.symbols.tolist(),
         "members": alphabet.members.tolist(),
         "member_of": alphabet.member_of.tolist(),
         "weights": alphabet.weights.tolist(),
-        "names": names.tolist(),
+        "names": transformer._names.tolist(),
+        "mechanism": json.loads(transformer.mechanism_.to_json(include_joint=False)),
     }
+    return json.dumps(content, allow_nan=False, indent=indent)
 
 
 def _write_column(column: ColumnAlphabet) -> dict[str, Any]:

@@ -10,7 +10,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from ._typing import BoolArray, IntArray
-from .siphash import Messages, Sliceable, chunks
+from .codes import chunks
+from .siphash import Messages, Sliceable
 
 _MOST_CHARACTERS = 1_000  # of an id
 

@@ -71,7 +71,8 @@ class Sampler:
     @cached_property
     def _first_bits(self) -> int:
         """How many bits of a word the look-up table decides on."""
-        return min(_MOST_FIRST_BITS, (_MOST_CELLS // len(self._boundaries)).bit_length() - 1)
+        most = (_MOST_CELLS // len(self._boundaries)).bit_length() - 1
+        return max(1, min(_MOST_FIRST_BITS, most))
 
     @cached_property
     def _decided(self) -> IntArray:

@@ -5,7 +5,7 @@ Whoever lacks the key cannot tell hashes of different messages from independent 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol, Self, TypeAlias
 
@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._typing import IntArray
+from .codes import chunks
 
 _CHUNK = 1 << 14  # messages at once: four words of state and one of scratch stay in the cache
 
@@ -104,14 +105,9 @@ def siphash(key: bytes, messages: Sliceable) -> _Words:
         raise ValueError(f"The key of SipHash must have 16 bytes. Got {len(key)}.")
     start = _START ^ np.tile(np.frombuffer(key, "<u8").astype(np.uint64), 2)
     hashes = np.empty(len(messages), dtype=np.uint64)
-    for chunk in chunks(len(messages)):
+    for chunk in chunks(len(messages), _CHUNK):
         hashes[chunk] = _hashed(start, messages[chunk])
     return hashes
-
-
-def chunks(n: int) -> Iterator[slice]:
-    """Yield slices of n messages that are hashed at once."""
-    return (slice(first, min(first + _CHUNK, n)) for first in range(0, n, _CHUNK))
 
 
 def _hashed(start: _Words, messages: Messages) -> _Words:

@@ -70,6 +70,10 @@ class Subsample:
             self._pieces = [self.rows()[kept]]
             self._ranks = self._ranks[kept]
 
+    def emptied(self) -> "Subsample":
+        """Return a subsample of the same columns without any rows."""
+        return Subsample(self._names, self._limit, self._whole)
+
     def rows(self) -> pd.DataFrame:
         """Return the rows that were chosen."""
         return pd.concat(self._pieces, ignore_index=True) if self._pieces else pd.DataFrame()

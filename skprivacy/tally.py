@@ -12,7 +12,7 @@ import pandas as pd
 from ._typing import CountArray, FloatArray, IntArray, NamedColumns
 from .codes import UNKNOWN, take
 from .encoding.bins import BinsLike, cut
-from .encoding.values import as_numbers, factorize
+from .encoding.values import as_numbers, factorize, family_of
 
 # Beyond so many distinct rows of S and X, numbers must be cut at edges that are known beforehand.
 MOST_DISTINCT = 500_000
@@ -70,11 +70,19 @@ class Tally:
         once; weights : totals of the weights of these rows, for all chunks or for none.
         """
         before = {name: copy(value) for name, value in vars(self).items()}
+        n_values = [len(values) for values in self._values]
         try:
             self._add(columns, counts, weights)
-        except (TypeError, ValueError):
-            vars(self).update(before)
+        except BaseException:
+            self.__dict__.update(before)
+            for values, n in zip(self._values, n_values, strict=True):
+                while len(values) > n:  # the newest are last
+                    values.popitem()
             raise
+
+    def emptied(self) -> Tally:
+        """Return a tally of the same columns that has counted nothing."""
+        return Tally(self.names, edges=self.edges, limit=self._limit)
 
     def merge(self, other: Tally) -> None:
         """Count what another tally of the same columns has counted."""
@@ -99,7 +107,7 @@ class Tally:
 
     def _coded(self, i: int, column: pd.Series) -> IntArray:
         """Return the codes of a column; its values get codes as they come."""
-        if self.names[i] in self.edges and pd.api.types.is_numeric_dtype(column.dtype):
+        if self.names[i] in self.edges and _are_numbers(column.dtype):
             column = column.astype(float)  # some chunks of a file may hold integers only
         if (bins := self._coarse.get(self.names[i])) is not None:
             column = bins.represented(column)
@@ -116,8 +124,8 @@ class Tally:
     def _coarsen(self) -> None:
         """Keep one value for each bin, or ask for edges if there are none left to use."""
         fine = [name for name in self.edges if name not in self._coarse]
-        columns, counts = self._columns(), self.counts
-        for name in fine:
+        columns, counts = self._columns(), self._pieces[0]["count"].to_numpy()
+        for name in filter(self._can_be_cut, fine):
             i, column = self.names.index(name), columns[name]
             self._coarse[name] = _Bins(name, self.edges[name], column, counts)
             self._values[i] = {}
@@ -127,24 +135,32 @@ class Tally:
             sizes = {n: len(values) for n, values in zip(self.names, self._values, strict=True)}
             raise too_many(self._limit, sizes)
 
+    def _can_be_cut(self, name: Hashable) -> bool:
+        values = list(self._values[self.names.index(name)])
+        return family_of(values, name) in ("numbers", "times")
+
+    def _settle(self) -> None:
+        """Bring the counts into one piece, which is within the limit."""
+        if len(self._pieces) != 1:
+            self._compact()
+        if self._n_compact > self._limit:
+            self._coarsen()
+
     @property
     def counts(self) -> IntArray:
         """How often each distinct row was seen."""
-        if len(self._pieces) != 1:
-            self._compact()
+        self._settle()
         return self._pieces[0]["count"].to_numpy()
 
     @property
     def weights(self) -> FloatArray | None:
         """The total weight of each distinct row, None without weights."""
-        if len(self._pieces) != 1:
-            self._compact()
+        self._settle()
         return self._pieces[0]["weight"].to_numpy() if "weight" in self._pieces[0] else None
 
     def columns(self) -> NamedColumns:
         """Return the distinct rows: a pandas Series for each name."""
-        if len(self._pieces) != 1:
-            self._compact()
+        self._settle()
         return self._columns()
 
     def _columns(self) -> NamedColumns:
@@ -163,9 +179,14 @@ class Tally:
 def _common(known: Any, dtype: Any) -> Any:
     """Return the dtype of two chunks taken together, as pandas would."""
     if known is None or known == dtype:
-        return dtype
+        return dtype if known is None else known  # the same categories, in the order of the first
     numbers = all(isinstance(d, np.dtype) and d.kind in "iuf" for d in (known, dtype))
     return np.result_type(known, dtype) if numbers else np.dtype(object)
+
+
+def _are_numbers(dtype: Any) -> bool:
+    is_numeric, is_bool = pd.api.types.is_numeric_dtype, pd.api.types.is_bool_dtype
+    return is_numeric(dtype) and not is_bool(dtype)
 
 
 def _counted(rows: pd.DataFrame) -> pd.DataFrame:

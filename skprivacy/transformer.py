@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence, Sized
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
@@ -194,6 +194,10 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
             inputs = lazy_inputs(self, lazy, y, sensitive_features, sample_weight)
         else:
             inputs = read_inputs(self, X, y, sensitive_features, sample_weight)
+        return self._fit_anew(inputs)
+
+    def _fit_anew(self, inputs: FitInputs) -> Self:
+        """Fit to inputs, and forget batches that were counted before."""
         self._fit_inputs(inputs)
         self.__dict__.pop("_batches", None)
         return self
@@ -209,10 +213,13 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         """Count one more batch of rows; the channel is designed when it is first asked for.
 
         After any number of batches the transformer is the same as after one `fit` to all their
-        rows. What is kept between them is how often each combination of values occurs, as they
-        are: alphabets grow, and numbers are cut and rare values pooled only in the design. Up to
-        500,000 distinct combinations of S and X (and y, as a target) are counted; beyond, numbers
-        need edges in `n_bins`, and a bin is then shown by about its median.
+        rows, to the last bit where weights are integers. What is kept between them is how often
+        each combination of values occurs, as they are: alphabets grow, and numbers are cut and
+        rare values pooled only in the design. Up to 500,000 distinct combinations of S and X (and
+        y, as a target) are counted; beyond, numbers need edges in `n_bins`, and a bin is then
+        shown by about its median. The first batch decides on `sensitive`, `columns` and
+        `remainder`. A pickle holds the counts, with the values of S; of columns that are passed
+        through, some rows are kept to judge them, and left out of it.
 
         Parameters
         ----------
@@ -244,6 +251,8 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
                 f"This {owner} was fitted by fit, or loaded: it has no counts of raw values that "
                 f"partial_fit could go on with. Begin with partial_fit, on a clone of it."
             )
+        if "_batches" in vars(self) and isinstance(X, Sized) and len(X) == 0:
+            return self  # as a stream may have it; the first batch shows the columns
         inputs = read_inputs(self, X, y, sensitive_features, sample_weight)
         batches = vars(self).get("_batches") or Batches(self, inputs)
         batches.add(self, inputs)
@@ -259,7 +268,8 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         def __getattr__(self, name: str) -> Any:
             """Design the channel for the batches so far when it is asked for."""
             if name in _DESIGNED and "_batches" in vars(self):
-                self._fit_inputs(self._batches.inputs())
+                check_parameters(self)
+                self._fit_inputs(self._batches.inputs(self))
                 return getattr(self, name)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 

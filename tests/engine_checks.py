@@ -107,7 +107,7 @@ class EngineChecks:
     def test_every_output_and_what_is_beside_it(self, rows, output):
         settings = funnel(output=output, remainder="passthrough", columns=["band", "maybe"])
         lazy = self.lazily(rows, 1)
-        with pytest.warns(PrivacyLeakWarning, match=r"'zip', .* is not measured on a lazy frame"):
+        with pytest.warns(PrivacyLeakWarning, match=r"'zip', .* is not measured"):
             fitted = settings.fit(lazy)
         there, here = self.collected(fitted.transform(lazy)), fitted.transform(rows)
         assert "sex" not in there
@@ -127,6 +127,21 @@ class EngineChecks:
         narrow = clone(settings).set_params(n_bins={"noise": [-1, 0, 1]})
         with pytest.raises(ValueError, match="noise' do not cover its values"):
             narrow.fit(self.lazily(rows, 4))
+
+    @pytest.mark.parametrize("unit", ["ns", "s", "python"])
+    def test_edges_of_times(self, rows, unit):
+        rows["when"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(rows["noise"].round(1), "D")
+        rows["when"] = rows["when"].dt.as_unit("us")
+        days = ["2020-01-01", "2023-12-31", "2024-01-01", "2024-01-02", "2030-01-01"]
+        edges = pd.to_datetime(days).to_numpy("datetime64[s]")
+        edges = edges.tolist() if unit == "python" else edges.astype(f"datetime64[{unit}]")
+        settings = funnel(columns=["when"], n_bins={"when": edges})
+        here, there = clone(settings).fit(rows), clone(settings).fit(self.lazily(rows, 3))
+        assert here.p_sx_.shape == (2, 4)
+        assert here.p_sx_.tobytes() == there.p_sx_.tobytes()
+        for wrong in ([0], [1, 0]):
+            with pytest.raises(ValueError, match="'noise' must increase, and be at least two"):
+                funnel(columns=["noise"], n_bins={"noise": wrong}).fit(self.lazily(rows, 3))
 
     def test_too_many_values_ask_for_edges(self, rows, monkeypatch):
         assert fitting.MOST_DISTINCT == 500_000
@@ -204,7 +219,7 @@ class EngineChecks:
 
     def test_a_million_rows_keep_the_budget(self):
         rows = people(1_000_000)[["sex", "band"]].assign(id=np.arange(1_000_000))
-        settings = funnel(0.01, random_state=None, remainder="passthrough")
+        settings = funnel(0.01, remainder="passthrough")
         lazy = self.lazily(rows, 8)
         with pytest.warns(PrivacyLeakWarning, match="is not measured"):
             fitted = settings.fit(lazy)

@@ -9,19 +9,16 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from distributed import Client, LocalCluster, wait
+from distributed import Client, LocalCluster, futures_of, wait
 from distributed.protocol import pickle
 from engine_checks import EngineChecks, plain, rows_to_release
 from tables import funnel, people
 
+from skprivacy.engines.dask_frames import _count, _merge
 from skprivacy.metrics import leakage
 
-# Of Dask itself: with a pandas that is newer than it, and when a worker is killed.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:The inplace keyword"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+# Of Dask itself, with a pandas that is newer than it.
+pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword")
 
 
 class TestDask(EngineChecks):
@@ -64,6 +61,33 @@ class TestDask(EngineChecks):
         assert counts == whole["band"].value_counts().to_dict()
         two = released.repartition(npartitions=2).compute(scheduler="synchronous")
         assert plain(two).equals(whole)
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda f: f[f["id"] > 1000],
+            lambda f: f.rename(columns={"noise": "other"}),
+            lambda f: f.astype({"band": "category"}),
+            lambda f: f.repartition(partition_size="20kB"),
+            lambda f: f.groupby(["sex", "band"]).size().reset_index(),
+            lambda f: f.assign(zip=f["zip"] + 1).dropna(),
+        ],
+        ids=["filter", "rename", "astype", "repartition", "groupby", "assign"],
+    )
+    def test_queries_before_it(self, rows, tmp_path, change):
+        dd.from_pandas(rows, npartitions=6).to_parquet(tmp_path)
+        lazy = change(dd.read_parquet(tmp_path))
+        fitted = funnel(random_state=None).fit(rows)
+        released = fitted.transform(lazy)
+        whole = released.compute()
+        assert len(whole) == len(lazy)
+        assert plain(released.compute(scheduler="synchronous")).equals(plain(whole))
+        parts = [released.partitions[i].compute() for i in range(released.npartitions)]
+        assert plain(pd.concat(parts)).equals(plain(whole))
+
+    def test_merging_counts_again_counts_the_same(self, rows):
+        tallies = [_count(rows, names=["sex", "band"], edges={}, limit=99) for _ in range(3)]
+        assert _merge(tallies).counts.sum() == _merge(tallies).counts.sum() == 3 * len(rows)
 
     def test_categories_and_empty_partitions(self, rows):
         rows["band"] = rows["band"].astype("category")
@@ -113,6 +137,9 @@ def kill_a_worker(client):
     os.kill(victim, signal.SIGKILL)
 
 
+# Of connections to workers that are killed.
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 class TestCluster:
     def slow_frame(self):
         return dd.from_map(slow_part, range(40))
@@ -124,14 +151,16 @@ class TestCluster:
 
     def test_a_worker_dies_in_the_middle_of_a_transform(self, client):
         lazy = self.slow_frame()
-        fitted = funnel(0.01, random_state=None).fit(lazy)
+        fitted = funnel(0.01).fit(lazy)
         assert fitted.n_samples_seen_ == 1_000_000
         released = fitted.transform(lazy)
-        running = client.compute(released)
-        time.sleep(1)
-        assert not running.done()
+        running = client.persist(released)
+        partitions = futures_of(running)
+        while sum(part.done() for part in partitions) < 8:
+            time.sleep(0.05)
+        assert not all(part.done() for part in partitions)
         kill_a_worker(client)
-        result = running.result(timeout=120)
+        result = running.compute()
         assert len(result) == 1_000_000
         assert plain(result).equals(plain(self.expected(released)))
         sex = np.concatenate([slow_part(i)["sex"].to_numpy() for i in range(40)])

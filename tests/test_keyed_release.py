@@ -1,13 +1,17 @@
 """The same row, the same Y, every time."""
 
 import pickle
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import sklearn
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from tables import funnel, people
 
 from skprivacy import (
@@ -15,11 +19,14 @@ from skprivacy import (
     PrivacyLeakWarning,
     repeated_release_leakage,
 )
-from skprivacy.keyed_release import fingerprint
+from skprivacy.frames import as_table
+from skprivacy.keyed_release import fingerprint, noise_source
 from skprivacy.metrics import leakage, mutual_information
 from skprivacy.release import release_of
 
 KEY = bytes(range(32))
+GOLDEN_FINGERPRINT = "8242fdea123d868f60a63e239f8a1a56"
+GOLDEN_WORDS = [11991817058479671001, 11469666447353696653]
 IDS = np.arange(3000) * 7 + 5
 
 
@@ -157,6 +164,44 @@ class TestWhatItProtects:
         ]
         assert len({own, *(fingerprint(release_of(other)) for other in others)}) == 4
 
+    def test_fingerprints_and_draws_never_change(self):
+        # Or every row that was ever released by an id would be released a second time.
+        rows = pd.DataFrame(
+            {
+                "sex": ["f", "m"] * 8,
+                "day": pd.to_datetime(["2024-01-01", "2024-01-02"] * 4 + ["2024-01-01"] * 8),
+                "price": [Decimal("1.1"), Decimal("2")] * 6 + [Decimal("2")] * 4,
+                "age": [20, 30, 40, 50] * 4,
+            }
+        )
+        edges = {"age": [-np.inf, 25, 45, np.inf]}
+        fitted = PrivacyFunnelTransformer(np.inf, sensitive="sex", n_bins=edges, max_categories=2)
+        with pytest.warns(PrivacyLeakWarning):
+            fitted.fit(rows)
+        own = fingerprint(release_of(fitted)).hex()
+        assert own.startswith(GOLDEN_FINGERPRINT)
+        other = clone(fitted)
+        with pytest.warns(PrivacyLeakWarning):
+            other.partial_fit(rows).mechanism_  # noqa: B018
+        assert fingerprint(release_of(other)).hex() == own
+        noise = noise_source(release_of(fitted), None, ["a", "b"], KEY).of(as_table(rows[:2], ""), range(2))  # fmt: skip
+        assert [int(word) for word in noise.words(0, 0, 2)] == GOLDEN_WORDS
+
+    def test_types_of_x_that_json_does_not_know(self, frame):
+        for values in ([Decimal("1.5"), Decimal("2.5")], [b"a", b"b"], [(1, 2), (3, 4)]):
+            column = pd.Series(values, dtype=object)[(frame["band"] > "b").astype(int)].tolist()
+            rows = frame[["sex"]].assign(x=pd.Series(column, dtype=object))
+            fitted = PrivacyFunnelTransformer(0.001, sensitive="sex", n_bins=None).fit(rows)
+            assert keyed(fitted, rows)["x"].tolist() == keyed(fitted, rows)["x"].tolist()
+
+    def test_in_a_pipeline(self, frame, fitted):
+        with sklearn.config_context(enable_metadata_routing=True):
+            step = clone(fitted).set_transform_request(record_ids=True, secret_key=True)
+            pipeline = make_pipeline(step, OneHotEncoder(sparse_output=False)).fit(frame)
+            first = pipeline.transform(frame, record_ids=IDS, secret_key=KEY)
+            assert (pipeline.transform(frame, record_ids=IDS, secret_key=KEY) == first).all()
+            assert (pipeline.transform(frame, record_ids=IDS, secret_key=bytes(32)) != first).any()
+
     def test_the_key_stays_nowhere(self, frame):
         key = b"sixteen bytes or more, in a safe"
         fitted = funnel().fit(frame)
@@ -191,8 +236,9 @@ class TestErrors:
             ValueError, match="record_ids must not have missing values.*Got 1 miss"
         ):
             keyed(fitted, frame, pd.Series(IDS, dtype="Int64").mask(IDS == 5))
-        with pytest.raises(TypeError, match="record_ids must be all integers or all texts"):
-            keyed(fitted, frame, IDS / 2)
+        for ids in (IDS / 2, [*range(2999), "a"], [True, *range(2999)]):
+            with pytest.raises(TypeError, match="record_ids must be all integers or all texts"):
+                keyed(fitted, frame, ids)
 
     def test_ids_are_unique(self, frame, fitted):
         with pytest.raises(
@@ -208,5 +254,8 @@ class TestErrors:
             fitted.transform(frame, record_ids=column, secret_key=KEY)
         array = frame[["label", "zip"]].to_numpy(dtype=float)
         of_array = PrivacyFunnelTransformer(0.01, sensitive=0).fit(array)
-        with pytest.raises(ValueError, match="column 1, which is released or sensitive"):
-            of_array.transform(array, record_ids=1, secret_key=KEY)
+        for position in (1, -1, 0):
+            with pytest.raises(ValueError, match=r"column \d, which is released or sensitive"):
+                of_array.transform(array, record_ids=position, secret_key=KEY)
+        with pytest.raises(ValueError, match="column 'band', which is released or sensitive"):
+            fitted.transform(frame, record_ids=frame.columns.get_loc("band"), secret_key=KEY)

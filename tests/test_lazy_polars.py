@@ -63,6 +63,18 @@ class TestPolars(EngineChecks):
         assert fitted.transform(frame.lazy()).collect().columns == ["band", "row"]
 
 
+@pytest.mark.parametrize(("kind", "extra"), [("dask", "dask"), ("pyspark", "spark")])
+def test_what_is_not_installed_is_asked_for(monkeypatch, kind, extra):
+    def nothing(*arguments):
+        raise ModuleNotFoundError(f"No module named {kind!r}")
+
+    monkeypatch.setattr(engines, "lazy_kind", lambda X: kind)
+    monkeypatch.setattr(engines, "import_module", nothing)
+    message = rf"No module named '{kind}'. .* pip install \"skprivacy\[{extra}\]\""
+    with pytest.raises(ImportError, match=message):
+        funnel().fit(pl.LazyFrame({"sex": ["a"], "band": ["b"]}))
+
+
 def test_other_lazy_frames_are_refused(monkeypatch):
     monkeypatch.setattr(engines, "lazy_kind", lambda X: "duckdb")
     with pytest.raises(

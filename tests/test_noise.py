@@ -76,6 +76,12 @@ def test_words_for_other_purposes_partitions_and_keys_are_others():
     assert abs(bits.mean() - 0.5) < 5 * 0.5 / np.sqrt(len(bits))
 
 
+def test_a_partition_is_not_longer_than_its_numbers():
+    rows = range((1 << POSITION_BITS) - 3, (1 << POSITION_BITS) + 3)
+    with pytest.raises(OverflowError, match="at most 2\\^33 rows"):
+        RowNoise(NoiseKey(SECRET), rows).words(0, 0, 6)
+
+
 def test_keys_come_from_a_seed_or_from_the_system():
     assert fresh_key(3).secret == fresh_key(3).secret != fresh_key(4).secret
     assert fresh_key(None).secret != fresh_key(None).secret

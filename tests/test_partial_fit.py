@@ -13,6 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from tables import funnel, people
 
 from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning, transformer
+from skprivacy.files import fit_file
+from skprivacy.tally import Tally
 
 
 def batches_of(frame, n):
@@ -198,6 +200,84 @@ def test_columns_that_are_passed_through_are_judged(frame):
         fitted.partial_fit(batch)
     with pytest.warns(PrivacyLeakWarning, match=r"say more about S on their own.*'zip'"):
         _ = fitted.mechanism_
+
+
+def test_a_pickle_holds_counts_and_no_rows(frame):
+    rows = frame[["sex", "band"]].assign(name=[f"person number {i}" for i in range(len(frame))])
+    fitted = funnel(remainder="passthrough").partial_fit(rows)
+    pickled = pickle.dumps(fitted)
+    assert b"person number" not in pickled
+    with pytest.warns(PrivacyLeakWarning, match=r"\['name'\] say about S is not measured"):
+        _ = pickle.loads(pickled).mechanism_
+    with pytest.warns(PrivacyLeakWarning, match=r"\['name'\] say about S cannot be judged"):
+        _ = fitted.mechanism_
+
+
+def test_a_batch_that_fails_leaves_nothing(frame):
+    rows = frame[["sex", "noise", "band"]]
+    fitted = funnel(columns=["noise", "band"]).partial_fit(rows)
+    broken = rows.assign(noise="a text", band=[[1]] * len(rows))
+    with pytest.raises(TypeError, match="'band' has cells that cannot be compared"):
+        fitted.partial_fit(broken)
+    assert_same(fitted, funnel(columns=["noise", "band"]).fit(rows), rows)
+
+
+def test_empty_batches_and_empty_parts_of_a_stream(frame):
+    fitted = funnel().partial_fit(frame).partial_fit(frame.iloc[:0])
+    assert_same(fitted, funnel().fit(frame), frame)
+    with pytest.raises(ValueError, match="0 sample"):
+        funnel().partial_fit(frame.iloc[:0])
+
+
+def test_edges_are_for_numbers_only(frame):
+    rows = frame[["sex", "label", "noise", "band"]]
+    settings = funnel(columns=["label", "noise", "band"], n_bins=[-np.inf, 0, 1, np.inf])
+    assert_same(streamed(settings, rows), clone(settings).fit(rows), rows)
+    many = pd.DataFrame({"sex": ["f", "m"] * 300_000, "text": list("ab") * 300_000})
+    many["x"] = np.random.default_rng(0).normal(size=600_000)
+    coarse = funnel(columns=["x", "text"], n_bins=[-np.inf, 0, 1, np.inf])
+    with pytest.warns(match="X determines S"):
+        at_once = clone(coarse).fit(many)
+    with pytest.warns(match="X determines S"):
+        assert streamed(coarse, many, 3).p_sx_.tobytes() == at_once.p_sx_.tobytes()
+
+
+def test_categories_keep_the_order_of_the_first_batch(frame):
+    first = frame.assign(grade=frame["grade"].cat.reorder_categories(["mid", "low", "high"], ordered=False))  # fmt: skip
+    second = frame.assign(grade=frame["grade"].cat.reorder_categories(["high", "mid", "low"], ordered=False))  # fmt: skip
+    settings = funnel(columns=["grade"])
+    fitted = clone(settings).partial_fit(first).partial_fit(second)
+    assert_same(fitted, clone(settings).fit(pd.concat([first, second])), first)
+    table = pl.from_pandas(frame[["sex", "band"]]).with_columns(
+        pl.col("band").cast(pl.Categorical)
+    )
+    assert_same(streamed(funnel(), table), funnel().fit(table), table)
+
+
+def test_the_limit_holds_whatever_the_size_of_batches():
+    tally = Tally(["x"], limit=100)
+    for first, last in ((0, 80), (0, 30), (80, 120)):  # the last batch is not looked at again
+        tally.add([pd.Series(range(first, last))])
+    with pytest.raises(ValueError, match="More than 100 distinct"):
+        _ = tally.counts
+
+
+def test_parameters_are_checked_when_they_are_used(frame):
+    fitted = funnel().partial_fit(frame).set_params(min_frequency=-3)
+    with pytest.raises(ValueError, match="'min_frequency' parameter"):
+        _ = fitted.mechanism_
+    fitted.set_params(min_frequency=None, remainder="passthrough")
+    with pytest.warns(PrivacyLeakWarning, match=r"'zip'.* is not measured"):
+        _ = fitted.mechanism_
+
+
+def test_a_file_begins_anew(frame, tmp_path):
+    fitted = funnel().partial_fit(frame)
+    frame.iloc[:1000].to_csv(tmp_path / "rows.csv", index=False)
+    fit_file(fitted, tmp_path / "rows.csv")
+    assert fitted.n_samples_seen_ == 1000
+    with pytest.raises(ValueError, match="fitted by fit, or loaded"):
+        fitted.partial_fit(frame)
 
 
 def test_batches_that_do_not_fit(frame):

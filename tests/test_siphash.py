@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skprivacy.keyed_release import check_secret_key, derive_keys
+from skprivacy.keyed_release import check_secret_key, derive_key
 from skprivacy.record_ids import encode_ids
 from skprivacy.siphash import Messages, siphash
 
@@ -250,7 +250,7 @@ class TestKeys:
         hashed = hashlib.blake2b(long, person=b"skprivacy").digest()
         secret_keys = [bytes(16), bytes(17), bytes(64), bytes(65), KEY, long, long[:64], hashed]
         keys = {
-            derive_keys(secret, fingerprint, lane)
+            derive_key(secret, fingerprint, lane)
             for secret in secret_keys
             for fingerprint in (b"", b"\0", bytes(8), b"a", b"b" * 100)
             for lane in (0, 1, 2, 2**40)
@@ -260,10 +260,10 @@ class TestKeys:
 
     def test_a_key_never_changes(self):
         """Or every row of a user would be released a second time."""
-        assert derive_keys(bytes(32), b"mechanism", 1) == bytes.fromhex(
+        assert derive_key(bytes(32), b"mechanism", 1) == bytes.fromhex(
             "fd6f043e96dfb53bb40281ea8d7af8fe"
         )
-        assert derive_keys(bytes(99), b"mechanism", 1) == bytes.fromhex(
+        assert derive_key(bytes(99), b"mechanism", 1) == bytes.fromhex(
             "bd5768b16f9c038beb6abfedb20cd36e"
         )
 

@@ -12,11 +12,17 @@ import pytest
 from engine_checks import KEY, EngineChecks, plain, rows_to_release
 from tables import funnel
 
+from skprivacy.keyed_release import noise_source
+from skprivacy.release import release_of
+
 if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
     pytest.skip("Spark needs Java", allow_module_level=True)
 
+from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
+
+from skprivacy.engines.spark_frames import _Rewriting
 
 # Of Spark itself, with a pandas that is newer than it.
 pytestmark = [
@@ -129,6 +135,16 @@ class TestSpark(EngineChecks):
         assert released.select("nested", "when").distinct().count() == 1
         assert released.first()["nested"] == lazy.first()["nested"]
         assert released.first()["when"] == lazy.first()["when"]
+
+    def test_neither_key_nor_joint_travels(self, rows):
+        fitted = funnel().fit(rows)
+        secret = b"a secret that is not to be seen!"
+        release = release_of(fitted)
+        source = noise_source(release, None, "id", secret)
+        pickled = CloudPickleSerializer().dumps(_Rewriting(["band", "id"], release, source))
+        assert b"band" in pickled
+        assert secret not in pickled
+        assert fitted.p_sx_.tobytes() not in pickled
 
     def test_what_is_not_a_number_is_missing(self):
         rows = rows_to_release(1000)[["sex", "noise"]]

@@ -84,16 +84,22 @@ def _quantiles(numbers: FloatArray, weights: FloatArray, n_bins: int) -> FloatAr
     return edges[edges < numbers[-1]]
 
 
-def _given_edges(
-    given: Sequence[Any], numbers: FloatArray, values: list[Any], label: Hashable
-) -> tuple[FloatArray, tuple[float, float]]:
-    """Return the inner edges and the bounds of edges that a user gave."""
+def as_edges(given: Sequence[Any], label: Hashable) -> FloatArray:
+    """Return edges that a user gave as numbers."""
     edges = as_numbers(pd.Series(list(given)), label)
     if len(edges) < 2 or not (np.diff(edges) > 0).all():
         raise ValueError(
             f"The edges in n_bins for the column {label!r} must increase, and be at least two. "
             f"Got {list(given)!r}."
         )
+    return edges
+
+
+def _given_edges(
+    given: Sequence[Any], numbers: FloatArray, values: list[Any], label: Hashable
+) -> tuple[FloatArray, tuple[float, float]]:
+    """Return the inner edges and the bounds of edges that a user gave."""
+    edges = as_edges(given, label)
     if numbers[0] < edges[0] or numbers[-1] > edges[-1]:
         raise ValueError(
             f"The edges in n_bins for the column {label!r} do not cover its values. Got "

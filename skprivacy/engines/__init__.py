@@ -29,4 +29,12 @@ def as_lazy_table(X: Any, owner: str) -> LazyTable | None:
             f"{owner} takes lazy frames of {', '.join(_MODULES)}, but got one of {kind}: collect "
             f"it first."
         )
-    return import_module(f".{_MODULES[kind]}", __package__).table_of(X)
+    try:
+        module = import_module(f".{_MODULES[kind]}", __package__)
+    except ImportError as error:
+        extra = "spark" if kind == "pyspark" else kind
+        raise ImportError(
+            f"{error}. Frames of {kind} need more than is installed, or newer versions of it: "
+            f'pip install "skprivacy[{extra}]".'
+        ) from error
+    return module.table_of(X)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from .._typing import FloatArray, NamedColumns
-from ..encoding.bins import BinsLike
+from ..encoding.bins import BinsLike, as_edges
 from ..encoding.values import as_numbers
 from ..frames import Table
 from ..keyed_release import GivenRecords
@@ -71,6 +71,8 @@ class GroupedRows:
     def __init__(self, names: Sequence[str], edges: Mapping[str, BinsLike], limit: int) -> None:
         self._names, self._limit = list(names), limit
         self._edges = {name: edges[name] for name in names if name in edges}
+        for name, given in self._edges.items():
+            as_edges(given, name)
 
     def checked(self, table: Table) -> tuple[NamedColumns, FloatArray]:
         """Return the columns and the counts of a table of results."""
@@ -87,7 +89,7 @@ class GroupedRows:
 
 
 def _check_bounds(name: str, edges: BinsLike, lows: pd.Series, highs: pd.Series) -> None:
-    low, *_, high = as_numbers(pd.Series(list(edges)), name)
+    low, *_, high = as_edges(edges, name)
     if (as_numbers(lows, name) < low).any() or (as_numbers(highs, name) > high).any():
         raise ValueError(
             f"The edges for the column {name!r} do not cover its values: begin with -inf and end "
@@ -97,4 +99,12 @@ def _check_bounds(name: str, edges: BinsLike, lows: pd.Series, highs: pd.Series)
 
 def inner_edges(edges: BinsLike) -> list[Any]:
     """Return the edges between bins as Python objects, which queries take."""
-    return [edge.item() if isinstance(edge, np.generic) else edge for edge in list(edges)[1:-1]]
+    return [_python(edge) for edge in list(edges)[1:-1]]
+
+
+def _python(edge: Any) -> Any:
+    if isinstance(edge, np.datetime64):
+        return pd.Timestamp(edge)
+    if isinstance(edge, np.timedelta64):
+        return pd.Timedelta(edge)
+    return edge.item() if isinstance(edge, np.generic) else edge

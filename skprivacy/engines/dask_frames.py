@@ -38,7 +38,8 @@ class DaskTable(LazyTable):
     ) -> tuple[NamedColumns, FloatArray]:
         count, merge = delayed(_count, pure=False), delayed(_merge, pure=False)
         options = {"names": list(names), "edges": dict(edges), "limit": limit}
-        tallies = [count(part, **options) for part in _partitions(self._frame[list(names)])]
+        parts = _fixed(self._frame[list(names)]).to_delayed(optimize_graph=False)
+        tallies = [count(part, **options) for part in parts]
         while len(tallies) > 1:
             groups = range(0, len(tallies), _MERGED_AT_ONCE)
             tallies = [merge(tallies[i : i + _MERGED_AT_ONCE]) for i in groups]
@@ -46,20 +47,23 @@ class DaskTable(LazyTable):
         return tally.columns(), tally.counts.astype(float)
 
     def released(self, release: Release, source: NoiseSource) -> dd.DataFrame:
-        frame = self._frame[needed_columns(self, release, source)]
+        frame = _fixed(self._frame[needed_columns(self, release, source)])
         draw = delayed(_released, pure=False)
-        parts = [draw(part, i, release, source) for i, part in enumerate(_partitions(frame))]
+        # Sent once, and not with every partition.
+        shared = [delayed(part, pure=False, traverse=False) for part in (release, source)]
+        parts = frame.to_delayed(optimize_graph=False)
+        parts = [draw(part, i, *shared) for i, part in enumerate(parts)]
         meta = _released(frame._meta, 0, release, source)
         return dd.from_delayed(parts, meta=meta, divisions=frame.divisions, verify_meta=False)
 
 
-def _partitions(frame: dd.DataFrame) -> list[Any]:
-    """Return the partitions as they are now.
+def _fixed(frame: dd.DataFrame) -> dd.DataFrame:
+    """Return a frame with the partitions that it will have.
 
     Dask may fuse or drop partitions of a query when it is computed, depending on what is asked
     of it: the number of a partition would then stand for other rows, and their draw would change.
     """
-    return frame.optimize(fuse=False).to_delayed(optimize_graph=False)
+    return frame.optimize(fuse=False)
 
 
 def _count(part: pd.DataFrame, *, names: list[str], **options: Any) -> Tally:
@@ -69,10 +73,11 @@ def _count(part: pd.DataFrame, *, names: list[str], **options: Any) -> Tally:
 
 
 def _merge(tallies: list[Tally]) -> Tally:
-    first, *others = tallies
-    for tally in others:
-        first.merge(tally)
-    return first
+    """Return a new tally: Dask may run this again with the same ones."""
+    merged = tallies[0].emptied()
+    for tally in tallies:
+        merged.merge(tally)
+    return merged
 
 
 def _released(

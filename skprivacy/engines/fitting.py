@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..exceptions import PrivacyLeakWarning
 from ..fit_inputs import FitInputs, Roles, layout_of_names
 from ..layout import Layout
+from ..leak_warnings import warn_of_unjudged
 from ..tally import MOST_DISTINCT, edges_of
 from ..utilities import Target
 from .base import LazyTable
@@ -44,7 +42,7 @@ def lazy_inputs(
         raise ValueError(f"Found a frame with 0 rows while {owner} needs at least one row.")
     in_roles = [columns[name] for name in (*roles.s, *roles.x, *(roles.target or ()))]
     if settings.remainder == "passthrough":
-        _warn_of_unjudged([layout.name(p) for p in layout.other_positions])
+        warn_of_unjudged([layout.name(p) for p in layout.other_positions])
     return FitInputs(layout, roles.rows(in_roles, counts))
 
 
@@ -60,14 +58,3 @@ def _roles(settings: PrivacyFunnelTransformer, layout: Layout, y: Any) -> Roles:
             f"which is not sensitive."
         )
     return Roles(s, x, (y,))
-
-
-def _warn_of_unjudged(names: Sequence[str]) -> None:
-    if names:
-        warnings.warn(
-            f"What the columns {list(names)} say about S is not measured on a lazy frame, and "
-            f"they are passed through: fit a part of the rows in memory to have them judged, or "
-            f"drop them if in doubt.",
-            PrivacyLeakWarning,
-            stacklevel=4,
-        )

@@ -33,6 +33,7 @@ class PolarsTable(LazyTable):
         self, names: Sequence[str], edges: Mapping[str, BinsLike], limit: int
     ) -> tuple[NamedColumns, FloatArray]:
         cut = {name: edges[name] for name in names if name in edges and self._can_be_cut(name)}
+        grouped = GroupedRows(names, cut, limit)
         columns = {name: self._column(name) for name in names}
         keys = [
             (_bin(column, inner_edges(cut[name])) if name in cut else column).alias(f"key {i}")
@@ -50,7 +51,7 @@ class PolarsTable(LazyTable):
         query = self._frame.group_by(keys).agg(**values, count=pl.len(), **bounds)
         found = query.select(*values, "count", *bounds).head(limit + 1)
         table = as_table(found.collect(engine="streaming"), "fit")
-        return GroupedRows(names, cut, limit).checked(table)
+        return grouped.checked(table)
 
     def _can_be_cut(self, name: str) -> bool:
         return self._schema[name].is_numeric() or self._schema[name].is_temporal()

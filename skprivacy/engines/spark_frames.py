@@ -45,6 +45,7 @@ class SparkTable(LazyTable):
         self, names: Sequence[str], edges: Mapping[str, BinsLike], limit: int
     ) -> tuple[NamedColumns, FloatArray]:
         cut = {name: edges[name] for name in names if name in edges and self._can_be_cut(name)}
+        grouped = GroupedRows(names, cut, limit)
         columns = {name: self._column(name) for name in names}
         keys = [
             (_bin(column, inner_edges(cut[name])) if name in cut else column).alias(f"key {i}")
@@ -61,9 +62,9 @@ class SparkTable(LazyTable):
             for which in (F.min, F.max)
         ]
         count = F.count(F.lit(1)).alias("count")
-        grouped = self._frame.groupBy(*keys).agg(*values, count, *bounds)
-        found = grouped.drop(*(f"key {i}" for i in range(len(keys)))).limit(limit + 1)
-        return GroupedRows(names, cut, limit).checked(as_table(found.toArrow(), "fit"))
+        query = self._frame.groupBy(*keys).agg(*values, count, *bounds)
+        found = query.drop(*(f"key {i}" for i in range(len(keys)))).limit(limit + 1)
+        return grouped.checked(as_table(found.toArrow(), "fit"))
 
     def _can_be_cut(self, name: str) -> bool:
         return isinstance(self._frame.schema[name].dataType, _CAN_BE_CUT)

@@ -80,7 +80,7 @@ class _KeyedBlocks(BlockNoise):
         if _are_missing(ids).any():
             raise self._missing_error()
         noise = RecordNoise(self._keys, ids)
-        self._seen.add(noise.hashes)
+        self._seen.add(noise.identities())
         return noise
 
     def _missing_error(self) -> ValueError:
