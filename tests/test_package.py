@@ -191,6 +191,10 @@ def test_the_comparison_of_a_table_of_ones_own(tmp_path):
         ),
         (["simple_mechanisms.py", "--joints", "2"], "5 x 200:"),
         (["large_file.py", "--megabytes", "10"], "ratio: "),
+        (
+            ["dask_and_spark.py", "--rows", "100000", "--engines", "dask"],
+            "all 100,000 ids are there once",
+        ),
     ],
     ids=[
         "algorithm1_path",
@@ -198,6 +202,7 @@ def test_the_comparison_of_a_table_of_ones_own(tmp_path):
         "rows_per_second",
         "simple_mechanisms",
         "large_file",
+        "dask_and_spark",
     ],
 )
 def test_the_benchmarks_run(script, text):
