@@ -194,13 +194,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
             inputs = lazy_inputs(self, lazy, y, sensitive_features, sample_weight)
         else:
             inputs = read_inputs(self, X, y, sensitive_features, sample_weight)
-        return self._fit_anew(inputs)
-
-    def _fit_anew(self, inputs: FitInputs) -> Self:
-        """Fit to inputs, and forget batches that were counted before."""
-        self._fit_inputs(inputs)
-        self.__dict__.pop("_batches", None)
-        return self
+        return self._fit_inputs(inputs)
 
     def partial_fit(
         self,
@@ -269,15 +263,18 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
             """Design the channel for the batches so far when it is asked for."""
             if name in _DESIGNED and "_batches" in vars(self):
                 check_parameters(self)
-                self._fit_inputs(self._batches.inputs(self))
+                self._fit_inputs(self._batches.inputs(self), self._batches)
                 return getattr(self, name)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_layout" in vars(self) or "_batches" in vars(self)
 
-    def _fit_inputs(self, inputs: FitInputs) -> Self:
-        """Fit to columns of S and X that have been told apart."""
+    def _fit_inputs(self, inputs: FitInputs, batches: Batches | None = None) -> Self:
+        """Fit to columns of S and X that have been told apart.
+
+        batches : that they come from; others that were counted before are forgotten.
+        """
         layout, rows = inputs.layout, inputs.rows
         coded = code_rows(self, rows)
         utility = self.utility
@@ -294,6 +291,8 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         self.sensitive_categories_ = _categories(coded.sensitive)
         self._counts, self._effective_rows = coded.counts, rows.effective_rows
         self.n_samples_seen_ = rows.n_rows
+        if batches is None:
+            self.__dict__.pop("_batches", None)
         return self
 
     def _judge_passed_through(

@@ -140,5 +140,5 @@ def fit_source(
         others = {(name := layout.name(p)): sample[name] for p in layout.other_positions}
         beside = {(name := layout.name(p)): sample[name] for p in layout.s_positions}
         inputs = FitInputs(layout, counted.rows, others, beside)
-    transformer._fit_anew(inputs)
+    transformer._fit_inputs(inputs)
     return sample
