@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -225,6 +225,13 @@ def check_weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> FloatArra
     if weights.sum() == 0:
         raise ValueError("sample_weight must not be all zero: no row would count.")
     return weights
+
+
+def counts_nothing(X: Any, sample_weight: npt.ArrayLike | None) -> bool:
+    """Return whether a batch has no rows, or none with any weight."""
+    if sample_weight is not None and not np.any(sample_weight):
+        return True
+    return isinstance(X, Sized) and len(X) == 0
 
 
 def kish(total: float, squares: float) -> int:

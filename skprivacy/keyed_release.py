@@ -116,14 +116,25 @@ def noise_source(
         special = tuple(layout.name_or_position(position) for position in positions)
         check_own_column(record_ids, special)
         return RecordSource(keys, record_ids, special)
-    if isinstance(record_ids, list | tuple | range):  # numpy would make texts of integers
-        record_ids = pd.Series(list(record_ids))
+    index = record_ids.index if isinstance(record_ids, pd.Series) else None
+    return GivenRecords(keys, _as_series(record_ids), index)
+
+
+def _as_series(record_ids: Any) -> pd.Series:
+    """Return ids that are given for each row."""
+    if isinstance(record_ids, list | tuple):  # numpy would make texts of integers
+        return pd.Series(record_ids, dtype=object)
+    if np.ndim(record_ids) == 0 and not hasattr(record_ids, "__len__"):
+        raise TypeError(
+            f"record_ids must be the name of a column, or an id for each row. Got a value of type "
+            f"{type(record_ids).__name__}."
+        )
     columns = list(as_columns(record_ids, "record_ids").values())
     if len(columns) != 1:
         raise ValueError(
             f"record_ids must be one column. Got {len(columns)}: join them into one id first."
         )
-    return GivenRecords(keys, columns[0])
+    return columns[0]
 
 
 def check_own_column(column: Hashable, special: Collection[Hashable]) -> None:
@@ -200,13 +211,23 @@ class RecordSource(NoiseSource):
 
 @dataclass(frozen=True, eq=False)
 class GivenRecords(NoiseSource):
-    """Noise by ids that are passed beside the table."""
+    """Noise by ids that are passed beside the table.
+
+    index : of a pandas Series, which must be that of the table.
+    """
 
     keys: RecordKeys
     ids: pd.Series
+    index: pd.Index | None
 
     def of(self, table: Table, numbers: range | IntArray) -> RecordNoise:
         check_length(self.ids, table.n_rows, "record_ids")
+        has_index = self.index is not None and isinstance(table.original, pd.DataFrame)
+        if has_index and not table.original.index.equals(self.index):
+            raise ValueError(
+                "record_ids has another index than X, so that rows would get the noise of "
+                "others: align them, or pass .to_numpy() if the order is right."
+            )
         return RecordNoise(self.keys, self.ids).unique()
 
 

@@ -173,6 +173,8 @@ class Tally:
     def _dtype(self, i: int) -> Any:
         # A missing value needs room.
         dtype = self._dtypes[i]
+        if isinstance(dtype, pd.SparseDtype):
+            return object
         return dtype if dtype.kind not in "iub" or hasattr(dtype, "na_value") else object
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence, Sized
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
@@ -16,7 +16,7 @@ from ._typing import ColumnsLike, FloatArray, IntArray, Scope, Seed, TableLike
 from .batches import Batches
 from .encoding import DEFAULT_BINS, Alphabet
 from .engines import as_lazy_table, lazy_inputs
-from .fit_inputs import FitInputs, read_inputs
+from .fit_inputs import FitInputs, counts_nothing, read_inputs
 from .frames import as_table, converted
 from .held_out import evaluated_on
 from .keyed_release import noise_source
@@ -245,7 +245,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
                 f"This {owner} was fitted by fit, or loaded: it has no counts of raw values that "
                 f"partial_fit could go on with. Begin with partial_fit, on a clone of it."
             )
-        if "_batches" in vars(self) and isinstance(X, Sized) and len(X) == 0:
+        if "_batches" in vars(self) and counts_nothing(X, sample_weight):
             return self  # as a stream may have it; the first batch shows the columns
         inputs = read_inputs(self, X, y, sensitive_features, sample_weight)
         batches = vars(self).get("_batches") or Batches(self, inputs)
@@ -349,7 +349,8 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         -------
         frame or ndarray
             Of the kind that was given. A lazy frame (polars, Dask, Spark) stays lazy, and gives
-            the same rows whenever it is computed.
+            the same rows whenever it is computed from the same rows in the same partitions and
+            order; with `record_ids`, in any.
 
         Examples
         --------

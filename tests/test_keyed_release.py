@@ -240,6 +240,25 @@ class TestErrors:
             with pytest.raises(TypeError, match="record_ids must be all integers or all texts"):
                 keyed(fitted, frame, ids)
 
+    def test_what_is_no_column_of_ids(self, frame, fitted):
+        for ids in (3.5, {1, 2}, object()):
+            with pytest.raises((TypeError, ValueError), match="record_ids|2D|scalar|rows"):
+                keyed(fitted, frame, ids)
+        with pytest.raises(TypeError, match="must be the name of a column, or an id for each row"):
+            keyed(fitted, frame, 3.5)
+        with pytest.raises(ValueError, match="record_ids must not have missing values"):
+            keyed(fitted, frame, [*map(str, range(2999)), float("nan")])
+        ids = [f"{i}\0" for i in range(3000)]
+        assert keyed(fitted, frame, ids).equals(keyed(fitted, frame, pd.Series(ids, dtype=object)))
+
+    def test_ids_of_other_rows(self, frame, fitted):
+        ids = pd.Series(IDS, index=frame.index)
+        shuffled = frame.sample(frac=1, random_state=0)
+        with pytest.raises(ValueError, match="record_ids has another index than X"):
+            keyed(fitted, shuffled, ids)
+        aligned = keyed(fitted, shuffled, ids[shuffled.index])
+        assert aligned.sort_index().equals(keyed(fitted, frame, ids.to_numpy()))
+
     def test_ids_are_unique(self, frame, fitted):
         with pytest.raises(
             ValueError, match="record_ids must be unique: 1 row has the id of anot"

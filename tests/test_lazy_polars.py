@@ -1,9 +1,12 @@
 """Lazy frames of polars."""
 
+import re
+import warnings
+
 import pandas as pd
 import polars as pl
 import pytest
-from engine_checks import EngineChecks, rows_to_release
+from engine_checks import KEY, EngineChecks, rows_to_release
 from tables import funnel
 
 from skprivacy import engines
@@ -34,6 +37,39 @@ class TestPolars(EngineChecks):
             released.slice(123_456, 99).collect(engine="streaming").equals(here[123_456:123_555])
         )
         assert released.select("maybe").tail(7).collect().equals(here.select("maybe").tail(7))
+
+    @pytest.mark.parametrize(
+        ("query", "why"),
+        [
+            (lambda f: f.join(f.select("id", z="band"), on="id"), "INNER JOIN"),
+            (lambda f: f.join(f.select("id", z="band"), on="id", how="left"), "LEFT JOIN"),
+            (lambda f: f.unique(), "UNIQUE"),
+            (lambda f: f.group_by("band", "sex").len(), "AGGREGATE"),
+            (lambda f: f.sort("band"), "SORT BY"),
+            (lambda f: f.select(pl.all().shuffle()), r"\.shuffle"),
+            (lambda f: f.filter(pl.col("id") > 9).with_columns(n=pl.len().over("sex")), None),
+            (lambda f: f.join(f.select("id"), on="id", how="semi"), None),
+            (lambda f: f.unique(maintain_order=True).sort("id", maintain_order=True), None),
+            (lambda f: pl.concat([f, f]).head(100), None),
+            (lambda f: f.unique().collect().lazy(), None),
+        ],
+    )
+    def test_rows_in_any_order_are_warned_of(self, rows, query, why):
+        fitted = funnel().fit(rows)
+        lazy = query(pl.from_pandas(rows).lazy())
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            fitted.transform(lazy)
+        texts = [str(warning.message) for warning in caught]
+        assert len(texts) == (why is not None)
+        if why is not None:
+            assert re.search(
+                f"another order .* of '{why}'.* record_ids and a secret_key", texts[0]
+            )
+            assert caught[0].filename == __file__
+        if "id" in lazy.collect_schema():  # by ids the order does not matter
+            keyed = fitted.transform(lazy.unique("id"), record_ids="id", secret_key=KEY)
+            assert keyed.collect().sort("band").equals(keyed.collect().sort("band"))
 
     def test_from_file_to_file(self, rows, tmp_path):
         rows.to_parquet(tmp_path / "rows.parquet")

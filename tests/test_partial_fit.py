@@ -227,6 +227,18 @@ def test_empty_batches_and_empty_parts_of_a_stream(frame):
     assert_same(fitted, funnel().fit(frame), frame)
     with pytest.raises(ValueError, match="0 sample"):
         funnel().partial_fit(frame.iloc[:0])
+    weights = np.ones(len(frame))
+    weighted = funnel().partial_fit(frame, sample_weight=weights)
+    weighted.partial_fit(frame, sample_weight=0 * weights)
+    assert weighted.p_sx_.tobytes() == fitted.p_sx_.tobytes()
+
+
+def test_sparse_integers(frame):
+    rows = frame[["sex"]].assign(x=pd.arrays.SparseArray(frame["zip"].to_numpy() % 10))
+    settings = funnel(columns=["x"])
+    one, other = streamed(settings, rows), clone(settings).fit(rows)
+    assert one.p_sx_.tobytes() == other.p_sx_.tobytes()
+    assert set(other.transform(rows)["x"]) <= {0, 1}
 
 
 def test_edges_are_for_numbers_only(frame):

@@ -41,7 +41,8 @@ def coded(series: pd.Series, label: Hashable) -> tuple[IntArray, list[Any]]:
 
 def coded_by_offset(series: pd.Series) -> tuple[IntArray, list[Any]] | None:
     """Return integers that are close together as codes that count from the least; else None."""
-    if series.dtype.kind not in "iu" or len(series) < _ROWS_PER_VALUE:
+    is_sparse = isinstance(series.dtype, pd.SparseDtype)
+    if series.dtype.kind not in "iu" or is_sparse or len(series) < _ROWS_PER_VALUE:
         return None
     missing = series.isna().to_numpy() if series.hasnans else np.zeros(1, dtype=bool)
     if missing.all():

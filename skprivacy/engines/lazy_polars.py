@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,10 +12,20 @@ import polars as pl
 
 from .._typing import FloatArray, NamedColumns
 from ..encoding.bins import BinsLike
+from ..exceptions import PrivacyLeakWarning
 from ..frames import as_table
-from ..noise import NoiseSource
+from ..noise import FreshSource, NoiseSource
 from ..release import Release
 from .base import GroupedRows, LazyTable, inner_edges, needed_columns
+
+# What leaves the order of rows open, in the text of a plan. A join does not show whether it does.
+_ANY_ORDER = re.compile(
+    r"^ *(?!SEMI|ANTI|ASOF|END)[A-Z]+ JOIN(?=:)"
+    r"|^ *(?:UNIQUE|AGGREGATE|UNION)(?=\[maintain_order: false)"
+    r"|^ *SORT BY(?! \[maintain_order: true)"
+    r"|\.(?:shuffle|sample|unique)(?=\()",
+    re.MULTILINE,
+)
 
 
 def table_of(frame: pl.LazyFrame) -> PolarsTable:
@@ -63,6 +75,8 @@ class PolarsTable(LazyTable):
 
     def released(self, release: Release, source: NoiseSource) -> pl.LazyFrame:
         names = needed_columns(self, release, source)
+        if isinstance(source, FreshSource):
+            _warn_of_order(self._frame)
         row = "row"
         while row in names:
             row += " "
@@ -85,6 +99,20 @@ class PolarsTable(LazyTable):
                 schema=dict(schema),
                 streamable=True,
             )
+        )
+
+
+def _warn_of_order(frame: pl.LazyFrame) -> None:
+    """Warn of a query whose rows may come in another order each time: it would renumber them."""
+    plan = frame.explain(optimized=False)
+    if found := _ANY_ORDER.search(plan):
+        warnings.warn(
+            f"The rows of this lazy frame may come in another order each time that it is computed "
+            f"(because of {found.group().strip()!r}), and each time they would be drawn anew: "
+            f"compute the release once, fix the order before it (maintain_order=True in all but "
+            f"a join, or .collect().lazy()), or release by record_ids and a secret_key.",
+            PrivacyLeakWarning,
+            stacklevel=5,  # scikit-learn wraps transform
         )
 
 
