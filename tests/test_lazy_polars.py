@@ -49,7 +49,7 @@ class TestPolars(EngineChecks):
             (lambda f: f.select(pl.all().shuffle()), r"\.shuffle"),
             (lambda f: f.filter(pl.col("id") > 9).with_columns(n=pl.len().over("sex")), None),
             (lambda f: f.join(f.select("id"), on="id", how="semi"), None),
-            (lambda f: f.unique(maintain_order=True).sort("id", maintain_order=True), None),
+            (lambda f: f.unique(maintain_order=True), None),
             (lambda f: pl.concat([f, f]).head(100), None),
             (lambda f: f.unique().collect().lazy(), None),
         ],
@@ -67,7 +67,7 @@ class TestPolars(EngineChecks):
                 f"another order .* of '{why}'.* record_ids and a secret_key", texts[0]
             )
             assert caught[0].filename == __file__
-        if "id" in lazy.collect_schema():  # by ids the order does not matter
+        if "JOIN" in str(why):  # by ids the order does not matter
             keyed = fitted.transform(lazy.unique("id"), record_ids="id", secret_key=KEY)
             assert keyed.collect().sort("band").equals(keyed.collect().sort("band"))
 

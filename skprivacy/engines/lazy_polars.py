@@ -18,7 +18,8 @@ from ..noise import FreshSource, NoiseSource
 from ..release import Release
 from .base import GroupedRows, LazyTable, inner_edges, needed_columns
 
-# What leaves the order of rows open, in the text of a plan. A join does not show whether it does.
+# What leaves the order of rows open, in the text of a plan. A join, and in older versions a sort,
+# does not show whether it does.
 _ANY_ORDER = re.compile(
     r"^ *(?!SEMI|ANTI|ASOF|END)[A-Z]+ JOIN(?=:)"
     r"|^ *(?:UNIQUE|AGGREGATE|UNION)(?=\[maintain_order: false)"
