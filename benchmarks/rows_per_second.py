@@ -178,6 +178,9 @@ def check_limits(n, repeats, random, times):
         ),
     ):
         print(f"   {name:<50} {ratio:5.2f} x  (at most {limit:g} x)", flush=True)
+    ids, key = np.arange(n), bytes(32)
+    keyed = seconds(lambda: fitted.transform(frame, record_ids=ids, secret_key=key), repeats)
+    print(f"   {'transform, categorical, by ids and a key / random':<50} {keyed / random:5.2f} x")
 
 
 def growth(n, n_s, n_x, repeats):
@@ -211,7 +214,7 @@ def main():
     n, repeats = options.rows, options.repeats
     print(f"One run on {machine()}; a design on one thread.")
     random, times = compare(n, repeats)
-    print("\nRatios of times that have a limit::\n")
+    print("\nRatios of times, of which some have a limit::\n")
     check_limits(n, repeats, random, times)
     header = ["rows", "symbols of S", "symbols of X", "counting, s", "design, s", "solver"]
     some = min(n, 100_000)

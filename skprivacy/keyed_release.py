@@ -31,7 +31,7 @@ from .noise import (
 )
 from .record_ids import encode_ids
 from .release import Release
-from .siphash import siphash
+from .siphash import n_repeated, siphash
 
 _FEWEST_KEY_BYTES = 16
 _MOST_KEY_BYTES = 64  # that BLAKE2b takes
@@ -174,8 +174,8 @@ class RecordNoise(Noise):
 
     def unique(self) -> Self:
         """Return itself, if no two rows have the same id: they would share their noise."""
-        if n_repeated := len(self) - len(pd.unique(self._hashes)):
-            raise ValueError(f"record_ids must be unique: {repeated(n_repeated)}")
+        if n_rows := n_repeated(self._hashes):
+            raise ValueError(f"record_ids must be unique: {repeated(n_rows)}")
         return self
 
 

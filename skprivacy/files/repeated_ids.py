@@ -7,10 +7,10 @@ from contextlib import AbstractContextManager, ExitStack
 from typing import BinaryIO
 
 import numpy as np
-import pandas as pd
 
 from .._typing import IntArray
 from ..noise import Words
+from ..siphash import n_repeated
 
 _RUN_ROWS = 1 << 20  # that are kept in memory: 8 MB
 _ROW_BYTES = 8
@@ -45,9 +45,9 @@ class RepeatedIds(AbstractContextManager["RepeatedIds"]):
     def n_repeated(self) -> int:
         """Return how many rows have an id that a row before them has."""
         if self._file is None:
-            return _n_repeated(self._taken())
+            return n_repeated(self._taken())
         self._write(self._taken())
-        return sum(_n_repeated(self._share(self._file, i)) for i in range(1 << _SHARE_BITS))
+        return sum(n_repeated(self._share(self._file, i)) for i in range(1 << _SHARE_BITS))
 
     def _taken(self) -> Words:
         hashes = np.concatenate([np.empty(0, dtype=np.uint64), *self._waiting])
@@ -72,7 +72,3 @@ class RepeatedIds(AbstractContextManager["RepeatedIds"]):
             file.seek(begin * _ROW_BYTES)
             pieces.append(file.read((end - begin) * _ROW_BYTES))
         return np.frombuffer(b"".join(pieces), dtype=np.uint64)
-
-
-def _n_repeated(hashes: Words) -> int:
-    return len(hashes) - len(pd.unique(hashes))
