@@ -142,9 +142,7 @@ def fresh_key(random_state: Seed | np.random.RandomState) -> NoiseKey:
     """
     if random_state is None:
         return NoiseKey(os.urandom(32))
-    if isinstance(random_state, np.random.Generator):
-        return NoiseKey(random_state.bytes(32))
-    if isinstance(random_state, np.random.RandomState):
+    if isinstance(random_state, np.random.Generator | np.random.RandomState):
         return NoiseKey(random_state.bytes(32))
     # Apart from the stream that the same seed gives elsewhere: data that were drawn from it would
     # not be independent of the noise.

@@ -16,7 +16,12 @@ from .fitting import lazy_inputs
 
 __all__ = ["LazyTable", "as_lazy_table", "lazy_inputs"]
 
-_MODULES = {"polars": "lazy_polars", "dask": "dask_frames", "pyspark": "spark_frames"}
+# Where the `LazyTable` of each library is.
+_TABLES = {
+    "polars": ("lazy_polars", "PolarsTable"),
+    "dask": ("dask_frames", "DaskTable"),
+    "pyspark": ("spark_frames", "SparkTable"),
+}
 
 
 def as_lazy_table(X: Any, owner: str) -> LazyTable | None:
@@ -24,17 +29,17 @@ def as_lazy_table(X: Any, owner: str) -> LazyTable | None:
     kind = lazy_kind(X)
     if kind is None:
         return None
-    if kind not in _MODULES:
+    if kind not in _TABLES:
         raise TypeError(
-            f"{owner} takes lazy frames of {', '.join(_MODULES)}, but got one of {kind}: collect "
+            f"{owner} takes lazy frames of {', '.join(_TABLES)}, but got one of {kind}: collect "
             f"it first."
         )
+    module, table = _TABLES[kind]
     try:
-        module = import_module(f".{_MODULES[kind]}", __package__)
+        return getattr(import_module(f".{module}", __package__), table)(X)
     except ImportError as error:
         extra = "spark" if kind == "pyspark" else kind
         raise ImportError(
             f"{error}. Frames of {kind} need more than is installed, or newer versions of it: "
             f'pip install "skprivacy[{extra}]".'
         ) from error
-    return module.table_of(X)

@@ -61,31 +61,58 @@ def needed_columns(table: LazyTable, release: Release, source: NoiseSource) -> l
     return list(dict.fromkeys([*own, *source.columns]))
 
 
-class GroupedRows:
-    """Distinct rows as a query returns them, before they are checked.
+class QueriedTable(LazyTable):
+    """A table that is counted by a query: the outline is here, the words are the engine's."""
 
-    The query returns a column for each name, then the counts, then the smallest and the largest
-    value for each name with edges, in this order.
-    """
+    def count(
+        self, names: Sequence[str], edges: Mapping[str, BinsLike], limit: int
+    ) -> tuple[NamedColumns, FloatArray]:
+        cut = {name: edges[name] for name in names if name in edges and self._can_be_cut(name)}
+        inner = {name: _inner(given, name) for name, given in cut.items()}
+        columns = {name: self._column(name) for name in names}
+        keys = [self._bin(c, inner[name]) if name in cut else c for name, c in columns.items()]
+        values = [
+            self._middle(c) if name in cut else self._first(c) for name, c in columns.items()
+        ]
+        bounds = [bound for name in cut for bound in self._bounds(columns[name])]
+        # Values, then counts, then the bounds.
+        table = self._grouped(keys, values, bounds, limit + 1)
+        found = {name: table.column(i) for i, name in enumerate(names)}
+        if table.n_rows > limit:
+            raise too_many(limit, {name: column.nunique() for name, column in found.items()})
+        at = len(names)
+        for i, (name, given) in enumerate(cut.items()):
+            lows, highs = (table.column(at + 2 * i + side) for side in (1, 2))
+            _check_bounds(name, given, lows, highs)
+        return found, table.column(at).to_numpy().astype(float)
 
-    def __init__(self, names: Sequence[str], edges: Mapping[str, BinsLike], limit: int) -> None:
-        self._names, self._limit = list(names), limit
-        self._edges = {name: edges[name] for name in names if name in edges}
-        for name, given in self._edges.items():
-            as_edges(given, name)
+    @abstractmethod
+    def _can_be_cut(self, name: str) -> bool:
+        """Return whether a column holds numbers or times."""
 
-    def checked(self, table: Table) -> tuple[NamedColumns, FloatArray]:
-        """Return the columns and the counts of a table of results."""
-        if table.n_rows > self._limit:
-            sizes = {n: table.column(i).nunique() for i, n in enumerate(self._names)}
-            raise too_many(self._limit, sizes)
-        columns = {name: table.column(i) for i, name in enumerate(self._names)}
-        at = len(self._names)
-        counts = table.column(at).to_numpy().astype(float)
-        for i, (name, edges) in enumerate(self._edges.items()):
-            lows, highs = table.column(at + 1 + 2 * i), table.column(at + 2 + 2 * i)
-            _check_bounds(name, edges, lows, highs)
-        return columns, counts
+    @abstractmethod
+    def _column(self, name: str) -> Any:
+        """Return a column in which what is not a number is missing."""
+
+    @abstractmethod
+    def _bin(self, column: Any, edges: list[Any]) -> Any:
+        """Return how many edges are below a value: the bins are ``(edge, next edge]``."""
+
+    @abstractmethod
+    def _middle(self, column: Any) -> Any:
+        """Return a value of a group that was seen, about the median: it stands for its bin."""
+
+    @abstractmethod
+    def _first(self, column: Any) -> Any:
+        """Return the value of a group in which all are the same."""
+
+    @abstractmethod
+    def _bounds(self, column: Any) -> tuple[Any, Any]:
+        """Return the smallest and the largest value of a group."""
+
+    @abstractmethod
+    def _grouped(self, keys: list[Any], values: list[Any], bounds: list[Any], most: int) -> Table:
+        """Return values, counts and bounds for each group by keys, of at most so many groups."""
 
 
 def _check_bounds(name: str, edges: BinsLike, lows: pd.Series, highs: pd.Series) -> None:
@@ -97,8 +124,9 @@ def _check_bounds(name: str, edges: BinsLike, lows: pd.Series, highs: pd.Series)
         )
 
 
-def inner_edges(edges: BinsLike) -> list[Any]:
+def _inner(edges: BinsLike, name: str) -> list[Any]:
     """Return the edges between bins as Python objects, which queries take."""
+    as_edges(edges, name)  # checks them before the query
     return [_python(edge) for edge in list(edges)[1:-1]]
 
 

@@ -21,11 +21,6 @@ from .base import LazyTable, needed_columns
 _MERGED_AT_ONCE = 8
 
 
-def table_of(frame: dd.DataFrame) -> DaskTable:
-    """Return the `LazyTable` around a frame of Dask."""
-    return DaskTable(frame)
-
-
 class DaskTable(LazyTable):
     """A frame of Dask."""
 

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from .._typing import FloatArray, NamedColumns
-from ..encoding.bins import BinsLike
 from ..exceptions import PrivacyLeakWarning
-from ..frames import as_table
+from ..frames import Table, as_table
 from ..noise import FreshSource, NoiseSource
 from ..release import Release
-from .base import GroupedRows, LazyTable, inner_edges, needed_columns
+from .base import QueriedTable, needed_columns
 
 # What leaves the order of rows open, in the text of a plan. A join, and in older versions a sort,
 # does not show whether it does.
@@ -29,12 +26,7 @@ _ANY_ORDER = re.compile(
 )
 
 
-def table_of(frame: pl.LazyFrame) -> PolarsTable:
-    """Return the `LazyTable` around a lazy frame."""
-    return PolarsTable(frame)
-
-
-class PolarsTable(LazyTable):
+class PolarsTable(QueriedTable):
     """A lazy frame of polars."""
 
     def __init__(self, frame: pl.LazyFrame) -> None:
@@ -42,37 +34,34 @@ class PolarsTable(LazyTable):
         self._schema = frame.collect_schema()
         self.names = self._schema.names()
 
-    def count(
-        self, names: Sequence[str], edges: Mapping[str, BinsLike], limit: int
-    ) -> tuple[NamedColumns, FloatArray]:
-        cut = {name: edges[name] for name in names if name in edges and self._can_be_cut(name)}
-        grouped = GroupedRows(names, cut, limit)
-        columns = {name: self._column(name) for name in names}
-        keys = [
-            (_bin(column, inner_edges(cut[name])) if name in cut else column).alias(f"key {i}")
-            for i, (name, column) in enumerate(columns.items())
-        ]
-        values = {
-            f"value {i}": _middle(columns[name]) if name in cut else columns[name].first()
-            for i, name in enumerate(names)
-        }
-        bounds = {
-            f"{which} of {i}": getattr(columns[name], which)()
-            for i, name in enumerate(cut)
-            for which in ("min", "max")
-        }
-        query = self._frame.group_by(keys).agg(**values, count=pl.len(), **bounds)
-        found = query.select(*values, "count", *bounds).head(limit + 1)
-        table = as_table(found.collect(engine="streaming"), "fit")
-        return grouped.checked(table)
-
     def _can_be_cut(self, name: str) -> bool:
         return self._schema[name].is_numeric() or self._schema[name].is_temporal()
 
     def _column(self, name: str) -> pl.Expr:
-        """Return a column in which what is not a number is missing."""
         column = pl.col(name)
         return column.fill_nan(None) if self._schema[name].is_float() else column
+
+    def _bin(self, column: pl.Expr, edges: list[Any]) -> pl.Expr:
+        above = [(column > edge).cast(pl.Int32) for edge in edges]
+        return pl.when(column.is_not_null()).then(pl.sum_horizontal([pl.lit(0), *above]))
+
+    def _middle(self, column: pl.Expr) -> pl.Expr:
+        ordered = column.drop_nulls().sort()
+        return ordered.slice(ordered.len() // 2, 1).first()
+
+    def _first(self, column: pl.Expr) -> pl.Expr:
+        return column.first()
+
+    def _bounds(self, column: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+        return column.min(), column.max()
+
+    def _grouped(
+        self, keys: list[pl.Expr], values: list[pl.Expr], bounds: list[pl.Expr], most: int
+    ) -> Table:
+        by = [key.alias(f"key {i}") for i, key in enumerate(keys)]
+        found = {f"found {i}": part for i, part in enumerate([*values, pl.len(), *bounds])}
+        query = self._frame.group_by(by).agg(**found).select(*found).head(most)
+        return as_table(query.collect(engine="streaming"), "fit")
 
     def released(self, release: Release, source: NoiseSource) -> pl.LazyFrame:
         names = needed_columns(self, release, source)
@@ -115,15 +104,3 @@ def _warn_of_order(frame: pl.LazyFrame) -> None:
             PrivacyLeakWarning,
             stacklevel=5,  # scikit-learn wraps transform
         )
-
-
-def _bin(column: pl.Expr, edges: list[Any]) -> pl.Expr:
-    """Return how many edges are below a value: the bins are ``(edge, next edge]``."""
-    above = pl.sum_horizontal([pl.lit(0), *((column > edge).cast(pl.Int32) for edge in edges)])
-    return pl.when(column.is_not_null()).then(above)
-
-
-def _middle(column: pl.Expr) -> pl.Expr:
-    """Return a value that was seen, about the median: it stands for its bin."""
-    ordered = column.drop_nulls().sort()
-    return ordered.slice(ordered.len() // 2, 1).first()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,62 +19,53 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from .._typing import FloatArray, NamedColumns
-from ..encoding.bins import BinsLike
-from ..frames import as_table
+from ..frames import Table, as_table
 from ..noise import NoiseSource
 from ..release import Release
-from .base import GroupedRows, LazyTable, inner_edges, needed_columns
+from .base import QueriedTable, needed_columns
 
 _CAN_BE_CUT = (NumericType, DateType, TimestampType, TimestampNTZType)
 
 
-def table_of(frame: DataFrame) -> SparkTable:
-    """Return the `LazyTable` around a frame of Spark."""
-    return SparkTable(frame)
-
-
-class SparkTable(LazyTable):
+class SparkTable(QueriedTable):
     """A frame of Spark."""
 
     def __init__(self, frame: DataFrame) -> None:
         self._frame = frame
         self.names = frame.columns
 
-    def count(
-        self, names: Sequence[str], edges: Mapping[str, BinsLike], limit: int
-    ) -> tuple[NamedColumns, FloatArray]:
-        cut = {name: edges[name] for name in names if name in edges and self._can_be_cut(name)}
-        grouped = GroupedRows(names, cut, limit)
-        columns = {name: self._column(name) for name in names}
-        keys = [
-            (_bin(column, inner_edges(cut[name])) if name in cut else column).alias(f"key {i}")
-            for i, (name, column) in enumerate(columns.items())
-        ]
-        # About the median, a value that was seen stands for each bin.
-        values = [
-            (F.percentile_approx(column, 0.5) if name in cut else F.first(column)).alias(f"v{i}")
-            for i, (name, column) in enumerate(columns.items())
-        ]
-        bounds = [
-            which(columns[name]).alias(f"{which.__name__} of {i}")
-            for i, name in enumerate(cut)
-            for which in (F.min, F.max)
-        ]
-        count = F.count(F.lit(1)).alias("count")
-        query = self._frame.groupBy(*keys).agg(*values, count, *bounds)
-        found = query.drop(*(f"key {i}" for i in range(len(keys)))).limit(limit + 1)
-        return grouped.checked(as_table(found.toArrow(), "fit"))
-
     def _can_be_cut(self, name: str) -> bool:
         return isinstance(self._frame.schema[name].dataType, _CAN_BE_CUT)
 
     def _column(self, name: str) -> Column:
-        """Return a column in which what is not a number is missing."""
         column = _quoted(name)
         if isinstance(self._frame.schema[name].dataType, DoubleType | FloatType):
             return F.when(~F.isnan(column), column)
         return column
+
+    def _bin(self, column: Column, edges: list[Any]) -> Column:
+        above = F.lit(0)
+        for edge in edges:
+            above = above + F.when(column > F.lit(edge), 1).otherwise(0)
+        return F.when(column.isNotNull(), above)
+
+    def _middle(self, column: Column) -> Column:
+        return F.percentile_approx(column, 0.5)
+
+    def _first(self, column: Column) -> Column:
+        return F.first(column)
+
+    def _bounds(self, column: Column) -> tuple[Column, Column]:
+        return F.min(column), F.max(column)
+
+    def _grouped(
+        self, keys: list[Column], values: list[Column], bounds: list[Column], most: int
+    ) -> Table:
+        by = [key.alias(f"key {i}") for i, key in enumerate(keys)]
+        found = [*values, F.count(F.lit(1)), *bounds]
+        found = [part.alias(f"found {i}") for i, part in enumerate(found)]
+        query = self._frame.groupBy(*by).agg(*found).drop(*(f"key {i}" for i in range(len(keys))))
+        return as_table(query.limit(most).toArrow(), "fit")
 
     def released(self, release: Release, source: NoiseSource) -> DataFrame:
         names = needed_columns(self, release, source)
@@ -90,14 +81,6 @@ class SparkTable(LazyTable):
 
 def _quoted(name: str) -> Column:
     return F.col("`" + name.replace("`", "``") + "`")
-
-
-def _bin(column: Column, edges: list[Any]) -> Column:
-    """Return how many edges are below a value: the bins are ``(edge, next edge]``."""
-    above = F.lit(0)
-    for edge in edges:
-        above = above + F.when(column > F.lit(edge), 1).otherwise(0)
-    return F.when(column.isNotNull(), above)
 
 
 @dataclass(frozen=True)
