@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from ._typing import IntArray, NamedColumns
+from .column_types import ColumnType
 from .fit_inputs import FitInputs, Roles, kish
 from .layout import Layout
 from .leak_warnings import warn_of_unjudged
@@ -25,7 +26,7 @@ class Batches:
     """
 
     def __init__(self, settings: PrivacyFunnelTransformer, first: FitInputs) -> None:
-        self.layout, self.n_rows = first.layout, 0
+        self.layout, self.types, self.n_rows = first.layout, first.types, 0
         self._owner = type(settings).__name__
         self._roles, self._passed = Roles.of(first.rows), list(first.passed_through)
         self._tally = Tally(self._roles.names)
@@ -47,6 +48,7 @@ class Batches:
             return columns[name].iloc[chosen]
 
         self._sample.add(rows.n_rows, column_of)
+        self.types = tuple(map(ColumnType.combined, self.types, batch.types))
         self.n_rows += rows.n_rows
 
     def _check(self, batch: FitInputs) -> None:
@@ -71,7 +73,7 @@ class Batches:
                 f"what they are to {self._owner}: {layout.names} after {self.layout.names}."
             )
 
-    def inputs(self, settings: PrivacyFunnelTransformer) -> FitInputs:
+    def inputs(self) -> FitInputs:
         """Return all batches as one input of `fit`."""
         counts, weights = self._tally.counts.astype(float), self._tally.weights
         n_effective = None
@@ -81,11 +83,10 @@ class Batches:
         rows = self._roles.rows(columns, counts, weights, n_effective)
         sample = self._sample.rows()
         passed = {name: sample[name] for name in self._passed if name in sample}
-        if settings.remainder == "passthrough":
-            others = (self.layout.name_or_position(p) for p in self.layout.other_positions)
-            warn_of_unjudged([name for name in others if name not in passed])
+        kept = map(self.layout.name_or_position, self.layout.kept_positions)
+        warn_of_unjudged([name for name in kept if name not in passed])
         beside = {name: sample[name] for name in self._roles.s} if passed else None
-        return FitInputs(self.layout, rows, passed, beside)
+        return FitInputs(self.layout, self.types, rows, passed, beside)
 
     def __getstate__(self) -> dict[str, Any]:
         # Counts may travel; rows of people stay where they are.

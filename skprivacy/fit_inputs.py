@@ -14,10 +14,12 @@ import pandas as pd
 
 from ._typing import ColumnsLike, FloatArray, NamedColumns
 from ._validation import message
+from .column_types import ColumnType
 from .exceptions import PrivacyLeakWarning
 from .frames import Table, as_series, as_table
 from .layout import Layout
 from .parameters import check_bin_names
+from .row_index import check_no_copy
 from .utilities import Target
 
 if TYPE_CHECKING:
@@ -108,15 +110,17 @@ class Roles:
 class FitInputs:
     """What was passed to `fit`.
 
-    layout : which column is what; rows : S, X and the target; passed_through : the columns that
-    are released as they are; beside : the columns of S of the same rows, None where these are
-    `rows`.
+    layout : which column is what; types : of the columns of X; rows : S, X and the target;
+    passed_through : the columns that are released as they are; beside : the columns of S of the
+    same rows, None where these are `rows`; index : the levels of an index, of the same rows.
     """
 
     layout: Layout
+    types: tuple[ColumnType, ...]
     rows: LabelledRows
     passed_through: NamedColumns = field(default_factory=dict)
     beside: NamedColumns | None = None
+    index: NamedColumns = field(default_factory=dict)
 
 
 def read_inputs(
@@ -136,7 +140,9 @@ def read_inputs(
     s_columns, s_positions = sensitive_columns(
         owner, table, y, settings.sensitive, sensitive_features
     )
-    layout = layout_of(settings, table, s_positions)
+    layout = layout_of(settings, table, s_positions, tuple(s_columns))
+    levels = table.index_levels()
+    check_no_copy(levels, layout.s_names, s_columns, owner)
     check_bin_names(settings, [*(table.names or range(table.n_columns)), *s_columns])
     # A row of weight zero counts as little as one that is not there.
     counted = slice(None) if weights is None else np.flatnonzero(weights)
@@ -156,12 +162,20 @@ def read_inputs(
         target,
         None if weights is None else weights[counted],
     )
-    others = layout.other_positions if settings.remainder == "passthrough" else []
-    return FitInputs(layout, rows, rows_of(columns_at(others)))
+    return FitInputs(
+        layout,
+        tuple(map(table.type_of, layout.x_positions)),
+        rows,
+        rows_of(columns_at(layout.kept_positions)),
+        index=rows_of(levels),
+    )
 
 
 def layout_of(
-    settings: PrivacyFunnelTransformer, table: Table, s_positions: Sequence[int]
+    settings: PrivacyFunnelTransformer,
+    table: Table,
+    s_positions: Sequence[int],
+    s_names: tuple[Any, ...],
 ) -> Layout:
     """Return which columns of a table are what."""
     owner = type(settings).__name__
@@ -180,7 +194,26 @@ def layout_of(
             f"The 'columns' parameter of {owner} must name at least one column that is not "
             f"sensitive. Got {settings.columns!r}."
         )
-    return Layout(table.names, table.n_columns, tuple(found), tuple(s_positions))
+    kept = _kept_positions(settings.remainder, table, [*found, *s_positions], owner)
+    return Layout(
+        table.names, table.n_columns, tuple(found), tuple(s_positions), s_names, tuple(kept)
+    )
+
+
+def _kept_positions(
+    remainder: Any, table: Table, special: Sequence[int], owner: str
+) -> Sequence[int]:
+    """Return the columns that come out as they are; special : those of S and X."""
+    if isinstance(remainder, str):
+        every = range(table.n_columns) if remainder == "passthrough" else ()
+        return [position for position in every if position not in special]
+    kept = table.positions(owner, "remainder", remainder)
+    if both := [table.label(position) for position in kept if position in special]:
+        raise ValueError(
+            f"The 'remainder' parameter of {owner} names the column {both[0]!r}, which is "
+            f"sensitive or released: it cannot leave as it is."
+        )
+    return sorted(kept)
 
 
 def layout_of_names(settings: PrivacyFunnelTransformer, names: list[str], where: str) -> Layout:
@@ -191,7 +224,9 @@ def layout_of_names(settings: PrivacyFunnelTransformer, names: list[str], where:
     if callable(settings.columns):
         raise TypeError(f"The 'columns' parameter of {owner} must name columns of {where}.")
     table = as_table(pd.DataFrame(columns=names), owner)
-    layout = layout_of(settings, table, table.positions(owner, "sensitive", settings.sensitive))
+    s_positions = table.positions(owner, "sensitive", settings.sensitive)
+    s_names = tuple(map(table.label, s_positions))
+    layout = layout_of(settings, table, s_positions, s_names)
     check_bin_names(settings, names)
     return layout
 

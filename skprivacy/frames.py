@@ -6,6 +6,7 @@ of table they came from and go into is known here only.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -16,13 +17,17 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.utils import check_array
 
-from ._typing import FloatArray, IntArray
-from .codes import look_up, take
+from ._typing import FloatArray, IntArray, NamedColumns
+from .codes import UNKNOWN, look_up, take
+from .column_types import ColumnType, type_of_dtype, type_of_series
 from .encoding.dictionaries import dictionary_codes
 
 # The types of pyarrow for texts, and how many of them are worth to be sorted.
 _TEXTS = ("string", "large_string", "string_view")
 _MOST_TEXTS = 1 << 16
+
+# What a dictionary of pyarrow is called, with the types of its values and codes.
+_DICTIONARY = re.compile(r"dictionary<values=(.+), indices=(\w+), ordered=[01]>")
 
 
 def as_table(X: Any, owner: str) -> Table:
@@ -83,8 +88,18 @@ class Table(ABC):
         """Return a column as it is."""
 
     @abstractmethod
-    def decoded(self, position: int, values: list[Any], codes: IntArray) -> Any:
-        """Return a column like the one at `position`, with ``values[codes]``."""
+    def type_of(self, position: int) -> ColumnType:
+        """Return the type of a column."""
+
+    @abstractmethod
+    def decoded(
+        self, type_: ColumnType, shown: list[Any], values: list[Any], codes: IntArray
+    ) -> Any:
+        """Return a new column of a type, with ``values[codes]``.
+
+        shown : all values that such a column may have, in their order: the categories of one that
+        has any. Nothing but these four decides on the dtype, no column of this table.
+        """
 
     @abstractmethod
     def categorical(self, categories: list[str], codes: IntArray) -> Any:
@@ -97,6 +112,13 @@ class Table(ABC):
     @abstractmethod
     def assemble(self, columns: Sequence[tuple[Any, Any]]) -> Any:
         """Return a table of this kind from (name, native column) pairs."""
+
+    def index_levels(self) -> NamedColumns:
+        """Return what leaves with the rows beside the columns: the levels of an index, by name.
+
+        A mere numbering of the rows is none.
+        """
+        return {}
 
     def label(self, position: int) -> Any:
         """Return how to call a column in a message."""
@@ -161,23 +183,26 @@ class PandasTable(Table):
 
     native = column
 
-    def decoded(self, position: int, values: list[Any], codes: IntArray) -> pd.Series:
-        dtype = self.original.dtypes.iloc[position]
-        if isinstance(dtype, pd.CategoricalDtype):
-            unseen = [v for v in values if v is not None and v not in dtype.categories]
-            if unseen:  # symbols that this frame does not have
-                known = dtype.categories.append(pd.Index(unseen)).unique()
-                dtype = pd.CategoricalDtype(known, dtype.ordered)
+    def type_of(self, position: int) -> ColumnType:
+        return type_of_dtype(self.original.dtypes.iloc[position], "pandas")
+
+    def decoded(
+        self, type_: ColumnType, shown: list[Any], values: list[Any], codes: IntArray
+    ) -> pd.Series:
+        index = self.original.index
+        if type_.family == "category":
+            dtype = pd.CategoricalDtype(_present(shown), type_.is_ordered)
             position_of = dtype.categories.get_indexer(pd.Index(values, tupleize_cols=False))
             taken = take(np.append(position_of, -1), codes)
             if taken is codes:  # which other columns may share
                 taken = codes.copy()
             decoded = pd.Categorical.from_codes(taken, dtype=dtype, validate=False)
-        else:
-            decoded = _taken(_typed(values, dtype), codes)
+            return pd.Series(decoded, index=index, copy=False)
+        dtype = type_.pandas_dtype(shown)
+        decoded = _taken(_typed(values, dtype, shown), codes)
         # Said explicitly, or pandas would take objects that are all strings for a string column.
-        dtype = object if dtype is np.dtype(object) else None
-        return pd.Series(decoded, index=self.original.index, dtype=dtype, copy=False)
+        is_object = dtype is not None and dtype == np.dtype(object)
+        return pd.Series(decoded, index=index, dtype=object if is_object else None, copy=False)
 
     def categorical(self, categories: list[str], codes: IntArray) -> pd.Series:
         decoded = pd.Categorical.from_codes(codes, dtype=pd.CategoricalDtype(categories))
@@ -185,6 +210,15 @@ class PandasTable(Table):
 
     def floats(self, values: FloatArray) -> pd.Series:
         return pd.Series(values, index=self.original.index, copy=False)
+
+    def index_levels(self) -> NamedColumns:
+        index = self.original.index
+        if isinstance(index, pd.RangeIndex):
+            return {}
+        return {
+            level if name is None else name: pd.Series(index.get_level_values(level))
+            for level, name in enumerate(index.names)
+        }
 
     def assemble(self, columns: Sequence[tuple[Any, Any]]) -> pd.DataFrame:
         names = [name for name, _ in columns]
@@ -200,15 +234,28 @@ class PandasTable(Table):
         return frame
 
 
-def _typed(values: list[Any], dtype: Any) -> Any:
-    """Return values as a pandas array of `dtype`, or of their own where that cannot hold them."""
+def _present(values: list[Any]) -> list[Any]:
+    return [value for value in values if value is not None]
+
+
+def _typed(values: list[Any], dtype: Any, shown: list[Any]) -> Any:
+    """Return values as a pandas array of `dtype`, or of one that all values shown ask for."""
+    return pd.array(values, dtype=dtype if _can_hold(dtype, shown) else pd.array(shown).dtype)
+
+
+def _can_hold(dtype: Any, values: list[Any]) -> bool:
+    if dtype is None:
+        return False
     try:
         typed = pd.array(values, dtype=dtype)
     except (TypeError, ValueError, OverflowError):  # a missing value in a column of ints, say
-        return pd.array(values)
-    # 1.5 as an int would be 1, and a missing bool False.
-    same = [pd.isna(t) if v is None else t == v for v, t in zip(values, typed, strict=True)]
-    return typed if all(same) else pd.array(values)
+        return False
+    # 1.5 as an int would be 1, a missing bool False; a float of fewer bits is near enough.
+    is_float = getattr(dtype, "kind", "") == "f"
+    return all(
+        pd.isna(t) if v is None else t == v or (is_float and np.isclose(t, v))
+        for v, t in zip(values, typed, strict=True)
+    )
 
 
 def _taken(values: Any, codes: IntArray) -> Any:
@@ -225,6 +272,7 @@ class NarwhalsTable(Table):
 
     def __init__(self, frame: nw.DataFrame, owner: str) -> None:
         self._frame = frame
+        self._is_arrow = frame.implementation.is_pyarrow()
         self.original = frame.to_native()
         self.names = frame.columns
         self.n_rows, self.n_columns = frame.shape
@@ -242,38 +290,93 @@ class NarwhalsTable(Table):
     def native(self, position: int) -> nw.Series:
         return self._frame[self.names[position]]
 
-    def decoded(self, position: int, values: list[Any], codes: IntArray) -> nw.Series:
-        like = self.native(position)
-        values = _none_for_missing(values)
-        if like.dtype.is_integer():
-            values = [v if v is None or v != int(v) else int(v) for v in values]
-        return self._like(like, values)[np.asarray(codes)]
+    @property
+    def _library(self) -> Any:
+        """The module of polars or pyarrow."""
+        return self._frame.__native_namespace__()
 
-    def _like(self, like: nw.Series, values: list[Any]) -> nw.Series:
-        """Return values in the type of a column, or in their own where that cannot hold them."""
-        plain = nw.new_series("", values, backend=self._frame.implementation)
+    def type_of(self, position: int) -> ColumnType:
+        return type_of_series(self.native(position))
+
+    def decoded(
+        self, type_: ColumnType, shown: list[Any], values: list[Any], codes: IntArray
+    ) -> nw.Series:
+        shown, values = _none_for_missing(shown), _none_for_missing(values)
+        if type_.family == "category":
+            return self._of_categories(_present(shown), type_, values, codes)
+        # Of one type with all values that may be shown, whichever of them are needed here.
+        typed = self._typed(type_, [*shown, *values])
+        return typed[len(shown) :][np.asarray(codes)]
+
+    def _typed(self, type_: ColumnType, values: list[Any]) -> nw.Series:
+        """Return values in a type, or in their own where that cannot hold them."""
+        values = _alike(values, is_whole=type_.family in ("int", "uint"))
         try:
-            # The types of pyarrow are finer than the dtypes of narwhals.
-            if (type_ := getattr(like.to_native(), "type", None)) is not None:
-                return nw.from_native(plain.to_native().cast(type_), series_only=True)
-            return self._series(values, like.dtype)
+            if (native := self._native_type(type_)) is not None:
+                return nw.from_native(
+                    self._series(values).to_native().cast(native), series_only=True
+                )
+            return self._series(values, type_.narwhals_dtype())
         except Exception:  # every engine has errors of its own
-            return plain
+            return self._series(values)
 
-    def _series(self, values: list[Any], dtype: Any) -> nw.Series:
+    def _native_type(self, type_: ColumnType) -> Any:
+        """Return a type of pyarrow that `fit` saw, which are finer than those of narwhals."""
+        if not (self._is_arrow and type_.library == "pyarrow"):
+            return None
+        return self._arrow_type(type_.native)
+
+    def _arrow_type(self, name: str | None) -> Any:
+        try:
+            return None if name is None else self._library.type_for_alias(name)
+        except ValueError:  # with parameters: narwhals knows most of them
+            return None
+
+    def _series(self, values: list[Any], dtype: Any = None) -> nw.Series:
         series = nw.new_series("", values, dtype, backend=self._frame.implementation)
-        return series if series.dtype == dtype else series.cast(dtype)
+        return series if dtype is None or series.dtype == dtype else series.cast(dtype)
+
+    def _of_categories(
+        self, categories: list[Any], type_: ColumnType, values: list[Any], codes: IntArray
+    ) -> nw.Series:
+        """Return a column that lists all categories, those that do not occur in it too.
+
+        An Enum of polars: codes of its Categorical depend on all texts that were seen before.
+        """
+        if not self._is_arrow:
+            is_text = all(isinstance(category, str) for category in categories)
+            dtype = nw.Enum(categories) if is_text else None
+            return self._series(values, dtype)[np.asarray(codes)]
+        position_of = {category: position for position, category in enumerate(categories)}
+        positions = np.array([*(position_of.get(value, UNKNOWN) for value in values), UNKNOWN])
+        taken = take(positions, codes)
+        return nw.from_native(self._dictionary(categories, type_, taken), series_only=True)
+
+    def _dictionary(self, categories: list[Any], type_: ColumnType, codes: IntArray) -> Any:
+        """Return a column of pyarrow with a dictionary; -1 is missing."""
+        found = _DICTIONARY.fullmatch(type_.native) if type_.library == "pyarrow" else None
+        of_values, of_codes = (
+            self._arrow_type(name) for name in (found.groups() if found else (None, None))
+        )
+        if of_codes is None or len(categories) > np.iinfo(str(of_codes)).max:
+            of_codes = self._library.int32()
+        array = self._library.DictionaryArray.from_arrays(
+            self._library.array(codes, of_codes, mask=codes < 0),
+            self._library.array(categories, of_values),
+            ordered=type_.is_ordered,
+        )
+        return self._library.chunked_array([array])
 
     def categorical(self, categories: list[str], codes: IntArray) -> nw.Series:
-        values = [str(category) for category in categories]
-        return self._series(values, nw.String())[np.asarray(codes)].cast(nw.Categorical())
+        return self._of_categories(categories, ColumnType("category"), categories, codes)
 
     def floats(self, values: FloatArray) -> nw.Series:
         return nw.new_series("", values, nw.Float64(), backend=self._frame.implementation)
 
     def assemble(self, columns: Sequence[tuple[Any, Any]]) -> Any:
-        named = [column.alias(name) for name, column in columns]
-        return self._frame.with_columns(*named).select([c.name for c in named]).to_native()
+        # A new frame: one of pyarrow may carry notes of its makers, rows of people among them.
+        natives = {name: column.to_native() for name, column in columns}
+        return self._library.table(natives) if self._is_arrow else self._library.DataFrame(natives)
 
 
 def as_series(vector: Any) -> pd.Series | None:
@@ -322,6 +425,15 @@ def _few_texts(series: nw.Series) -> pd.Series:
     return pd.Series(pd.Categorical.from_codes(codes, dtype=dtype, validate=False))
 
 
+def _alike(values: list[Any], is_whole: bool) -> list[Any]:
+    """Return numbers all as integers, if they are to be and can, or all as floats."""
+    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+    if len(numbers) < len(_present(values)) or not any(isinstance(v, float) for v in numbers):
+        return values
+    convert = int if is_whole and all(number == int(number) for number in numbers) else float
+    return [None if value is None else convert(value) for value in values]
+
+
 def _none_for_missing(values: list[Any]) -> list[Any]:
     return [None if pd.isna(value) else value for value in values]
 
@@ -345,12 +457,16 @@ class ArrayTable(Table):
     def native(self, position: int) -> npt.NDArray[Any]:
         return self.original[:, position]
 
-    def decoded(self, position: int, values: list[Any], codes: IntArray) -> npt.NDArray[Any]:
-        kind = self.original.dtype.kind
-        if kind in "US" and None not in values:
-            return np.array(values, dtype=kind).take(codes)
-        dtype = object if kind in "US" else self.original.dtype
-        return look_up(np.asarray(_typed(list(values), dtype)), codes)
+    def type_of(self, position: int) -> ColumnType:
+        return type_of_dtype(self.original.dtype, "numpy")
+
+    def decoded(
+        self, type_: ColumnType, shown: list[Any], values: list[Any], codes: IntArray
+    ) -> npt.NDArray[Any]:
+        dtype = type_.numpy_dtype(shown)
+        if dtype in ("U", "S"):  # as wide as the longest that may be shown
+            return np.array([*shown, *values], dtype=dtype)[len(shown) :].take(codes)
+        return look_up(np.asarray(_typed(list(values), dtype, shown)), codes)
 
     def categorical(self, categories: list[str], codes: IntArray) -> npt.NDArray[Any]:
         return np.asarray(categories).take(codes)

@@ -54,8 +54,8 @@ def evaluated_on(
 
 
 def _symbols(transformer: PrivacyFunnelTransformer, table: Table, owner: str) -> IntArray:
-    layout = transformer._layout
-    positions = layout.match(table, owner, False)
+    layout = transformer._layout.keeping(())
+    positions = layout.match(table, owner)
     x_positions = [positions[p] for p in layout.x_positions]
     labels = [table.label(p) for p in x_positions]
     return transformer._alphabet.encode([table.column(p) for p in x_positions], labels)[0]

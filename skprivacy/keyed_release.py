@@ -21,12 +21,12 @@ from .fit_inputs import as_columns, check_length
 from .frames import Table
 from .noise import (
     IDENTITY_LANE,
-    LANES,
     OUTPUT_LANE,
     FreshSource,
     Noise,
     NoiseSource,
     Words,
+    column_lane,
     fresh_key,
 )
 from .record_ids import encode_ids
@@ -49,7 +49,8 @@ def record_keys(release: Release, secret_key: object) -> RecordKeys:
     """Return the keys of a release. The secret key cannot be told from them."""
     secret = check_secret_key(f"{release.owner}.transform", secret_key)
     told = fingerprint(release)
-    return RecordKeys(tuple(derive_key(secret, told, lane) for lane in LANES))
+    n_lanes = max(IDENTITY_LANE, column_lane(len(release.layout.x_positions) - 1)) + 1
+    return RecordKeys(tuple(derive_key(secret, told, lane) for lane in range(n_lanes)))
 
 
 def fingerprint(release: Release) -> bytes:

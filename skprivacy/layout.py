@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +16,16 @@ class Layout:
     """Which columns `fit` saw, and what each of them is.
 
     names : of all columns, or None for an array; x_positions : the columns that are replaced;
-    s_positions : those that never come out.
+    s_positions : those that hold S; s_names : what S is called, also where it came beside the
+    table; kept_positions : the columns that come out as they are. No other one comes out.
     """
 
     names: list[Any] | None
     n_columns: int
     x_positions: tuple[int, ...]
     s_positions: tuple[int, ...]
+    s_names: tuple[Any, ...] = ()
+    kept_positions: tuple[int, ...] = ()
 
     @property
     def has_string_names(self) -> bool:
@@ -30,14 +33,14 @@ class Layout:
         return self.names is not None and all(isinstance(name, str) for name in self.names)
 
     @property
-    def other_positions(self) -> list[int]:
-        """The columns that are neither sensitive nor replaced."""
-        special = {*self.x_positions, *self.s_positions}
-        return [p for p in range(self.n_columns) if p not in special]
+    def order(self) -> list[int]:
+        """The columns that come out, replaced or as they are, in the order of `fit`."""
+        return sorted([*self.x_positions, *self.kept_positions])
 
-    def order(self, passthrough: bool) -> list[int]:
-        """Return the columns that come out, in the order of `fit`."""
-        return sorted([*self.x_positions, *(self.other_positions if passthrough else [])])
+    def keeping(self, names: Container[Any]) -> Layout:
+        """Return the layout with fewer columns that come out as they are: those of these names."""
+        kept = (p for p in self.kept_positions if self.name_or_position(p) in names)
+        return replace(self, kept_positions=tuple(kept))
 
     def name(self, position: int) -> Any:
         """Return the name of a column; arrays get scikit-learn's x0, x1, ..."""
@@ -66,7 +69,7 @@ class Layout:
             )
         return replace(self, names=given)
 
-    def match(self, table: Table, owner: str, passthrough: bool) -> dict[int, int]:
+    def match(self, table: Table, owner: str) -> dict[int, int]:
         """Return the position in `table` of each column of `fit` that `transform` needs."""
         if self.names is None or table.names is None:
             if table.n_columns != self.n_columns:
@@ -76,15 +79,13 @@ class Layout:
                 )
             self._warn_about_names(table, owner)
             return {position: position for position in range(self.n_columns)}
-        missing = [
-            self.names[p] for p in self.order(passthrough) if self.names[p] not in table.names
-        ]
+        missing = [self.names[p] for p in self.order if self.names[p] not in table.names]
         if missing:
             raise ValueError(
                 f"X lacks the columns {missing} that {owner} was fitted with. It has "
                 f"{table.names}."
             )
-        return {p: table.names.index(self.names[p]) for p in self.order(passthrough)}
+        return {p: table.names.index(self.names[p]) for p in self.order}
 
     def _warn_about_names(self, table: Table, owner: str) -> None:
         if self.has_string_names and table.names is None:

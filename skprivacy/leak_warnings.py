@@ -2,23 +2,31 @@
 
 import warnings
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ._typing import CountArray, FloatArray, IntArray, NamedColumns
-from .encoding import Alphabet, learn_column
+from ._text import aligned
+from ._typing import CountArray, FloatArray, IntArray, NamedColumns, Scope
+from .encoding import DEFAULT_BINS, Alphabet, learn_column
 from .exceptions import PrivacyLeakWarning
+from .fit_inputs import kish
 from .joint import as_joint, count_pairs
+from .measures import KL, Measure
 from .mechanism import Mechanism
-
-_MOST_NAMES = 5
 
 # A column with more distinct values than this share of its rows is judged by its bins: that nearly
 # every value occurs with a single S says nothing about the next row.
 _MOST_DISTINCT = 0.2
 _MANY_ROWS = 50
+
+# How rarely a column that has nothing to do with S may be warned of, and from how many draws that
+# is judged: the fewest for columns of very many values.
+_CHANCE = 0.05
+_DRAWS = 99, 499
+_MOST_CELLS = 5_000_000
 
 
 def warn_of_bins(names: Sequence[Hashable], alphabet: Alphabet, n_bins: Any) -> None:
@@ -48,16 +56,14 @@ def _about_groups(mechanism: Mechanism, sizes: CountArray) -> Iterator[str]:
     if len(sizes) == 1:
         yield "S has a single value: there is nothing to protect, and no noise is added to X."
         return
-    assert mechanism.s_labels is not None  # every design has them
     n_x = len(mechanism.x_labels)
-    small = [label for label, size in zip(mechanism.s_labels, sizes, strict=True) if size < n_x]
-    if small:
-        shown = ", ".join(map(repr, small[:_MOST_NAMES]))
-        more = f" and {len(small) - _MOST_NAMES} more" if len(small) > _MOST_NAMES else ""
+    if n_small := np.count_nonzero(small := sizes < n_x):
+        have = "has" if n_small == 1 else "have"
         yield (
-            f"The sensitive groups {shown}{more} have fewer rows than X has symbols ({n_x}): "
-            f"their distribution is estimated badly, and the true leakage may exceed epsilon. "
-            f"Pool symbols of X or set smoothing."
+            f"{n_small} of the {len(sizes)} sensitive groups {have} fewer rows than X has symbols "
+            f"({n_x}), {sizes[small].sum():g} rows in all: their distribution is estimated badly, "
+            f"and the true leakage may exceed epsilon. Pool symbols of X or set smoothing. "
+            f"p_sx_.sum(axis=1), in the order of sensitive_categories_, shows which they are."
         )
 
 
@@ -79,33 +85,106 @@ def _about_release(mechanism: Mechanism, counts: CountArray) -> Iterator[str]:
         )
 
 
-def warn_of_passed_through(
-    mechanism: Mechanism, columns: NamedColumns, s_codes: IntArray, weights: FloatArray | None
-) -> None:
-    """Warn of columns that are passed through and alone say more than the budget."""
-    too_much, unclear = {}, []
+@dataclass(frozen=True)
+class Budget:
+    """What columns are compared with."""
+
+    epsilon: float
+    measure: Measure
+    scope: Scope
+
+    def leakage(self, counts: CountArray) -> float:
+        """Return what releasing a column unchanged leaks; counts : of pairs (s, value)."""
+        joint = as_joint(counts, "PrivacyFunnelTransformer").without_empty()
+        values = self.measure.value((joint.p_sx / joint.p_x).T, joint.p_s)
+        return self.in_scope(values, joint.p_x)
+
+    def in_scope(self, values: FloatArray, shares: FloatArray) -> float:
+        """Return the leakage of a column from that of each value; shares : how often it occurs."""
+        if self.scope == "average":
+            return float(self.measure.inverse(shares @ values))
+        return float(np.max(self.measure.inverse(values)))
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What columns that leave as they are say about S.
+
+    leaking : by name, the leakage of those that alone exceed the budget, and not by chance;
+    unclear : the names of those that cannot be judged.
+    """
+
+    leaking: dict[Any, float]
+    unclear: list[Any]
+
+    def table(self) -> str:
+        """Return a line for each column that leaks, after a line break."""
+        rows = [(str(name), f"{leakage:.4g}") for name, leakage in self.leaking.items()]
+        return "\n".join(["", *aligned([("column", "leaks"), *rows])])
+
+
+def judged(
+    budget: Budget,
+    columns: NamedColumns,
+    s_codes: IntArray,
+    weights: FloatArray | None,
+    *,
+    in_bins: bool = False,
+) -> Judgement:
+    """Judge columns one by one; in_bins : by the order of their values only."""
+    leaking, unclear = {}, []
     for name, column in columns.items():
         try:
-            counts = _counts(name, column, s_codes, weights)
+            counts = _counts(
+                name, _ranks(column) if in_bins else column, s_codes, weights, in_bins
+            )
         except (TypeError, ValueError):  # names, lists, mixed types: not ours to encode
             unclear.append(name)
             continue
-        leakage = _leakage_unchanged(mechanism, counts)
-        if leakage > mechanism.measure.budget(mechanism.epsilon):
-            too_much[name] = round(leakage, 4)
-    if too_much:
+        leakage = budget.leakage(counts)
+        if leakage > budget.measure.budget(budget.epsilon):
+            n_rows = len(s_codes)
+            if weights is not None:
+                n_rows = kish(weights.sum(), (weights**2).sum())
+            if is_beyond_chance(budget, counts, n_rows):
+                leaking[name] = leakage
+    return Judgement(leaking, unclear)
+
+
+def warn_of_passed_through(found: Judgement, budget: Budget, allow_leaking: bool) -> None:
+    """Warn of columns that leave as they are and should not, or refuse them."""
+    if found.leaking and not allow_leaking:
+        shown = ", ".join(f"{name} ({leakage:.4g})" for name, leakage in found.leaking.items())
+        raise ValueError(
+            f"Columns that would leave as they are reveal more about S on their own than "
+            f"epsilon={budget.epsilon:g} allows: {shown}. Release them through the mechanism too, "
+            f"or drop them; allow_leaking=True copies them all the same."
+        )
+    if found.leaking:
         warnings.warn(
-            f"Columns that are passed through say more about S on their own than "
-            f"epsilon={mechanism.epsilon:g} allows: {too_much}. Name them in sensitive=... if "
-            f"they are S, protect them too, or drop them.",
+            f"Columns that leave as they are reveal more about S on their own than "
+            f"epsilon={budget.epsilon:g} allows. Name them in sensitive=... if they are S, "
+            f"release them through the mechanism too, or drop them.{found.table()}",
             PrivacyLeakWarning,
             stacklevel=4,
         )
-    if unclear:
+    if found.unclear:
         warnings.warn(
-            f"What the columns {unclear} say about S cannot be judged (nearly every row has a "
-            f"value of its own, or types are mixed), and they are passed through: drop them if in "
-            f"doubt.",
+            f"What the columns {found.unclear} say about S cannot be judged (nearly every row has "
+            f"a value of its own, or types are mixed), and they are passed through: drop them if "
+            f"in doubt.",
+            PrivacyLeakWarning,
+            stacklevel=4,
+        )
+
+
+def warn_of_index(found: Judgement, budget: Budget) -> None:
+    """Warn of an index that leaves with the rows."""
+    if found.leaking:
+        warnings.warn(
+            f"The index of X leaves with its rows, and the order of its values alone reveals more "
+            f"about S than epsilon={budget.epsilon:g} allows: drop it first, "
+            f"X.reset_index(drop=True), and shuffle rows that are sorted by S.{found.table()}",
             PrivacyLeakWarning,
             stacklevel=4,
         )
@@ -123,10 +202,22 @@ def warn_of_unjudged(names: Sequence[Hashable]) -> None:
         )
 
 
+def _ranks(column: pd.Series) -> pd.Series:
+    """Return the places of values in a sorted list; numbers and times as they are."""
+    if column.dtype.kind in "iufmM":
+        return column
+    codes, _ = pd.factorize(column.astype(str), sort=True)
+    return pd.Series(codes)
+
+
 def _counts(
-    name: Hashable, column: pd.Series, s_codes: IntArray, weights: FloatArray | None
+    name: Hashable,
+    column: pd.Series,
+    s_codes: IntArray,
+    weights: FloatArray | None,
+    in_bins: bool,
 ) -> CountArray:
-    alphabet, codes = learn_column(column, weights, name, n_bins=None)
+    alphabet, codes = learn_column(column, weights, name, n_bins=DEFAULT_BINS if in_bins else None)
     if alphabet.n_symbols > _MOST_DISTINCT * len(codes):
         alphabet, codes = learn_column(column, weights, name)
     if alphabet.n_symbols > _MOST_DISTINCT * len(codes) and len(codes) >= _MANY_ROWS:
@@ -134,10 +225,25 @@ def _counts(
     return count_pairs(s_codes, codes, weights)
 
 
-def _leakage_unchanged(mechanism: Mechanism, counts: CountArray) -> float:
-    """Return what releasing a column unchanged leaks."""
-    joint = as_joint(counts, "PrivacyFunnelTransformer").without_empty()
-    values = mechanism.measure.value((joint.p_sx / joint.p_x).T, joint.p_s)
-    if mechanism.scope == "average":
-        return float(mechanism.measure.inverse(joint.p_x @ values))
-    return float(np.max(mechanism.measure.inverse(values)))
+def is_beyond_chance(budget: Budget, counts: CountArray, n_rows: int) -> bool:
+    """Return whether a column leaks more than one independent of S would, in 95% of cases.
+
+    Two figures are compared with what they are for columns that have the same values as often and
+    nothing to do with S: the leakage itself, and the mutual information, which many values that
+    occur once do not drown. Each may exceed chance in half of the remaining cases.
+    """
+    shares, prior = (counts.sum(axis=axis) / counts.sum() for axis in (0, 1))
+    sizes = np.round(n_rows * shares).astype(np.int64)
+    sizes, counts = sizes[sizes > 0], counts[:, sizes > 0]
+    shares = sizes / sizes.sum()
+
+    def figures(posteriors: FloatArray) -> tuple[float, float]:
+        information = shares @ KL().value(posteriors, prior)
+        return budget.in_scope(budget.measure.value(posteriors, prior), shares), float(information)
+
+    observed = figures((counts / counts.sum(axis=0)).T)
+    n_draws = int(np.clip(_MOST_CELLS // counts.size, *_DRAWS))
+    rng = np.random.default_rng(0)  # the same rows are always judged alike
+    drawn = [figures(rng.multinomial(sizes, prior) / sizes[:, None]) for _ in range(n_draws)]
+    n_above = (np.array(drawn) >= observed).sum(axis=0)
+    return bool(((n_above + 1) / (n_draws + 1) <= _CHANCE / 2).any())

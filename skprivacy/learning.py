@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._typing import CountArray, FloatArray, IntArray, NamedColumns
+from ._typing import CountArray, IntArray, NamedColumns
 from .codes import UNKNOWN, count, take
 from .design import design_mechanism
 from .encoding import DEFAULT_BINS, Alphabet, learn_alphabet
@@ -43,27 +43,38 @@ class CodedRows:
 
 def code_rows(settings: PrivacyFunnelTransformer, rows: LabelledRows) -> CodedRows:
     """Learn the alphabets of S and X as the parameters of a transformer ask, and count pairs."""
-    sensitive, s_codes = _learn(settings, rows.s_columns, rows.weights, is_sensitive=True)
-    alphabet, x_codes = _learn(settings, rows.x_columns, rows.weights)
+    sensitive, s_codes = code_sensitive(settings, rows)
+    alphabet, x_codes = _learn(settings, rows, rows.x_columns)
     alphabet, x_codes = _pooled(settings, alphabet, x_codes, sensitive.n_symbols)
     counts = count_pairs(s_codes, x_codes, rows.weights)
     sizes = count(s_codes, sensitive.n_symbols, rows.multiplicities)[:-1]
     return CodedRows(sensitive, alphabet, s_codes, x_codes, counts, sizes)
 
 
+def code_sensitive(
+    settings: PrivacyFunnelTransformer, rows: LabelledRows
+) -> tuple[Alphabet, IntArray]:
+    """Learn the alphabet of S, and return it with the symbol of each row."""
+    return _learn(settings, rows, rows.s_columns, is_sensitive=True)
+
+
 def _learn(
     settings: PrivacyFunnelTransformer,
+    rows: LabelledRows,
     columns: NamedColumns,
-    weights: FloatArray | None,
     is_sensitive: bool = False,
 ) -> tuple[Alphabet, IntArray]:
-    """Return the alphabet of columns taken jointly, and the symbol of each row."""
+    """Return the alphabet of columns of some rows taken jointly, and the symbol of each row."""
     pooling = (None, None) if is_sensitive else (settings.min_frequency, settings.max_categories)
     options = [
-        {"n_bins": _bins_of(settings.n_bins, label, is_sensitive), "pooling": pooling}
+        {
+            "n_bins": _bins_of(settings.n_bins, label, is_sensitive),
+            "pooling": pooling,
+            "multiplicities": rows.multiplicities,
+        }
         for label in columns
     ]
-    return learn_alphabet(list(columns.values()), list(columns), weights, options)
+    return learn_alphabet(list(columns.values()), list(columns), rows.weights, options)
 
 
 def _bins_of(n_bins: Any, label: Hashable, is_sensitive: bool) -> BinsLike | None:
@@ -100,7 +111,7 @@ def target_of(
 ) -> Target:
     """Return the utility I(V;Y) of rows with a target V."""
     assert rows.target is not None
-    _, v_codes = _learn(settings, rows.target, rows.weights, is_sensitive=True)
+    _, v_codes = _learn(settings, rows, rows.target, is_sensitive=True)
     return Target(count_pairs(v_codes, coded.x_codes, rows.weights))
 
 

@@ -56,13 +56,10 @@ def posterior_names(layout: Layout, mechanism: Mechanism) -> list[str]:
     return [f"{layout.joint_name}_{text}" for text in readable(mechanism.x_labels)]
 
 
-def names_out(layout: Layout, mechanism: Mechanism, output: str, remainder: str) -> list[Any]:
-    """Return the names of the columns that come out.
-
-    output, remainder : the parameters of the transformer.
-    """
+def names_out(layout: Layout, mechanism: Mechanism, output: str) -> list[Any]:
+    """Return the names of the columns that come out; output : the parameter of the transformer."""
     names: list[Any] = []
-    for position in layout.order(remainder == "passthrough"):
+    for position in layout.order:
         if position not in layout.x_positions or output == "label":
             names.append(layout.name(position))
         elif position == layout.x_positions[0] and output == "symbol":

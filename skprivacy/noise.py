@@ -30,8 +30,14 @@ Words: TypeAlias = npt.NDArray[np.uint64]
 CHUNK = 1 << 16  # rows at once: the buffers stay in the cache
 POSITION_BITS = 33
 
-# Words for different purposes never meet.
-LANES = OUTPUT_LANE, MEMBER_LANE, IDENTITY_LANE = 0, 1, 2
+# Words for different purposes never meet. Columns of X that are drawn apart have a lane each.
+OUTPUT_LANE, FIRST_COLUMN_LANE, IDENTITY_LANE, SECOND_COLUMN_LANE = 0, 1, 2, 3
+
+
+def column_lane(column: int) -> int:
+    """Return the lane of a column of X, by its place among them."""
+    return SECOND_COLUMN_LANE + column - 1 if column else FIRST_COLUMN_LANE
+
 
 _WORDS_PER_BLOCK = 8  # of the 64 bytes that ChaCha20 counts in
 _ZEROS = memoryview(bytes(8 * (CHUNK + _WORDS_PER_BLOCK)))
@@ -49,10 +55,10 @@ class Noise(ABC):
     def words(self, lane: int, start: int, stop: int) -> Words:
         """Return a word for each row from `start` to `stop`, at most `CHUNK` of them."""
 
-    def uniform(self, rows: IntArray) -> FloatArray:
+    def uniform(self, rows: IntArray, column: int) -> FloatArray:
         """Return floats from [0, 1) for some of the rows, apart from what decides the outputs.
 
-        rows : their positions, which increase.
+        rows : their positions, which increase; column : of X, each with numbers of its own.
         """
         words = np.empty(len(rows), dtype=np.uint64)
         for start in range(0, len(self), CHUNK):
@@ -60,7 +66,7 @@ class Noise(ABC):
             first, last = np.searchsorted(rows, [start, stop])
             if first < last:
                 inside = rows[first:last] - start
-                words[first:last] = self.words(MEMBER_LANE, start, stop)[inside]
+                words[first:last] = self.words(column_lane(column), start, stop)[inside]
         return np.ldexp((words >> np.uint64(11)).astype(float), -53)
 
 

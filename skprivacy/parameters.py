@@ -19,7 +19,7 @@ def check_parameters(transformer: PrivacyFunnelTransformer) -> None:
     owner = type(transformer).__name__
     check_real(owner, "epsilon", transformer.epsilon, low=0)
     check_choice(owner, "output", transformer.output, {"label", "symbol", "posterior"})
-    check_choice(owner, "remainder", transformer.remainder, {"drop", "passthrough"})
+    _check_remainder(owner, transformer.remainder)
     check_choice(owner, "handle_unknown", transformer.handle_unknown, {"resample", "error"})
     check_real(owner, "smoothing", transformer.smoothing, low=0, high_open=True)
     _check_pooling(owner, transformer.min_frequency, transformer.max_categories)
@@ -29,6 +29,14 @@ def check_parameters(transformer: PrivacyFunnelTransformer) -> None:
         raise TypeError(
             message(owner, "solver_options", "a dict or None", transformer.solver_options)
         )
+
+
+def _check_remainder(owner: str, remainder: object) -> None:
+    if isinstance(remainder, str):
+        check_choice(owner, "remainder", remainder, {"drop", "passthrough"})
+    elif not isinstance(remainder, list | tuple):
+        requirement = "'drop', 'passthrough' or a list of columns"
+        raise TypeError(message(owner, "remainder", requirement, remainder))
 
 
 def _check_pooling(owner: str, min_frequency: object, max_categories: object) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from ._json import decode_label, document, encode_label, parse_document
 from ._typing import IntArray
+from .column_types import ColumnType
 from .encoding import Alphabet, ColumnAlphabet
 from .layout import Layout
 from .measures import Measure
@@ -17,13 +19,15 @@ from .mechanism import Mechanism
 if TYPE_CHECKING:
     from .transformer import PrivacyFunnelTransformer
 
-_Fitted: TypeAlias = tuple[Layout, Alphabet, IntArray, Mechanism]
+_Fitted: TypeAlias = tuple[
+    Layout, tuple[ColumnType, ...], Alphabet, IntArray, Mechanism, dict[Any, float]
+]
 
 # The parameters that matter after fit; the budget and its measure are the mechanism's.
-_PARAMETERS = ("output", "remainder", "handle_unknown")
+_PARAMETERS = ("output", "handle_unknown")
 
 _KEYS = {"schema", "version", "parameters", "layout", "columns", "combinations", "symbols",
-         "members", "member_of", "weights", "names", "mechanism"}  # fmt: skip
+         "members", "member_of", "weights", "names", "mechanism", "types"}  # fmt: skip
 
 
 def write_transformer(transformer: PrivacyFunnelTransformer, indent: int | None) -> str:
@@ -35,9 +39,13 @@ def write_transformer(transformer: PrivacyFunnelTransformer, indent: int | None)
         "layout": {
             "names": None if layout.names is None else [encode_label(n) for n in layout.names],
             "n_columns": layout.n_columns,
-            "x_positions": list(layout.x_positions),
+            "replaced": _labels(layout, layout.x_positions),
+            "copied": _labels(layout, layout.kept_positions),
+            "leaking": [[encode_label(n), x] for n, x in transformer._leaking.items()],
+            "sensitive": [encode_label(name) for name in layout.s_names],
             "s_positions": list(layout.s_positions),
         },
+        "types": [type_.to_dict() for type_ in transformer._types],
         "columns": [_write_column(column) for column in alphabet.columns],
         "combinations": alphabet.combinations.tolist(),
         "symbols": alphabet.symbols.tolist(),
@@ -50,12 +58,18 @@ def write_transformer(transformer: PrivacyFunnelTransformer, indent: int | None)
     return json.dumps(content, allow_nan=False, indent=indent)
 
 
+def _labels(layout: Layout, positions: Sequence[int]) -> list[Any]:
+    return [encode_label(layout.name_or_position(position)) for position in positions]
+
+
 def _write_column(column: ColumnAlphabet) -> dict[str, Any]:
     return {
         "values": [encode_label(value) for value in column.values],
         "labels": [encode_label(label) for label in column.labels],
         "symbols": column.symbols.tolist(),
         "weights": column.weights.tolist(),
+        "in_pool": [encode_label(value) for value in column.in_pool],
+        "is_rare": column.is_rare.tolist(),
         "edges": None if column.edges is None else column.edges.tolist(),
         "bounds": [encode_label(bound) for bound in column.bounds],
         "has_missing": column.has_missing,
@@ -93,16 +107,28 @@ def _read_content(
         parameters[name] = getattr(mechanism, name)
     parameters["columns"] = [layout.name_or_position(p) for p in layout.x_positions]
     parameters["sensitive"] = [layout.name_or_position(p) for p in layout.s_positions] or None
-    return parameters, (layout, alphabet, names, mechanism)
+    parameters["remainder"] = [layout.name_or_position(p) for p in layout.kept_positions] or "drop"
+    types = tuple(ColumnType(**type_) for type_ in content["types"])
+    leaking = {decode_label(name): float(x) for name, x in content["layout"]["leaking"]}
+    return parameters, (layout, types, alphabet, names, mechanism, leaking)
 
 
 def _read_layout(content: dict[str, Any]) -> Layout:
     names = content["names"]
+    if names is not None:
+        names = [decode_label(name) for name in names]
+
+    def positions(key: str) -> tuple[int, ...]:
+        labels = [decode_label(label) for label in content[key]]
+        return tuple(labels if names is None else map(names.index, labels))
+
     return Layout(
-        None if names is None else [decode_label(name) for name in names],
+        names,
         int(content["n_columns"]),
-        tuple(map(int, content["x_positions"])),
+        positions("replaced"),
         tuple(map(int, content["s_positions"])),
+        tuple(decode_label(name) for name in content["sensitive"]),
+        positions("copied"),
     )
 
 
@@ -112,6 +138,8 @@ def _read_column(content: dict[str, Any]) -> ColumnAlphabet:
         tuple(decode_label(label) for label in content["labels"]),
         np.array(content["symbols"], dtype=np.intp),
         np.array(content["weights"], dtype=float),
+        tuple(decode_label(value) for value in content["in_pool"]),
+        np.array(content["is_rare"], dtype=bool),
         None if content["edges"] is None else np.array(content["edges"], dtype=float),
         tuple(decode_label(bound) for bound in content["bounds"]),
         bool(content["has_missing"]),
@@ -121,7 +149,7 @@ def _read_column(content: dict[str, Any]) -> ColumnAlphabet:
 def _check(layout: Layout, alphabet: Alphabet, names: IntArray, mechanism: Mechanism) -> None:
     """Check that the parts belong together: a wrong encoder would sample from wrong rows."""
     n_x, n_y = mechanism.channel.shape
-    positions = (*layout.x_positions, *layout.s_positions)
+    positions = (*layout.x_positions, *layout.s_positions, *layout.kept_positions)
     fits = (
         len(alphabet.columns) == len(layout.x_positions)
         and alphabet.combinations.shape == (len(alphabet.symbols), len(alphabet.columns))

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ._typing import FloatArray, IntArray
 from .codes import look_up
+from .column_types import ColumnType
 from .encoding import Alphabet
 from .frames import Table
 from .layout import Layout
 from .naming import output_names, posterior_names
 from .noise import Noise, NoiseSource
+from .row_index import check_no_copy
 from .sampling import Sampler
 from .unknown_values import unknown_error, warn_of_unknown
 
@@ -32,13 +34,14 @@ Replacements: TypeAlias = dict[int, list[tuple[Any, Any]]]
 class Release:
     """How rows are released.
 
-    layout, alphabet : the columns and symbols of X; names : the symbol that each output stands
-    for; channel, p_y : P(Y|X) and P(Y); posterior : P(x|y), a row for each y; y_names, x_names :
-    texts for outputs, and for columns of P(x|y); output, passthrough, handle_unknown : as the
-    parameters of the transformer; owner : its name, for messages.
+    layout, types, alphabet : the columns of X, what they are released as, and their symbols;
+    names : the symbol that each output stands for; channel, p_y : P(Y|X) and P(Y); posterior :
+    P(x|y), a row for each y; y_names, x_names : texts for outputs, and for columns of P(x|y);
+    output, handle_unknown : as the parameters of the transformer; owner : its name, for messages.
     """
 
     layout: Layout
+    types: tuple[ColumnType, ...]
     alphabet: Alphabet
     names: IntArray
     channel: FloatArray
@@ -47,7 +50,6 @@ class Release:
     y_names: list[str]
     x_names: list[str]
     output: str
-    passthrough: bool
     handle_unknown: str
     owner: str
 
@@ -64,20 +66,28 @@ class Release:
 
         numbers : of its rows, for fresh noise.
         """
+        self._check_index(table)
         noise = source.of(table, numbers)
-        positions = self.layout.match(table, self.owner, self.passthrough)
+        positions = self.layout.match(table, self.owner)
         x_positions = [positions[p] for p in self.layout.x_positions]
         unknown: Counter[Hashable] = Counter()
         released = self.replacements(table, x_positions, noise, unknown)
         warn_of_unknown([table.label(p) for p in x_positions], unknown)
         columns: list[tuple[Any, Any]] = []
-        for position in self.layout.order(self.passthrough):
+        for position in self.layout.order:
             if position in self.layout.x_positions:
                 columns += released.get(position, [])
             else:
                 name = self.layout.name(position)
                 columns.append((name, table.native(positions[position])))
         return table.assemble(columns)
+
+    def _check_index(self, table: Table) -> None:
+        if levels := table.index_levels():
+            there = [name for name in self.layout.s_names if name in (table.names or ())]
+            positions = table.positions(self.owner, "sensitive", there)
+            s_columns = {table.label(p): table.column(p) for p in positions}
+            check_no_copy(levels, self.layout.s_names, s_columns, self.owner)
 
     def replacements(
         self,
@@ -97,14 +107,11 @@ class Release:
         if unknown and self.handle_unknown == "error":
             raise unknown_error(self.alphabet, series, labels, symbols, unknown)
         all_unknown.update(unknown)
-        outputs = self._sampler.draw(symbols, noise)
-        return self._shown(table, x_positions, outputs, noise)
+        return self._shown(table, self._sampler.draw(symbols, noise), noise)
 
-    def _shown(
-        self, table: Table, x_positions: Sequence[int], outputs: IntArray, noise: Noise
-    ) -> Replacements:
-        """Return outputs as the columns that stand for them."""
-        first, *_ = fit_positions = self.layout.x_positions
+    def _shown(self, table: Table, outputs: IntArray, noise: Noise) -> Replacements:
+        """Return outputs as the columns that stand for them, of the kind of a table."""
+        first, *_ = positions = self.layout.x_positions
         if self.output == "symbol":
             return {first: [(self.layout.joint_name, table.categorical(self.y_names, outputs))]}
         if self.output == "posterior":
@@ -115,11 +122,10 @@ class Release:
                 ]
             }
         decoded = self.alphabet.decode(self.names, outputs, noise.uniform)
+        columns = zip(positions, self.types, self.alphabet.shown, decoded, strict=True)
         return {
-            at_fit: [(self.layout.name(at_fit), table.decoded(position, values, codes))]
-            for at_fit, position, (values, codes) in zip(
-                fit_positions, x_positions, decoded, strict=True
-            )
+            position: [(self.layout.name(position), table.decoded(type_, shown.values, *found))]
+            for position, type_, shown, found in columns
         }
 
 
@@ -128,6 +134,7 @@ def release_of(transformer: PrivacyFunnelTransformer) -> Release:
     layout, mechanism = transformer._layout, transformer.mechanism_
     return Release(
         layout,
+        transformer._types,
         transformer._alphabet,
         transformer._names,
         mechanism.channel,
@@ -136,7 +143,6 @@ def release_of(transformer: PrivacyFunnelTransformer) -> Release:
         output_names(mechanism),
         posterior_names(layout, mechanism),
         transformer.output,
-        transformer.remainder == "passthrough",
         transformer.handle_unknown,
         type(transformer).__name__,
     )

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 _CLOSE = 1e-6
 
 
+class UnreadableLabelsError(ValueError):
+    """Released labels do not tell which outputs they stand for."""
+
+
 def outputs_of(transformer: PrivacyFunnelTransformer, released: ColumnsLike) -> IntArray:
     """Return the output of each row that a fitted transformer has released."""
     check_is_fitted(transformer)
@@ -57,6 +61,11 @@ def _from_labels(
     transformer: PrivacyFunnelTransformer, columns: dict[Hashable, pd.Series]
 ) -> IntArray:
     layout, alphabet = transformer._layout, transformer._alphabet
+    if not alphabet.can_be_read(transformer._names):
+        raise UnreadableLabelsError(
+            "Released labels cannot be read back into outputs: some of them stand for a pool of "
+            "rare combinations, of which each column is drawn on its own. Use output='symbol'."
+        )
     names = [layout.name(position) for position in layout.x_positions]
     symbols, _ = alphabet.encode(_chosen(transformer, columns, names), names)
     output_of = np.full(alphabet.n_symbols + 1, -1)

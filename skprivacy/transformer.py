@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._typing import ColumnsLike, FloatArray, IntArray, Scope, Seed, TableLike
 from .batches import Batches
+from .column_types import ColumnType
 from .encoding import DEFAULT_BINS, Alphabet
 from .engines import as_lazy_table, lazy_inputs
 from .fit_inputs import FitInputs, counts_nothing, read_inputs
@@ -21,9 +22,16 @@ from .frames import as_table, converted
 from .held_out import evaluated_on
 from .keyed_release import noise_source
 from .layout import Layout
-from .leak_warnings import warn_if_misleading, warn_of_bins, warn_of_passed_through
-from .learning import CodedRows, code_rows, design, target_of
-from .measures import Measure
+from .leak_warnings import (
+    Budget,
+    judged,
+    warn_if_misleading,
+    warn_of_bins,
+    warn_of_index,
+    warn_of_passed_through,
+)
+from .learning import CodedRows, code_rows, code_sensitive, design, target_of
+from .measures import Measure, get_measure
 from .mechanism import Evaluation, Mechanism
 from .naming import check_names_out, names_out
 from .parameters import check_parameters
@@ -41,8 +49,9 @@ _Binning: TypeAlias = int | npt.ArrayLike | Sequence[Any] | dict[Any, Any] | Non
 
 # What a design sets, and batches that came in between take away.
 _DESIGNED = (
-    "mechanism_", "p_sx_", "categories_", "sensitive_categories_", "_layout", "_alphabet",
-    "_names", "_sensitive", "_sensitive_names", "_counts", "_effective_rows",
+    "mechanism_", "p_sx_", "categories_", "sensitive_categories_", "_layout", "_types",
+    "_alphabet", "_names", "_leaking", "_sensitive", "_sensitive_names", "_counts",
+    "_effective_rows",
 )  # fmt: skip
 
 
@@ -59,7 +68,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    epsilon : float, default=0.1
+    epsilon : float, default=0.02
         The budget, see `design_mechanism`.
     sensitive : str, int or list of these, default=None
         The columns of X that hold S, taken jointly. None: S is passed to `fit` as
@@ -73,10 +82,12 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
     solver_options : dict, default=None
         Options of the solver.
     output : {"label", "symbol", "posterior"}, default="label"
-        "label": the same columns with the same dtypes, each output named by a value of X.
-        "symbol": one categorical column. "posterior": a column of P(x|y) for each symbol x.
-    remainder : {"drop", "passthrough"}, default="drop"
-        What happens to the other columns. The sensitive ones are always dropped.
+        "label": the same columns with the dtypes that `fit` saw, each output named by a value of
+        X; of rare combinations that are pooled, every column is drawn on its own. "symbol": one
+        categorical column. "posterior": a column of P(x|y) for each symbol x.
+    remainder : {"drop", "passthrough"} or list of columns, default="drop"
+        What happens to the other columns: all are dropped, all come out as they are, or those
+        listed do. The sensitive ones are always dropped. It is decided by `fit`.
     n_bins : int, sequence of edges, dict of these per column, or None, default=10
         Numbers and times with more distinct values are cut at quantiles, or at the edges given.
         None: never.
@@ -126,7 +137,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        epsilon: float = 0.1,
+        epsilon: float = 0.02,
         *,
         sensitive: _ColumnNames | None = None,
         columns: _ColumnNames | Callable[[Any], Any] | None = None,
@@ -136,7 +147,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         solver: str | Solver = "auto",
         solver_options: dict[str, Any] | None = None,
         output: Literal["label", "symbol", "posterior"] = "label",
-        remainder: Literal["drop", "passthrough"] = "drop",
+        remainder: Literal["drop", "passthrough"] | Sequence[Any] = "drop",
         n_bins: _Binning = DEFAULT_BINS,
         min_frequency: float | None = None,
         max_categories: int | None = None,
@@ -250,6 +261,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         inputs = read_inputs(self, X, y, sensitive_features, sample_weight)
         batches = vars(self).get("_batches") or Batches(self, inputs)
         batches.add(self, inputs)
+        self._judge_index(inputs, code_sensitive(self, inputs.rows)[1])
         for name in _DESIGNED:  # by the batches before
             self.__dict__.pop(name, None)
         self._batches = batches
@@ -263,17 +275,20 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
             """Design the channel for the batches so far when it is asked for."""
             if name in _DESIGNED and "_batches" in vars(self):
                 check_parameters(self)
-                self._fit_inputs(self._batches.inputs(self), self._batches)
+                self._fit_inputs(self._batches.inputs(), self._batches)
                 return getattr(self, name)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_layout" in vars(self) or "_batches" in vars(self)
 
-    def _fit_inputs(self, inputs: FitInputs, batches: Batches | None = None) -> Self:
+    def _fit_inputs(
+        self, inputs: FitInputs, batches: Batches | None = None, *, allow_leaking: bool = True
+    ) -> Self:
         """Fit to columns of S and X that have been told apart.
 
-        batches : that they come from; others that were counted before are forgotten.
+        batches : that they come from; others that were counted before are forgotten;
+        allow_leaking : whether columns that leave as they are may exceed the budget.
         """
         layout, rows = inputs.layout, inputs.rows
         coded = code_rows(self, rows)
@@ -282,10 +297,11 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
             utility = target_of(self, rows, coded)
         mechanism, names = design(self, coded, utility)
         warn_of_bins(list(rows.s_columns), coded.sensitive, self.n_bins)
-        self._judge_passed_through(inputs, coded, mechanism)
+        self._judge_index(inputs, coded.s_codes)
+        leaking = self._judge_passed_through(inputs, coded, allow_leaking)
         warn_if_misleading(mechanism, coded.counts, coded.group_sizes)
-        check_names_out(names_out(layout, mechanism, self.output, self.remainder))
-        self._assign(layout, coded.alphabet, names, mechanism)
+        check_names_out(names_out(layout, mechanism, self.output))
+        self._assign(layout, inputs.types, coded.alphabet, names, mechanism, leaking)
         self.p_sx_: FloatArray = mechanism.p_sx  # type: ignore[assignment]  # a design has one
         self._sensitive, self._sensitive_names = coded.sensitive, list(rows.s_columns)
         self.sensitive_categories_ = _categories(coded.sensitive)
@@ -295,22 +311,41 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
             self.__dict__.pop("_batches", None)
         return self
 
+    def _budget(self) -> Budget:
+        return Budget(self.epsilon, get_measure(self.measure), self.scope)
+
+    def _judge_index(self, inputs: FitInputs, s_codes: IntArray) -> None:
+        if inputs.index:
+            weights, budget = inputs.rows.weights, self._budget()
+            found = judged(budget, inputs.index, s_codes, weights, in_bins=True)
+            warn_of_index(found, budget)
+
     def _judge_passed_through(
-        self, inputs: FitInputs, coded: CodedRows, mechanism: Mechanism
-    ) -> None:
+        self, inputs: FitInputs, coded: CodedRows, allow_leaking: bool
+    ) -> dict[Any, float]:
+        """Return what columns that leave as they are leak, where that is more than the budget."""
         if not inputs.passed_through:
-            return
-        s_codes, weights = coded.s_codes, inputs.rows.weights
+            return {}
+        s_codes, weights, budget = coded.s_codes, inputs.rows.weights, self._budget()
         if (beside := inputs.beside) is not None:
             s_codes, _ = coded.sensitive.encode(list(beside.values()), list(beside))
             weights = None
-        warn_of_passed_through(mechanism, inputs.passed_through, s_codes, weights)
+        found = judged(budget, inputs.passed_through, s_codes, weights)
+        warn_of_passed_through(found, budget, allow_leaking)
+        return found.leaking
 
     def _assign(
-        self, layout: Layout, alphabet: Alphabet, names: IntArray, mechanism: Mechanism
+        self,
+        layout: Layout,
+        types: tuple[ColumnType, ...],
+        alphabet: Alphabet,
+        names: IntArray,
+        mechanism: Mechanism,
+        leaking: dict[Any, float],
     ) -> None:
         """Set what `transform` needs: last, so that a failed fit leaves nothing."""
-        self._layout, self._alphabet, self._names = layout, alphabet, names
+        self._layout, self._types, self._alphabet, self._names = layout, types, alphabet, names
+        self._leaking = leaking
         self.mechanism_ = mechanism
         self.categories_ = _categories(alphabet)
         self._set_features(layout)
@@ -470,8 +505,15 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         layout = self._layout.renamed(input_features)
-        names = names_out(layout, self.mechanism_, self.output, self.remainder)
+        names = names_out(layout, self.mechanism_, self.output)
         return np.array(names, dtype=object)
+
+    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
+        """Return what scikit-learn shows of a fitted transformer in a notebook: nothing of S."""
+        shown = super()._get_fitted_attr_html(doc_link)
+        for name in ("p_sx_", "sensitive_categories_"):
+            shown.pop(name, None)
+        return shown
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .._text import aligned
 from .._typing import CountArray, FloatArray
 from ..design import privacy_utility_path
 from ..encoding import learn_alphabet
@@ -31,7 +32,7 @@ from ..report.sections import Section
 from ..subsample import most_rows
 from ..transformer import PrivacyFunnelTransformer
 from .key_files import read_key
-from .words import aligned, listed, say
+from .words import listed, say
 
 _PICTURES = {".png", ".svg", ".pdf"}
 _N_BUDGETS = 20

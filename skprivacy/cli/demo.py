@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .._text import aligned
 from ..datasets import load_diabetes_bands
 from ..files.locations import written
 from ..metrics import audit
 from ..report import PrivacyReport
 from ..transformer import PrivacyFunnelTransformer
-from .words import aligned, say
+from .words import say
 
 _BUDGETS = (0.05, 0.02, 0.005, 0.0)
 _CHOSEN = 0.02

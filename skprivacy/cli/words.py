@@ -7,7 +7,7 @@ import numbers
 import re
 import sys
 import warnings
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
@@ -50,6 +50,7 @@ def in_options(text: str) -> str:
     text = re.sub(rf"\b({_NAMES})='?([\w.]+)'?", lambda m: f"{_OPTIONS[m[1]]} {m[2]}", text)
     text = re.sub(rf"\b({_WITH_UNDERSCORE})\b", lambda m: _OPTIONS[m[1]], text)
     text = text.replace("force=True", "--force").replace(" of PrivacyFunnelTransformer", "")
+    text = text.replace("allow_leaking=True", "--allow-leaking")
     return text.replace("PrivacyFunnelTransformer", "skprivacy")
 
 
@@ -63,9 +64,15 @@ def one_line(error: Exception) -> str:
     return in_options(text)
 
 
+def _without_breaks(text: str) -> str:
+    """Return a sentence in one line; the lines of a table after it stay, and are set off."""
+    sentence, *table = text.split("\n")
+    return "\n".join([" ".join(sentence.split()), *(f"  {line}" for line in table)])
+
+
 @contextmanager
 def warnings_as_lines() -> Iterator[list[str]]:
-    """Print each warning as one line on the standard error; yields the list of them."""
+    """Print each warning as a sentence on the standard error; yields the list of them."""
     said: list[str] = []
 
     def show(
@@ -76,7 +83,7 @@ def warnings_as_lines() -> Iterator[list[str]]:
         file: TextIO | None = None,
         line: str | None = None,
     ) -> None:
-        text = in_options(" ".join(str(message).split()))
+        text = in_options(_without_breaks(str(message)))
         if text not in said:
             said.append(text)
             print(f"skprivacy: warning: {text}", file=sys.stderr)
@@ -112,18 +119,6 @@ def _finite(value: Any) -> Any:
     if is_number and not isinstance(value, int):
         return float(value) if math.isfinite(value) else None
     return value
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows of texts as lines with aligned columns: the first to the left."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            text.ljust(width) if i == 0 else text.rjust(width)
-            for i, (text, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
 
 
 def listed(names: Iterable[Hashable]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._typing import FloatArray, IntArray
+from .._typing import BoolArray, FloatArray, IntArray
 from ..codes import UNKNOWN, count, look_up, n_cells, narrow, pack, pack_few, take, unpack
 from .columns import POOLED, ColumnAlphabet, learn_column, learn_values, pool
+from .showing import ShownColumn, Uniform, shown_columns
 
 # Combinations of columns are looked up in a table up to this size, and searched for beyond.
 _MOST_LOOK_UPS = 1 << 22
@@ -117,51 +118,48 @@ class Alphabet:
         symbols = pool(counts, None, n_symbols)
         return replace(self, symbols=symbols[self.symbols]), symbols
 
+    @cached_property
+    def shown(self) -> list[ShownColumn]:
+        """What each column shows of the symbols."""
+        return shown_columns(self)
+
     def decode(
-        self, names: IntArray, outputs: IntArray, uniform: Callable[[IntArray], FloatArray]
+        self, names: IntArray, outputs: IntArray, uniform: Uniform
     ) -> list[tuple[list[Any], IntArray]]:
         """Return, for each column, a list of values and for each row an index into it.
 
-        names : the symbol that each output stands for. A pooled symbol stands for one of its
-        members, drawn as often as it was seen. uniform : draws from [0, 1) for some rows.
+        names : the symbol that each output stands for; uniform : draws for those that are pools.
         """
-        symbol_of = self.symbols[self.member_of]
-        member = _first_members(symbol_of)[names]
-        pooled = np.bincount(symbol_of)[names] > 1
+        pooled = self._is_pool[names]
         if not pooled.any():
-            return [
-                ([column.values[i] for i in of_member[member]], outputs)
-                for column, of_member in zip(self.columns, self.members.T, strict=True)
-            ]
-        drawn = look_up(member.astype(np.min_scalar_type(-len(symbol_of))), outputs)
+            return [([c.values[i] for i in c.single[names]], outputs) for c in self.shown]
         rows = np.flatnonzero(look_up(pooled, outputs))
-        symbols = look_up(narrow(names), outputs[rows])
-        drawn[rows] = _draw_members(symbol_of, self.weights, symbols, uniform(rows))
+        symbols = look_up(narrow(names), outputs)
         return [
-            (list(column.values), look_up(narrow(of_member), drawn))
-            for column, of_member in zip(self.columns, self.members.T, strict=True)
+            (column.values, column.codes(symbols, rows, uniform(rows, position)))
+            for position, column in enumerate(self.shown)
         ]
 
+    def can_be_read(self, names: IntArray) -> bool:
+        """Return whether what is shown for these symbols tells which of them it is.
 
-def _first_members(symbol_of: IntArray) -> IntArray:
-    """Return the first member of each symbol."""
-    return np.unique(symbol_of, return_index=True)[1]
+        It does not where columns of a pool are drawn apart, or where a common value stands for
+        the rare ones of a pool.
+        """
+        for symbol in names[self._is_pool[names]].tolist():
+            shown = [[c.values[i] for i in np.unique(c.pools[symbol][0])] for c in self.shown]
+            if sum(len(values) > 1 for values in shown) > 1:
+                return False
+            n = max(map(len, shown))
+            rows = [pd.Series(v * (n if len(v) == 1 else 1), dtype=object) for v in shown]
+            if (self.encode(rows, [""] * len(rows))[0] != symbol).any():
+                return False
+        return True
 
-
-def _draw_members(
-    symbol_of: IntArray,
-    weights: FloatArray,
-    symbols: IntArray,
-    uniform: FloatArray,
-) -> IntArray:
-    """Return a member of each of `symbols`, drawn by weight; `uniform` has a number for each."""
-    members = np.zeros(len(symbols), dtype=np.intp)
-    for symbol in np.flatnonzero(count(symbols, int(symbol_of.max()) + 1)[:-1]):
-        rows, own = np.flatnonzero(symbols == symbol), np.flatnonzero(symbol_of == symbol)
-        cumulated = np.cumsum(weights[own])
-        drawn = np.searchsorted(cumulated, uniform[rows] * cumulated[-1], side="right")
-        members[rows] = own[drawn.clip(max=len(own) - 1)]
-    return members
+    @cached_property
+    def _is_pool(self) -> BoolArray:
+        """Whether each symbol has several members."""
+        return count(self.symbols[self.member_of], self.n_symbols)[:-1] > 1
 
 
 def learn_alphabet(
@@ -172,7 +170,8 @@ def learn_alphabet(
 ) -> tuple[Alphabet, IntArray]:
     """Return the `Alphabet` of columns taken jointly, and the symbol of each row.
 
-    options : the keyword arguments of `learn_column` for each column.
+    weights : of the rows, or None; options : the keyword arguments of `learn_column` for each
+    column.
     """
     if len(series) == 1:
         column, symbols = learn_column(series[0], weights, labels[0], **options[0])

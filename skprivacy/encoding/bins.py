@@ -1,20 +1,23 @@
 """Numbers and times cut into bins ``(edge, next edge]``."""
 
 import datetime
+import numbers as numbers_abc
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from .._typing import FloatArray, IntArray
+from .._typing import CountArray, FloatArray, IntArray
 from .values import as_numbers
 
 # Up to so many edges, comparing with each of them is faster than a binary search for every number.
 _FEW_EDGES = 32
+
+# A value that fewer rows have is as good as the name of a person, and is not shown for others.
+FEWEST_ROWS = 5
 
 # How many bins, or a sequence of their edges: np.ndim tells.
 BinsLike: TypeAlias = Any
@@ -26,42 +29,96 @@ class Bins:
 
     edges : the inner edges, as numbers; bounds : outside of these a number belongs to no bin;
     labels : readable and distinct; medians : a value that was seen for each bin, None for an
-    empty one; weights : how much of the column is in each.
+    empty one; middles : the same, or where few rows have the median, the middle of the bin;
+    weights : how much of the column is in each; rows : how many rows are.
     """
 
     edges: FloatArray
     bounds: tuple[float, float]
     labels: list[str]
     medians: list[Any]
+    middles: list[Any]
     weights: FloatArray
+    rows: CountArray
 
 
 def cut(
-    values: list[Any], numbers: FloatArray, weights: FloatArray, n_bins: BinsLike, label: Hashable
+    values: list[Any],
+    numbers: FloatArray,
+    weights: FloatArray,
+    n_bins: BinsLike,
+    label: Hashable,
+    rows: CountArray | None = None,
 ) -> Bins:
     """Return the `Bins` of distinct values.
 
-    numbers : the values as numbers; n_bins : a number of bins of about equal weight, or edges.
+    numbers : the values as numbers; n_bins : a number of bins of about equal weight, or edges;
+    rows : how many rows have each value, if not by their weights.
     """
     if len(np.unique(numbers)) < len(numbers):
         raise ValueError(
             f"The column {label!r} has integers too large to be told apart as floats: subtract a "
             f"constant, or convert it to strings."
         )
+    rows = weights if rows is None else rows
     order = np.argsort(numbers, kind="stable")
-    values, numbers, weights = [values[i] for i in order], numbers[order], weights[order]
+    values, numbers = [values[i] for i in order], numbers[order]
+    weights, rows = weights[order], rows[order]
     if np.ndim(n_bins) == 1:
         edges, bounds = _given_edges(n_bins, numbers, values, label)
     else:
         edges, bounds = _quantiles(numbers, weights, n_bins), (-np.inf, np.inf)
     bin_of = np.searchsorted(edges, numbers, side="left")
-    medians = [None] * (len(edges) + 1)
+    ends = np.array([bounds[0], *edges, bounds[1]])
+    n = len(edges) + 1
+    medians: list[Any] = [None] * n
+    middles = list(medians)
     for b in np.unique(bin_of):
         inside = np.flatnonzero(bin_of == b)
         cumulated = weights[inside].cumsum()
-        medians[b] = values[inside[np.searchsorted(cumulated, cumulated[-1] / 2)]]
-    totals: npt.NDArray[Any] = np.bincount(bin_of, weights=weights, minlength=len(medians))
-    return Bins(edges, bounds, _labels(edges, values[0]), medians, totals)
+        median = inside[np.searchsorted(cumulated, cumulated[-1] / 2)]
+        medians[b] = middles[b] = values[median]
+        if rows[median] < FEWEST_ROWS:
+            mean = float(np.average(numbers[inside], weights=weights[inside]))
+            middles[b] = _middle(ends[b], ends[b + 1], mean, values[median])
+    return Bins(
+        edges,
+        bounds,
+        _labels(edges, values[0]),
+        medians,
+        middles,
+        np.bincount(bin_of, weights=weights, minlength=n).astype(float),
+        np.bincount(bin_of, weights=rows, minlength=n),
+    )
+
+
+def _middle(low: float, high: float, mean: float, like: Any) -> Any:
+    """Return what is half way between the edges of a bin; of one without end, the mean in it.
+
+    like : a value of the column, which says what a number stands for.
+    """
+    middle = (low + high) / 2
+    middle = middle if np.isfinite(middle) else mean
+    if isinstance(like, datetime.date | datetime.timedelta):
+        return _as_time(middle, like)
+    if isinstance(like, numbers_abc.Integral):
+        whole = [int(number) for number in (round(middle), np.floor(middle), np.ceil(middle))]
+        return next((number for number in whole if low < number <= high), whole[0])
+    return type(like)(middle)
+
+
+def _as_time(nanoseconds: float, like: Any) -> Any:
+    """Return nanoseconds as a time like another one, without digits that nobody would give."""
+    if isinstance(like, datetime.timedelta):
+        return pd.Timedelta(int(nanoseconds)).ceil("s")
+    zone = getattr(like, "tzinfo", None)
+    moment = pd.Timestamp(int(nanoseconds))
+    moment = moment if zone is None else moment.tz_localize("UTC").tz_convert(zone)
+    is_day = pd.Timestamp(like) == pd.Timestamp(like).normalize()
+    moment = moment.ceil("D" if is_day else "s")
+    if isinstance(like, pd.Timestamp):
+        return moment.as_unit(like.unit)
+    return moment.to_pydatetime() if isinstance(like, datetime.datetime) else moment.date()
 
 
 def edges_below(edges: FloatArray, numbers: FloatArray) -> IntArray:

@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from .._typing import CountArray, FloatArray, IntArray
+from .._typing import BoolArray, CountArray, FloatArray, IntArray
 from ..codes import UNKNOWN, chunks, count, take
-from .bins import BinsLike, cut, edges_below
+from .bins import FEWEST_ROWS, BinsLike, cut, edges_below
 from .values import as_numbers, coded, coded_by_offset, factorize, family_of
 
 POOLED = "(pooled)"
@@ -29,14 +29,17 @@ class ColumnAlphabet:
 
     values : one value for each category or bin; a missing value is None; labels : their names;
     symbols : which symbol each is part of, -1 for an empty bin; weights : how often each was
-    seen; edges : the inner edges of the bins, None without bins; bounds : outside of these a
-    number is unknown.
+    seen; in_pool : what each is shown as where it is one of several, see `showing`; is_rare :
+    whether fewer than five rows had it; edges : the inner edges of the bins, None without bins;
+    bounds : outside of these a number is unknown.
     """
 
     values: tuple[Any, ...]
     labels: tuple[Any, ...]
     symbols: IntArray
     weights: FloatArray
+    in_pool: tuple[Any, ...]
+    is_rare: BoolArray
     edges: FloatArray | None = None
     bounds: tuple[float, float] = (-np.inf, np.inf)
     has_missing: bool = False
@@ -110,12 +113,16 @@ def learn_column(
     *,
     n_bins: BinsLike | None = DEFAULT_BINS,
     pooling: Pooling = (None, None),
+    multiplicities: FloatArray | None = None,
 ) -> tuple[ColumnAlphabet, IntArray]:
     """Return the `ColumnAlphabet` of a column and the symbol of each row.
 
-    weights : of the rows, or None; pooling : (min_frequency, max_categories).
+    weights : of the rows, or None; pooling : (min_frequency, max_categories); multiplicities :
+    how many rows of the data each row stands for, None for one.
     """
-    alphabet, codes, distinct = learn_values(series, weights, label, n_bins, pooling)
+    alphabet, codes, distinct = learn_values(
+        series, weights, label, n_bins, pooling, multiplicities
+    )
     return alphabet, take(alphabet.of_values(distinct, label), codes)
 
 
@@ -125,38 +132,50 @@ def learn_values(
     label: Hashable,
     n_bins: BinsLike | None = DEFAULT_BINS,
     pooling: Pooling = (None, None),
+    multiplicities: FloatArray | None = None,
 ) -> tuple[ColumnAlphabet, IntArray, list[Any]]:
     """Return the `ColumnAlphabet` of a column, and its rows as codes of a list of values."""
     codes, distinct = coded(series, label)
-    rows = count(codes, len(distinct))  # missing ones last
+    rows = count(codes, len(distinct), multiplicities)  # missing ones last
     totals = (rows if weights is None else count(codes, len(distinct), weights)).astype(float)
     seen = np.flatnonzero(rows[:-1])
-    values, totals_seen = [distinct[i] for i in seen], totals[seen]
+    values, totals_seen, rows_seen = [distinct[i] for i in seen], totals[seen], rows[seen]
     is_categorical = isinstance(series.dtype, pd.CategoricalDtype)
     family = "category" if is_categorical else family_of(values, label)
     bounds, edges = (-np.inf, np.inf), None
     labels: list[Any]
     if _is_to_be_cut(family, n_bins, len(values)):
         numbers = _finite(as_numbers(pd.Series(values), label), label)
-        bins = cut(values, numbers, totals_seen, n_bins, label)
-        edges, bounds, labels, totals_seen = bins.edges, bins.bounds, bins.labels, bins.weights
-        values = bins.medians
+        bins = cut(values, numbers, totals_seen, n_bins, label, rows_seen)
+        edges, bounds, labels = bins.edges, bins.bounds, bins.labels
+        totals_seen, rows_seen = bins.weights, bins.rows
+        values, in_pool = bins.medians, bins.middles
     else:
         if family == "numbers":
             _finite(np.array(values, dtype=float), label)
         if not is_categorical:  # categories have an order of their own
             order = _sorted(values, label)
-            values, totals_seen = [values[i] for i in order], totals_seen[order]
-        labels = values
+            values = [values[i] for i in order]
+            totals_seen, rows_seen = totals_seen[order], rows_seen[order]
+        labels = in_pool = values
     occurs = np.array([value is not None for value in values], dtype=bool)
     has_missing = bool(rows[-1])
     if has_missing:
-        values, labels = [*values, None], [*labels, None]
-        totals_seen, occurs = np.append(totals_seen, totals[-1]), np.append(occurs, True)
+        values, labels, in_pool = [*values, None], [*labels, None], [*in_pool, None]
+        totals_seen, rows_seen = np.append(totals_seen, totals[-1]), np.append(rows_seen, rows[-1])
+        occurs = np.append(occurs, True)
     symbols = np.full(len(values), UNKNOWN)
     symbols[occurs] = pool(totals_seen[occurs], *pooling)
     alphabet = ColumnAlphabet(
-        tuple(values), tuple(labels), symbols, totals_seen, edges, bounds, has_missing
+        tuple(values),
+        tuple(labels),
+        symbols,
+        totals_seen,
+        tuple(in_pool),
+        rows_seen < FEWEST_ROWS,
+        edges,
+        bounds,
+        has_missing,
     )
     return alphabet, codes, distinct
 

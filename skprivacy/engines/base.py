@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from .._typing import FloatArray, NamedColumns
+from ..column_types import ColumnType
 from ..encoding.bins import BinsLike, as_edges
 from ..encoding.values import as_numbers
 from ..frames import Table
@@ -41,6 +42,18 @@ class LazyTable(ABC):
     def released(self, release: Release, source: NoiseSource) -> Any:
         """Return the lazy frame with X replaced by Y."""
 
+    @abstractmethod
+    def empty(self, names: Sequence[str]) -> Table:
+        """Return a table of some columns, without rows."""
+
+    def types(self, names: Sequence[str]) -> tuple[ColumnType, ...]:
+        """Return the types of some columns."""
+        return tuple(map(self.empty(names).type_of, range(len(names))))
+
+    def checked_index(self, s_names: Sequence[str], owner: str) -> list[str]:
+        """Return the names of an index that leaves with the rows, if none of them holds S."""
+        return []
+
 
 def needed_columns(table: LazyTable, release: Release, source: NoiseSource) -> list[str]:
     """Return the names of the columns that a release reads."""
@@ -52,7 +65,7 @@ def needed_columns(table: LazyTable, release: Release, source: NoiseSource) -> l
         raise TypeError(
             "record_ids must be the name of a column of a lazy frame, whose rows are elsewhere."
         )
-    own = [release.layout.name(p) for p in release.layout.order(release.passthrough)]
+    own = [release.layout.name(p) for p in release.layout.order]
     missing = [name for name in (*own, *source.columns) if name not in table.names]
     if missing:
         raise ValueError(

@@ -12,9 +12,10 @@ from dask.delayed import delayed
 
 from .._typing import FloatArray, NamedColumns
 from ..encoding.bins import BinsLike
-from ..frames import as_table
+from ..frames import Table, as_table
 from ..noise import POSITION_BITS, NoiseSource
 from ..release import Release
+from ..row_index import check_no_copy
 from ..tally import Tally
 from .base import LazyTable, needed_columns
 
@@ -41,6 +42,18 @@ class DaskTable(LazyTable):
         (tally,) = compute(*tallies)
         return tally.columns(), tally.counts.astype(float)
 
+    def empty(self, names: Sequence[str]) -> Table:
+        return as_table(self._frame._meta[list(names)], "fit")
+
+    def checked_index(self, s_names: Sequence[str], owner: str) -> list[str]:
+        index = self._frame._meta.index
+        if index.name is None and pd.api.types.is_integer_dtype(index.dtype):
+            return []  # that Dask numbers rows by
+        check = delayed(_check_index, pure=False)
+        parts = _fixed(self._frame[list(s_names)]).to_delayed(optimize_graph=False)
+        compute(*(check(part, list(s_names), owner) for part in parts))
+        return [f"{index.name} (the index)"]
+
     def released(self, release: Release, source: NoiseSource) -> dd.DataFrame:
         frame = _fixed(self._frame[needed_columns(self, release, source)])
         draw = delayed(_released, pure=False)
@@ -59,6 +72,11 @@ def _fixed(frame: dd.DataFrame) -> dd.DataFrame:
     of it: the number of a partition would then stand for other rows, and their draw would change.
     """
     return frame.optimize(fuse=False)
+
+
+def _check_index(part: pd.DataFrame, s_names: list[str], owner: str) -> None:
+    levels = as_table(part, owner).index_levels()
+    check_no_copy(levels, s_names, {name: part[name] for name in s_names}, owner)
 
 
 def _count(part: pd.DataFrame, *, names: list[str], **options: Any) -> Tally:

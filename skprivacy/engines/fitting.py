@@ -34,6 +34,7 @@ def lazy_inputs(
             )
     layout = layout_of_names(settings, table.names, "the frame")
     roles = _roles(settings, layout, y)
+    index = table.checked_index(roles.s, type(settings).__name__)
     names = list(dict.fromkeys([*roles.s, *roles.x, *(roles.target or ())]))
     edges = edges_of(settings.n_bins, roles.x)
     columns, counts = table.count(names, edges, MOST_DISTINCT)
@@ -41,9 +42,8 @@ def lazy_inputs(
         owner = type(settings).__name__
         raise ValueError(f"Found a frame with 0 rows while {owner} needs at least one row.")
     in_roles = [columns[name] for name in (*roles.s, *roles.x, *(roles.target or ()))]
-    if settings.remainder == "passthrough":
-        warn_of_unjudged([layout.name(p) for p in layout.other_positions])
-    return FitInputs(layout, roles.rows(in_roles, counts))
+    warn_of_unjudged([*index, *(layout.name(p) for p in layout.kept_positions)])
+    return FitInputs(layout, table.types(roles.x), roles.rows(in_roles, counts))
 
 
 def _roles(settings: PrivacyFunnelTransformer, layout: Layout, y: Any) -> Roles:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,12 @@ class PolarsTable(QueriedTable):
         query = self._frame.group_by(by).agg(**found).select(*found).head(most)
         return as_table(query.collect(engine="streaming"), "fit")
 
+    def empty(self, names: Sequence[str]) -> Table:
+        return as_table(self._nothing(names), "fit")
+
+    def _nothing(self, names: Sequence[str]) -> pl.DataFrame:
+        return pl.DataFrame(schema={name: self._schema[name] for name in names})
+
     def released(self, release: Release, source: NoiseSource) -> pl.LazyFrame:
         names = needed_columns(self, release, source)
         if isinstance(source, FreshSource):
@@ -75,8 +82,7 @@ class PolarsTable(QueriedTable):
             numbers = batch[row].to_numpy().astype(np.int64)
             return release.rows(as_table(batch.drop(row), release.owner), source, numbers)
 
-        nothing = pl.DataFrame(schema={name: self._schema[name] for name in names})
-        schema = release_batch(nothing.with_row_index(row)).schema
+        schema = release_batch(self._nothing(names).with_row_index(row)).schema
         # Nothing may pass to the other side of the draw: a filter on Y would be one on X.
         return (
             self._frame.select(names)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -66,6 +66,9 @@ class SparkTable(QueriedTable):
         found = [part.alias(f"found {i}") for i, part in enumerate(found)]
         query = self._frame.groupBy(*by).agg(*found).drop(*(f"key {i}" for i in range(len(keys))))
         return as_table(query.limit(most).toArrow(), "fit")
+
+    def empty(self, names: Sequence[str]) -> Table:
+        return as_table(self._frame.select(*map(_quoted, names)).limit(0).toArrow(), "fit")
 
     def released(self, release: Release, source: NoiseSource) -> DataFrame:
         names = needed_columns(self, release, source)

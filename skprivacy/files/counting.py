@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from .._typing import IntArray
+from ..column_types import ColumnType
 from ..fit_inputs import FitInputs, LabelledRows, Roles, layout_of_names
 from ..layout import Layout
 from ..parameters import check_parameters
@@ -25,11 +26,13 @@ from .text_values import are_numbers, meant
 class CountedSource:
     """What one pass over a file has found.
 
-    layout : which column is what; rows : of S and X, with how often they occur; sample : some
-    rows of the columns that may be released and of S, spread over the file.
+    layout : which column is what; types : of the columns of X; rows : of S and X, with how often
+    they occur; sample : some rows of the columns that may be released and of S, spread over the
+    file.
     """
 
     layout: Layout
+    types: tuple[ColumnType, ...]
     rows: LabelledRows
     sample: pd.DataFrame
 
@@ -51,8 +54,8 @@ def count_source(
         tuple(source.names[p] for p in layout.x_positions),
     )
     names, edges = roles.names, edges_of(transformer.n_bins, roles.x)
-    sampled_names = source.names if transformer.remainder == "passthrough" else names
-    sample = Subsample(sampled_names if with_sample else [], whole=names)
+    kept = [source.names[p] for p in layout.kept_positions]
+    sample = Subsample([*kept, *names] if with_sample or kept else [], whole=names)
     tally = Tally(names, edges=edges)
     for block in source.watched_blocks("counting", is_watched):
         columns: Any = [block.column(position) for position in positions]
@@ -69,7 +72,8 @@ def count_source(
     else:
         columns = {name: _decoded(column) for name, column in columns.items()}
     rows = roles.rows(list(columns.values()), tally.counts.astype(float))
-    return CountedSource(layout, rows, sampled)
+    types = tuple(map(source.type_of, layout.x_positions, rows.x_columns.values()))
+    return CountedSource(layout, types, rows, sampled)
 
 
 def sample_source(
@@ -130,15 +134,10 @@ def fit_source(
     is_watched: bool = False,
 ) -> pd.DataFrame:
     """Fit a transformer to a file, and return some of its rows if they are asked for."""
-    passes = transformer.remainder == "passthrough"
-    counted = count_source(
-        transformer, source, with_sample=with_sample or passes, is_watched=is_watched
-    )
+    counted = count_source(transformer, source, with_sample=with_sample, is_watched=is_watched)
     layout, sample = counted.layout, counted.sample
-    inputs = FitInputs(layout, counted.rows)
-    if passes:
-        others = {(name := layout.name(p)): sample[name] for p in layout.other_positions}
-        beside = {(name := layout.name(p)): sample[name] for p in layout.s_positions}
-        inputs = FitInputs(layout, counted.rows, others, beside)
+    kept = {(name := layout.name(p)): sample[name] for p in layout.kept_positions}
+    beside = {name: sample[name] for name in layout.s_names} if kept else None
+    inputs = FitInputs(layout, counted.types, counted.rows, kept, beside)
     transformer._fit_inputs(inputs)
     return sample

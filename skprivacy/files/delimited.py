@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from .._typing import IntArray
+from ..column_types import ColumnType, type_of_dtype
 from ..frames import as_series
 from .fields import Fields, is_inside_quotes, n_fields, quoted, split, unquoted
 from .locations import ByteStream, Input
@@ -102,6 +103,10 @@ class DelimitedSource(Source):
                 f"{self.input.name}: {where} is not in {self.encoding}: name its encoding, for "
                 f"instance latin-1."
             ) from None
+
+    def type_of(self, position: int, values: pd.Series) -> ColumnType:
+        is_text = values.dtype == object
+        return ColumnType("text") if is_text else type_of_dtype(values.dtype, "pandas")
 
     def blocks(self) -> Iterator[Block]:
         stream, rest, line = self.input.stream(), b"", self._n_header_lines + 1

@@ -7,7 +7,8 @@ from typing import Any
 import pandas as pd
 
 from .._typing import IntArray
-from ..frames import as_series
+from ..column_types import ColumnType
+from ..frames import as_series, as_table
 from .locations import ByteStream, Input
 from .tables import Block, Sink, Source
 
@@ -38,6 +39,9 @@ class ParquetSource(Source):
         self.schema = self._file.schema_arrow.remove_metadata()
         self.names = self.schema.names
         self.check_names()
+
+    def type_of(self, position: int, values: pd.Series) -> ColumnType:
+        return as_table(self.schema.empty_table(), self.input.name).type_of(position)
 
     def blocks(self) -> Iterator[Block]:
         is_empty = True

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
+from ..column_types import ColumnType
 from ..encoding import ColumnAlphabet
 from ..encoding.values import family_of
 from ..frames import as_table
@@ -15,7 +17,10 @@ from ..release import release_of
 from ..transformer import PrivacyFunnelTransformer
 from ..unknown_values import warn_of_unknown
 from .block_noise import noise_of_blocks
+from .delimited import DelimitedSource
 from .tables import Sink, Source
+
+_CATEGORY = ColumnType("category")
 
 
 def release_rows(
@@ -29,12 +34,14 @@ def release_rows(
 ) -> int:
     """Write the rows of a source with X replaced by Y, and return how many there were."""
     layout, owner = transformer._layout, type(transformer).__name__
-    passed = transformer.remainder == "passthrough"
     header = as_table(pd.DataFrame(columns=source.names), owner)
-    positions = layout.match(header, owner, passed)
+    positions = layout.match(header, owner)
     x_positions = [positions[p] for p in layout.x_positions]
     families = [_family_of(column) for column in transformer._alphabet.columns]
     release, random_state = release_of(transformer), transformer.random_state
+    if isinstance(source, DelimitedSource):  # which writes categories without looking at each row
+        types = zip(release.types, families, strict=True)
+        release = replace(release, types=tuple(_CATEGORY if f == "str" else t for t, f in types))
     n_rows, unknown = 0, Counter[Hashable]()
     with noise_of_blocks(release, random_state, source, record_ids, secret_key) as noise:
         for block in source.watched_blocks("releasing", is_watched):
@@ -42,7 +49,7 @@ def release_rows(
             of_block = noise.of(block, n_rows)
             released = release.replacements(table, range(len(x_positions)), of_block, unknown)
             parts: dict[str, Any] = {}
-            for position in layout.order(passed):
+            for position in layout.order:
                 if position in layout.x_positions:
                     parts |= {str(name): column for name, column in released.get(position, [])}
                 else:

@@ -11,6 +11,7 @@ import pandas as pd
 from tqdm.auto import tqdm
 
 from .._typing import IntArray
+from ..column_types import ColumnType
 from .locations import Input
 
 
@@ -26,6 +27,10 @@ class Source(ABC):
     @abstractmethod
     def blocks(self) -> Iterator[Block]:
         """Yield the rows from the start as `Block`s, at least one."""
+
+    @abstractmethod
+    def type_of(self, position: int, values: pd.Series) -> ColumnType:
+        """Return the type of a column; values : all that it has, as they were meant."""
 
     def watched_blocks(self, doing: str, is_watched: bool) -> Iterator[Block]:
         """Yield the blocks, with a progress bar on the standard error if it is watched."""

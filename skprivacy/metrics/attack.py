@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import warnings
 from collections.abc import Hashable, Iterable
 from typing import Any, Self, TypeAlias
 
@@ -32,6 +33,7 @@ from .._validation import check_real, message
 from ..fit_inputs import as_columns
 from ..joint import count_pairs
 from ..mechanism import Mechanism
+from ..released import UnreadableLabelsError
 from ..samples import coded
 from ..transformer import PrivacyFunnelTransformer
 from .one_release import one_release
@@ -288,6 +290,9 @@ def _exact(
         mechanism = one_release(released, as_columns(sensitive, "sensitive"), mechanism, owner)
     except NotFittedError:
         raise
+    except UnreadableLabelsError as error:
+        warnings.warn(f"The exact figures of the audit are missing. {error}", stacklevel=3)
+        return unknown
     except ValueError:
         return unknown
     return {

@@ -65,6 +65,4 @@ def one_release(
 
 def _n_released(transformer: PrivacyFunnelTransformer) -> int:
     """Return how many columns a transformer makes of X."""
-    n_out = len(transformer.get_feature_names_out())
-    passed = transformer.remainder == "passthrough"
-    return n_out - (len(transformer._layout.other_positions) if passed else 0)
+    return len(transformer.get_feature_names_out()) - len(transformer._layout.kept_positions)

@@ -266,10 +266,9 @@ def _attack(
     owner = "PrivacyReport"
     table, layout = as_table(df, owner), transformer._layout
     s_columns, _ = sensitive_columns(owner, table, None, transformer.sensitive, sensitive_features)
-    positions = layout.match(table, owner, False)
+    positions = layout.keeping(()).match(table, owner)
     raw = [table.column(positions[p]) for p in layout.x_positions]
-    passed = transformer.remainder == "passthrough"
-    others = {str(layout.name(p)) for p in layout.other_positions} if passed else set()
+    others = {str(layout.name(p)) for p in layout.kept_positions}
     out = as_table(transformer.transform(df), owner)
     columns = {
         str(name): out.column(p) for p, name in enumerate(transformer.get_feature_names_out())

@@ -1,0 +1,117 @@
+"""What symbols are shown as: values of each column.
+
+A symbol with one member is shown by its values. A pooled one stands for many combinations, each
+of which may be the row of one person: so every column is drawn on its own from what the members
+have there, as often as they have it. Values that fewer than five rows of the table have are not
+shown for others: one that is commoner among the members takes their place, or the commonest of
+the column, or if all are that rare, none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence, Set
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from .._typing import FloatArray, IntArray
+from ..codes import UNKNOWN, look_up, narrow
+from .columns import ColumnAlphabet
+
+if TYPE_CHECKING:
+    from .alphabets import Alphabet
+
+# Draws from [0, 1) for some rows; the second argument is the column, each with draws of its own.
+Uniform: TypeAlias = Callable[[IntArray, int], FloatArray]
+
+
+@dataclass(frozen=True, eq=False)
+class ShownColumn:
+    """What one column shows.
+
+    values : that it may show, in the order of the alphabet; single : which of them each symbol
+    with one member shows, -1 for a pool; pools : for each pool, which of them it may show and how
+    often, cumulated.
+    """
+
+    values: list[Any]
+    single: IntArray
+    pools: dict[int, tuple[IntArray, FloatArray]]
+
+    def codes(self, symbols: IntArray, rows: IntArray, uniform: FloatArray) -> IntArray:
+        """Return codes of `values` for rows of symbols.
+
+        rows : those that show a pool; uniform : a number for each of them.
+        """
+        codes = look_up(narrow(self.single), symbols).astype(
+            narrow(np.array(len(self.values))).dtype
+        )
+        for symbol, own in _grouped(symbols[rows]):
+            shown, cumulated = self.pools[symbol]
+            drawn = np.searchsorted(cumulated, uniform[own] * cumulated[-1], side="right")
+            codes[rows[own]] = shown[drawn.clip(max=len(shown) - 1)]
+        return codes
+
+
+def shown_columns(alphabet: Alphabet) -> list[ShownColumn]:
+    """Return what each column of an alphabet shows."""
+    groups = list(_grouped(alphabet.symbols[alphabet.member_of]))
+    return [
+        _shown_column(column, of_member, groups, alphabet.weights)
+        for column, of_member in zip(alphabet.columns, alphabet.members.T, strict=True)
+    ]
+
+
+def _grouped(symbols: IntArray) -> Iterator[tuple[int, IntArray]]:
+    """Yield each symbol that occurs, and where it does."""
+    order = np.argsort(symbols, kind="stable")
+    found, starts = np.unique(symbols[order], return_index=True)
+    return zip(found.tolist(), np.split(order, starts[1:]), strict=True)
+
+
+def _shown_column(
+    column: ColumnAlphabet,
+    of_member: IntArray,
+    groups: list[tuple[int, IntArray]],
+    weights: FloatArray,
+) -> ShownColumn:
+    """Return what a column shows.
+
+    of_member, weights : of each member; groups : the members of each symbol.
+    """
+    alone = {symbol: column.values[of_member[own[0]]] for symbol, own in groups if len(own) == 1}
+    shares = {
+        symbol: _shares(column, of_member[own], weights[own])
+        for symbol, own in groups
+        if len(own) > 1
+    }
+    wanted = {*alone.values(), *(value for shown, _ in shares.values() for value in shown)}
+    values = _in_order(wanted, [*column.values, *column.in_pool])
+    code_of = {value: code for code, value in enumerate(values)}
+    single = np.full(len(groups), UNKNOWN)
+    single[list(alone)] = [code_of[value] for value in alone.values()]
+    pools = {
+        symbol: (np.array([code_of[value] for value in shown]), np.cumsum(share))
+        for symbol, (shown, share) in shares.items()
+    }
+    return ShownColumn(values, single, pools)
+
+
+def _shares(
+    column: ColumnAlphabet, positions: IntArray, weights: FloatArray
+) -> tuple[list[Any], FloatArray]:
+    """Return what a pool shows, and how often; positions : of its members in `values`."""
+    share = np.bincount(positions, weights, minlength=len(column.values)).astype(float)
+    share[column.is_rare] = 0.0
+    if share.any():
+        common = np.flatnonzero(share)
+        return [column.in_pool[position] for position in common], share[common]
+    commonest = int(np.argmax(column.weights))
+    return [None if column.is_rare[commonest] else column.in_pool[commonest]], np.ones(1)
+
+
+def _in_order(wanted: Set[Any], order: Sequence[Any]) -> list[Any]:
+    """Return values in the order of others; a missing one is last."""
+    present = [value for value in dict.fromkeys(order) if value is not None and value in wanted]
+    return present + [None] * (None in wanted)
