@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from ._typing import IntArray, NamedColumns
 from .column_types import ColumnType
 from .fit_inputs import FitInputs, Roles, kish
-from .layout import Layout
 from .leak_warnings import warn_of_unjudged
 from .subsample import Subsample
 from .tally import Tally, edges_of
@@ -52,7 +51,12 @@ class Batches:
         self.n_rows += rows.n_rows
 
     def _check(self, batch: FitInputs) -> None:
-        self._check_layout(batch.layout)
+        n_columns = self.layout.n_columns
+        if batch.layout.n_columns != n_columns:
+            raise ValueError(
+                f"X has {batch.layout.n_columns} features, but {self._owner} is expecting "
+                f"{n_columns} features as input."
+            )
         if Roles.of(batch.rows) != self._roles or list(batch.passed_through) != self._passed:
             raise ValueError(
                 f"This batch has other columns of S, of the target, or passed through than the "
@@ -60,17 +64,10 @@ class Batches:
             )
         if (batch.rows.weights is not None) != self._is_weighted:
             raise ValueError("sample_weight must be passed with every batch or with none.")
-
-    def _check_layout(self, layout: Layout) -> None:
-        if layout.n_columns != self.layout.n_columns:
-            raise ValueError(
-                f"X has {layout.n_columns} features, but {self._owner} is expecting "
-                f"{self.layout.n_columns} features as input."
-            )
-        if layout != self.layout:
+        if batch.layout != self.layout:
             raise ValueError(
                 f"The columns of X differ from those of the first batch, in name, order, or in "
-                f"what they are to {self._owner}: {layout.names} after {self.layout.names}."
+                f"what they are to {self._owner}: {batch.layout.names} after {self.layout.names}."
             )
 
     def inputs(self) -> FitInputs:

@@ -1,5 +1,7 @@
 """Where a release keeps its budget and would mislead its user all the same."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
@@ -92,6 +94,11 @@ class Budget:
     epsilon: float
     measure: Measure
     scope: Scope
+
+    @classmethod
+    def of(cls, mechanism: Mechanism) -> Budget:
+        """Return the budget of a mechanism."""
+        return cls(mechanism.epsilon, mechanism.measure, mechanism.scope)
 
     def leakage(self, counts: CountArray) -> float:
         """Return what releasing a column unchanged leaks; counts : of pairs (s, value)."""

@@ -298,7 +298,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         mechanism, names = design(self, coded, utility)
         warn_of_bins(list(rows.s_columns), coded.sensitive, self.n_bins)
         self._judge_index(inputs, coded.s_codes)
-        leaking = self._judge_passed_through(inputs, coded, allow_leaking)
+        leaking = self._judge_passed_through(inputs, coded, Budget.of(mechanism), allow_leaking)
         warn_if_misleading(mechanism, coded.counts, coded.group_sizes)
         check_names_out(names_out(layout, mechanism, self.output))
         self._assign(layout, inputs.types, coded.alphabet, names, mechanism, leaking)
@@ -311,22 +311,20 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
             self.__dict__.pop("_batches", None)
         return self
 
-    def _budget(self) -> Budget:
-        return Budget(self.epsilon, get_measure(self.measure), self.scope)
-
     def _judge_index(self, inputs: FitInputs, s_codes: IntArray) -> None:
         if inputs.index:
-            weights, budget = inputs.rows.weights, self._budget()
+            weights = inputs.rows.weights
+            budget = Budget(self.epsilon, get_measure(self.measure), self.scope)
             found = judged(budget, inputs.index, s_codes, weights, in_bins=True)
             warn_of_index(found, budget)
 
     def _judge_passed_through(
-        self, inputs: FitInputs, coded: CodedRows, allow_leaking: bool
+        self, inputs: FitInputs, coded: CodedRows, budget: Budget, allow_leaking: bool
     ) -> dict[Any, float]:
         """Return what columns that leave as they are leak, where that is more than the budget."""
         if not inputs.passed_through:
             return {}
-        s_codes, weights, budget = coded.s_codes, inputs.rows.weights, self._budget()
+        s_codes, weights = coded.s_codes, inputs.rows.weights
         if (beside := inputs.beside) is not None:
             s_codes, _ = coded.sensitive.encode(list(beside.values()), list(beside))
             weights = None

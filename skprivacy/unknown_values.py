@@ -19,16 +19,19 @@ def warn_of_unknown(labels: Sequence[Hashable], unknown: Mapping[Hashable, int])
     """
     if not unknown:
         return
-    shown = {_joint(labels) if label is None else label: n for label, n in unknown.items()}
+    shown = [
+        f"{n:,} row{'s' if n > 1 else ''} of {_joint(labels) if label is None else repr(label)}"
+        for label, n in unknown.items()
+    ]
     warnings.warn(
-        f"Values that fit did not see are replaced by draws from P(Y): {shown} (rows per column).",
+        f"Values that fit did not see are replaced by draws from P(Y): {', '.join(shown)}.",
         UserWarning,
         stacklevel=5,  # scikit-learn wraps transform
     )
 
 
 def _joint(labels: Sequence[Hashable]) -> str:
-    return "combination of " + ", ".join(map(repr, labels))
+    return "the combination of " + ", ".join(map(repr, labels))
 
 
 def _short(text: str) -> str:

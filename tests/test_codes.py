@@ -272,7 +272,8 @@ class TestDictionariesOfArrow:
         assert fits[0].mechanism_.x_labels == fits[1].mechanism_.x_labels
         for fit, table in itertools.product(fits, (encoded, decoded)):
             released = fit.transform(table)
-            assert released["x"].type == table["x"].type or not isinstance(values[0], str)
+            seen = (encoded, decoded)[fits.index(fit)]["x"].type  # by fit, whatever comes later
+            assert released["x"].type == seen
             assert released["x"].to_pylist() == fits[1].transform(decoded)["x"].to_pylist()
 
     def test_unknown_values_and_unused_ones(self, rng):
@@ -281,7 +282,7 @@ class TestDictionariesOfArrow:
         fitted = PrivacyFunnelTransformer(sensitive="s", random_state=0).fit(table)
         assert fitted.categories_[0].tolist() == ["a", "b"]
         other = pa.DictionaryArray.from_arrays(pa.array([0, 1, None]), ["z", "a"])
-        with pytest.warns(UserWarning, match=r"\{'x': 2\}"):
+        with pytest.warns(UserWarning, match=r"2 rows of 'x'\."):
             fitted.transform(pa.table({"x": other}))
 
     def test_as_sensitive_and_jointly(self, rng):

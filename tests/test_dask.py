@@ -14,6 +14,7 @@ from distributed.protocol import pickle
 from engine_checks import EngineChecks, plain, rows_to_release
 from tables import funnel, people
 
+from skprivacy import PrivacyLeakWarning
 from skprivacy.engines.dask_frames import _count, _merge
 from skprivacy.metrics import leakage
 
@@ -39,7 +40,8 @@ class TestDask(EngineChecks):
         rows.index = pd.Index(np.arange(len(rows)) * 3, name="row")
         lazy = dd.from_pandas(rows, npartitions=3)
         for output in ("label", "symbol", "posterior"):
-            fitted = funnel(output=output, columns=["maybe", "noise"]).fit(lazy)
+            with pytest.warns(PrivacyLeakWarning, match=r"'row \(the index\)'.* is not measured"):
+                fitted = funnel(output=output, columns=["maybe", "noise"]).fit(lazy)
             released = fitted.transform(lazy)
             computed = released.compute()
             assert released.dtypes.equals(computed.dtypes)

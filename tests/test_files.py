@@ -186,7 +186,7 @@ class TestDelimited:
         rows.to_csv(tmp_path / "in.csv", index=False)
         with (
             read_from(tmp_path / "in.csv") as table,
-            pytest.warns(PrivacyLeakWarning, match="'twin': 0.7"),
+            pytest.warns(PrivacyLeakWarning, match=r"\ntwin +0\.7"),
         ):
             fit_source(funnel(), table)
 

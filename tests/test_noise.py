@@ -57,10 +57,10 @@ def test_a_row_has_its_word_however_it_is_asked_for():
     some = np.array([7, 8, 9, 40_000, 3, 4, 4, 20])
     assert (RowNoise(key, some).words(0, 0, 8) == whole[some]).all()
     rows = np.array([3, 5, 40_000])
-    uniform = RowNoise(key, range(3 * CHUNK)).uniform(rows)
+    uniform = RowNoise(key, range(3 * CHUNK)).uniform(rows, 0)
     assert ((uniform >= 0) & (uniform < 1)).all()
-    assert (RowNoise(key, rows).uniform(np.arange(3)) == uniform).all()
-    assert RowNoise(key, range(0)).uniform(np.arange(0)).shape == (0,)
+    assert (RowNoise(key, rows).uniform(np.arange(3), 0) == uniform).all()
+    assert RowNoise(key, range(0)).uniform(np.arange(0), 0).shape == (0,)
 
 
 def test_words_for_other_purposes_partitions_and_keys_are_others():

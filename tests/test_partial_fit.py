@@ -198,7 +198,7 @@ def test_columns_that_are_passed_through_are_judged(frame):
     fitted = clone(settings)
     for batch in batches_of(frame[["sex", "band", "zip"]], 5):
         fitted.partial_fit(batch)
-    with pytest.warns(PrivacyLeakWarning, match=r"say more about S on their own.*'zip'"):
+    with pytest.warns(PrivacyLeakWarning, match=r"(?s)more about S on their own.*\nzip +0\.3"):
         _ = fitted.mechanism_
 
 
@@ -278,9 +278,9 @@ def test_parameters_are_checked_when_they_are_used(frame):
     fitted = funnel().partial_fit(frame).set_params(min_frequency=-3)
     with pytest.raises(ValueError, match="'min_frequency' parameter"):
         _ = fitted.mechanism_
+    # What leaves is decided by the first batch.
     fitted.set_params(min_frequency=None, remainder="passthrough")
-    with pytest.warns(PrivacyLeakWarning, match=r"'zip'.* is not measured"):
-        _ = fitted.mechanism_
+    assert fitted.transform(frame).columns.tolist() == ["band"]
 
 
 def test_a_file_begins_anew(frame, tmp_path):

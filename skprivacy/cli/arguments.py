@@ -24,6 +24,7 @@ from .values import (
     measure,
     names,
     positive,
+    remainder,
     share,
 )
 
@@ -33,6 +34,8 @@ examples:
       --columns blood_pressure,bmi --epsilon 0.05
   skprivacy sanitize patients.csv released.parquet --sensitive sex --columns bmi \\
       --epsilon 0.02 --report report.html --save-mechanism bmi.json
+  skprivacy sanitize patients.csv beside.csv --sensitive sex --columns bmi \\
+      --epsilon 0.02 --remainder age
   cat patients.csv | skprivacy sanitize - - --sensitive sex --columns bmi \\
       --epsilon 0.02 > piped.csv
   skprivacy key secret.key
@@ -40,8 +43,9 @@ examples:
       --epsilon 0.02 --record-ids patient --key-file secret.key
 
 One pass over IN counts, a second one writes OUT: memory does not grow with the file.
-Columns that are not named are copied to the byte; a warning names those that alone
-say more about the sensitive columns than the budget allows.
+Columns that are named nowhere are left out. Those of --remainder are copied to the
+byte, unless one of them alone reveals more about the sensitive columns than the budget
+allows.
 """
 _APPLY = """\
 examples:
@@ -53,7 +57,8 @@ examples:
       --key-file secret.key
 
 IN needs the columns that are replaced and those that are copied. It needs no sensitive
-column; one that it has is left out.
+column; one that it has is left out. Only columns that were copied by the `sanitize` that
+wrote M.json can be copied: what they reveal was measured there.
 """
 _KEY = """\
 examples:
@@ -164,13 +169,7 @@ def _add_sanitize(subparsers: _Subparsers) -> None:
         help="what comes out: the same columns (label), one column of symbols, or one column of "
         "probabilities for each value (default: label)",
     )
-    command.add_argument(
-        "--remainder",
-        choices=["passthrough", "drop"],
-        default="passthrough",
-        help="what happens to the other columns; sensitive ones are always dropped (default: "
-        "passthrough)",
-    )
+    _add_remainder(command)
     _add_unknown(command)
     command.add_argument("--report", metavar="R.html", help="write a report for who signs off")
     command.add_argument(
@@ -188,6 +187,7 @@ def _add_apply(subparsers: _Subparsers) -> None:
     command.add_argument("mechanism", metavar="M.json", help="written by --save-mechanism")
     _add_input(command)
     _add_output(command)
+    _add_remainder(command)
     _add_unknown(command)
     _add_keyed(command)
     _add_reading(command)
@@ -398,6 +398,22 @@ def _add_keyed(command: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--key-file", metavar="FILE", help="a secret key, as `skprivacy key FILE` makes it"
+    )
+
+
+def _add_remainder(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--remainder",
+        type=remainder,
+        default="drop",
+        metavar="drop|passthrough|NAMES",
+        help="which other columns are copied as they are: none, all but the sensitive ones and "
+        "those of --record-ids, or these, separated by commas (default: drop)",
+    )
+    command.add_argument(
+        "--allow-leaking",
+        action="store_true",
+        help="copy columns even if one of them alone exceeds the budget",
     )
 
 

@@ -47,18 +47,24 @@ def sanitize(options: argparse.Namespace) -> None:
         options,
         epsilon=options.epsilon,
         output=options.output,
-        remainder=options.remainder,
         handle_unknown=options.handle_unknown,
     )
     with _source(options) as source, ExitStack() as files:
         if options.record_ids:  # what is wrong is said before any work is done
             id_position(source, options.record_ids)
             check_own_column(options.record_ids, [*options.columns, *options.sensitive])
+        named = {*options.columns, *options.sensitive}
+        copied = _copied(options, [name for name in source.names if name not in named])
+        transformer.set_params(remainder=copied or "drop")
         # Written last, committed last: where OUT is, the others are.
         sink = files.enter_context(write_to(options.target, source, force=options.force))
         stamp = source.input.stamp
         sample = fit_source(
-            transformer, source, with_sample=bool(options.report), is_watched=options.progress
+            transformer,
+            source,
+            with_sample=bool(options.report),
+            allow_leaking=options.allow_leaking,
+            is_watched=options.progress,
         )
         if options.save_mechanism:
             file = files.enter_context(written(options.save_mechanism, options.force))
@@ -82,19 +88,49 @@ def apply(options: argparse.Namespace) -> None:
     text = Path(options.mechanism).read_text(encoding="utf-8")
     transformer = PrivacyFunnelTransformer.from_json(text)
     transformer.set_params(handle_unknown=options.handle_unknown)
+    copied = _copied_by(transformer, options)
     with _source(options) as source, write_to(options.target, source, force=options.force) as sink:
-        n_rows = release_rows(transformer, source, sink, **keyed, is_watched=options.progress)
-    names = transformer.get_feature_names_out().tolist()
+        n_rows = release_rows(
+            transformer,
+            source,
+            sink,
+            copied=copied,
+            allow_leaking=options.allow_leaking,
+            **keyed,
+            is_watched=options.progress,
+        )
     facts = {
         "out": options.target,
         "rows": n_rows,
-        "columns": [str(name) for name in names],
+        "released": transformer.columns,
+        "copied": copied,
         "epsilon": transformer.mechanism_.epsilon,
         "measure": transformer.mechanism_.measure.name,
         "record_ids": options.record_ids,
     }
-    lines = [f"{options.target}: {n_rows:,} rows, {len(names)} columns."]
+    lines = [f"{options.target}: {n_rows:,} rows; {_what_became(facts)}."]
     say(options, facts, lines + _keyed_lines(options.record_ids))
+
+
+def _copied(options: argparse.Namespace, others: Sequence[str]) -> list[str]:
+    """Return which of the other columns are copied; ids are where they are named."""
+    if options.remainder == "drop":
+        return []
+    if options.remainder == "passthrough":
+        return [name for name in others if name != options.record_ids]
+    return options.remainder
+
+
+def _copied_by(transformer: PrivacyFunnelTransformer, options: argparse.Namespace) -> list[str]:
+    """Return which columns are copied by a mechanism that was saved."""
+    may_leave = [] if transformer.remainder == "drop" else list(transformer.remainder)
+    copied = _copied(options, may_leave)
+    if unlisted := [name for name in copied if name not in may_leave]:
+        raise ValueError(
+            f"{options.mechanism} does not list the column {unlisted[0]!r} among those that may "
+            f"leave as they are: give --remainder to the `skprivacy sanitize` that writes it."
+        )
+    return copied
 
 
 def curve(options: argparse.Namespace) -> None:
@@ -354,6 +390,7 @@ def _facts(
         **files,
         "rows": n_rows,
         "released": options.columns,
+        "copied": [] if transformer.remainder == "drop" else transformer.remainder,
         "protected": options.sensitive,
         "epsilon": mechanism.epsilon,
         "measure": mechanism.measure.name,
@@ -369,13 +406,17 @@ def _facts(
     }
 
 
+def _what_became(facts: dict[str, Any]) -> str:
+    copied = f", {listed(facts['copied'])} copied as they are" if facts["copied"] else ""
+    return f"{listed(facts['released'])} replaced{copied}, all other columns left out"
+
+
 def _sentences(facts: dict[str, Any]) -> list[str]:
     protected, is_worst = listed(facts["protected"]), facts["scope"] == "per_output"
     where = "every released value says" if is_worst else "released values on average say"
     reached = facts["max_leakage" if is_worst else "average_leakage"]
     lines = [
-        f"{facts['out']}: {facts['rows']:,} rows; {listed(facts['released'])} replaced, "
-        f"{protected} left out.",
+        f"{facts['out']}: {facts['rows']:,} rows; {_what_became(facts)}.",
         f"By these rows, {where} at most epsilon = {facts['epsilon']:g} about {protected} "
         f"({facts['measure']}; reached: {reached:.4g}).",
         f"{facts['utility_kept']:.1%} of the utility of {facts['symbols']:,} symbols (values, "

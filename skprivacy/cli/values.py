@@ -21,6 +21,11 @@ def names(text: str) -> list[str]:
     return found
 
 
+def remainder(text: str) -> str | list[str]:
+    """Return what happens to other columns: "drop", "passthrough" or names."""
+    return text if text in ("drop", "passthrough") else names(text)
+
+
 def _number(text: str) -> float:
     try:
         return float(text)

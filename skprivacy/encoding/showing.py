@@ -67,7 +67,10 @@ def _grouped(symbols: IntArray) -> Iterator[tuple[int, IntArray]]:
     """Yield each symbol that occurs, and where it does."""
     order = np.argsort(symbols, kind="stable")
     found, starts = np.unique(symbols[order], return_index=True)
-    return zip(found.tolist(), np.split(order, starts[1:]), strict=True)
+    ends = np.append(starts[1:], len(order))
+    return (
+        (symbol, order[i:j]) for symbol, i, j in zip(found.tolist(), starts, ends, strict=False)
+    )
 
 
 def _shown_column(

@@ -54,8 +54,10 @@ def count_source(
         tuple(source.names[p] for p in layout.x_positions),
     )
     names, edges = roles.names, edges_of(transformer.n_bins, roles.x)
-    kept = [source.names[p] for p in layout.kept_positions]
-    sample = Subsample([*kept, *names] if with_sample or kept else [], whole=names)
+    sampled_positions = {*positions, *layout.kept_positions}
+    sampled_names = [name for p, name in enumerate(source.names) if p in sampled_positions]
+    is_sampled = with_sample or layout.kept_positions
+    sample = Subsample(sampled_names if is_sampled else [], whole=names)
     tally = Tally(names, edges=edges)
     for block in source.watched_blocks("counting", is_watched):
         columns: Any = [block.column(position) for position in positions]
@@ -131,13 +133,17 @@ def fit_source(
     source: Source,
     *,
     with_sample: bool = False,
+    allow_leaking: bool = True,
     is_watched: bool = False,
 ) -> pd.DataFrame:
-    """Fit a transformer to a file, and return some of its rows if they are asked for."""
+    """Fit a transformer to a file, and return some of its rows if they are asked for.
+
+    allow_leaking : whether a column that is copied may exceed the budget.
+    """
     counted = count_source(transformer, source, with_sample=with_sample, is_watched=is_watched)
     layout, sample = counted.layout, counted.sample
     kept = {(name := layout.name(p)): sample[name] for p in layout.kept_positions}
     beside = {name: sample[name] for name in layout.s_names} if kept else None
     inputs = FitInputs(layout, counted.types, counted.rows, kept, beside)
-    transformer._fit_inputs(inputs)
+    transformer._fit_inputs(inputs, allow_leaking=allow_leaking)
     return sample

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Container, Hashable
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from ..column_types import ColumnType
 from ..encoding import ColumnAlphabet
 from ..encoding.values import family_of
 from ..frames import as_table
+from ..leak_warnings import Budget, Judgement, warn_of_passed_through
 from ..release import release_of
 from ..transformer import PrivacyFunnelTransformer
 from ..unknown_values import warn_of_unknown
@@ -30,10 +31,21 @@ def release_rows(
     *,
     record_ids: str | None = None,
     secret_key: bytes | None = None,
+    copied: Container[Hashable] | None = None,
+    allow_leaking: bool = True,
     is_watched: bool = False,
 ) -> int:
-    """Write the rows of a source with X replaced by Y, and return how many there were."""
+    """Write the rows of a source with X replaced by Y, and return how many there were.
+
+    copied : which of the columns that may leave as they are do, None for all; allow_leaking :
+    whether one of them may exceed the budget.
+    """
     layout, owner = transformer._layout, type(transformer).__name__
+    if copied is not None:
+        layout = layout.keeping(copied)
+        leaking = {name: x for name, x in transformer._leaking.items() if name in copied}
+        budget = Budget.of(transformer.mechanism_)
+        warn_of_passed_through(Judgement(leaking, []), budget, allow_leaking)
     header = as_table(pd.DataFrame(columns=source.names), owner)
     positions = layout.match(header, owner)
     x_positions = [positions[p] for p in layout.x_positions]
