@@ -47,6 +47,8 @@ class TestSanitize:
             "m.json",
             "--report",
             "r.html",
+            "--remainder",
+            "zip",
         ]
         assert run("sanitize", "patients.csv", "out.csv", *arguments) == 0
         released = pd.read_csv("out.csv", dtype=str)
@@ -54,7 +56,10 @@ class TestSanitize:
         assert released["zip"].tolist() == patients["zip"].tolist()
         assert (released["bmi"] != patients["bmi"]).any()
         said, warned = capsys.readouterr()
-        assert "out.csv: 442 rows; blood_pressure and bmi replaced, sex left out." in said
+        assert (
+            "out.csv: 442 rows; blood_pressure and bmi replaced, zip copied as it is, all other "
+            "columns left out." in said
+        )
         assert (
             "every released value says at most epsilon = 0.02 about sex (kl; reached: 0.02)"
             in said
@@ -176,11 +181,77 @@ class TestSanitize:
         assert (raw * np.log(raw / prior[:, None])).sum(axis=0).max() > 0.05
 
 
+class TestRemainder:
+    """What is copied beside the release: nothing that was not asked for."""
+
+    @pytest.fixture
+    def beside(self, patients):
+        rng = np.random.default_rng(0)
+        patients["club"] = patients["sex"].where(rng.random(442) < 0.9, "sex 1")
+        patients["coin"] = rng.choice(["heads", "tails"], 442)
+        patients.to_csv("patients.csv", index=False)
+        return patients
+
+    design = ("--sensitive", "sex", "--columns", "bmi", "--epsilon", 0.02)
+
+    def sanitize(self, *arguments):
+        return run("sanitize", "patients.csv", "out.csv", *self.design, "--force", *arguments)
+
+    def test_nothing_is_copied_unless_it_is_asked_for(self, beside, capsys):
+        assert self.sanitize() == 0
+        assert list(pd.read_csv("out.csv")) == ["bmi"]
+        assert self.sanitize("--remainder", "coin,zip") == 0
+        assert list(pd.read_csv("out.csv")) == ["bmi", "zip", "coin"]
+        assert self.sanitize("--remainder", "sex") == 1
+        assert "'sex', which is sensitive or released" in capsys.readouterr().err
+
+    def test_a_column_that_alone_exceeds_the_budget_is_refused(self, beside, capsys):
+        assert self.sanitize("--remainder", "coin,club") == 1
+        said = capsys.readouterr().err
+        assert "reveal more about S on their own than --epsilon 0.02 allows: club (0." in said
+        assert "--allow-leaking copies them all the same" in said
+        assert said.count("\n") == 1
+        assert "out.csv" not in os.listdir()
+        assert self.sanitize("--remainder", "passthrough", "--allow-leaking") == 0
+        warning = capsys.readouterr().err.splitlines()
+        assert [line.split()[0] for line in warning[1:4]] == ["column", "blood_pressure", "club"]
+        assert not any("{" in line for line in warning)
+
+    def test_ids_are_copied_only_if_they_are_named(self, beside):
+        run("key", "secret.key")
+        keyed = ("--record-ids", "zip", "--key-file", "secret.key", "--allow-leaking")
+        assert self.sanitize(*keyed, "--remainder", "passthrough") == 0
+        assert list(pd.read_csv("out.csv")) == ["blood_pressure", "bmi", "club", "coin"]
+        assert self.sanitize(*keyed, "--remainder", "zip") == 0
+        assert list(pd.read_csv("out.csv")) == ["bmi", "zip"]
+
+    def test_a_saved_mechanism_copies_what_it_lists_and_warns_alike(self, beside, capsys):
+        save = ("--save-mechanism", "m.json", "--allow-leaking")
+        assert self.sanitize("--remainder", "coin,club", *save) == 0
+        capsys.readouterr()
+
+        def apply(*arguments):
+            return run("apply", "m.json", "patients.csv", "new.csv", "--force", *arguments)
+
+        assert apply() == 0
+        assert list(pd.read_csv("new.csv")) == ["bmi"]
+        assert apply("--remainder", "coin") == 0
+        assert list(pd.read_csv("new.csv")) == ["bmi", "coin"]
+        assert apply("--remainder", "passthrough") == 1
+        assert "club (0." in capsys.readouterr().err
+        assert apply("--remainder", "passthrough", "--allow-leaking") == 0
+        assert list(pd.read_csv("new.csv")) == ["bmi", "club", "coin"]
+        assert "\n  club" in capsys.readouterr().err
+        assert apply("--remainder", "blood_pressure") == 1
+        assert "does not list the column 'blood_pressure'" in capsys.readouterr().err
+
+
 class TestApply:
     @pytest.fixture(autouse=True)
     def saved(self, patients, capsys):
         arguments = ["--sensitive", "sex", "--columns", "bmi", "--epsilon", 0.02]
-        run("sanitize", "patients.csv", "out.csv", *arguments, "--save-mechanism", "m.json")
+        arguments += ["--remainder", "zip", "--save-mechanism", "m.json"]
+        run("sanitize", "patients.csv", "out.csv", *arguments)
         capsys.readouterr()
 
     def test_it_needs_no_sensitive_column_and_lets_none_through(self, patients, capsys):
@@ -188,8 +259,9 @@ class TestApply:
         assert run("apply", "m.json", "new.csv", "new_out.csv") == 0
         assert run("apply", "m.json", "patients.csv", "again.csv") == 0
         for name in ("new_out.csv", "again.csv"):
-            assert list(pd.read_csv(name)) == ["blood_pressure", "bmi", "zip"]
-        assert "new_out.csv: 442 rows, 3 columns." in capsys.readouterr().out
+            assert list(pd.read_csv(name)) == ["bmi"]
+        said = capsys.readouterr().out
+        assert "new_out.csv: 442 rows; bmi replaced, all other columns left out." in said
         assert "sex 1" not in Path("m.json").read_text()
 
     def test_unknown_values_are_an_error_unless_told_otherwise(self, patients, capsys):
@@ -254,10 +326,11 @@ class TestApply:
     def test_an_empty_table_stays_one(self, patients):
         patients.iloc[:0].to_csv("empty.csv", index=False)
         patients.iloc[:0].to_parquet("empty.parquet")
-        assert run("apply", "m.json", "empty.csv", "none.csv") == 0
-        assert Path("none.csv").read_text() == "blood_pressure,bmi,zip\n"
-        assert run("apply", "m.json", "empty.parquet", "none.parquet") == 0
-        assert pd.read_parquet("none.parquet").shape == (0, 3)
+        arguments = ["--remainder", "zip"]
+        assert run("apply", "m.json", "empty.csv", "none.csv", *arguments) == 0
+        assert Path("none.csv").read_text() == "bmi,zip\n"
+        assert run("apply", "m.json", "empty.parquet", "none.parquet", *arguments) == 0
+        assert pd.read_parquet("none.parquet").shape == (0, 2)
 
 
 class TestOtherCommands:
@@ -315,7 +388,8 @@ class TestOtherCommands:
     def test_copied_columns_are_told_from_replaced_ones(self, patients, capsys):
         patients.drop(columns="zip").to_csv("patients.csv", index=False)
         arguments = ["--sensitive", "sex", "--columns", "bmi", "--epsilon", 0]
-        run("sanitize", "patients.csv", "out.csv", *arguments)
+        arguments += ["--remainder", "passthrough", "--allow-leaking"]
+        assert run("sanitize", "patients.csv", "out.csv", *arguments) == 0
         assert run("audit", "patients.csv", "--sensitive", "sex", "--released", "out.csv") == 0
         assert "remainder: blood_pressure" in capsys.readouterr().out
 
@@ -446,7 +520,7 @@ class TestErrors:
         assert run("sanitize", "odd.csv", "x.csv", *arguments) == 0
         assert (
             Path("x.csv").read_text().splitlines(keepends=True)[0]
-            == 'blood_pressure,"weight, height",zip\n'
+            == 'blood_pressure,"weight, height"\n'
         )
 
     @pytest.mark.parametrize("how", ["a", "w"])
@@ -485,7 +559,7 @@ class TestProcesses:
         assert b"-: 442 rows" in ran.stderr
         text = gzip.compress(patients.to_csv(index=False, sep="\t").encode())
         ran = shell(f"{self.command} sanitize - - {self.design} --format tsv", input=text)
-        assert ran.stdout.splitlines()[0] == b"blood_pressure\tbmi\tzip"
+        assert ran.stdout.splitlines()[0] == b"bmi"
         patients.to_parquet("patients.parquet")
         ran = shell(f"cat patients.parquet | {self.command} sanitize - out.csv {self.design}")
         assert ran.returncode == 0
@@ -514,7 +588,7 @@ class TestProcesses:
     def test_a_reader_that_has_seen_enough(self, patients):
         pd.concat([patients] * 200).to_csv("many.csv", index=False)
         ran = shell(f"{self.command} sanitize many.csv - {self.design} | head -1")
-        assert ran.stdout == b"blood_pressure,bmi,zip\n"
+        assert ran.stdout == b"bmi\n"
         assert b"Traceback" not in ran.stderr
         assert b"error" not in ran.stderr
 
@@ -558,6 +632,7 @@ class TestProcesses:
         rows = pd.concat([patients] * 100)
         rows.to_csv("many.csv", index=False)
         arguments = ["many.csv", "out.csv", *self.design.split(), "--json"]
+        arguments += ["--remainder", "zip", "--allow-leaking"]
         began = time.perf_counter()
         assert run("sanitize", *arguments) == 0
         takes, n_complete = time.perf_counter() - began, 0

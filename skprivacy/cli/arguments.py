@@ -35,7 +35,7 @@ examples:
   skprivacy sanitize patients.csv released.parquet --sensitive sex --columns bmi \\
       --epsilon 0.02 --report report.html --save-mechanism bmi.json
   skprivacy sanitize patients.csv beside.csv --sensitive sex --columns bmi \\
-      --epsilon 0.02 --remainder age
+      --epsilon 0.02 --remainder patient
   cat patients.csv | skprivacy sanitize - - --sensitive sex --columns bmi \\
       --epsilon 0.02 > piped.csv
   skprivacy key secret.key

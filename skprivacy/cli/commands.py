@@ -407,7 +407,9 @@ def _facts(
 
 
 def _what_became(facts: dict[str, Any]) -> str:
-    copied = f", {listed(facts['copied'])} copied as they are" if facts["copied"] else ""
+    names = facts["copied"]
+    as_they_are = "as it is" if len(names) == 1 else "as they are"
+    copied = f", {listed(names)} copied {as_they_are}" if names else ""
     return f"{listed(facts['released'])} replaced{copied}, all other columns left out"
 
 

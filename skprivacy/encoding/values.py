@@ -97,7 +97,8 @@ def as_numbers(series: pd.Series, label: Hashable) -> FloatArray:
         return np.where(times.isna(), np.nan, times.astype("int64").to_numpy())
     try:
         return pd.to_numeric(series).to_numpy(dtype=float, na_value=np.nan)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError):
+        # Without the cause, which shows a value: it may be one of S.
         raise TypeError(
             f"The column {label!r} must hold numbers or times, but has dtype {series.dtype}."
-        ) from error
+        ) from None
