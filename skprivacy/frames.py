@@ -215,8 +215,10 @@ class PandasTable(Table):
         index = self.original.index
         if isinstance(index, pd.RangeIndex):
             return {}
+        # Levels without a name are called as reset_index would call them.
+        own = ["index"] if index.nlevels == 1 else [f"level_{i}" for i in range(index.nlevels)]
         return {
-            level if name is None else name: pd.Series(index.get_level_values(level))
+            own[level] if name is None else name: pd.Series(index.get_level_values(level))
             for level, name in enumerate(index.names)
         }
 

@@ -17,12 +17,14 @@ def check_no_copy(
 
     levels : of the index, by name; s_names : what S is called; s_columns : S, where it is known.
     """
-    for name, level in levels.items():
+    for number, (name, level) in enumerate(levels.items()):
         if name in s_names or any(_is_copy(level, column) for column in s_columns.values()):
-            which = "The index" if len(levels) == 1 else f"The level {name!r} of the index"
+            is_alone = len(levels) == 1
+            which = "The index" if is_alone else f"The level {name!r} of the index"
             raise ValueError(
                 f"{which} of X holds a sensitive column, and {owner} keeps the index in its "
-                f"output: drop it first, X.reset_index(level={name!r}, drop=True)."
+                f"output. Drop it first: "
+                f"X.reset_index({'' if is_alone else f'level={number}, '}drop=True)."
             )
 
 
