@@ -48,6 +48,29 @@ class TestDask(EngineChecks):
             assert computed.index.equals(rows.index)
             assert released.divisions == lazy.divisions
 
+    def test_the_categories_of_a_partition_are_those_of_the_mechanism(self, rows):
+        frame = rows.assign(band=rows["band"].astype("category")).sort_values("band")
+        fitted = funnel(0.0).fit(dd.from_pandas(frame, npartitions=3, sort=False))
+        parts = [frame[frame["band"] == band] for band in "abc"]
+        parts = [p.assign(band=p["band"].cat.remove_unused_categories()) for p in parts]
+        lazy = dd.concat([dd.from_pandas(part, npartitions=1, sort=False) for part in parts])
+        released = fitted.transform(lazy)
+        assert released["band"].dtype.categories.tolist() == list("abcde")
+        for i in range(lazy.npartitions):
+            found = released.partitions[i].compute()["band"]
+            assert found.cat.categories.tolist() == list("abcde")
+
+    def test_an_index_that_holds_s_is_refused(self, rows):
+        fitted = funnel().fit(dd.from_pandas(rows, npartitions=2))
+        by_name = dd.from_pandas(rows.set_index("sex", drop=False), npartitions=2, sort=False)
+        with pytest.raises(ValueError, match="The index of X holds a sensitive column"):
+            funnel().fit(by_name)
+        with pytest.raises(ValueError, match="The index of X holds a sensitive column"):
+            fitted.transform(by_name[["band"]]).compute()
+        copy = rows.set_axis(pd.Index(rows["sex"].to_numpy(), name="row"))
+        with pytest.raises(ValueError, match="The index of X holds a sensitive column"):
+            funnel().fit(dd.from_pandas(copy, npartitions=2, sort=False))
+
     def test_a_part_of_a_release_is_a_part_of_it(self, rows, tmp_path):
         # Dask fuses the partitions of a file with many columns when few of them are read.
         dd.from_pandas(rows, npartitions=6).to_parquet(tmp_path)
