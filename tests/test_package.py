@@ -71,6 +71,39 @@ def test_the_public_names_are_there_and_sorted():
     assert kinds == sorted(kinds)
 
 
+def test_names_are_imported_from_where_type_checkers_are_told():
+    tree = ast.parse((PACKAGE / "__init__.py").read_text())
+    (told,) = [n.body for n in tree.body if isinstance(n, ast.If) and isinstance(n.test, ast.Name)]
+    told = {node.module: [alias.name for alias in node.names] for node in told}
+    assert told == skprivacy._NAMES
+    assert sorted(skprivacy._MODULES) == sorted(skprivacy.__all__) == dir(skprivacy)
+
+
+LAZY = """
+import sys
+import skprivacy
+assert not [name for name in sys.modules if name.startswith("skprivacy.")]
+assert "numpy" not in sys.modules
+assert skprivacy.metrics.audit is skprivacy.audit  # a module, a name
+assert "audit" in vars(skprivacy)  # found once
+from skprivacy import KL, datasets
+import skprivacy.files
+assert skprivacy.files.fit_file and skprivacy.cli.main and KL is skprivacy.measures.KL
+assert not hasattr(skprivacy, "nothing") and not hasattr(skprivacy, "__main__")
+try:
+    skprivacy.PrivacyFunelTransformer
+except AttributeError as error:
+    assert str(error) == "module 'skprivacy' has no attribute 'PrivacyFunelTransformer'"
+names = {}
+exec("from skprivacy import *", names)
+assert set(skprivacy.__all__) <= set(names)
+"""
+
+
+def test_names_are_imported_when_they_are_used():
+    subprocess.run([sys.executable, "-W", "error", "-c", LAZY], check=True)
+
+
 @pytest.mark.parametrize(
     ("module", "name"),
     [
