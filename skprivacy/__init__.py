@@ -1,29 +1,36 @@
 """Privacy-preserving release of data columns with a provable trade-off."""
 
-from .comparison import compare_mechanisms
-from .design import design_mechanism, privacy_utility_path
-from .exceptions import PrivacyLeakWarning, SolverError
-from .inverse_design import smallest_epsilon
-from .measures import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Measure, get_measure
-from .mechanism import Evaluation, Mechanism
-from .metrics import audit, estimate_distribution, population_leakage
-from .plotting import LeakageDisplay, MechanismDisplay, PrivacyUtilityDisplay
-from .repetition import RepeatedLeakage, repeated_release_leakage
-from .report import PrivacyReport
-from .solvers import (
-    Algorithm1Solver,
-    BestPartitionSolver,
-    Chi2DesignSolver,
-    ColumnGenerationSolver,
-    GreedyFunnelSolver,
-    MaxLiftSolver,
-    OptimalSolver,
-    RandomizedResponseSolver,
-    SubsetMergingSolver,
-    WatchdogSolver,
-)
-from .transformer import PrivacyFunnelTransformer
-from .utilities import Guess, MutualInformation, Target, Utility, get_utility
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # what the table below says, for type checkers and editors
+    from .comparison import compare_mechanisms
+    from .design import design_mechanism, privacy_utility_path
+    from .exceptions import PrivacyLeakWarning, SolverError
+    from .inverse_design import smallest_epsilon
+    from .measures import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Measure, get_measure
+    from .mechanism import Evaluation, Mechanism
+    from .metrics import audit, estimate_distribution, population_leakage
+    from .plotting import LeakageDisplay, MechanismDisplay, PrivacyUtilityDisplay
+    from .repetition import RepeatedLeakage, repeated_release_leakage
+    from .report import PrivacyReport
+    from .solvers import (
+        Algorithm1Solver,
+        BestPartitionSolver,
+        Chi2DesignSolver,
+        ColumnGenerationSolver,
+        GreedyFunnelSolver,
+        MaxLiftSolver,
+        OptimalSolver,
+        RandomizedResponseSolver,
+        SubsetMergingSolver,
+        WatchdogSolver,
+    )
+    from .transformer import PrivacyFunnelTransformer
+    from .utilities import Guess, MutualInformation, Target, Utility, get_utility
 
 __version__ = "0.1.0.dev0"
 
@@ -70,3 +77,49 @@ __all__ = [
     "repeated_release_leakage",
     "smallest_epsilon",
 ]
+
+# Which module each name is from. It is imported when the name is first asked for, so that what
+# needs none of them, such as the help of the command line, need not wait for scikit-learn.
+_NAMES = {
+    "comparison": ["compare_mechanisms"],
+    "design": ["design_mechanism", "privacy_utility_path"],
+    "exceptions": ["PrivacyLeakWarning", "SolverError"],
+    "inverse_design": ["smallest_epsilon"],
+    "measures": ["KL", "L1", "AlphaLift", "Chi2", "Lip", "MaxLift", "Measure", "get_measure"],
+    "mechanism": ["Evaluation", "Mechanism"],
+    "metrics": ["audit", "estimate_distribution", "population_leakage"],
+    "plotting": ["LeakageDisplay", "MechanismDisplay", "PrivacyUtilityDisplay"],
+    "repetition": ["RepeatedLeakage", "repeated_release_leakage"],
+    "report": ["PrivacyReport"],
+    "solvers": [
+        "Algorithm1Solver",
+        "BestPartitionSolver",
+        "Chi2DesignSolver",
+        "ColumnGenerationSolver",
+        "GreedyFunnelSolver",
+        "MaxLiftSolver",
+        "OptimalSolver",
+        "RandomizedResponseSolver",
+        "SubsetMergingSolver",
+        "WatchdogSolver",
+    ],
+    "transformer": ["PrivacyFunnelTransformer"],
+    "utilities": ["Guess", "MutualInformation", "Target", "Utility", "get_utility"],
+}
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
+
+if not TYPE_CHECKING:  # to a type checker, it would mean that every name is here
+
+    def __getattr__(name: str) -> object:
+        """Return a public name or a module of the package, imported now."""
+        if name in _MODULES:
+            found = getattr(import_module(f".{_MODULES[name]}", __name__), name)
+            globals()[name] = found  # the next time it is simply there
+            return found
+        if not name.startswith("_") and find_spec(f".{name}", __name__):
+            return import_module(f".{name}", __name__)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

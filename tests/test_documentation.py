@@ -117,3 +117,10 @@ def test_every_example_has_its_place_in_the_gallery():
     patterns = re.findall(r"\.\./examples/(\S+\.py)", text)
     shown = {path.name for pattern in patterns for path in (ROOT / "examples").glob(pattern)}
     assert shown == {p.name for p in (ROOT / "examples").glob("*.py")} - {"paper_figures.py"}
+
+
+def test_nobody_is_told_to_install_from_pypi():
+    pages = [ROOT / "README.md", *DOCS.rglob("*.rst"), *PACKAGE.rglob("*.py")]
+    pages += (ROOT / "examples").glob("*.py")
+    for page in pages:
+        assert not re.search(r"pip install \W*skprivacy\b", page.read_text()), page

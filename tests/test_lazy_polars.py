@@ -106,7 +106,7 @@ def test_what_is_not_installed_is_asked_for(monkeypatch, kind, extra):
 
     monkeypatch.setattr(engines, "lazy_kind", lambda X: kind)
     monkeypatch.setattr(engines, "import_module", nothing)
-    message = rf"No module named '{kind}'. .* pip install \"skprivacy\[{extra}\]\""
+    message = rf"No module named '{kind}'. .* pip install \"\.\[{extra}\]\" in a clone"
     with pytest.raises(ImportError, match=message):
         funnel().fit(pl.LazyFrame({"sex": ["a"], "band": ["b"]}))
 

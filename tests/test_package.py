@@ -2,6 +2,7 @@ import ast
 import json
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -70,6 +71,39 @@ def test_the_public_names_are_there_and_sorted():
     assert kinds == sorted(kinds)
 
 
+def test_names_are_imported_from_where_type_checkers_are_told():
+    tree = ast.parse((PACKAGE / "__init__.py").read_text())
+    (told,) = [n.body for n in tree.body if isinstance(n, ast.If) and isinstance(n.test, ast.Name)]
+    told = {node.module: [alias.name for alias in node.names] for node in told}
+    assert told == skprivacy._NAMES
+    assert sorted(skprivacy._MODULES) == sorted(skprivacy.__all__) == dir(skprivacy)
+
+
+LAZY = """
+import sys
+import skprivacy
+assert not [name for name in sys.modules if name.startswith("skprivacy.")]
+assert "numpy" not in sys.modules
+assert skprivacy.metrics.audit is skprivacy.audit  # a module, a name
+assert "audit" in vars(skprivacy)  # found once
+from skprivacy import KL, datasets
+import skprivacy.files
+assert skprivacy.files.fit_file and skprivacy.cli.main and KL is skprivacy.measures.KL
+assert not hasattr(skprivacy, "nothing") and not hasattr(skprivacy, "__main__")
+try:
+    skprivacy.PrivacyFunelTransformer
+except AttributeError as error:
+    assert str(error) == "module 'skprivacy' has no attribute 'PrivacyFunelTransformer'"
+names = {}
+exec("from skprivacy import *", names)
+assert set(skprivacy.__all__) <= set(names)
+"""
+
+
+def test_names_are_imported_when_they_are_used():
+    subprocess.run([sys.executable, "-W", "error", "-c", LAZY], check=True)
+
+
 @pytest.mark.parametrize(
     ("module", "name"),
     [
@@ -84,10 +118,39 @@ def test_public_names_have_an_example(module, name):
     assert ">>>" in examples
 
 
-@pytest.mark.parametrize("library", ["matplotlib", "polars", "dask", "pyspark", "pyarrow.parquet"])
+@pytest.mark.parametrize(
+    "library", ["cdd", "matplotlib", "polars", "dask", "pyspark", "pyarrow.parquet"]
+)
 def test_importing_does_not_import_what_is_optional(library):
-    code = f"import skprivacy, sys; sys.exit({library!r} in sys.modules)"
+    code = f"from skprivacy import *; import sys; sys.exit({library!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+WITHOUT_CDD = """
+import sys
+sys.modules["cdd"] = None  # as if it were not installed
+from skprivacy import MaxLiftSolver, design_mechanism
+joint = [[3, 1, 2], [1, 3, 1], [1, 1, 4]]
+design_mechanism(joint, 0.1, measure="max_lift", solver="max_lift")
+design_mechanism(joint, 0.1, measure="max_lift", solver=MaxLiftSolver(engine="cdd"))
+"""
+
+
+def test_only_the_second_engine_needs_cdd():
+    command = [sys.executable, "-c", WITHOUT_CDD]
+    run = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert run.stderr.splitlines()[-1] == (
+        "ImportError: engine='cdd' needs the extra cdd, which a C compiler builds: "
+        "pip install \".[cdd]\" in a clone. The default, engine='parametric', needs nothing."
+    )
+
+
+def test_what_is_installed_by_default_has_no_cdd():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert not any("cdd" in requirement for requirement in project["dependencies"])
+    assert project["optional-dependencies"]["cdd"] == ["pycddlib-standalone>=3.0"]
+    # Every run of the tests compares our vertices with those of cdd.
+    assert "cdd" in project["optional-dependencies"]["test"][0]
 
 
 def test_the_demo_prints_the_table_of_the_readme(tmp_path):

@@ -190,5 +190,5 @@ def test_bad_mechanism(display):
 
 def test_without_matplotlib(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r"pip install 'skprivacy\[plot\]'"):
+    with pytest.raises(ImportError, match=r'pip install "\.\[plot\]" in a clone'):
         LeakageDisplay.from_mechanism(design_mechanism(JOINT, 0.02))

@@ -78,6 +78,7 @@ rows: int = transform_file(fit_file(funnel, "in.csv"), Path("in.csv"), "out.parq
 WRONG = """
 from skprivacy import Mechanism, OptimalSolver, design_mechanism, smallest_epsilon
 from skprivacy import PrivacyFunnelTransformer
+from skprivacy import PrivacyReports  # attr-defined
 from skprivacy.files import fit_file, transform_file
 from skprivacy.metrics import l1_leakage, leakage
 

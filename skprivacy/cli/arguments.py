@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
 from typing import Any, NoReturn, TypeAlias
 
 from .. import __version__
-from ..encoding import DEFAULT_BINS
-from ..measures import MEASURES
-from ..solvers import SOLVERS
-from . import commands
-from .demo import demo
-from .key_files import key
+from .choices import DEFAULT_BINS, MEASURES, SOLVERS
 from .values import (
     budget,
     budgets,
@@ -119,7 +113,7 @@ def parser() -> argparse.ArgumentParser:
 def _command(
     subparsers: _Subparsers,
     name: str,
-    run: Callable[[argparse.Namespace], None],
+    run: str,  # the function in this package, as "module:name"
     summary: str,
     usage: str,
     epilog: str | None = None,
@@ -138,7 +132,9 @@ def _command(
 
 
 def _add_demo(subparsers: _Subparsers) -> None:
-    command = _command(subparsers, "demo", demo, "see it at work on 442 real patients", "[FOLDER]")
+    command = _command(
+        subparsers, "demo", "demo:demo", "see it at work on 442 real patients", "[FOLDER]"
+    )
     command.add_argument(
         "folder",
         nargs="?",
@@ -151,7 +147,7 @@ def _add_demo(subparsers: _Subparsers) -> None:
 def _add_sanitize(subparsers: _Subparsers) -> None:
     summary = "replace columns of a file by a release that says little about another"
     usage = "IN OUT --sensitive NAMES --columns NAMES --epsilon E [options]"
-    command = _command(subparsers, "sanitize", commands.sanitize, summary, usage, _SANITIZE)
+    command = _command(subparsers, "sanitize", "commands:sanitize", summary, usage, _SANITIZE)
     _add_input(command)
     _add_output(command)
     _add_columns(command)
@@ -183,7 +179,7 @@ def _add_sanitize(subparsers: _Subparsers) -> None:
 def _add_apply(subparsers: _Subparsers) -> None:
     summary = "release new rows with a mechanism that was saved, without sensitive data"
     usage = "M.json IN OUT [options]"
-    command = _command(subparsers, "apply", commands.apply, summary, usage, _APPLY)
+    command = _command(subparsers, "apply", "commands:apply", summary, usage, _APPLY)
     command.add_argument("mechanism", metavar="M.json", help="written by --save-mechanism")
     _add_input(command)
     _add_output(command)
@@ -195,7 +191,7 @@ def _add_apply(subparsers: _Subparsers) -> None:
 
 def _add_key(subparsers: _Subparsers) -> None:
     summary = "make a secret key, with which a row gets the same values in every release"
-    command = _command(subparsers, "key", key, summary, "FILE [--json]", _KEY)
+    command = _command(subparsers, "key", "key_files:key", summary, "FILE [--json]", _KEY)
     command.add_argument("file", metavar="FILE", help="where to write it")
     command.add_argument("--json", action="store_true", help="print the outcome as JSON")
 
@@ -203,7 +199,7 @@ def _add_key(subparsers: _Subparsers) -> None:
 def _add_curve(subparsers: _Subparsers) -> None:
     summary = "show how much can be kept at each budget"
     usage = "IN --sensitive NAMES --columns NAMES [-o FILE] [options]"
-    command = _command(subparsers, "curve", commands.curve, summary, usage, _CURVE)
+    command = _command(subparsers, "curve", "commands:curve", summary, usage, _CURVE)
     _add_input(command)
     _add_columns(command)
     command.add_argument(
@@ -225,7 +221,7 @@ def _add_curve(subparsers: _Subparsers) -> None:
 def _add_choose(subparsers: _Subparsers) -> None:
     summary = "find the smallest epsilon that keeps enough"
     usage = "IN --sensitive NAMES --columns NAMES --keep-utility SHARE [options]"
-    command = _command(subparsers, "choose", commands.choose, summary, usage, _CHOOSE)
+    command = _command(subparsers, "choose", "commands:choose", summary, usage, _CHOOSE)
     _add_input(command)
     _add_columns(command)
     command.add_argument(
@@ -242,7 +238,7 @@ def _add_choose(subparsers: _Subparsers) -> None:
 def _add_audit(subparsers: _Subparsers) -> None:
     summary = "attack a release: how well can the sensitive column be guessed from it"
     usage = "IN --sensitive NAMES --released NAMES|FILE [options]"
-    command = _command(subparsers, "audit", commands.audit_file, summary, usage, _AUDIT)
+    command = _command(subparsers, "audit", "commands:audit_file", summary, usage, _AUDIT)
     _add_input(command)
     command.add_argument("--sensitive", type=names, required=True, metavar="NAMES", help=_S_HELP)
     command.add_argument(

@@ -1,13 +1,19 @@
-"""The values of options: what is written on the command line, checked."""
+"""The values of options: what is written on the command line, checked.
+
+The library is imported where a value needs it: help does not wait for it.
+"""
+
+from __future__ import annotations
 
 import argparse
 import csv
 import math
 from collections.abc import Callable
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from ..files.delimited import check_delimiter, check_encoding
-from ..measures import MEASURES, Measure
+if TYPE_CHECKING:
+    from ..measures import Measure
 
 
 def names(text: str) -> list[str]:
@@ -79,6 +85,8 @@ def edges(text: str) -> tuple[str, list[float]]:
 
 def measure(text: str) -> Measure:
     """Return a measure from a name, or from name:parameter=value."""
+    from ..measures import MEASURES
+
     name, _, parameters = text.partition(":")
     if name not in MEASURES:
         raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(MEASURES)}")
@@ -91,11 +99,15 @@ def measure(text: str) -> Measure:
 
 def delimiter(text: str) -> str:
     """Return the character between fields."""
+    from ..files.delimited import check_delimiter
+
     return _checked(check_delimiter, {"\\t": "\t", "tab": "\t"}.get(text, text))
 
 
 def encoding(text: str) -> str:
     """Return the name of an encoding in which delimiters are single ASCII bytes."""
+    from ..files.delimited import check_encoding
+
     return _checked(check_encoding, text)
 
 

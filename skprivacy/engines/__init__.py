@@ -41,5 +41,5 @@ def as_lazy_table(X: Any, owner: str) -> LazyTable | None:
         extra = "spark" if kind == "pyspark" else kind
         raise ImportError(
             f"{error}. Frames of {kind} need more than is installed, or newer versions of it: "
-            f'pip install "skprivacy[{extra}]".'
+            f'pip install ".[{extra}]" in a clone.'
         ) from error

@@ -1,6 +1,7 @@
 """Vertices by cdd's double description method: the only module that imports `cdd`."""
 
-import cdd
+from typing import Any
+
 import numpy as np
 
 from .._typing import FloatArray
@@ -12,6 +13,7 @@ def simplex_vertices(rows: FloatArray, offsets: FloatArray) -> FloatArray:
 
     cdd works in floating point here and sometimes gives up; that is a `SolverError`.
     """
+    cdd = _cdd()
     n_rows, n = rows.shape
     # cdd's rows are (b, -A) for b - A W >= 0; the first one is an equation.
     system = np.zeros((1 + n + n_rows, 1 + n))
@@ -28,3 +30,15 @@ def simplex_vertices(rows: FloatArray, offsets: FloatArray) -> FloatArray:
     points = np.array(generators, dtype=float).reshape(-1, 1 + n)
     points = np.maximum(points[points[:, 0] == 1, 1:], 0.0)
     return points / points.sum(axis=1, keepdims=True)
+
+
+def _cdd() -> Any:
+    """Return the module, if it is there: it is GPL and has to be compiled, so it is an extra."""
+    try:
+        import cdd
+    except ImportError as error:
+        raise ImportError(
+            "engine='cdd' needs the extra cdd, which a C compiler builds: "
+            "pip install \".[cdd]\" in a clone. The default, engine='parametric', needs nothing."
+        ) from error
+    return cdd

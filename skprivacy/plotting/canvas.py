@@ -31,7 +31,8 @@ def pyplot() -> Any:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(
-            "Displays and the pictures of a report need matplotlib: pip install 'skprivacy[plot]'."
+            "Displays and the pictures of a report need matplotlib: "
+            'pip install ".[plot]" in a clone.'
         ) from error
     return plt
 

@@ -27,7 +27,8 @@ class MaxLiftSolver(Solver):
     Parameters
     ----------
     engine : {"parametric", "cdd"}, default="parametric"
-        How vertices are enumerated: once for all epsilons, or by cdd for each of them.
+        How vertices are enumerated: once for all epsilons, or by cdd for each of them, which
+        needs the extra `cdd`.
     max_bases : int, default=1_000_000
         The most candidate vertices to look at; above it, a `SolverError`.
 

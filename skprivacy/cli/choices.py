@@ -1,0 +1,19 @@
+"""What the options can be, by name: known without the library, which takes seconds to import.
+
+A test compares them with what the library has.
+"""
+
+MEASURES = ("kl", "l1", "chi2", "max_lift", "alpha_lift", "lip")
+SOLVERS = (
+    "optimal",
+    "column_generation",
+    "algorithm1",
+    "max_lift",
+    "best_partition",
+    "subset_merging",
+    "watchdog",
+    "greedy_funnel",
+    "chi2_design",
+    "randomized_response",
+)
+DEFAULT_BINS = 10

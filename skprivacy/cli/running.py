@@ -1,0 +1,39 @@
+"""A command that was understood is run; what goes wrong is one line and an exit code."""
+
+import argparse
+import os
+import signal
+import sys
+from importlib import import_module
+
+from ..files.locations import PIPE
+from .words import one_line, warnings_as_lines
+
+_INTERRUPTED = 130
+_TERMINATED = 143
+
+
+def run(options: argparse.Namespace, is_closed: bool) -> int:
+    """Run the command that the options name, and return its exit code.
+
+    is_closed : whether there is no standard output.
+    """
+    if is_closed and getattr(options, "target", None) == PIPE:
+        print("skprivacy: error: the standard output is closed.", file=sys.stderr)
+        return 1
+    module, name = options.run.split(":")
+    command = getattr(import_module(f".{module}", __package__), name)
+    # Told to stop, tidy up as after an error.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(_TERMINATED))
+    try:
+        with warnings_as_lines() as options.warnings:
+            command(options)
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except BrokenPipeError:  # whoever reads our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except Exception as error:
+        print(f"skprivacy: error: {one_line(error)}", file=sys.stderr)
+        return 1
+    return 0
