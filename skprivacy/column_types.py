@@ -7,11 +7,9 @@ can be written as JSON, and from which every library makes its nearest type.
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
 
@@ -20,7 +18,6 @@ FAMILIES = (
 )  # fmt: skip
 _NUMBERS = {"i": "int", "u": "uint", "f": "float"}
 _UNITS = ("s", "ms", "us", "ns")
-_NARWHALS_NUMBER = re.compile(r"(U?Int|Float)(\d+)")
 
 
 @dataclass(frozen=True)
@@ -94,22 +91,6 @@ class ColumnType:
             return np.dtype(f"{'M8' if self.family == 'time' else 'm8'}[{self.unit}]")
         return np.dtype(object)
 
-    def narwhals_dtype(self) -> Any:
-        """Return a dtype of narwhals; None: what the values ask for."""
-        if self.family in ("int", "uint", "float"):
-            bits = max(self.bits or 64, 32) if self.family == "float" else self.bits
-            return getattr(
-                nw, {"int": "Int", "uint": "UInt", "float": "Float"}[self.family] + str(bits)
-            )()
-        unit: Any = self.unit
-        return {
-            "bool": nw.Boolean(),
-            "text": nw.String(),
-            "time": nw.Datetime(unit or "us", self.zone),
-            "duration": nw.Duration(unit or "us"),
-            "date": nw.Date(),
-        }.get(self.family)
-
 
 def _parsed(name: Any) -> Any:
     """Return a dtype of pandas by its name; None for one that this pandas does not know."""
@@ -156,25 +137,6 @@ def _unit_and_zone(dtype: Any) -> tuple[str, str | None]:
     return unit if unit in _UNITS else "s", None if zone is None else str(zone)
 
 
-def type_of_series(series: nw.Series) -> ColumnType:
-    """Return the type of a column of polars or pyarrow."""
-    dtype, native = series.dtype, series.to_native()
-    library = str(series.implementation.name).lower()
-    name = str(getattr(native, "type", getattr(native, "dtype", "")))
-    return ColumnType(**_described_by_narwhals(dtype, native), library=library, native=name)
-
-
-def _described_by_narwhals(dtype: Any, native: Any) -> dict[str, Any]:
-    if isinstance(dtype, nw.Categorical | nw.Enum):
-        is_ordered = isinstance(dtype, nw.Enum) or getattr(
-            getattr(native, "type", None), "ordered", False
-        )
-        return {"family": "category", "is_ordered": bool(is_ordered)}
-    if found := _NARWHALS_NUMBER.fullmatch(str(dtype)):
-        return {"family": found[1].lower(), "bits": int(found[2])}
-    if isinstance(dtype, nw.Datetime):
-        return {"family": "time", "unit": dtype.time_unit, "zone": dtype.time_zone}
-    if isinstance(dtype, nw.Duration):
-        return {"family": "duration", "unit": dtype.time_unit}
-    families = {nw.Boolean: "bool", nw.String: "text", nw.Date: "date"}
-    return {"family": families.get(type(dtype), "object")}
+def present(values: list[Any]) -> list[Any]:
+    """Return the values that are not missing."""
+    return [value for value in values if value is not None]

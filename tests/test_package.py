@@ -32,7 +32,7 @@ def imports_of(path):
         ("cdd", "geometry/cdd_vertices.py"),
         ("highspy", "solvers/highs.py"),
         ("matplotlib", "plotting/canvas.py"),
-        ("narwhals", "frames.py"),
+        ("narwhals", "narwhals_frames.py"),
         ("cryptography", "noise.py"),
         ("dask", "engines/dask_frames.py"),
         ("polars", "engines/lazy_polars.py"),

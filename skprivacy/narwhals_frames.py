@@ -1,0 +1,268 @@
+"""Frames of polars and pyarrow; the only import of narwhals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+from ._typing import FloatArray, IntArray
+from .codes import UNKNOWN, take
+from .column_types import ColumnType, present
+from .encoding.dictionaries import dictionary_codes
+from .table import Table
+
+# The types of pyarrow for texts, and how many of them are worth sorting.
+_TEXTS = ("string", "large_string", "string_view")
+_MOST_TEXTS = 1 << 16
+
+# What a dictionary of pyarrow is called, with the types of its values and codes.
+_DICTIONARY = re.compile(r"dictionary<values=(.+), indices=(\w+), ordered=[01]>")
+
+_NUMBERS = {"int": "Int", "uint": "UInt", "float": "Float"}
+_NUMBER = re.compile(r"(U?Int|Float)(\d+)")
+
+
+def as_narwhals_table(X: Any, owner: str) -> NarwhalsTable | None:
+    """Return a table around a frame of polars or pyarrow, None for anything else."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    return NarwhalsTable(frame, owner) if isinstance(frame, nw.DataFrame) else None
+
+
+def lazy_kind(X: Any) -> str | None:
+    """Return the library of a frame that is computed later or elsewhere, None for others."""
+    if isinstance(X, pd.DataFrame | np.ndarray):
+        return None
+    frame = nw.from_native(X, pass_through=True)
+    # Spark through its server has frames of the same kind.
+    return str(frame.implementation).split("[")[0] if isinstance(frame, nw.LazyFrame) else None
+
+
+def converted(X: Any, container: str) -> Any:
+    """Return a frame of another library as one of `container`, "pandas" or "polars".
+
+    scikit-learn converts the output of a transformer only from pandas and from arrays.
+    """
+    if isinstance(X, pd.DataFrame):
+        return X
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return X
+    return {"pandas": frame.to_pandas, "polars": frame.to_polars}.get(container, lambda: X)()
+
+
+class NarwhalsTable(Table):
+    """A polars or pyarrow frame."""
+
+    names: list[Any]
+
+    def __init__(self, frame: nw.DataFrame, owner: str) -> None:
+        self._frame = frame
+        self._is_arrow = frame.implementation.is_pyarrow()
+        self.original = frame.to_native()
+        self.names = frame.columns
+        self.n_rows, self.n_columns = frame.shape
+
+    def column(self, position: int) -> pd.Series:
+        series = self._frame[self.names[position]]
+        if _has_few_texts(series):
+            return _few_texts(series)
+        column = _to_pandas(series)
+        if series.dtype == nw.Categorical() and isinstance(column.dtype, pd.CategoricalDtype):
+            # Of polars, in which the order of texts is that of their appearance anywhere.
+            return column.cat.reorder_categories(sorted(column.cat.categories), ordered=False)
+        return column
+
+    def native(self, position: int) -> nw.Series:
+        return self._frame[self.names[position]]
+
+    @property
+    def _library(self) -> Any:
+        """The module of polars or pyarrow."""
+        return self._frame.__native_namespace__()
+
+    def type_of(self, position: int) -> ColumnType:
+        return _type_of(self.native(position))
+
+    def decoded(
+        self, type_: ColumnType, shown: list[Any], values: list[Any], codes: IntArray
+    ) -> nw.Series:
+        shown, values = _none_for_missing(shown), _none_for_missing(values)
+        if type_.family == "category":
+            return self._of_categories(present(shown), type_, values, codes)
+        # Of one type with all values that may be shown, whichever of them are needed here.
+        typed = self._typed(type_, [*shown, *values])
+        return typed[len(shown) :][np.asarray(codes)]
+
+    def _typed(self, type_: ColumnType, values: list[Any]) -> nw.Series:
+        """Return values in a type, or in their own where that cannot hold them."""
+        values = _alike(values, is_whole=type_.family in ("int", "uint"))
+        try:
+            if (native := self._native_type(type_)) is not None:
+                return nw.from_native(
+                    self._series(values).to_native().cast(native), series_only=True
+                )
+            return self._series(values, _dtype_for(type_))
+        except Exception:  # every engine has errors of its own
+            return self._series(values)
+
+    def _native_type(self, type_: ColumnType) -> Any:
+        """Return a type of pyarrow that `fit` saw, which are finer than those of narwhals."""
+        if not (self._is_arrow and type_.library == "pyarrow"):
+            return None
+        return self._arrow_type(type_.native)
+
+    def _arrow_type(self, name: str | None) -> Any:
+        try:
+            return None if name is None else self._library.type_for_alias(name)
+        except ValueError:  # with parameters: narwhals knows most of them
+            return None
+
+    def _series(self, values: list[Any], dtype: Any = None) -> nw.Series:
+        series = nw.new_series("", values, dtype, backend=self._frame.implementation)
+        return series if dtype is None or series.dtype == dtype else series.cast(dtype)
+
+    def _of_categories(
+        self, categories: list[Any], type_: ColumnType, values: list[Any], codes: IntArray
+    ) -> nw.Series:
+        """Return a column that lists all categories, those that do not occur in it too.
+
+        An Enum of polars: codes of its Categorical depend on all texts that were seen before.
+        """
+        if not self._is_arrow:
+            is_text = all(isinstance(category, str) for category in categories)
+            dtype = nw.Enum(categories) if is_text else None
+            return self._series(values, dtype)[np.asarray(codes)]
+        position_of = {category: position for position, category in enumerate(categories)}
+        positions = np.array([*(position_of.get(value, UNKNOWN) for value in values), UNKNOWN])
+        taken = take(positions, codes)
+        return nw.from_native(self._dictionary(categories, type_, taken), series_only=True)
+
+    def _dictionary(self, categories: list[Any], type_: ColumnType, codes: IntArray) -> Any:
+        """Return a column of pyarrow with a dictionary; -1 is missing."""
+        found = _DICTIONARY.fullmatch(type_.native) if type_.library == "pyarrow" else None
+        of_values, of_codes = (
+            self._arrow_type(name) for name in (found.groups() if found else (None, None))
+        )
+        if of_codes is None or len(categories) > np.iinfo(str(of_codes)).max:
+            of_codes = self._library.int32()
+        array = self._library.DictionaryArray.from_arrays(
+            self._library.array(codes, of_codes, mask=codes < 0),
+            self._library.array(categories, of_values),
+            ordered=type_.is_ordered,
+        )
+        return self._library.chunked_array([array])
+
+    def categorical(self, categories: list[str], codes: IntArray) -> nw.Series:
+        return self._of_categories(categories, ColumnType("category"), categories, codes)
+
+    def floats(self, values: FloatArray) -> nw.Series:
+        return nw.new_series("", values, nw.Float64(), backend=self._frame.implementation)
+
+    def assemble(self, columns: Sequence[tuple[Any, Any]]) -> Any:
+        # A new frame: one of pyarrow may carry notes of its makers, rows of people among them.
+        natives = {name: column.to_native() for name, column in columns}
+        return self._library.table(natives) if self._is_arrow else self._library.DataFrame(natives)
+
+
+def as_series(vector: Any) -> pd.Series | None:
+    """Return a Series of polars or pyarrow as one of pandas; None for anything else."""
+    series = nw.from_native(vector, series_only=True, pass_through=True)
+    return _to_pandas(series) if isinstance(series, nw.Series) else None
+
+
+def _to_pandas(series: nw.Series) -> pd.Series:
+    native = series.to_native()
+    type_: Any = getattr(native, "type", None)
+    if hasattr(type_, "index_type"):
+        # Narwhals would turn what is missing in a dictionary of pyarrow into its first value.
+        decoded = nw.from_native(native.cast(type_.value_type), series_only=True)
+        return _to_pandas(decoded).rename(series.name)
+    if series.dtype.is_integer() and series.null_count():
+        # As floats, large integers would lose their last digits.
+        values = series.fill_null(0).to_numpy().astype(np.int64)
+        array = pd.arrays.IntegerArray(values, series.is_null().to_numpy().astype(bool))
+        return pd.Series(array, name=series.name)
+    if type_ is not None:
+        return pd.Series(native.to_pandas(), name=series.name)
+    try:
+        return series.to_pandas()
+    except ModuleNotFoundError:  # polars goes through pyarrow, which it does not require
+        return pd.Series(series.to_list(), name=series.name)
+
+
+def _has_few_texts(series: nw.Series) -> bool:
+    """Return whether a column is of pyarrow, and dictionaries of texts say what is in it."""
+    type_: Any = getattr(series.to_native(), "type", None)
+    if not hasattr(type_, "index_type") or str(type_.value_type) not in _TEXTS:
+        return False
+    return sum(len(chunk.dictionary) for chunk in series.to_native().chunks) <= _MOST_TEXTS
+
+
+def _few_texts(series: nw.Series) -> pd.Series:
+    """Return a column of dictionaries of texts as if it were one of texts, without decoding it.
+
+    Sorted categories are to an alphabet what texts are; the order of a dictionary means nothing.
+    """
+    codes, texts = dictionary_codes(series.to_native())
+    order = sorted(range(len(texts)), key=texts.__getitem__)
+    codes = take(np.append(np.argsort(order), -1), codes)
+    dtype = pd.CategoricalDtype([texts[i] for i in order])
+    return pd.Series(pd.Categorical.from_codes(codes, dtype=dtype, validate=False))
+
+
+def _alike(values: list[Any], is_whole: bool) -> list[Any]:
+    """Return numbers all as integers, if they are to be and can, or all as floats."""
+    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+    if len(numbers) < len(present(values)) or not any(isinstance(v, float) for v in numbers):
+        return values
+    convert = int if is_whole and all(number == int(number) for number in numbers) else float
+    return [None if value is None else convert(value) for value in values]
+
+
+def _none_for_missing(values: list[Any]) -> list[Any]:
+    return [None if pd.isna(value) else value for value in values]
+
+
+def _type_of(series: nw.Series) -> ColumnType:
+    """Return the type of a column of polars or pyarrow."""
+    dtype, native = series.dtype, series.to_native()
+    library = str(series.implementation.name).lower()
+    name = str(getattr(native, "type", getattr(native, "dtype", "")))
+    return ColumnType(**_described(dtype, native), library=library, native=name)
+
+
+def _described(dtype: Any, native: Any) -> dict[str, Any]:
+    if isinstance(dtype, nw.Categorical | nw.Enum):
+        is_ordered = isinstance(dtype, nw.Enum) or getattr(
+            getattr(native, "type", None), "ordered", False
+        )
+        return {"family": "category", "is_ordered": bool(is_ordered)}
+    if found := _NUMBER.fullmatch(str(dtype)):
+        return {"family": found[1].lower(), "bits": int(found[2])}
+    if isinstance(dtype, nw.Datetime):
+        return {"family": "time", "unit": dtype.time_unit, "zone": dtype.time_zone}
+    if isinstance(dtype, nw.Duration):
+        return {"family": "duration", "unit": dtype.time_unit}
+    families = {nw.Boolean: "bool", nw.String: "text", nw.Date: "date"}
+    return {"family": families.get(type(dtype), "object")}
+
+
+def _dtype_for(type_: ColumnType) -> Any:
+    """Return a dtype of narwhals; None: what the values ask for."""
+    if type_.family in _NUMBERS:
+        # There are no floats of 16 bits.
+        bits = max(type_.bits or 64, 32) if type_.family == "float" else type_.bits
+        return getattr(nw, f"{_NUMBERS[type_.family]}{bits}")()
+    unit: Any = type_.unit
+    return {
+        "bool": nw.Boolean(),
+        "text": nw.String(),
+        "time": nw.Datetime(unit or "us", type_.zone),
+        "duration": nw.Duration(unit or "us"),
+        "date": nw.Date(),
+    }.get(type_.family)
