@@ -210,8 +210,9 @@ class _Bins:
         totals = pd.Series(counts[present]).groupby(column[present].to_numpy()).sum()
         values = totals.index.tolist()
         numbers = as_numbers(pd.Series(values), name)
-        bins = cut(values, numbers, totals.to_numpy(dtype=float), edges, name)
-        self._standing = pd.Series(bins.medians, dtype=column.dtype)
+        weights = totals.to_numpy(dtype=float)
+        bins = cut(values, numbers, weights, weights, edges, name)
+        self._standing = pd.Series(bins.values, dtype=column.dtype)
 
     def represented(self, column: pd.Series) -> pd.Series:
         """Return a column with the values that stand for its own."""

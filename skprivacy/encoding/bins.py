@@ -1,9 +1,11 @@
 """Numbers and times cut into bins ``(edge, next edge]``."""
 
+from __future__ import annotations
+
 import datetime
 import numbers as numbers_abc
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -25,42 +27,59 @@ BinsLike: TypeAlias = Any
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Bins of the values of a column.
+    """Bins of the values of a column, or its values themselves.
 
-    edges : the inner edges, as numbers; bounds : outside of these a number belongs to no bin;
-    labels : readable and distinct; medians : a value that was seen for each bin, None for an
-    empty one; middles : the same, or where few rows have the median, the middle of the bin;
-    weights : how much of the column is in each; rows : how many rows are.
+    edges : the inner edges, as numbers, None where nothing is cut; bounds : outside of these
+    a number belongs to no bin; labels : readable and distinct; values : one that was seen for
+    each, the median of a bin, None for an empty one; middles : the same, or where few rows have
+    the median, the middle of the bin; weights, rows : how much of the column is in each, and how
+    many rows are.
     """
 
-    edges: FloatArray
+    edges: FloatArray | None
     bounds: tuple[float, float]
-    labels: list[str]
-    medians: list[Any]
+    labels: list[Any]
+    values: list[Any]
     middles: list[Any]
     weights: FloatArray
     rows: CountArray
+
+    def with_missing(self, weight: float, n_rows: float) -> Bins:
+        """Return the bins with one more for what is missing: None, the last."""
+        return replace(
+            self,
+            labels=[*self.labels, None],
+            values=[*self.values, None],
+            middles=[*self.middles, None],
+            weights=np.append(self.weights, weight),
+            rows=np.append(self.rows, n_rows),
+        )
+
+
+def uncut(values: list[Any], weights: FloatArray, rows: CountArray, order: list[int]) -> Bins:
+    """Return distinct values in an order, as they are."""
+    values = [values[i] for i in order]
+    return Bins(None, (-np.inf, np.inf), values, values, values, weights[order], rows[order])
 
 
 def cut(
     values: list[Any],
     numbers: FloatArray,
     weights: FloatArray,
+    rows: CountArray,
     n_bins: BinsLike,
     label: Hashable,
-    rows: CountArray | None = None,
 ) -> Bins:
     """Return the `Bins` of distinct values.
 
-    numbers : the values as numbers; n_bins : a number of bins of about equal weight, or edges;
-    rows : how many rows have each value, if not by their weights.
+    numbers : the values as numbers; weights, rows : of each; n_bins : a number of bins of about
+    equal weight, or edges.
     """
     if len(np.unique(numbers)) < len(numbers):
         raise ValueError(
             f"The column {label!r} has integers too large to be told apart as floats: subtract a "
             f"constant, or convert it to strings."
         )
-    rows = weights if rows is None else rows
     order = np.argsort(numbers, kind="stable")
     values, numbers = [values[i] for i in order], numbers[order]
     weights, rows = weights[order], rows[order]
@@ -69,9 +88,8 @@ def cut(
     else:
         edges, bounds = _quantiles(numbers, weights, n_bins), (-np.inf, np.inf)
     bin_of = np.searchsorted(edges, numbers, side="left")
-    ends = np.array([bounds[0], *edges, bounds[1]])
-    n = len(edges) + 1
-    medians: list[Any] = [None] * n
+    ends = [bounds[0], *edges.tolist(), bounds[1]]
+    medians: list[Any] = [None] * (len(ends) - 1)
     middles = list(medians)
     for b in np.unique(bin_of):
         inside = np.flatnonzero(bin_of == b)
@@ -79,17 +97,10 @@ def cut(
         median = inside[np.searchsorted(cumulated, cumulated[-1] / 2)]
         medians[b] = middles[b] = values[median]
         if rows[median] < FEWEST_ROWS:
-            mean = float(np.average(numbers[inside], weights=weights[inside]))
+            mean = float(numbers[inside] @ weights[inside] / cumulated[-1])
             middles[b] = _middle(ends[b], ends[b + 1], mean, values[median])
-    return Bins(
-        edges,
-        bounds,
-        _labels(edges, values[0]),
-        medians,
-        middles,
-        np.bincount(bin_of, weights=weights, minlength=n).astype(float),
-        np.bincount(bin_of, weights=rows, minlength=n),
-    )
+    weights, rows = (np.bincount(bin_of, w, len(medians)).astype(float) for w in (weights, rows))
+    return Bins(edges, bounds, _labels(edges, values[0]), medians, middles, weights, rows)
 
 
 def _middle(low: float, high: float, mean: float, like: Any) -> Any:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from .._typing import BoolArray, CountArray, FloatArray, IntArray
 from ..codes import UNKNOWN, chunks, count, take
-from .bins import FEWEST_ROWS, BinsLike, cut, edges_below
+from .bins import FEWEST_ROWS, Bins, BinsLike, cut, edges_below, uncut
 from .values import as_numbers, coded, coded_by_offset, factorize, family_of
 
 POOLED = "(pooled)"
@@ -139,45 +139,38 @@ def learn_values(
     rows = count(codes, len(distinct), multiplicities)  # missing ones last
     totals = (rows if weights is None else count(codes, len(distinct), weights)).astype(float)
     seen = np.flatnonzero(rows[:-1])
-    values, totals_seen, rows_seen = [distinct[i] for i in seen], totals[seen], rows[seen]
+    values, counts = [distinct[i] for i in seen], (totals[seen], rows[seen])
     is_categorical = isinstance(series.dtype, pd.CategoricalDtype)
     family = "category" if is_categorical else family_of(values, label)
-    bounds, edges = (-np.inf, np.inf), None
-    labels: list[Any]
     if _is_to_be_cut(family, n_bins, len(values)):
         numbers = _finite(as_numbers(pd.Series(values), label), label)
-        bins = cut(values, numbers, totals_seen, n_bins, label, rows_seen)
-        edges, bounds, labels = bins.edges, bins.bounds, bins.labels
-        totals_seen, rows_seen = bins.weights, bins.rows
-        values, in_pool = bins.medians, bins.middles
+        found = cut(values, numbers, *counts, n_bins, label)
     else:
         if family == "numbers":
             _finite(np.array(values, dtype=float), label)
-        if not is_categorical:  # categories have an order of their own
-            order = _sorted(values, label)
-            values = [values[i] for i in order]
-            totals_seen, rows_seen = totals_seen[order], rows_seen[order]
-        labels = in_pool = values
-    occurs = np.array([value is not None for value in values], dtype=bool)
-    has_missing = bool(rows[-1])
-    if has_missing:
-        values, labels, in_pool = [*values, None], [*labels, None], [*in_pool, None]
-        totals_seen, rows_seen = np.append(totals_seen, totals[-1]), np.append(rows_seen, rows[-1])
-        occurs = np.append(occurs, True)
-    symbols = np.full(len(values), UNKNOWN)
-    symbols[occurs] = pool(totals_seen[occurs], *pooling)
-    alphabet = ColumnAlphabet(
-        tuple(values),
-        tuple(labels),
+        # Categories have an order of their own.
+        order = list(range(len(values))) if is_categorical else _sorted(values, label)
+        found = uncut(values, *counts, order)
+    if rows[-1]:
+        found = found.with_missing(totals[-1], rows[-1])
+    return _alphabet_of(found, pooling, bool(rows[-1])), codes, distinct
+
+
+def _alphabet_of(found: Bins, pooling: Pooling, has_missing: bool) -> ColumnAlphabet:
+    occurs = np.flatnonzero(found.rows)
+    symbols = np.full(len(found.values), UNKNOWN)
+    symbols[occurs] = pool(found.weights[occurs], *pooling)
+    return ColumnAlphabet(
+        tuple(found.values),
+        tuple(found.labels),
         symbols,
-        totals_seen,
-        tuple(in_pool),
-        rows_seen < FEWEST_ROWS,
-        edges,
-        bounds,
+        found.weights,
+        tuple(found.middles),
+        found.rows < FEWEST_ROWS,
+        found.edges,
+        found.bounds,
         has_missing,
     )
-    return alphabet, codes, distinct
 
 
 def _sorted(values: list[Any], label: Hashable) -> list[int]:
