@@ -21,7 +21,7 @@ def rows():
     rng = np.random.default_rng(5)
     frame = people(1200, seed=4)
     return frame.assign(
-        income=np.round(rng.lognormal(10, 0.5, len(frame)), 2),
+        income=np.round(rng.lognormal(10 + 0.3 * (frame["sex"] == "m"), 0.5), 2),
         place=rng.choice([f"place {i}" for i in range(40)], len(frame)),
         grade=pd.Categorical(rng.choice(list("xyz"), len(frame)), list("zyx"), ordered=True),
         maybe=rng.choice([1.0, 2.0, np.nan], len(frame)),
@@ -41,15 +41,15 @@ SETTINGS = {
 }
 
 GOLDEN = {
-    "one column": ("3544ec958b7aec62", "dd324870babda0f8"),
-    "bins": ("00f5dd4c362cf9df", "00f5dd4c362cf9df"),
-    "a pool": ("e073bec1c608f191", "be65acf78c4b073d"),
-    "several columns": ("b465e5ea736edd17", "b486f89d5a1ddd5b"),
-    "pools of several columns": ("ffc4a73a99d7c563", "3c6dc310986a64c7"),
-    "on average": ("d47a763481fc7e65", "9e43f3df6a0cc4e8"),
-    "symbols": ("b44ccc2ea64179b9", "f5a1912919cafbea"),
-    "probabilities": ("d3f09e72f7b65c5e", "3ee5c77cf47c4c19"),
-    "beside others": ("529d81155eda3e06", "677615ac551eed08"),
+    "one column": ("3544ec958b7aec62", "035100d7ffc5b8a3"),
+    "bins": ("951abf123e63f77f", "c1c355cfca8d5c37"),
+    "a pool": ("e073bec1c608f191", "796037a95775b770"),
+    "several columns": ("b465e5ea736edd17", "54b78acae4e05b39"),
+    "pools of several columns": ("ffc4a73a99d7c563", "863ef97a4cfc06de"),
+    "on average": ("d47a763481fc7e65", "fc4db62eb677295c"),
+    "symbols": ("b44ccc2ea64179b9", "1d0455835d277fb8"),
+    "probabilities": ("d3f09e72f7b65c5e", "fd4b5d8be43707fc"),
+    "beside others": ("529d81155eda3e06", "8a22c057fadfc9e8"),
 }
 
 
@@ -58,16 +58,21 @@ def digest(frame):
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def fitted(name):
+def released(name):
+    """Return digests of a release by a seed, and of one by ids and a key.
+
+    A key depends on every bit of the channel, the last of which depend on the processor: but for
+    a channel that merges symbols, and has nothing to draw but what stands for a pool.
+    """
+    frame, settings = rows(), {"sensitive": "sex", "random_state": 7} | SETTINGS[name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        settings = {"sensitive": "sex", "random_state": 7} | SETTINGS[name]
-        return PrivacyFunnelTransformer(0.01, **settings).fit(rows())
+        seeded = PrivacyFunnelTransformer(0.01, **settings).fit(frame)
+        merging = PrivacyFunnelTransformer(0.01, **settings, solver="subset_merging").fit(frame)
+        keyed = merging.transform(frame, record_ids=np.arange(len(frame)), **KEYED)
+    return digest(seeded.transform(frame)), digest(keyed)
 
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_seeded_and_keyed_releases(name):
-    frame, transformer = rows(), fitted(name)
-    seeded = transformer.transform(frame)
-    keyed = transformer.transform(frame, record_ids=np.arange(len(frame)), **KEYED)
-    assert (digest(seeded), digest(keyed)) == GOLDEN[name]
+    assert released(name) == GOLDEN[name]

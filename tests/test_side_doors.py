@@ -252,7 +252,9 @@ class TestIndex:
 
     def test_a_copy_by_name(self, rows):
         frame = rows[["sex", "band"]].set_index("sex", drop=False)
-        with pytest.raises(ValueError, match=r"The index of X holds a sensitive column.*reset_index\(drop=True\)"):
+        with pytest.raises(
+            ValueError, match=r"The index of X holds a sensitive column.*reset_index\(drop=True\)"
+        ):
             funnel().fit(frame)
         fitted = funnel().fit(rows[["sex", "band"]])
         with pytest.raises(ValueError, match="holds a sensitive column"):
@@ -283,7 +285,9 @@ class TestIndex:
     def test_one_level_of_several(self, rows):
         levels = pd.MultiIndex.from_arrays([range(N), rows["sex"]], names=["row", "gender"])
         frame = rows[["sex", "band"]].set_axis(levels)
-        with pytest.raises(ValueError, match=r"The level 'gender' of the index of X holds.*level=1, drop"):
+        with pytest.raises(
+            ValueError, match=r"The level 'gender' of the index of X holds.*level=1, drop"
+        ):
             funnel().fit(frame)
 
     def test_a_mere_coincidence_is_none(self, rows):
