@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 
-from ._json import decode_label, document, encode_label, parse_document
-from ._typing import IntArray
-from .encoding import Alphabet, ColumnAlphabet
+from ._json import encode_label, label_key, write_document
+from ._json_reader import Place, read_document
+from ._typing import FloatArray, IntArray, Labels
+from .alphabet_json import ALPHABET_KEYS, alphabet_content, read_alphabet
+from .encoding import Alphabet
 from .layout import Layout
 from .measures import Measure
 from .mechanism import Mechanism
+from .mechanism_json import make_mechanism, mechanism_content
+from .naming import check_names_out, names_out
 
 if TYPE_CHECKING:
     from .transformer import PrivacyFunnelTransformer
@@ -20,17 +24,20 @@ if TYPE_CHECKING:
 _Fitted: TypeAlias = tuple[Layout, Alphabet, IntArray, Mechanism]
 
 # The parameters that matter after fit; the budget and its measure are the mechanism's.
-_PARAMETERS = ("output", "remainder", "handle_unknown")
+_PARAMETERS = {
+    "output": ("label", "symbol", "posterior"),
+    "remainder": ("drop", "passthrough"),
+    "handle_unknown": ("resample", "error"),
+}
 
-_KEYS = {"schema", "version", "parameters", "layout", "columns", "combinations", "symbols",
-         "members", "member_of", "weights", "names", "mechanism"}  # fmt: skip
+# Of a table that was an array, whose columns have no names that would be as long in the file.
+_MOST_COLUMNS = 1_000_000
 
 
 def write_transformer(transformer: PrivacyFunnelTransformer, indent: int | None) -> str:
     """Return the JSON text of a fitted transformer."""
-    layout, alphabet = transformer._layout, transformer._alphabet
+    layout = transformer._layout
     content = {
-        **document("transformer"),
         "parameters": {name: encode_label(getattr(transformer, name)) for name in _PARAMETERS},
         "layout": {
             "names": None if layout.names is None else [encode_label(n) for n in layout.names],
@@ -38,57 +45,28 @@ def write_transformer(transformer: PrivacyFunnelTransformer, indent: int | None)
             "x_positions": list(layout.x_positions),
             "s_positions": list(layout.s_positions),
         },
-        "columns": [_write_column(column) for column in alphabet.columns],
-        "combinations": alphabet.combinations.tolist(),
-        "symbols": alphabet.symbols.tolist(),
-        "members": alphabet.members.tolist(),
-        "member_of": alphabet.member_of.tolist(),
-        "weights": alphabet.weights.tolist(),
+        **alphabet_content(transformer._alphabet),
         "names": transformer._names.tolist(),
-        "mechanism": json.loads(transformer.mechanism_.to_json(include_joint=False)),
+        "mechanism": mechanism_content(transformer.mechanism_, include_joint=False),
     }
-    return json.dumps(content, allow_nan=False, indent=indent)
-
-
-def _write_column(column: ColumnAlphabet) -> dict[str, Any]:
-    return {
-        "values": [encode_label(value) for value in column.values],
-        "labels": [encode_label(label) for label in column.labels],
-        "symbols": column.symbols.tolist(),
-        "weights": column.weights.tolist(),
-        "edges": None if column.edges is None else column.edges.tolist(),
-        "bounds": [encode_label(bound) for bound in column.bounds],
-        "has_missing": column.has_missing,
-    }
+    return write_document("transformer", content, indent)
 
 
 def read_transformer(text: str, measure: Measure | None) -> tuple[dict[str, Any], _Fitted]:
     """Return the parameters and the fitted parts of the transformer that was written."""
-    content = parse_document(text, "transformer")
-    try:
-        return _read_content(content, measure)
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
-        raise ValueError(f"The JSON text of this transformer is malformed: {error!r}.") from error
-
-
-def _read_content(
-    content: dict[str, Any], measure: Measure | None
-) -> tuple[dict[str, Any], _Fitted]:
-    if unknown := sorted(set(content) - _KEYS):
-        raise ValueError(f"The JSON text of this transformer has unknown keys: {unknown}.")
-    mechanism = Mechanism.from_json(json.dumps(content["mechanism"]), measure=measure)
-    alphabet = Alphabet(
-        tuple(_read_column(column) for column in content["columns"]),
-        np.array(content["combinations"], dtype=np.intp),
-        np.array(content["symbols"], dtype=np.intp),
-        np.array(content["members"], dtype=np.intp),
-        np.array(content["member_of"], dtype=np.intp),
-        np.array(content["weights"], dtype=float),
+    part = read_document(text, "transformer").keys(
+        "parameters", "layout", *ALPHABET_KEYS, "names", "mechanism"
     )
-    names = np.array(content["names"], dtype=np.intp)
-    layout = _read_layout(content["layout"])
-    _check(layout, alphabet, names, mechanism)
-    parameters = {name: decode_label(content["parameters"][name]) for name in _PARAMETERS}
+    given = part["parameters"].keys(*_PARAMETERS)
+    parameters: dict[str, Any] = {key: given[key].text(*_PARAMETERS[key]) for key in given}
+    alphabet = read_alphabet(part)
+    layout = _read_layout(part["layout"], len(alphabet.columns))
+    mechanism = make_mechanism(part["mechanism"], Mechanism, measure)
+    _check_labels(part["mechanism"]["x_labels"], mechanism.x_labels, alphabet.labels)
+    names = _read_names(part["names"], mechanism.channel)
+    with part["layout"].making():
+        come_out = names_out(layout, mechanism, parameters["output"], parameters["remainder"])
+        check_names_out(come_out)
     for name in ("epsilon", "measure", "scope"):
         parameters[name] = getattr(mechanism, name)
     parameters["columns"] = [layout.name_or_position(p) for p in layout.x_positions]
@@ -96,62 +74,46 @@ def _read_content(
     return parameters, (layout, alphabet, names, mechanism)
 
 
-def _read_layout(content: dict[str, Any]) -> Layout:
-    names = content["names"]
-    return Layout(
-        None if names is None else [decode_label(name) for name in names],
-        int(content["n_columns"]),
-        tuple(map(int, content["x_positions"])),
-        tuple(map(int, content["s_positions"])),
-    )
+def _read_layout(place: Place, n_replaced: int) -> Layout:
+    part = place.keys("names", "n_columns", "x_positions", "s_positions")
+    n_columns = part["n_columns"].integer(low=1, high=_MOST_COLUMNS)
+    names = part["names"].optional(lambda names: _read_column_names(names, n_columns))
+    replaced = _read_positions(part["x_positions"], n_replaced, n_columns)
+    sensitive = _read_positions(part["s_positions"], None, n_columns)
+    is_other = ~np.isin(sensitive, replaced)
+    part["s_positions"].require(is_other, "a position that is not among x_positions")
+    return Layout(names, n_columns, replaced, sensitive)
 
 
-def _read_column(content: dict[str, Any]) -> ColumnAlphabet:
-    return ColumnAlphabet(
-        tuple(decode_label(value) for value in content["values"]),
-        tuple(decode_label(label) for label in content["labels"]),
-        np.array(content["symbols"], dtype=np.intp),
-        np.array(content["weights"], dtype=float),
-        None if content["edges"] is None else np.array(content["edges"], dtype=float),
-        tuple(decode_label(bound) for bound in content["bounds"]),
-        bool(content["has_missing"]),
-    )
+def _read_column_names(place: Place, n_columns: int) -> list[Any]:
+    names = place.labels(n_columns)
+    place.different(names, "a name")
+    place.require(~np.array(list(map(_has_na, names))), "a name that can be compared with others")
+    return list(names)
 
 
-def _check(layout: Layout, alphabet: Alphabet, names: IntArray, mechanism: Mechanism) -> None:
-    """Check that the parts belong together: a wrong encoder would sample from wrong rows."""
-    n_x, n_y = mechanism.channel.shape
-    positions = (*layout.x_positions, *layout.s_positions)
-    fits = (
-        len(alphabet.columns) == len(layout.x_positions)
-        and alphabet.combinations.shape == (len(alphabet.symbols), len(alphabet.columns))
-        and alphabet.n_symbols == n_x
-        and alphabet.labels == list(mechanism.x_labels)
-        and names.shape == (n_y,)
-        and len(set(names.tolist())) == n_y
-        and ((names >= 0) & (names < n_x)).all()
-        and (mechanism.channel[names, np.arange(n_y)] > 0).all()
-        and len(set(positions)) == len(positions)
-        and all(0 <= position < layout.n_columns for position in positions)
-        and (layout.names is None or len(layout.names) == layout.n_columns)
-        and alphabet.members.shape == (len(alphabet.member_of), len(alphabet.columns))
-        and set(alphabet.member_of.tolist()) == set(range(len(alphabet.symbols)))
-        and len(alphabet.weights) == len(alphabet.member_of)
-        and (alphabet.weights >= 0).all()
-        and all(map(_column_fits, alphabet.columns, alphabet.combinations.T, alphabet.members.T))
-    )
-    if not fits:
-        raise ValueError("The JSON text of this transformer is malformed: its parts do not fit.")
+def _has_na(name: object) -> bool:
+    return name is pd.NA or (isinstance(name, tuple) and any(map(_has_na, name)))
 
 
-def _column_fits(column: ColumnAlphabet, codes: IntArray, members: IntArray) -> bool:
-    n_values, n_bins = len(column.values), len(column.values) - column.has_missing
-    return bool(
-        {len(column.labels), len(column.symbols), len(column.weights)} == {n_values}
-        and ((column.symbols >= -1) & (column.symbols < n_values)).all()
-        and (column.weights >= 0).all()
-        and ((codes >= 0) & (codes < column.n_symbols)).all()
-        and ((members >= 0) & (members < n_values)).all()
-        and (column.edges is None or len(column.edges) + 1 == n_bins)
-        and (column.edges is None or (np.diff(column.edges) > 0).all())
-    )
+def _read_positions(place: Place, length: int | None, n_columns: int) -> tuple[int, ...]:
+    positions = tuple(i.integer(low=0, high=n_columns - 1) for i in place.items(length))
+    place.different(positions, "a position")
+    return positions
+
+
+def _check_labels(place: Place, labels: Labels, expected: list[Any]) -> None:
+    """Check that the symbols of the channel are those of the columns."""
+    place.items(len(expected))
+    is_own = [label_key(a) == label_key(b) for a, b in zip(labels, expected, strict=True)]
+    place.require(np.array(is_own), "the label that this symbol has in columns")
+
+
+def _read_names(place: Place, channel: FloatArray) -> IntArray:
+    """Return the symbol that each output is called by, one that it can come from."""
+    n_x, n_y = channel.shape
+    names = place.integers(n_y, low=0, high=n_x - 1)
+    place.different(names.tolist(), "a symbol")
+    is_possible = channel[names, np.arange(n_y)] > 0
+    place.require(is_possible, "a symbol that this output can come from")
+    return names

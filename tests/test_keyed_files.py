@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from documents import sealed
 
 from skprivacy import PrivacyFunnelTransformer, PrivacyReport
 from skprivacy.cli import main
@@ -52,7 +53,7 @@ def passing(fitted):
     """The same transformer, which lets the other columns through."""
     content = json.loads(fitted.to_json())
     content["parameters"]["remainder"] = "passthrough"
-    return PrivacyFunnelTransformer.from_json(json.dumps(content))
+    return PrivacyFunnelTransformer.from_json(sealed(content))
 
 
 def write(rows, path):
