@@ -1,37 +1,59 @@
 """JSON documents of the package, and labels of symbols in them without loss."""
 
 import datetime
+import hashlib
 import json
 import math
+import re
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-_VERSION = 1
+# Raised whenever a document gets other keys or another meaning.
+VERSION = 2
+
+# Integers that fit into 64 bits, signed or not: others have no column of a table to stand in.
+_LEAST_INTEGER, _LARGEST_INTEGER = -(2**63), 2**64 - 1
+
+# What `isoformat` writes, and names of time zones. pandas reads much else: "now", or a file.
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?", re.ASCII)
+_DURATION = re.compile(r"P-?\d+DT\d+H\d+M\d+(\.\d+)?S", re.ASCII)
+_ZONE = re.compile(r"(?!dateutil)\w[\w/+:-]*", re.ASCII)
 
 
-def document(kind: str) -> dict[str, Any]:
-    """Return what a document of some kind begins with."""
-    return {"schema": f"skprivacy.{kind}", "version": _VERSION}
+def schema(kind: str) -> str:
+    """Return the name of a kind of document."""
+    return f"skprivacy.{kind}"
 
 
-def parse_document(text: str, kind: str) -> dict[str, Any]:
-    """Return the content of a document, if it is one of that kind and of a version we read."""
+def write_document(kind: str, content: dict[str, Any], indent: int | None) -> str:
+    """Return the text of a document of some kind, with its format version and a checksum."""
+    header: dict[str, Any] = {"schema": schema(kind), "version": VERSION}
+    told = checksum(header | content)
+    return json.dumps(header | {"checksum": told} | content, allow_nan=False, indent=indent)
+
+
+def checksum(content: dict[str, Any]) -> str:
+    """Return the SHA-256 of a document: of what it says, not of how it is indented."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def is_text(value: object) -> bool:
+    """Tell whether a value is a text that every file can hold: no half of a surrogate pair."""
+    if type(value) is not str:
+        return False
     try:
-        content = json.loads(text)
-    except (TypeError, json.JSONDecodeError) as error:
-        raise ValueError(f"This is not the JSON text of a {kind}: {error}.") from error
-    schema = f"skprivacy.{kind}"
-    if not isinstance(content, dict) or content.get("schema") != schema:
-        raise ValueError(f"This is not the JSON text of a {kind}: no schema {schema!r}.")
-    version = content.get("version")
-    if version is True or version != _VERSION:
-        raise ValueError(
-            f"This {kind} has schema version {version!r}; this version of skprivacy reads version "
-            f"{_VERSION}."
-        )
-    return content
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def is_zone(name: str) -> bool:
+    """Tell whether a text may be the name of a time zone, and is no file to pandas."""
+    return _ZONE.fullmatch(name) is not None
 
 
 def encode_label(label: Any) -> Any:
@@ -50,7 +72,7 @@ def encode_label(label: Any) -> Any:
         return {"missing": repr(label)}
     if isinstance(label, float) and not math.isfinite(label):
         return {"float": repr(float(label))}
-    if label is None or type(label) in (bool, int, float, str):
+    if label is None or type(label) in (bool, float) or is_text(label) or _is_integer(label):
         return label
     if isinstance(label, tuple):
         return {"tuple": [encode_label(part) for part in label]}
@@ -67,8 +89,12 @@ def encode_label(label: Any) -> Any:
         return {"interval": ends, "closed": label.closed}
     raise TypeError(
         f"The label {label!r} of type {type(label).__name__} cannot be written as JSON. "
-        f"Rename it to a string, a number, a date or a tuple of these."
+        f"Rename it to a string, a number of 64 bits, a date or a tuple of these."
     )
+
+
+def _is_integer(label: object) -> bool:
+    return type(label) is int and _LEAST_INTEGER <= label <= _LARGEST_INTEGER
 
 
 def _zone_name(moment: pd.Timestamp) -> str:
@@ -82,28 +108,44 @@ def _zone_name(moment: pd.Timestamp) -> str:
 
 
 def decode_label(value: object) -> Any:
-    """Return the label that `encode_label` wrote."""
+    """Return the label that `encode_label` wrote; anything else is a ValueError."""
+    try:
+        label = _decoded(value)
+        if encode_label(label) == value:
+            return label
+    except Exception:  # of pandas and of the database of time zones, which have many kinds
+        pass
+    raise ValueError(f"{value!r:.80} is not a label that skprivacy writes.")
+
+
+def _decoded(value: object) -> Any:
+    """Return a label of whatever resembles one."""
     match value:
         case {"missing": "NaT"}:
             return pd.NaT
         case {"missing": "<NA>"}:
             return pd.NA
-        case {"float": text}:
+        case {"float": "inf" | "-inf" | "nan" as text}:
             return float(text)
-        case {"tuple": parts}:
+        case {"tuple": [*parts]}:
             return tuple(decode_label(part) for part in parts)
-        case {"timestamp": text, "unit": unit, "tz": zone}:
-            moment = pd.Timestamp(text).as_unit(unit)
-            return moment if zone is None else moment.tz_localize("UTC").tz_convert(zone)
-        case {"timedelta": text, "unit": unit}:
+        case {"timestamp": text, "unit": unit, "tz": zone} if _MOMENT.fullmatch(text):
+            return _in_zone(pd.Timestamp(text).as_unit(unit), zone)
+        case {"timedelta": text, "unit": unit} if _DURATION.fullmatch(text):
             return pd.Timedelta(text).as_unit(unit)
         case {"date": text}:
             return datetime.date.fromisoformat(text)
         case {"interval": [left, right], "closed": closed}:
             return pd.Interval(decode_label(left), decode_label(right), closed=closed)
-        case None | bool() | int() | float() | str():
-            return value
-    raise ValueError(f"{value!r} is not a label that skprivacy writes.")
+    return value
+
+
+def _in_zone(moment: pd.Timestamp, zone: str | None) -> pd.Timestamp:
+    if zone is None:
+        return moment
+    if not is_zone(zone):
+        raise ValueError(f"{zone!r} is no time zone.")
+    return moment.tz_localize("UTC").tz_convert(zone)
 
 
 def label_key(label: object) -> str:

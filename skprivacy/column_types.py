@@ -7,6 +7,7 @@ can be written as JSON, and from which every library makes its nearest type.
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,8 +17,18 @@ import pandas as pd
 FAMILIES = (
     "bool", "int", "uint", "float", "text", "category", "time", "duration", "date", "object",
 )  # fmt: skip
+LIBRARIES = ("pandas", "polars", "pyarrow", "numpy", "")
 _NUMBERS = {"i": "int", "u": "uint", "f": "float"}
-_UNITS = ("s", "ms", "us", "ns")
+UNITS = ("s", "ms", "us", "ns")
+
+
+# What types are called, but for zones that are files to pandas, and those that list their values.
+_NAME = re.compile(r"(?!.*dateutil)[\w\[\]<>(), /+:.=-]{0,200}", re.ASCII)
+
+
+def is_name(text: str) -> bool:
+    """Tell whether a text may be the name of a type."""
+    return _NAME.fullmatch(text) is not None
 
 
 @dataclass(frozen=True)
@@ -61,7 +72,7 @@ class ColumnType:
 
         Categories are made apart: they are a list of values.
         """
-        if self.library == "pandas" and (dtype := _parsed(self.native)) is not None:
+        if self.library == "pandas" and (dtype := _parsed(self.native or None)) is not None:
             return dtype
         has_missing = any(value is None for value in values)
         if self.family in ("int", "uint"):
@@ -108,7 +119,9 @@ def _parsed(name: Any) -> Any:
 def type_of_dtype(dtype: Any, library: str) -> ColumnType:
     """Return the type of a column with a dtype of pandas or numpy."""
     native = dtype.kind if library == "numpy" and dtype.kind in "US" else str(dtype)
-    return ColumnType(**_described(dtype), library=library, native=native)
+    return ColumnType(
+        **_described(dtype), library=library, native=native if is_name(native) else ""
+    )
 
 
 def _described(dtype: Any) -> dict[str, Any]:
@@ -134,7 +147,7 @@ def _unit_and_zone(dtype: Any) -> tuple[str, str | None]:
         np.datetime_data(dtype)[0] if isinstance(dtype, np.dtype) else None
     )
     # Dates, which are counted in days, are times to pandas.
-    return unit if unit in _UNITS else "s", None if zone is None else str(zone)
+    return unit if unit in UNITS else "s", None if zone is None else str(zone)
 
 
 def present(values: list[Any]) -> list[Any]:

@@ -194,6 +194,7 @@ def layout_of(
             f"The 'columns' parameter of {owner} must name at least one column that is not "
             f"sensitive. Got {settings.columns!r}."
         )
+    s_names = tuple(dict.fromkeys([*s_names, *map(table.label, s_positions)]))
     kept = _kept_positions(settings.remainder, table, [*found, *s_positions], owner)
     return Layout(
         table.names, table.n_columns, tuple(found), tuple(s_positions), s_names, tuple(kept)

@@ -15,11 +15,8 @@ from ._typing import FloatArray, Labels, Scope, TableLike
 from ._validation import check_real, message
 from .joint import as_joint, readonly
 from .measures import Measure, check_scope, lift
-from .mechanism_json import read_mechanism, write_mechanism
+from .mechanism_json import ROW_TOLERANCE, read_mechanism, write_mechanism
 from .utilities import MutualInformation, Utility, get_utility, mutual_information
-
-# How far the rows of a channel may be from 1.
-_ROW_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -327,7 +324,7 @@ class Mechanism(Evaluation):
     def _check_distributions(self) -> None:
         if self.p_sx is not None:
             as_joint(self.p_sx, "Mechanism")
-            if not abs(self.p_sx.sum() - 1) <= _ROW_TOLERANCE:
+            if not abs(self.p_sx.sum() - 1) <= ROW_TOLERANCE:
                 raise ValueError(f"p_sx must sum to 1. Got a sum of {self.p_sx.sum()}.")
         if self.channel.ndim != 2 or self.p_x.shape != self.channel.shape[:1]:
             raise ValueError(
@@ -337,11 +334,11 @@ class Mechanism(Evaluation):
         if not (self.channel >= 0).all():  # NaN fails too
             raise ValueError("The channel must hold probabilities: no negative numbers, no NaN.")
         error = np.abs(self.channel.sum(axis=1) - 1).max()
-        if not error <= _ROW_TOLERANCE:
+        if not error <= ROW_TOLERANCE:
             raise ValueError(f"The rows of the channel must sum to 1. They are off by {error}.")
         self._check_labels()
         error = np.abs(self.p_y @ self.posterior - self.p_x).max()
-        if not error <= _ROW_TOLERANCE or not abs(self.p_x.sum() - 1) <= _ROW_TOLERANCE:
+        if not error <= ROW_TOLERANCE or not abs(self.p_x.sum() - 1) <= ROW_TOLERANCE:
             raise ValueError("The channel does not reproduce the distribution of X.")
 
     def _check_labels(self) -> None:
@@ -475,7 +472,7 @@ class Mechanism(Evaluation):
         Parameters
         ----------
         text : str
-            The JSON text.
+            The JSON text. Where it is not what `to_json` writes, a ValueError names the place.
         measure : Measure, default=None
             Needed for a mechanism designed with a measure of your own.
         utility : Utility, default=None
@@ -489,4 +486,4 @@ class Mechanism(Evaluation):
         >>> shipped.p_sx is None and bool((shipped.channel == mechanism.channel).all())
         True
         """
-        return cls(**read_mechanism(text, measure, utility))
+        return read_mechanism(text, cls, measure, utility)

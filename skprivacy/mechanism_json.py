@@ -2,35 +2,44 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ._json import decode_label, document, encode_label, parse_document
-from ._typing import FloatArray, Labels
-from ._validation import check_real
-from .measures import MEASURES, Measure
+from ._json import encode_label, write_document
+from ._json_reader import Place, read_document
+from ._typing import FloatArray
+from .measures import MEASURES, SCOPES, Measure
 from .utilities import UTILITIES, RecordedUtility, Target, Utility
 
 if TYPE_CHECKING:
     from .mechanism import Mechanism
 
-_KEYS = {
-    "schema", "version", "epsilon", "measure", "scope", "objective", "solver", "upper_bound",
-    "x_labels", "y_labels", "channel", "s_labels", "p_sx", "p_x",
-}  # fmt: skip
+M = TypeVar("M", bound="Mechanism")
+
+# How far the rows of a channel may be from 1.
+ROW_TOLERANCE = 1e-12
+
+_KEYS = (
+    "epsilon", "measure", "scope", "objective", "solver", "upper_bound", "x_labels", "y_labels",
+    "channel",
+)  # fmt: skip
 
 
 def write_mechanism(mechanism: Mechanism, include_joint: bool, indent: int | None) -> str:
     """Return the text that `read_mechanism` reads."""
+    return write_document("mechanism", mechanism_content(mechanism, include_joint), indent)
+
+
+def mechanism_content(mechanism: Mechanism, include_joint: bool) -> dict[str, Any]:
+    """Return what a document says about a mechanism."""
     p_sx = mechanism.p_sx if include_joint else None
     objective = mechanism.objective
     if p_sx is None:
         objective = objective.recorded(mechanism.p_x, mechanism.channel)
     content = {
-        **document("mechanism"),
         "epsilon": encode_label(mechanism.epsilon),
         "measure": {k: encode_label(value) for k, value in mechanism.measure.to_dict().items()},
         "scope": mechanism.scope,
@@ -46,84 +55,110 @@ def write_mechanism(mechanism: Mechanism, include_joint: bool, indent: int | Non
         content["p_sx"] = p_sx.tolist()
     else:
         content["p_x"] = mechanism.p_x.tolist()
-    return json.dumps(content, allow_nan=False, indent=indent)
+    return content
 
 
-def read_mechanism(text: str, measure: Measure | None, utility: Utility | None) -> dict[str, Any]:
-    """Return the fields of a mechanism; what they mean together is checked when it is made."""
-    content = parse_document(text, "mechanism")
-    if unknown := sorted(set(content) - _KEYS):
-        raise ValueError(f"The JSON text of this mechanism has unknown keys: {unknown}.")
-    try:
-        return _fields(content, measure, utility)
-    except KeyError as error:
-        raise ValueError(f"The JSON text of this mechanism lacks {error}.") from error
-    except (TypeError, OverflowError) as error:
-        raise ValueError(f"The JSON text of this mechanism is malformed: {error}.") from error
+def read_mechanism(
+    text: str, make: type[M], measure: Measure | None, utility: Utility | None
+) -> M:
+    """Return the mechanism that was written."""
+    return make_mechanism(read_document(text, "mechanism"), make, measure, utility)
 
 
-def _fields(
-    content: dict[str, Any], measure: Measure | None, utility: Utility | None
-) -> dict[str, Any]:
-    has_joint = "p_sx" in content
-    solver = content["solver"]
-    if not isinstance(solver, str):
-        raise TypeError("solver is not a text")
+def make_mechanism(
+    place: Place, make: type[M], measure: Measure | None, utility: Utility | None = None
+) -> M:
+    """Return the mechanism at some place; what its fields mean together is checked by itself."""
+    read = _read_fields(place, measure, utility)
+    with place.making():
+        return make(**read)
+
+
+def _read_fields(place: Place, measure: Measure | None, utility: Utility | None) -> dict[str, Any]:
+    has_joint = "p_sx" in place.members()
+    part = place.keys(*_KEYS, *(("s_labels", "p_sx") if has_joint else ("p_x",)))
+    x_labels, y_labels = part["x_labels"].labels(), part["y_labels"].labels()
+    s_labels = part["s_labels"].secret().labels() if has_joint else None
+    n_x, n_s = len(x_labels), len(s_labels or ())
     return {
-        "channel": _read_numbers(content, "channel"),
-        "p_sx": _read_numbers(content, "p_sx") if has_joint else None,
-        "s_labels": _read_labels(content, "s_labels") if has_joint else None,
-        "x_labels": _read_labels(content, "x_labels"),
-        "y_labels": _read_labels(content, "y_labels"),
-        "measure": _read_part(content, "measure", measure, MEASURES),
-        "objective": _read_part(content, "objective", utility, UTILITIES),
-        "p_x": None if has_joint else _read_numbers(content, "p_x"),
-        "epsilon": decode_label(content["epsilon"]),
-        "scope": content["scope"],
-        "solver": solver,
-        "upper_bound": check_real(
-            "Mechanism.from_json", "upper_bound", content["upper_bound"], low=0
-        ),
+        "channel": _read_channel(part["channel"], n_x, len(y_labels)),
+        "p_sx": _read_probabilities(part["p_sx"], n_s, n_x) if has_joint else None,
+        "p_x": None if has_joint else _read_probabilities(part["p_x"], n_x),
+        "s_labels": s_labels,
+        "x_labels": x_labels,
+        "y_labels": y_labels,
+        "measure": _read_measure(part["measure"], measure),
+        "objective": _read_utility(part["objective"], utility, n_x),
+        "epsilon": part["epsilon"].number(low=0),
+        "scope": part["scope"].text(*SCOPES),
+        "solver": part["solver"].text(),
+        "upper_bound": part["upper_bound"].number(low=0),
     }
 
 
-def _read_numbers(content: dict[str, Any], name: str) -> FloatArray:
-    array = np.array(content[name])
-    if array.dtype.kind not in "fiu":
-        raise TypeError(f"{name} is not a table of numbers")
-    return array.astype(float)
+def _read_probabilities(place: Place, length: int | None, width: int | None = None) -> FloatArray:
+    return place.numbers(length, width, low=0, high=1 + ROW_TOLERANCE)
 
 
-def _read_labels(content: dict[str, Any], name: str) -> Labels:
-    if not isinstance(content[name], list):
-        raise TypeError(f"{name} is not a list")
-    return tuple(decode_label(label) for label in content[name])
+def _read_channel(place: Place, n_x: int, n_y: int) -> FloatArray:
+    channel = _read_probabilities(place, n_x, n_y)
+    _check_sums(place, "[{}]", channel.sum(axis=1))
+    return channel
 
 
-def _read_part(
-    content: dict[str, Any], key: str, given: Measure | Utility | None, shipped: Mapping[str, type]
-) -> Any:
-    """Return the measure or the utility: made again from its name, or the one given."""
-    if not isinstance(content[key], dict):
-        raise TypeError(f"the {key} is not an object")
-    parameters = {name: _decoded(value) for name, value in content[key].items()}
+def _check_sums(place: Place, where: str, totals: FloatArray) -> None:
+    for i in np.flatnonzero(abs(totals - 1) > ROW_TOLERANCE):
+        path = f"{place.path}{where.format(i)}"
+        raise place.malformed(f"{path} must sum to 1. Got a sum of {totals[i]}.")
+
+
+def _read_measure(place: Place, given: Measure | None) -> Measure:
     if given is not None:
-        if given.to_dict() != parameters:
-            shown = {k: value for k, value in parameters.items() if not isinstance(value, list)}
-            raise ValueError(f"This mechanism was designed with {shown}, not with {given!r}.")
+        _check_given(place, given)
         return given
-    name = parameters.pop("name")
-    if key == "objective" and name == Target.name and "recorded" in parameters:
-        return RecordedUtility(name, *_read_numbers(parameters, "recorded"))
-    if name not in shipped:
-        argument = "measure" if key == "measure" else "utility"
+    cls = _shipped(place, "measure", MEASURES)
+    part = place.keys("name", *(field.name for field in fields(cls)))
+    parameters = {key: part[key].label() for key in part if key != "name"}
+    with place.making():
+        return cls(**parameters)
+
+
+def _read_utility(place: Place, given: Utility | None, n_x: int) -> Utility:
+    if given is not None:
+        _check_given(place, given)
+        return given
+    cls = _shipped(place, "utility", UTILITIES)
+    if cls is not Target:
+        place.keys("name")
+        return cls()
+    if "recorded" in place.value:
+        recorded = place.keys("name", "recorded")["recorded"]
+        return RecordedUtility(cls.name, *recorded.numbers(2, low=0))
+    table = place.keys("name", "p_vx")["p_vx"]
+    p_v_given_x = _read_probabilities(table, None, n_x)
+    totals = p_v_given_x.sum(axis=0)
+    _check_sums(table, ", column {},", np.where(totals == 0, 1.0, totals))  # 0: never seen
+    with table.making():
+        return Target.of_conditional(p_v_given_x)
+
+
+def _shipped(place: Place, argument: str, shipped: Mapping[str, Any]) -> Any:
+    """Return the class of a measure or a utility, if it is not of the user's own."""
+    name = place.key("name")
+    if name.text() not in shipped:
         raise ValueError(
-            f"This mechanism was designed with a {argument} of the user's own ({name!r}): pass it "
-            f"as from_json(text, {argument}=...)."
+            f"This mechanism was designed with a {argument} of the user's own ({name.path} is "
+            f"{name.shown()}): pass it as from_json(text, {argument}=...)."
         )
-    return shipped[name](**parameters)
+    return shipped[name.value]
 
 
-def _decoded(value: object) -> Any:
-    """Return a parameter: a table as it is, anything else as a label."""
-    return value if isinstance(value, list) else decode_label(value)
+def _check_given(place: Place, given: Measure | Utility) -> None:
+    """Check that the measure or the utility given is the one of the design."""
+    parameters = {
+        key: part.value if isinstance(part.value, list) else part.label()
+        for key, part in place.members().items()
+    }
+    if given.to_dict() != parameters:
+        shown = {key: value for key, value in parameters.items() if not isinstance(value, list)}
+        raise ValueError(f"This mechanism was designed with {shown}, not with {given!r}.")

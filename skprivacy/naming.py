@@ -5,6 +5,7 @@ The assignment maximises P(X = name(Y)): released names are right as often as po
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -71,8 +72,7 @@ def names_out(layout: Layout, mechanism: Mechanism, output: str) -> list[Any]:
 
 def check_names_out(names: Iterable[Hashable]) -> None:
     """Refuse an output with two columns of one name."""
-    texts = [str(name) for name in names]
-    twice = [text for text in texts if texts.count(text) > 1]
+    twice = [text for text, n in Counter(map(str, names)).items() if n > 1]
     if twice:
         raise ValueError(
             f"The output would have the column {twice[0]!r} twice: rename the column of X "

@@ -12,7 +12,7 @@ import pandas as pd
 
 from ._typing import FloatArray, IntArray
 from .codes import UNKNOWN, take
-from .column_types import ColumnType, present
+from .column_types import ColumnType, is_name, present
 from .encoding.dictionaries import dictionary_codes
 from .table import Table
 
@@ -233,7 +233,10 @@ def _type_of(series: nw.Series) -> ColumnType:
     dtype, native = series.dtype, series.to_native()
     library = str(series.implementation.name).lower()
     name = str(getattr(native, "type", getattr(native, "dtype", "")))
-    return ColumnType(**_described(dtype, native), library=library, native=name)
+    # Of an Enum of polars the name would list its values.
+    return ColumnType(
+        **_described(dtype, native), library=library, native=name if is_name(name) else ""
+    )
 
 
 def _described(dtype: Any, native: Any) -> dict[str, Any]:

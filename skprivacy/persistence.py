@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 
-from ._json import decode_label, document, encode_label, parse_document
-from ._typing import IntArray
-from .column_types import ColumnType
-from .encoding import Alphabet, ColumnAlphabet
+from ._json import encode_label, is_zone, label_key, write_document
+from ._json_reader import Place, read_document
+from ._typing import FloatArray, IntArray, Labels
+from .alphabet_json import ALPHABET_KEYS, alphabet_content, read_alphabet
+from .column_types import FAMILIES, LIBRARIES, UNITS, ColumnType, is_name
+from .encoding import Alphabet
 from .layout import Layout
 from .measures import Measure
 from .mechanism import Mechanism
+from .mechanism_json import make_mechanism, mechanism_content
+from .naming import check_names_out, names_out
+from .utilities import Utility
 
 if TYPE_CHECKING:
     from .transformer import PrivacyFunnelTransformer
@@ -24,162 +29,150 @@ _Fitted: TypeAlias = tuple[
 ]
 
 # The parameters that matter after fit; the budget and its measure are the mechanism's.
-_PARAMETERS = ("output", "handle_unknown")
+_PARAMETERS = {
+    "output": ("label", "symbol", "posterior"),
+    "handle_unknown": ("resample", "error"),
+}
 
-_KEYS = {"schema", "version", "parameters", "layout", "columns", "combinations", "symbols",
-         "members", "member_of", "weights", "names", "mechanism", "types"}  # fmt: skip
+# Of a table that was an array, whose columns have no names that would be as long in the file.
+_MOST_COLUMNS = 1_000_000
 
 
 def write_transformer(transformer: PrivacyFunnelTransformer, indent: int | None) -> str:
     """Return the JSON text of a fitted transformer."""
-    layout, alphabet = transformer._layout, transformer._alphabet
+    layout = transformer._layout
     content = {
-        **document("transformer"),
         "parameters": {name: encode_label(getattr(transformer, name)) for name in _PARAMETERS},
         "layout": {
             "names": None if layout.names is None else [encode_label(n) for n in layout.names],
             "n_columns": layout.n_columns,
             "replaced": _labels(layout, layout.x_positions),
+            # Nothing else leaves as it is; of these, what some were found to leak.
             "copied": _labels(layout, layout.kept_positions),
-            "leaking": [[encode_label(n), x] for n, x in transformer._leaking.items()],
+            "leaking": [
+                {"column": encode_label(name), "leakage": encode_label(leakage)}
+                for name, leakage in transformer._leaking.items()
+            ],
             "sensitive": [encode_label(name) for name in layout.s_names],
-            "s_positions": list(layout.s_positions),
         },
         "types": [type_.to_dict() for type_ in transformer._types],
-        "columns": [_write_column(column) for column in alphabet.columns],
-        "combinations": alphabet.combinations.tolist(),
-        "symbols": alphabet.symbols.tolist(),
-        "members": alphabet.members.tolist(),
-        "member_of": alphabet.member_of.tolist(),
-        "weights": alphabet.weights.tolist(),
+        **alphabet_content(transformer._alphabet),
         "names": transformer._names.tolist(),
-        "mechanism": json.loads(transformer.mechanism_.to_json(include_joint=False)),
+        "mechanism": mechanism_content(transformer.mechanism_, include_joint=False),
     }
-    return json.dumps(content, allow_nan=False, indent=indent)
+    return write_document("transformer", content, indent)
 
 
 def _labels(layout: Layout, positions: Sequence[int]) -> list[Any]:
     return [encode_label(layout.name_or_position(position)) for position in positions]
 
 
-def _write_column(column: ColumnAlphabet) -> dict[str, Any]:
-    return {
-        "values": [encode_label(value) for value in column.values],
-        "labels": [encode_label(label) for label in column.labels],
-        "symbols": column.symbols.tolist(),
-        "weights": column.weights.tolist(),
-        "in_pool": [encode_label(value) for value in column.in_pool],
-        "is_rare": column.is_rare.tolist(),
-        "edges": None if column.edges is None else column.edges.tolist(),
-        "bounds": [encode_label(bound) for bound in column.bounds],
-        "has_missing": column.has_missing,
-    }
-
-
-def read_transformer(text: str, measure: Measure | None) -> tuple[dict[str, Any], _Fitted]:
-    """Return the parameters and the fitted parts of the transformer that was written."""
-    content = parse_document(text, "transformer")
-    try:
-        return _read_content(content, measure)
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
-        raise ValueError(f"The JSON text of this transformer is malformed: {error!r}.") from error
-
-
-def _read_content(
-    content: dict[str, Any], measure: Measure | None
+def read_transformer(
+    text: str, measure: Measure | None, utility: Utility | None
 ) -> tuple[dict[str, Any], _Fitted]:
-    if unknown := sorted(set(content) - _KEYS):
-        raise ValueError(f"The JSON text of this transformer has unknown keys: {unknown}.")
-    mechanism = Mechanism.from_json(json.dumps(content["mechanism"]), measure=measure)
-    alphabet = Alphabet(
-        tuple(_read_column(column) for column in content["columns"]),
-        np.array(content["combinations"], dtype=np.intp),
-        np.array(content["symbols"], dtype=np.intp),
-        np.array(content["members"], dtype=np.intp),
-        np.array(content["member_of"], dtype=np.intp),
-        np.array(content["weights"], dtype=float),
+    """Return the parameters and the fitted parts of the transformer that was written."""
+    part = read_document(text, "transformer").keys(
+        "parameters", "layout", "types", *ALPHABET_KEYS, "names", "mechanism"
     )
-    names = np.array(content["names"], dtype=np.intp)
-    layout = _read_layout(content["layout"])
-    _check(layout, alphabet, names, mechanism)
-    parameters = {name: decode_label(content["parameters"][name]) for name in _PARAMETERS}
+    given = part["parameters"].keys(*_PARAMETERS)
+    parameters: dict[str, Any] = {key: given[key].text(*_PARAMETERS[key]) for key in given}
+    alphabet = read_alphabet(part)
+    layout, leaking = _read_layout(part["layout"], len(alphabet.columns))
+    types = tuple(map(_read_type, part["types"].items(len(alphabet.columns))))
+    mechanism = make_mechanism(part["mechanism"], Mechanism, measure, utility)
+    _check_labels(part["mechanism"]["x_labels"], mechanism.x_labels, alphabet.labels)
+    names = _read_names(part["names"], mechanism.channel)
+    with part["layout"].making():
+        check_names_out(names_out(layout, mechanism, parameters["output"]))
     for name in ("epsilon", "measure", "scope"):
         parameters[name] = getattr(mechanism, name)
     parameters["columns"] = [layout.name_or_position(p) for p in layout.x_positions]
     parameters["sensitive"] = [layout.name_or_position(p) for p in layout.s_positions] or None
     parameters["remainder"] = [layout.name_or_position(p) for p in layout.kept_positions] or "drop"
-    types = tuple(ColumnType(**type_) for type_ in content["types"])
-    leaking = {decode_label(name): float(x) for name, x in content["layout"]["leaking"]}
     return parameters, (layout, types, alphabet, names, mechanism, leaking)
 
 
-def _read_layout(content: dict[str, Any]) -> Layout:
-    names = content["names"]
-    if names is not None:
-        names = [decode_label(name) for name in names]
+def _read_layout(place: Place, n_replaced: int) -> tuple[Layout, dict[Any, float]]:
+    part = place.keys("names", "n_columns", "replaced", "copied", "leaking", "sensitive")
+    n_columns = part["n_columns"].integer(low=1, high=_MOST_COLUMNS)
+    names = part["names"].optional(lambda names: _read_column_names(names, n_columns))
+    columns = {name: p for p, name in enumerate(range(n_columns) if names is None else names)}
+    replaced = _read_columns(part["replaced"], columns, n_replaced)
+    copied = _read_columns(part["copied"], columns, None)
+    part["copied"].require(~np.isin(copied, replaced), "a column that is not replaced")
+    sensitive = tuple(item.label() for item in part["sensitive"].items())
+    hidden = tuple(columns[name] for name in sensitive if name in columns)
+    part["copied"].require(~np.isin(copied, hidden), "a column that is not sensitive")
+    part["replaced"].require(~np.isin(replaced, hidden), "a column that is not sensitive")
+    leaking = dict(_read_leaking(item, columns, copied) for item in part["leaking"].items())
+    return Layout(names, n_columns, replaced, hidden, sensitive, copied), leaking
 
-    def positions(key: str) -> tuple[int, ...]:
-        labels = [decode_label(label) for label in content[key]]
-        return tuple(labels if names is None else map(names.index, labels))
 
-    return Layout(
-        names,
-        int(content["n_columns"]),
-        positions("replaced"),
-        tuple(map(int, content["s_positions"])),
-        tuple(decode_label(name) for name in content["sensitive"]),
-        positions("copied"),
+def _read_columns(place: Place, columns: dict[Any, int], length: int | None) -> tuple[int, ...]:
+    """Return the positions of columns that a list names."""
+    labels = [item.label() for item in place.items(length)]
+    place.require(np.array([label in columns for label in labels], dtype=bool), "a column")
+    place.different(labels, "a column")
+    return tuple(columns[label] for label in labels)
+
+
+def _read_leaking(
+    place: Place, columns: dict[Any, int], copied: tuple[int, ...]
+) -> tuple[Any, float]:
+    part = place.keys("column", "leakage")
+    name = part["column"].label()
+    part["column"].require(columns.get(name) in copied, "a column that is copied")
+    return name, float(part["leakage"].number(low=0))
+
+
+def _read_type(place: Place) -> ColumnType:
+    part = place.keys("family", "bits", "unit", "zone", "is_ordered", "library", "native")
+    family = part["family"].text(*FAMILIES)
+    bits = part["bits"].optional(lambda bits: bits.integer(low=8, high=128))
+    unit = part["unit"].optional(lambda unit: unit.text(*UNITS))
+    if family in ("int", "uint", "float"):
+        sizes = (16, 32, 64) if family == "float" else (8, 16, 32, 64, 128)
+        part["bits"].require(bits in sizes, f"one of {', '.join(map(str, sizes))}")
+    if family in ("time", "duration"):
+        part["unit"].require(unit is not None, f"one of {', '.join(UNITS)}")
+    zone = part["zone"].optional(lambda zone: zone.text())
+    part["zone"].require(zone is None or is_zone(zone), "the name of a time zone, or null")
+    native = part["native"].text()
+    part["native"].require(is_name(native), "the name of a type")
+    return ColumnType(
+        family,
+        bits,
+        unit,
+        zone,
+        part["is_ordered"].flag(),
+        part["library"].text(*LIBRARIES),
+        native,
     )
 
 
-def _read_column(content: dict[str, Any]) -> ColumnAlphabet:
-    return ColumnAlphabet(
-        tuple(decode_label(value) for value in content["values"]),
-        tuple(decode_label(label) for label in content["labels"]),
-        np.array(content["symbols"], dtype=np.intp),
-        np.array(content["weights"], dtype=float),
-        tuple(decode_label(value) for value in content["in_pool"]),
-        np.array(content["is_rare"], dtype=bool),
-        None if content["edges"] is None else np.array(content["edges"], dtype=float),
-        tuple(decode_label(bound) for bound in content["bounds"]),
-        bool(content["has_missing"]),
-    )
+def _read_column_names(place: Place, n_columns: int) -> list[Any]:
+    names = place.labels(n_columns)
+    place.different(names, "a name")
+    place.require(~np.array(list(map(_has_na, names))), "a name that can be compared with others")
+    return list(names)
 
 
-def _check(layout: Layout, alphabet: Alphabet, names: IntArray, mechanism: Mechanism) -> None:
-    """Check that the parts belong together: a wrong encoder would sample from wrong rows."""
-    n_x, n_y = mechanism.channel.shape
-    positions = (*layout.x_positions, *layout.s_positions, *layout.kept_positions)
-    fits = (
-        len(alphabet.columns) == len(layout.x_positions)
-        and alphabet.combinations.shape == (len(alphabet.symbols), len(alphabet.columns))
-        and alphabet.n_symbols == n_x
-        and alphabet.labels == list(mechanism.x_labels)
-        and names.shape == (n_y,)
-        and len(set(names.tolist())) == n_y
-        and ((names >= 0) & (names < n_x)).all()
-        and (mechanism.channel[names, np.arange(n_y)] > 0).all()
-        and len(set(positions)) == len(positions)
-        and all(0 <= position < layout.n_columns for position in positions)
-        and (layout.names is None or len(layout.names) == layout.n_columns)
-        and alphabet.members.shape == (len(alphabet.member_of), len(alphabet.columns))
-        and set(alphabet.member_of.tolist()) == set(range(len(alphabet.symbols)))
-        and len(alphabet.weights) == len(alphabet.member_of)
-        and (alphabet.weights >= 0).all()
-        and all(map(_column_fits, alphabet.columns, alphabet.combinations.T, alphabet.members.T))
-    )
-    if not fits:
-        raise ValueError("The JSON text of this transformer is malformed: its parts do not fit.")
+def _has_na(name: object) -> bool:
+    return name is pd.NA or (isinstance(name, tuple) and any(map(_has_na, name)))
 
 
-def _column_fits(column: ColumnAlphabet, codes: IntArray, members: IntArray) -> bool:
-    n_values, n_bins = len(column.values), len(column.values) - column.has_missing
-    return bool(
-        {len(column.labels), len(column.symbols), len(column.weights)} == {n_values}
-        and ((column.symbols >= -1) & (column.symbols < n_values)).all()
-        and (column.weights >= 0).all()
-        and ((codes >= 0) & (codes < column.n_symbols)).all()
-        and ((members >= 0) & (members < n_values)).all()
-        and (column.edges is None or len(column.edges) + 1 == n_bins)
-        and (column.edges is None or (np.diff(column.edges) > 0).all())
-    )
+def _check_labels(place: Place, labels: Labels, expected: list[Any]) -> None:
+    """Check that the symbols of the channel are those of the columns."""
+    place.items(len(expected))
+    is_own = [label_key(a) == label_key(b) for a, b in zip(labels, expected, strict=True)]
+    place.require(np.array(is_own), "the label that this symbol has in columns")
+
+
+def _read_names(place: Place, channel: FloatArray) -> IntArray:
+    """Return the symbol that each output is called by, one that it can come from."""
+    n_x, n_y = channel.shape
+    names = place.integers(n_y, low=0, high=n_x - 1)
+    place.different(names.tolist(), "a symbol")
+    is_possible = channel[names, np.arange(n_y)] > 0
+    place.require(is_possible, "a symbol that this output can come from")
+    return names

@@ -464,15 +464,17 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         return write_transformer(self, indent)
 
     @classmethod
-    def from_json(cls, text: str, *, measure: Measure | None = None) -> Self:
+    def from_json(
+        cls, text: str, *, measure: Measure | None = None, utility: Utility | None = None
+    ) -> Self:
         """Return the fitted transformer that `to_json` wrote, after checking all of it.
 
         Parameters
         ----------
         text : str
             The JSON text.
-        measure : Measure, default=None
-            Needed for a transformer with a measure of your own.
+        measure, utility : Measure and Utility, default=None
+            Needed for a transformer with a measure or a utility of your own.
 
         Examples
         --------
@@ -484,7 +486,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         >>> shipped.transform(frame[["x"]]).shape
         (200, 1)
         """
-        parameters, fitted = read_transformer(text, measure)
+        parameters, fitted = read_transformer(text, measure, utility)
         transformer = cls(**parameters)
         check_parameters(transformer)
         transformer._assign(*fitted)

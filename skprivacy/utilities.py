@@ -202,6 +202,13 @@ class Target(Utility):
         self._unseen = np.flatnonzero(total == 0)
         self.p_v_given_x = readonly(table / np.where(total > 0, total, 1.0))
 
+    @classmethod
+    def of_conditional(cls, p_v_given_x: FloatArray) -> Target:
+        """Return the target with exactly this P(V|X): dividing again would round it again."""
+        target = cls(p_v_given_x)
+        target.p_v_given_x = readonly(np.array(p_v_given_x))
+        return target
+
     def __repr__(self) -> str:
         return "Target(<{} x {} table>)".format(*self.p_v_given_x.shape)
 

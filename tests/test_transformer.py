@@ -13,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import sklearn
+from documents import sealed
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, make_column_selector
@@ -659,8 +660,8 @@ class TestState:
         edges = content["columns"][0]["edges"]
         for wrong in (edges[::-1], edges[:-1], [*edges, 1e9]):
             content["columns"][0]["edges"] = wrong
-            with pytest.raises(ValueError, match="parts do not fit"):
-                PrivacyFunnelTransformer.from_json(json.dumps(content))
+            with pytest.raises(ValueError, match=r"columns\[0\].edges(\[1\])? must be"):
+                PrivacyFunnelTransformer.from_json(sealed(content))
 
     def test_json_says_nothing_of_s(self, frame):
         content = json.loads(make().fit(frame.replace({"f": "woman", "m": "man"})).to_json())
@@ -672,22 +673,28 @@ class TestState:
         ("change", "text"),
         [
             ({"schema": "other"}, "no schema 'skprivacy.transformer'"),
-            ({"version": 7}, "schema version 7"),
-            ({"names": [0, 0, 0, 99]}, "malformed"),
-            ({"names": [0, 0, 0, 0]}, "parts do not fit"),
-            ({"weights": [-1, 1, 1, 1]}, "parts do not fit"),
-            ({"comment": 1}, "unknown keys"),
-            ({"symbols": [3, 2, 1, 0]}, "parts do not fit"),
-            ({"columns": []}, "malformed"),
-            ({"columns": [1]}, "malformed"),
-            ({"layout": {}}, "malformed"),
-            ({"parameters": {}}, "malformed"),
+            ({"version": 7}, "format version 7"),
+            ({"names": [0, 0, 0, 99]}, r"names\[3\] must be an integer from 0 to 3. Got 99"),
+            (
+                {"names": [0, 0, 0, 0]},
+                r"names\[1\] must be a symbol that is not in the list before",
+            ),
+            ({"weights": [-1, 1, 1, 1]}, r"weights\[0\] must be a finite number from 0"),
+            ({"comment": 1}, "comment is not a key"),
+            (
+                {"symbols": [3, 2, 1, 0]},
+                r"mechanism.x_labels\[0\] must be the label that this symbol has in columns",
+            ),
+            ({"columns": []}, "columns must be a list of at least 1"),
+            ({"columns": [1]}, r"columns\[0\] must be an object"),
+            ({"layout": {}}, "layout.names is missing"),
+            ({"parameters": {}}, "parameters.output is missing"),
         ],
     )
     def test_json_is_checked(self, frame, change, text):
         content = json.loads(make().fit(frame).to_json()) | change
         with pytest.raises(ValueError, match=text):
-            PrivacyFunnelTransformer.from_json(json.dumps(content))
+            PrivacyFunnelTransformer.from_json(sealed(content))
         with pytest.raises(ValueError, match="not the JSON text"):
             PrivacyFunnelTransformer.from_json("{")
 
