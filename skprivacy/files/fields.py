@@ -19,14 +19,20 @@ import pandas as pd
 
 from .._typing import BoolArray, IntArray
 
-_QUOTED = re.compile(rb'"((?:[^"]|"")*)"(.*)', re.DOTALL)
+_QUOTED = re.compile(rb'"((?:[^"]++|"")*+)"(.*)', re.DOTALL)
 _NEWLINE, _RETURN, _QUOTE = ord("\n"), ord("\r"), ord('"')
 
 # Of a word of eight bytes, the first 0 to 8.
 _KEPT_BYTES = np.array([(1 << 8 * n) - 1 for n in range(9)], dtype=np.uint64)
 
-# One very long field among short ones is not worth padding all of them.
+# Fields are compared eight bytes at a time, all of them at once. Long ones are taken one by one: those
+# of more bytes than this, and those of so many times the bytes of a row, which are fewer than one
+# row in so many.
+_LONG = 256
 _MOST_PADDING = 8
+
+# Of pieces of more bytes, copying each costs less than an index for each of its bytes.
+_LONG_PIECE = 1 << 12
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 _Bytes: TypeAlias = npt.NDArray[np.uint8]
@@ -96,11 +102,34 @@ class Fields:
 
 
 def _factorized(text: bytes, starts: IntArray, lengths: IntArray) -> tuple[IntArray, IntArray]:
-    """Return a code for each field, and the row in which each distinct one is seen first."""
-    if len(starts) * int(lengths.max(initial=0)) > _MOST_PADDING * len(text):
-        spans = zip(starts.tolist(), (starts + lengths).tolist(), strict=True)
-        codes: Any = pd.factorize(pd.Series([text[a:b] for a, b in spans], dtype=object))[0]
-        return codes, np.unique(codes, return_index=True)[1]
+    """Return a code for each field, and the row in which each distinct one is seen first.
+
+    text : padded by a word.
+    """
+    is_long = lengths > min(_LONG, _MOST_PADDING * len(text) // max(1, len(starts)))
+    if not is_long.any():
+        return _factorized_by_words(text, starts, lengths)
+    short, long = np.flatnonzero(~is_long), np.flatnonzero(is_long)
+    short_codes, short_first = _factorized_by_words(text, starts[short], lengths[short])
+    long_codes, long_first = _factorized_by_slices(text, starts[long], lengths[long])
+    codes = np.empty(len(starts), dtype=np.intp)
+    codes[short], codes[long] = short_codes, long_codes + len(short_first)
+    return codes, np.concatenate([short[short_first], long[long_first]])
+
+
+def _factorized_by_slices(
+    text: bytes, starts: IntArray, lengths: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Return the same, field by field: for those that are long."""
+    spans = zip(starts.tolist(), (starts + lengths).tolist(), strict=True)
+    codes: Any = pd.factorize(pd.Series([text[a:b] for a, b in spans], dtype=object))[0]
+    return codes, np.unique(codes, return_index=True)[1]
+
+
+def _factorized_by_words(
+    text: bytes, starts: IntArray, lengths: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Return the same, eight bytes of all fields at a time: for those that are short."""
     words = _words(text, starts, lengths)
     mixed = np.zeros(len(starts), dtype=np.uint64)
     for word in words:
@@ -139,6 +168,19 @@ def _gathered(source: _Bytes, pieces: Sequence[tuple[IntArray, IntArray]]) -> _B
     last = np.ones(starts.shape, dtype=bool)
     last[:, :-1] = first[:, 1:]
     starts, ends = starts[first], ends[last]
+    copied, begin = [], 0
+    for long in np.flatnonzero(ends - starts > _LONG_PIECE):
+        copied += [
+            _gathered_by_byte(source, starts[begin:long], ends[begin:long]),
+            source[starts[long] : ends[long]],
+        ]
+        begin = long + 1
+    short = _gathered_by_byte(source, starts[begin:], ends[begin:])
+    return np.concatenate([*copied, short]) if copied else short
+
+
+def _gathered_by_byte(source: _Bytes, starts: IntArray, ends: IntArray) -> _Bytes:
+    """Return the bytes of short pieces, one after the other."""
     lengths = ends - starts
     positions = np.arange(lengths.sum())
     positions += np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
@@ -181,7 +223,7 @@ def _separators(text: bytes, array: _Bytes, delimiter: str) -> IntArray:
     if _QUOTE not in text:
         return separators
     quotes = _quotes(array, ord(delimiter))
-    return separators[np.searchsorted(quotes, separators) % 2 == 0]
+    return separators[np.searchsorted(quotes, separators) & 1 == 0]
 
 
 def _check_shape(
@@ -210,24 +252,23 @@ def _quotes(array: _Bytes, delimiter: int) -> IntArray:
     doubles = np.diff(quotes, prepend=-2) == 1
     if (is_begin | doubles)[::2].all():
         return quotes
-    return np.array(_scanned(quotes.tolist(), is_begin.tolist()), dtype=np.intp)
+    return _quotes_that_count(quotes, is_begin, ~doubles)
 
 
-def _scanned(quotes: list[int], is_begin: list[bool]) -> list[int]:
-    """Return the same for text in which quotes stand inside of fields: 5" is no quoted field."""
-    kept, inside, skip = [], False, False
-    for i, quote in enumerate(quotes):
-        if skip:
-            skip = False
-        elif not inside:
-            inside = is_begin[i]
-            kept += [quote] * inside
-        elif quotes[i + 1 : i + 2] == [quote + 1]:
-            skip = True
-        else:
-            inside = False
-            kept.append(quote)
-    return kept
+def _quotes_that_count(quotes: IntArray, is_begin: BoolArray, is_first: BoolArray) -> IntArray:
+    """Return the same for text in which quotes stand inside of fields: 5" is no quoted field.
+
+    is_begin : at the start of a field; is_first : of quotes side by side.
+    """
+    # Side by side, two cancel out: what is left of each run is its first one, or nothing.
+    first = np.flatnonzero(is_first)
+    first = first[np.diff(first, append=len(quotes)) & 1 == 1]
+    # At the start of a field a quote begins a quoted text, unless it ends one; elsewhere it can
+    # only end one. So what counts are those at a start since the last that stands elsewhere.
+    n_begin = np.cumsum(is_begin[first])
+    n_before = np.maximum.accumulate(np.where(is_begin[first], 0, n_begin))
+    is_inside = (n_begin - n_before) & 1 == 1
+    return quotes[first[np.diff(is_inside, prepend=False)]]
 
 
 def is_inside_quotes(text: bytes, delimiter: str) -> bool:
@@ -237,7 +278,12 @@ def is_inside_quotes(text: bytes, delimiter: str) -> bool:
 
 def unquoted(field: bytes) -> bytes:
     """Return what a field says, without its quotes."""
-    found = _QUOTED.fullmatch(field)
+    if not field.startswith(b'"'):
+        return field
+    inside = field[1:-1]
+    if field.endswith(b'"') and b'"' not in inside.replace(b'""', b""):
+        return inside.replace(b'""', b'"')
+    found = _QUOTED.fullmatch(field)  # "a"b says ab
     return field if found is None else found[1].replace(b'""', b'"') + found[2]
 
 
