@@ -86,7 +86,7 @@ class TestFields:
         assert len(split(b"", ",", 2, 1)) == 0
 
     def test_a_row_with_too_few_fields_is_named(self):
-        with pytest.raises(ValueError, match="line 12 has 1 fields where the header has 2"):
+        with pytest.raises(ValueError, match="line 12 has 1 fields where the first line has 2"):
             split(b'a,"b\nb"\n\nc\n', ",", 2, 9)
 
     def test_long_fields_and_colliding_ones(self, monkeypatch):

@@ -25,9 +25,8 @@ _NEWLINE, _RETURN, _QUOTE = ord("\n"), ord("\r"), ord('"')
 # Of a word of eight bytes, the first 0 to 8.
 _KEPT_BYTES = np.array([(1 << 8 * n) - 1 for n in range(9)], dtype=np.uint64)
 
-# Fields are compared eight bytes at a time, all of them at once. Long ones are taken one by one: those
-# of more bytes than this, and those of so many times the bytes of a row, which are fewer than one
-# row in so many.
+# Short fields are compared eight bytes at a time, all of them at once; long ones one by one. Long
+# are those beyond so many bytes, or so many times the bytes of a row: fewer than one in so many.
 _LONG = 256
 _MOST_PADDING = 8
 
@@ -35,7 +34,7 @@ _MOST_PADDING = 8
 _LONG_PIECE = 1 << 12
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
-_Bytes: TypeAlias = npt.NDArray[np.uint8]
+Bytes: TypeAlias = npt.NDArray[np.uint8]
 _Words: TypeAlias = npt.NDArray[np.uint64]
 
 
@@ -55,6 +54,22 @@ class Fields:
     def __len__(self) -> int:
         return len(self.starts)
 
+    @property
+    def n_columns(self) -> int:
+        """How many fields a row has."""
+        return self.starts.shape[1]
+
+    def row(self, row: int) -> list[bytes]:
+        """Return the fields of a row, with their quotes."""
+        spans = zip(self.starts[row].tolist(), self.ends[row].tolist(), strict=True)
+        return [self.text[start:end] for start, end in spans]
+
+    def holds(self, column: int, field: bytes) -> bool:
+        """Tell whether a field, with its quotes, occurs in a column."""
+        starts, ends = self.starts[:, column], self.ends[:, column]
+        of_length = starts[ends - starts == len(field)]
+        return any(self.text.startswith(field, start) for start in of_length.tolist())
+
     @cached_property
     def _padded(self) -> bytes:
         """The text and a word more, so that words can be read from any place in it."""
@@ -71,7 +86,7 @@ class Fields:
 
     def spliced(
         self, parts: Iterable[int | tuple[IntArray, list[bytes]]], delimiter: bytes
-    ) -> _Bytes:
+    ) -> Bytes:
         """Return rows of copied columns and new ones, as an array of bytes.
 
         parts : in their order, the position of a column that is copied, or (codes, texts) of a
@@ -98,7 +113,7 @@ class Fields:
                 pieces.append((begin, np.full(len(self), n_bytes)))
                 pieces.append((self.starts[:, part], self.ends[:, part]))
         pieces.append((self.ends[:, -1], self.row_ends))
-        return _gathered(np.concatenate(extra), pieces)
+        return _joined(np.concatenate(extra), pieces)
 
 
 def _factorized(text: bytes, starts: IntArray, lengths: IntArray) -> tuple[IntArray, IntArray]:
@@ -135,6 +150,7 @@ def _factorized_by_words(
     for word in words:
         mixed = (mixed ^ word) * _ODD
         mixed ^= mixed >> np.uint64(29)
+    codes: Any
     codes, values = pd.factorize(mixed)
     first = np.zeros(len(values), dtype=np.intp)
     first[codes[::-1]] = np.arange(len(codes))[::-1]
@@ -158,7 +174,7 @@ def _words(text: bytes, starts: IntArray, lengths: IntArray) -> list[_Words]:
     return words
 
 
-def _gathered(source: _Bytes, pieces: Sequence[tuple[IntArray, IntArray]]) -> _Bytes:
+def _joined(source: Bytes, pieces: Sequence[tuple[IntArray, IntArray]]) -> Bytes:
     """Return, row after row, the bytes of the source from the start to the end of each piece."""
     starts = np.stack([start for start, _ in pieces], axis=1)
     ends = np.stack([end for _, end in pieces], axis=1)
@@ -169,18 +185,18 @@ def _gathered(source: _Bytes, pieces: Sequence[tuple[IntArray, IntArray]]) -> _B
     last[:, :-1] = first[:, 1:]
     starts, ends = starts[first], ends[last]
     copied, begin = [], 0
-    for long in np.flatnonzero(ends - starts > _LONG_PIECE):
+    for long in np.flatnonzero(ends - starts > _LONG_PIECE).tolist():
         copied += [
-            _gathered_by_byte(source, starts[begin:long], ends[begin:long]),
+            gathered(source, starts[begin:long], ends[begin:long]),
             source[starts[long] : ends[long]],
         ]
         begin = long + 1
-    short = _gathered_by_byte(source, starts[begin:], ends[begin:])
+    short = gathered(source, starts[begin:], ends[begin:])
     return np.concatenate([*copied, short]) if copied else short
 
 
-def _gathered_by_byte(source: _Bytes, starts: IntArray, ends: IntArray) -> _Bytes:
-    """Return the bytes of short pieces, one after the other."""
+def gathered(source: Bytes, starts: IntArray, ends: IntArray) -> Bytes:
+    """Return the bytes of pieces, which are short, one after the other."""
     lengths = ends - starts
     positions = np.arange(lengths.sum())
     positions += np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
@@ -212,12 +228,20 @@ def split(text: bytes, delimiter: str, n_columns: int, line: int) -> Fields:
     return Fields(text, starts, ends, row_ends)
 
 
+def first_row_end(text: bytes, delimiter: str) -> int:
+    """Return where the first row of a text ends, behind its line end; 0 if it does not."""
+    array = np.frombuffer(text, np.uint8)
+    separators = _separators(text, array, delimiter)
+    row_ends = separators[array[separators] == _NEWLINE]
+    return int(row_ends[0]) + 1 if len(row_ends) else 0
+
+
 def n_fields(text: bytes, delimiter: str) -> int:
     """Return how many fields a text of a single row has."""
     return len(_separators(text, np.frombuffer(text, np.uint8), delimiter))
 
 
-def _separators(text: bytes, array: _Bytes, delimiter: str) -> IntArray:
+def _separators(text: bytes, array: Bytes, delimiter: str) -> IntArray:
     """Return where fields end: at delimiters and line ends that are not quoted."""
     separators = np.flatnonzero((array == ord(delimiter)) | (array == _NEWLINE))
     if _QUOTE not in text:
@@ -227,9 +251,9 @@ def _separators(text: bytes, array: _Bytes, delimiter: str) -> IntArray:
 
 
 def _check_shape(
-    array: _Bytes, begins: IntArray, is_row_end: BoolArray, n_columns: int, line: int
+    array: Bytes, begins: IntArray, is_row_end: BoolArray, n_columns: int, line: int
 ) -> None:
-    """Check that every row has as many fields as the header."""
+    """Check that every row has as many fields as the first line."""
     row_ends = np.flatnonzero(is_row_end)
     sizes = np.diff(row_ends, prepend=-1)
     wrong = np.flatnonzero(sizes != n_columns)
@@ -238,12 +262,12 @@ def _check_shape(
         start = begins[row_ends[row] - sizes[row] + 1]
         line += int(np.count_nonzero(array[:start] == _NEWLINE))
         raise ValueError(
-            f"line {line:,} has {sizes[row]} fields where the header has {n_columns}: is a quote "
-            f"missing, or is the delimiter another one?"
+            f"line {line:,} has {sizes[row]} fields where the first line has {n_columns}: is a "
+            f"quote missing, or is the delimiter another one?"
         )
 
 
-def _quotes(array: _Bytes, delimiter: int) -> IntArray:
+def _quotes(array: Bytes, delimiter: int) -> IntArray:
     """Return the quotes that begin and end quoted fields, in turn; doubled ones cancel out."""
     quotes = np.flatnonzero(array == _QUOTE)
     before = array[np.maximum(quotes - 1, 0)]

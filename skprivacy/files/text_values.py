@@ -25,6 +25,11 @@ _LARGEST_EXACT = 2**53
 _MOST_DIGITS = 19
 
 
+def is_number(text: str) -> bool:
+    """Tell whether a text is written like a number; one that is missing is not."""
+    return _NUMBER.fullmatch(text) is not None
+
+
 def are_numbers(texts: Iterable[str]) -> bool:
     """Tell whether the distinct texts of a column are all numbers, but for missing ones."""
     present = [text for text in texts if text.strip() not in _MISSING]
@@ -77,7 +82,9 @@ def _numbers(texts: Iterable[str], name: Hashable) -> Any:
     if not _are_told_apart(present):
         raise ValueError(f"The column {name!r} has integers that are too large to be told apart.")
     if all(map(_INTEGER.fullmatch, present)):
-        return pd.array([None if text is None else _integer(text) for text in stripped], dtype="Int64")
+        return pd.array(
+            [None if text is None else _integer(text) for text in stripped], dtype="Int64"
+        )
     return pd.array([np.nan if text is None else float(text) for text in stripped])
 
 
