@@ -114,6 +114,8 @@ class Tally:
         self._dtypes[i] = _common(self._dtypes[i], column.dtype)
         codes, values = factorize(column, self.names[i])
         known = self._values[i]
+        if known and values:  # True would be counted as 1
+            family_of([next(iter(known)), values[0]], self.names[i])
         of_value = [known.setdefault(value, len(known)) for value in values]
         return take(np.array([*of_value, UNKNOWN]), codes)
 

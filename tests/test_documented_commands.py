@@ -54,7 +54,7 @@ def test_the_commands_that_are_shown_work(place, tmp_path, monkeypatch, capsys):
     for command in SHOWN[place]:
         if command.startswith("cd "):
             monkeypatch.chdir(command.removeprefix("cd "))
-        elif "|" in command or command.startswith("awk "):
+        elif "|" in command or command.startswith(("awk ", "tail ")):
             shown = command.replace("skprivacy", f"{sys.executable} -m skprivacy")
             subprocess.run(shown, shell=True, check=True, timeout=60)
         else:

@@ -305,7 +305,7 @@ class TestDelimited:
             ("\n\n", "is empty"),
             ("sex,band\n", "has no rows"),
             ("sex,band,sex\nm,a,b\n", "column 'sex' is there twice"),
-            ("sex,band\nm,a\nm\n", "line 3 has 1 fields where the header has 2"),
+            ("sex,band\nm,a\nm\n", "line 3 has 1 fields where the first line has 2"),
             ('sex,band\nm,a\nm,"b\n', "line 3 does not end: is a quote missing"),
             ("sex;band\nm;a\n", "only one column, 'sex;band': is the delimiter another one"),
             ("\ufeffsex,band\nm,\udcff\n", "not in utf-8"),

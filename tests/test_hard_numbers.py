@@ -93,3 +93,21 @@ class TestHardNumbers:
         joint = np.random.default_rng(0).random((5, 60))
         with pytest.raises(SolverError, match="Use solver='column_generation'"):
             optimal(joint, 0.05, measure="max_lift")
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("scope", ["average", "per_output"])
+@pytest.mark.parametrize("measure", ["kl", "l1", "chi2", "max_lift", "alpha_lift"])
+@pytest.mark.parametrize(
+    "counts",
+    [
+        [[3, 1, 1], [0, 0, 3]],  # was a SolverError for l1 on average at 1e-12
+        [[5, 0, 1], [0, 5, 1]],
+        [[1, 1, 0, 4], [2, 0, 3, 1], [0, 1, 1, 1]],
+    ],
+)
+def test_budgets_below_the_tolerances_of_linear_programs(counts, measure, scope):
+    for epsilon in (1e-6, 1e-9, 1e-12, 1e-15):
+        mechanism = design_mechanism(counts, epsilon, measure=measure, scope=scope)
+        assert mechanism.leakage_in(scope) <= epsilon * (1 + 1e-9) + 1e-12
+        assert mechanism.utility <= mechanism.upper_bound + 1e-9

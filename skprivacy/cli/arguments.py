@@ -274,6 +274,18 @@ def _add_reading(command: argparse.ArgumentParser) -> None:
         "--encoding", default="utf-8", type=encoding, help="of a text file (default: utf-8)"
     )
     group.add_argument(
+        "--header",
+        action=argparse.BooleanOptionalAction,
+        help="whether the first line of IN names its columns (default: yes, and if it looks like "
+        "data that is an error); without, they are c1, c2, ..., and OUT gets a header",
+    )
+    group.add_argument(
+        "--names",
+        type=names,
+        metavar="NAMES",
+        help="of the columns of IN, all of them, separated by commas: it has no header",
+    )
+    group.add_argument(
         "--progress",
         action=argparse.BooleanOptionalAction,
         default=sys.stderr.isatty(),

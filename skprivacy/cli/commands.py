@@ -243,8 +243,14 @@ def _released_rows(options: argparse.Namespace, n_rows: int, limit: int) -> pd.D
     """Return rows of the released file: the same ones as of the other file."""
     kinds = [kind_of(path, options.format)[0] for path in (options.released, options.source)]
     delimiter = options.delimiter if kinds[0] == kinds[1] else None
+    # A release has a header in any case. Were its first line a row, there would be one too few.
+    is_said = options.header is not None or options.names is not None
     with read_from(
-        options.released, kind=options.format, delimiter=delimiter, encoding=options.encoding
+        options.released,
+        kind=options.format,
+        delimiter=delimiter,
+        encoding=options.encoding,
+        header=True if is_said else None,
     ) as source:
         released, n_released = sample_source(source, limit, is_watched=options.progress)
     if n_released != n_rows:
@@ -340,7 +346,12 @@ def _is_same(path: str, other: str) -> bool:
 
 def _source(options: argparse.Namespace) -> AbstractContextManager[Source]:
     return read_from(
-        options.source, kind=options.format, delimiter=options.delimiter, encoding=options.encoding
+        options.source,
+        kind=options.format,
+        delimiter=options.delimiter,
+        encoding=options.encoding,
+        header=options.header,
+        names=options.names,
     )
 
 

@@ -34,6 +34,13 @@ _OPTIONS = {
     "record_ids": "--record-ids",
     "secret_key": "--key-file",
 }
+_SAID = {
+    "force=True": "--force",
+    "allow_leaking=True": "--allow-leaking",
+    "header=True": "--header",
+    "header=False": "--no-header",
+    "names=[...]": "--names",
+}
 _WITH_UNDERSCORE = "|".join(name for name in _OPTIONS if "_" in name)
 _NAMES = "|".join(sorted(_OPTIONS, key=len, reverse=True))
 
@@ -49,8 +56,9 @@ def in_options(text: str) -> str:
     text = re.sub(rf"[Tt]he '({_NAMES})' parameter of \w+", lambda m: _OPTIONS[m[1]], text)
     text = re.sub(rf"\b({_NAMES})='?([\w.]+)'?", lambda m: f"{_OPTIONS[m[1]]} {m[2]}", text)
     text = re.sub(rf"\b({_WITH_UNDERSCORE})\b", lambda m: _OPTIONS[m[1]], text)
-    text = text.replace("force=True", "--force").replace(" of PrivacyFunnelTransformer", "")
-    text = text.replace("allow_leaking=True", "--allow-leaking")
+    for said, option in _SAID.items():
+        text = text.replace(said, option)
+    text = text.replace(" of PrivacyFunnelTransformer", "")
     return text.replace("PrivacyFunnelTransformer", "skprivacy")
 
 

@@ -31,7 +31,19 @@ def factorize(series: pd.Series, label: Hashable) -> tuple[IntArray, list[Any]]:
             f"The column {label!r} has cells that cannot be compared ({error}): convert it to "
             f"strings or numbers first."
         ) from error
-    return codes, uniques.tolist()
+    values = uniques.tolist()
+    if series.dtype == object:
+        _check_booleans(series, codes, values, label)
+    return codes, values
+
+
+def _check_booleans(
+    series: pd.Series, codes: IntArray, values: list[Any], label: Hashable
+) -> None:
+    """Check that no boolean stands among numbers: to pandas, True is the same value as 1."""
+    alike = [values.index(value) for value in (0, 1) if value in values]
+    rows = np.flatnonzero(np.isin(codes, alike))
+    family_of(list({type(value): value for value in series.iloc[rows]}.values()), label)
 
 
 def coded(series: pd.Series, label: Hashable) -> tuple[IntArray, list[Any]]:

@@ -6,6 +6,8 @@ not replaced are copied as bytes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .._typing import FilePath
 from ..transformer import PrivacyFunnelTransformer
 from .counting import fit_source
@@ -21,6 +23,8 @@ def fit_file(
     *,
     delimiter: str | None = None,
     encoding: str = "utf-8",
+    header: bool | None = None,
+    names: Sequence[str] | None = None,
     verbose: bool = False,
 ) -> PrivacyFunnelTransformer:
     """Fit a transformer to a table in a file, in one pass and in bounded memory.
@@ -41,6 +45,13 @@ def fit_file(
         Between the fields of a text file; by default a comma or, for .tsv, a tab.
     encoding : str, default="utf-8"
         Of a text file.
+    header : bool, default=None
+        Whether the first line of a text file has the names of its columns. By default it is
+        taken for a header, unless it looks like data: then that is an error, because a row that
+        is taken for names would be published as it is.
+    names : list of str, default=None
+        The names of the columns of a text file without a header; with ``header=False`` alone
+        they are c1, c2 and so on.
     verbose : bool, default=False
         Whether to show a progress bar.
 
@@ -62,7 +73,9 @@ def fit_file(
     >>> fit_file(funnel, folder / "patients.csv").n_samples_seen_
     442
     """
-    with read_from(path, delimiter=delimiter, encoding=encoding) as source:
+    with read_from(
+        path, delimiter=delimiter, encoding=encoding, header=header, names=names
+    ) as source:
         fit_source(transformer, source, is_watched=verbose)
     return transformer
 
@@ -74,6 +87,8 @@ def transform_file(
     *,
     delimiter: str | None = None,
     encoding: str = "utf-8",
+    header: bool | None = None,
+    names: Sequence[str] | None = None,
     record_ids: str | None = None,
     secret_key: bytes | None = None,
     force: bool = False,
@@ -82,13 +97,13 @@ def transform_file(
     """Release the rows of a file through a fitted transformer, in bounded memory.
 
     From text to text with the same delimiter, fields that are not replaced are copied to the
-    byte. `out` appears when it is complete.
+    byte. `out` appears when it is complete; it has a header in any case.
 
     Parameters
     ----------
     transformer : PrivacyFunnelTransformer
         Fitted, to a file or to a frame, or loaded with `from_json`.
-    path, delimiter, encoding, verbose
+    path, delimiter, encoding, header, names, verbose
         As in `fit_file`.
     out : str or Path
         Where to write: as `path`, also of another kind.
@@ -136,7 +151,9 @@ def transform_file(
     True
     """
     with (
-        read_from(path, delimiter=delimiter, encoding=encoding) as source,
+        read_from(
+            path, delimiter=delimiter, encoding=encoding, header=header, names=names
+        ) as source,
         write_to(out, source, force=force) as sink,
     ):
         return release_rows(

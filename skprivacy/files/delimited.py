@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
@@ -12,7 +13,17 @@ import pandas as pd
 from .._typing import IntArray
 from ..column_types import ColumnType, type_of_dtype
 from ..frames import as_series
-from .fields import Fields, is_inside_quotes, n_fields, quoted, split, unquoted
+from .fields import (
+    Fields,
+    first_row_end,
+    is_inside_quotes,
+    n_fields,
+    quoted,
+    split,
+    unquoted,
+)
+from .formulas import formulas_in_fields, formulas_in_texts, warn_of_formulas
+from .headers import check_names, data_fields
 from .locations import ByteStream, Input
 from .tables import Block, Sink, Source
 from .text_values import as_texts, meant
@@ -21,8 +32,11 @@ DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 _OTHER_DELIMITERS = ",;|\t"
 
+_LINE_BYTES = 1 << 16
 _BLOCK_BYTES = 1 << 22
 _MOST_ROW_BYTES = 1 << 26
+
+_MOST_SHOWN = 3
 
 _MARK = b"\xef\xbb\xbf"  # of UTF-8
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -48,49 +62,104 @@ def check_encoding(encoding: str) -> str:
 
 
 class DelimitedSource(Source):
-    """A CSV or TSV file with a header.
+    """A CSV or TSV file.
 
     Its bytes are in an encoding that agrees with ASCII on delimiters, quotes and line ends; only
     names and the columns that are asked for are decoded.
+
+    header : whether the first line has the names of the columns; None to find out, and to refuse
+    a line that may be a row. names : of the columns of a file without a header.
     """
 
     def __init__(
-        self, input_: Input, delimiter: str | None = None, encoding: str = "utf-8"
+        self,
+        input_: Input,
+        delimiter: str | None = None,
+        encoding: str = "utf-8",
+        header: bool | None = None,
+        names: Sequence[str] | None = None,
     ) -> None:
         self.input = input_
         self.delimiter = DELIMITERS[input_.kind] if delimiter is None else delimiter
         check_delimiter(self.delimiter)
         self.encoding = check_encoding(encoding)
-        self._read_header()
+        check_names(header, names)
+        first = self._first_line()
+        has_header = header is not False and names is None
+        self._skipped = first.text if has_header else b""
+        self.header = first if has_header else self._made_header(first, names)
+        self.names = [self.decoded(unquoted(field), "the header") for field in self.header.row(0)]
         self.check_names()
+        if has_header and header is None:
+            self._check_header()
 
-    def _read_header(self) -> None:
-        lines, stream = b"", self.input.stream()
-        while not (lines.endswith(b"\n") and not is_inside_quotes(lines, self.delimiter)):
-            line = stream.readline(_MOST_ROW_BYTES)
-            if not line:
+    def _first_line(self) -> Fields:
+        stream = self.input.stream()
+        text, end = stream.read(len(_MARK)), 0
+        self.mark = _MARK if text == _MARK else b""
+        text = text.removeprefix(_MARK)
+        # Each time as much again as there is: a long row is read in linear time.
+        while not end and len(text) <= _MOST_ROW_BYTES:
+            if not (piece := stream.read(max(_LINE_BYTES, len(text)))):
                 break
-            lines += line
-            if len(lines) > _MOST_ROW_BYTES:
-                raise ValueError(f"{self.input.name}: the header does not end.")
-        if lines.startswith(_UTF_16_MARKS):
+            text += piece
+            end = first_row_end(text, self.delimiter)
+        line = text[:end] if end else text
+        self._check_line(line, bool(end))
+        line = line if end else line + b"\n"
+        return split(line, self.delimiter, n_fields(line, self.delimiter), 1)
+
+    def _check_line(self, line: bytes, is_ended: bool) -> None:
+        if line.startswith(_UTF_16_MARKS):
             raise ValueError(f"{self.input.name} is in UTF-16: convert it to UTF-8 first.")
-        if b"\n" not in lines and b"\r" in lines:
+        if b"\n" not in line and b"\r" in line:
             raise ValueError(f"{self.input.name} ends lines with CR alone: convert them to LF.")
-        if not lines.strip():
+        if not line.strip():
             raise ValueError(f"{self.input.name} is empty: a table has a header with names.")
-        self.mark = _MARK if lines.startswith(_MARK) else b""
-        self._header_bytes, self._n_header_lines = len(lines), max(1, lines.count(b"\n"))
-        text = lines[len(self.mark) :]
-        text += b"" if text.endswith(b"\n") else b"\n"
-        n_columns = n_fields(text, self.delimiter)
-        self.header = split(text, self.delimiter, n_columns, 1)
-        codes = [self.header.distinct(column)[1][0] for column in range(n_columns)]
-        self.names = [self.decoded(unquoted(field), "the header") for field in codes]
-        if n_columns == 1 and any(other in self.names[0] for other in _OTHER_DELIMITERS):
+        is_too_long = len(line) > _MOST_ROW_BYTES
+        if not is_ended and (is_too_long or is_inside_quotes(line, self.delimiter)):
+            raise ValueError(self._endless(1))
+
+    def _made_header(self, first: Fields, names: Sequence[str] | None) -> Fields:
+        """Return a header for a file without one; first : its first row."""
+        n_columns = first.n_columns
+        if names is None:
+            names = [f"c{column + 1}" for column in range(n_columns)]
+        if len(names) != n_columns:
             raise ValueError(
-                f"{self.input.name} has only one column, {self.names[0]!r}: is the delimiter "
-                f"another one?"
+                f"{self.input.name} has {n_columns} columns, but names=[...] has {len(names)}."
+            )
+        delimiter = self.delimiter.encode()
+        fields = [quoted(name.encode(self.encoding), delimiter) for name in names]
+        line_end = b"\r\n" if first.text.endswith(b"\r\n") else b"\n"
+        return split(delimiter.join(fields) + line_end, self.delimiter, n_columns, 1)
+
+    def check_names(self) -> None:
+        """Check that a name stands for one column, and that these are columns."""
+        # No name is shown: the line may be a row, with a value of S in it.
+        first: dict[str, int] = {}
+        for place, name in enumerate(self.names, 1):
+            if first.setdefault(name, place) != place:
+                raise ValueError(
+                    f"{self.input.name}: the columns {first[name]} and {place} have the same "
+                    f"name: if there is no header, say header=False."
+                )
+        others = [other for other in _OTHER_DELIMITERS if other in self.names[0]]
+        if len(self.names) == 1 and others:
+            raise ValueError(
+                f"{self.input.name} has only one column, with {others[0]!r} in its name: is the "
+                f"delimiter another one?"
+            )
+
+    def _check_header(self) -> None:
+        """Check that the first line is not a row."""
+        block = next(self.blocks())
+        assert isinstance(block, DelimitedBlock)
+        if columns := data_fields(self.header, block.fields):
+            raise ValueError(
+                f"{self.input.name}: the first line may be a row and no header (see "
+                f"{_counted(columns)}): say header=False if it is a row, with names=[...] for the "
+                f"columns if you like, or header=True if it is a header."
             )
 
     def decoded(self, field: bytes, where: str) -> str:
@@ -109,11 +178,11 @@ class DelimitedSource(Source):
         return ColumnType("text") if is_text else type_of_dtype(values.dtype, "pandas")
 
     def blocks(self) -> Iterator[Block]:
-        stream, rest, line = self.input.stream(), b"", self._n_header_lines + 1
-        stream.read(self._header_bytes)
+        stream, rest, line = self.input.stream(), b"", self._skipped.count(b"\n") + 1
+        stream.read(len(self.mark) + len(self._skipped))
         n_columns, is_first = len(self.names), True
         while True:
-            piece = stream.read(_BLOCK_BYTES)
+            piece = stream.read(max(_BLOCK_BYTES, len(rest)))  # a long row in linear time
             text = rest + piece
             if not piece:
                 text = self._ended(text, line)
@@ -139,6 +208,13 @@ class DelimitedSource(Source):
 
     def _endless(self, line: int) -> str:
         return f"{self.input.name}: the row in line {line:,} does not end: is a quote missing?"
+
+
+def _counted(columns: Sequence[int]) -> str:
+    """Return where columns are, as a part of a sentence."""
+    *most, last = [str(column + 1) for column in columns[:_MOST_SHOWN]]
+    places = f"fields {', '.join(most)} and {last}" if most else f"field {last}"
+    return f"{places}, for instance" if len(columns) > _MOST_SHOWN else places
 
 
 class DelimitedBlock(Block):
@@ -180,15 +256,17 @@ class DelimitedSink(Sink):
         self._delimiter = delimiter
         self._encoding = encoding
         self._has_header = False
+        self._n_formulas = Counter[str]()
 
     def write(self, block: Block, parts: Mapping[str, Any]) -> None:
         if not self._has_header:
             self._write_header(block, parts)
             self._has_header = True
         if self._copies(block):
+            self._count_copied(block, parts)
             rows = [
-                part if isinstance(part, int) else self._new(part, len(parts) == 1)
-                for part in parts.values()
+                part if isinstance(part, int) else self._new(name, part, len(parts) == 1)
+                for name, part in parts.items()
             ]
             self._file.write(block.fields.spliced(rows, self._delimiter.encode()))
         else:
@@ -197,11 +275,18 @@ class DelimitedSink(Sink):
     def _copies(self, block: Block) -> TypeGuard[DelimitedBlock]:
         return isinstance(block, DelimitedBlock) and block.source.delimiter == self._delimiter
 
-    def _new(self, column: Any, is_alone: bool) -> tuple[IntArray, list[bytes]]:
+    def _count_copied(self, block: DelimitedBlock, parts: Mapping[str, Any]) -> None:
+        copied = {name: part for name, part in parts.items() if isinstance(part, int)}
+        counts = formulas_in_fields(block.fields, list(copied.values()))
+        self._n_formulas.update(dict(zip(copied, counts.tolist(), strict=True)))
+
+    def _new(self, name: str, column: Any, is_alone: bool) -> tuple[IntArray, list[bytes]]:
         """Return the codes of a new column, and the fields that they stand for."""
         codes, texts = as_texts(as_series(column))  # type: ignore[arg-type]  # it is one
+        raw = [text.encode(self._encoding) for text in texts]
+        self._n_formulas[name] += formulas_in_texts(codes, raw)
         delimiter = self._delimiter.encode()
-        fields = [quoted(text.encode(self._encoding), delimiter) for text in texts]
+        fields = [quoted(text, delimiter) for text in raw]
         # Alone in its row, an empty field would be an empty line, which readers skip.
         return codes, [field or b'""' for field in fields] if is_alone else fields
 
@@ -224,12 +309,17 @@ class DelimitedSink(Sink):
         for name, part in parts.items():
             column: Any = block.column(part) if isinstance(part, int) else as_series(part)
             codes, texts = as_texts(column)
+            raw = [text.encode(self._encoding) for text in texts]
+            self._n_formulas[name] += formulas_in_texts(codes, raw)
             columns[name] = np.array(texts, dtype=object)[codes]
         text = io.StringIO()
         pd.DataFrame(columns).to_csv(
             text, sep=self._delimiter, header=False, index=False, lineterminator="\n"
         )
         self._file.write(text.getvalue().encode(self._encoding))
+
+    def warn(self) -> None:
+        warn_of_formulas(self._n_formulas)
 
     def close(self) -> None:
         """Everything is written already."""

@@ -19,17 +19,22 @@ import pandas as pd
 
 from .._typing import BoolArray, IntArray
 
-_QUOTED = re.compile(rb'"((?:[^"]|"")*)"(.*)', re.DOTALL)
+_QUOTED = re.compile(rb'"((?:[^"]++|"")*+)"(.*)', re.DOTALL)
 _NEWLINE, _RETURN, _QUOTE = ord("\n"), ord("\r"), ord('"')
 
 # Of a word of eight bytes, the first 0 to 8.
 _KEPT_BYTES = np.array([(1 << 8 * n) - 1 for n in range(9)], dtype=np.uint64)
 
-# One very long field among short ones is not worth padding all of them.
+# Short fields are compared eight bytes at a time, all of them at once; long ones one by one. Long
+# are those beyond so many bytes, or so many times the bytes of a row: fewer than one in so many.
+_LONG = 256
 _MOST_PADDING = 8
+
+# Of pieces of more bytes, copying each costs less than an index for each of its bytes.
+_LONG_PIECE = 1 << 12
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
-_Bytes: TypeAlias = npt.NDArray[np.uint8]
+Bytes: TypeAlias = npt.NDArray[np.uint8]
 _Words: TypeAlias = npt.NDArray[np.uint64]
 
 
@@ -49,6 +54,22 @@ class Fields:
     def __len__(self) -> int:
         return len(self.starts)
 
+    @property
+    def n_columns(self) -> int:
+        """How many fields a row has."""
+        return self.starts.shape[1]
+
+    def row(self, row: int) -> list[bytes]:
+        """Return the fields of a row, with their quotes."""
+        spans = zip(self.starts[row].tolist(), self.ends[row].tolist(), strict=True)
+        return [self.text[start:end] for start, end in spans]
+
+    def holds(self, column: int, field: bytes) -> bool:
+        """Tell whether a field, with its quotes, occurs in a column."""
+        starts, ends = self.starts[:, column], self.ends[:, column]
+        of_length = starts[ends - starts == len(field)]
+        return any(self.text.startswith(field, start) for start in of_length.tolist())
+
     @cached_property
     def _padded(self) -> bytes:
         """The text and a word more, so that words can be read from any place in it."""
@@ -65,7 +86,7 @@ class Fields:
 
     def spliced(
         self, parts: Iterable[int | tuple[IntArray, list[bytes]]], delimiter: bytes
-    ) -> _Bytes:
+    ) -> Bytes:
         """Return rows of copied columns and new ones, as an array of bytes.
 
         parts : in their order, the position of a column that is copied, or (codes, texts) of a
@@ -92,20 +113,44 @@ class Fields:
                 pieces.append((begin, np.full(len(self), n_bytes)))
                 pieces.append((self.starts[:, part], self.ends[:, part]))
         pieces.append((self.ends[:, -1], self.row_ends))
-        return _gathered(np.concatenate(extra), pieces)
+        return _joined(np.concatenate(extra), pieces)
 
 
 def _factorized(text: bytes, starts: IntArray, lengths: IntArray) -> tuple[IntArray, IntArray]:
-    """Return a code for each field, and the row in which each distinct one is seen first."""
-    if len(starts) * int(lengths.max(initial=0)) > _MOST_PADDING * len(text):
-        spans = zip(starts.tolist(), (starts + lengths).tolist(), strict=True)
-        codes: Any = pd.factorize(pd.Series([text[a:b] for a, b in spans], dtype=object))[0]
-        return codes, np.unique(codes, return_index=True)[1]
+    """Return a code for each field, and the row in which each distinct one is seen first.
+
+    text : padded by a word.
+    """
+    is_long = lengths > min(_LONG, _MOST_PADDING * len(text) // max(1, len(starts)))
+    if not is_long.any():
+        return _factorized_by_words(text, starts, lengths)
+    short, long = np.flatnonzero(~is_long), np.flatnonzero(is_long)
+    short_codes, short_first = _factorized_by_words(text, starts[short], lengths[short])
+    long_codes, long_first = _factorized_by_slices(text, starts[long], lengths[long])
+    codes = np.empty(len(starts), dtype=np.intp)
+    codes[short], codes[long] = short_codes, long_codes + len(short_first)
+    return codes, np.concatenate([short[short_first], long[long_first]])
+
+
+def _factorized_by_slices(
+    text: bytes, starts: IntArray, lengths: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Return the same, field by field: for those that are long."""
+    spans = zip(starts.tolist(), (starts + lengths).tolist(), strict=True)
+    codes: Any = pd.factorize(pd.Series([text[a:b] for a, b in spans], dtype=object))[0]
+    return codes, np.unique(codes, return_index=True)[1]
+
+
+def _factorized_by_words(
+    text: bytes, starts: IntArray, lengths: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Return the same, eight bytes of all fields at a time: for those that are short."""
     words = _words(text, starts, lengths)
     mixed = np.zeros(len(starts), dtype=np.uint64)
     for word in words:
         mixed = (mixed ^ word) * _ODD
         mixed ^= mixed >> np.uint64(29)
+    codes: Any
     codes, values = pd.factorize(mixed)
     first = np.zeros(len(values), dtype=np.intp)
     first[codes[::-1]] = np.arange(len(codes))[::-1]
@@ -129,7 +174,7 @@ def _words(text: bytes, starts: IntArray, lengths: IntArray) -> list[_Words]:
     return words
 
 
-def _gathered(source: _Bytes, pieces: Sequence[tuple[IntArray, IntArray]]) -> _Bytes:
+def _joined(source: Bytes, pieces: Sequence[tuple[IntArray, IntArray]]) -> Bytes:
     """Return, row after row, the bytes of the source from the start to the end of each piece."""
     starts = np.stack([start for start, _ in pieces], axis=1)
     ends = np.stack([end for _, end in pieces], axis=1)
@@ -139,6 +184,19 @@ def _gathered(source: _Bytes, pieces: Sequence[tuple[IntArray, IntArray]]) -> _B
     last = np.ones(starts.shape, dtype=bool)
     last[:, :-1] = first[:, 1:]
     starts, ends = starts[first], ends[last]
+    copied, begin = [], 0
+    for long in np.flatnonzero(ends - starts > _LONG_PIECE).tolist():
+        copied += [
+            gathered(source, starts[begin:long], ends[begin:long]),
+            source[starts[long] : ends[long]],
+        ]
+        begin = long + 1
+    short = gathered(source, starts[begin:], ends[begin:])
+    return np.concatenate([*copied, short]) if copied else short
+
+
+def gathered(source: Bytes, starts: IntArray, ends: IntArray) -> Bytes:
+    """Return the bytes of pieces, which are short, one after the other."""
     lengths = ends - starts
     positions = np.arange(lengths.sum())
     positions += np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
@@ -170,24 +228,32 @@ def split(text: bytes, delimiter: str, n_columns: int, line: int) -> Fields:
     return Fields(text, starts, ends, row_ends)
 
 
+def first_row_end(text: bytes, delimiter: str) -> int:
+    """Return where the first row of a text ends, behind its line end; 0 if it does not."""
+    array = np.frombuffer(text, np.uint8)
+    separators = _separators(text, array, delimiter)
+    row_ends = separators[array[separators] == _NEWLINE]
+    return int(row_ends[0]) + 1 if len(row_ends) else 0
+
+
 def n_fields(text: bytes, delimiter: str) -> int:
     """Return how many fields a text of a single row has."""
     return len(_separators(text, np.frombuffer(text, np.uint8), delimiter))
 
 
-def _separators(text: bytes, array: _Bytes, delimiter: str) -> IntArray:
+def _separators(text: bytes, array: Bytes, delimiter: str) -> IntArray:
     """Return where fields end: at delimiters and line ends that are not quoted."""
     separators = np.flatnonzero((array == ord(delimiter)) | (array == _NEWLINE))
     if _QUOTE not in text:
         return separators
     quotes = _quotes(array, ord(delimiter))
-    return separators[np.searchsorted(quotes, separators) % 2 == 0]
+    return separators[np.searchsorted(quotes, separators) & 1 == 0]
 
 
 def _check_shape(
-    array: _Bytes, begins: IntArray, is_row_end: BoolArray, n_columns: int, line: int
+    array: Bytes, begins: IntArray, is_row_end: BoolArray, n_columns: int, line: int
 ) -> None:
-    """Check that every row has as many fields as the header."""
+    """Check that every row has as many fields as the first line."""
     row_ends = np.flatnonzero(is_row_end)
     sizes = np.diff(row_ends, prepend=-1)
     wrong = np.flatnonzero(sizes != n_columns)
@@ -196,12 +262,12 @@ def _check_shape(
         start = begins[row_ends[row] - sizes[row] + 1]
         line += int(np.count_nonzero(array[:start] == _NEWLINE))
         raise ValueError(
-            f"line {line:,} has {sizes[row]} fields where the header has {n_columns}: is a quote "
-            f"missing, or is the delimiter another one?"
+            f"line {line:,} has {sizes[row]} fields where the first line has {n_columns}: is a "
+            f"quote missing, or is the delimiter another one?"
         )
 
 
-def _quotes(array: _Bytes, delimiter: int) -> IntArray:
+def _quotes(array: Bytes, delimiter: int) -> IntArray:
     """Return the quotes that begin and end quoted fields, in turn; doubled ones cancel out."""
     quotes = np.flatnonzero(array == _QUOTE)
     before = array[np.maximum(quotes - 1, 0)]
@@ -210,24 +276,23 @@ def _quotes(array: _Bytes, delimiter: int) -> IntArray:
     doubles = np.diff(quotes, prepend=-2) == 1
     if (is_begin | doubles)[::2].all():
         return quotes
-    return np.array(_scanned(quotes.tolist(), is_begin.tolist()), dtype=np.intp)
+    return _quotes_that_count(quotes, is_begin, ~doubles)
 
 
-def _scanned(quotes: list[int], is_begin: list[bool]) -> list[int]:
-    """Return the same for text in which quotes stand inside of fields: 5" is no quoted field."""
-    kept, inside, skip = [], False, False
-    for i, quote in enumerate(quotes):
-        if skip:
-            skip = False
-        elif not inside:
-            inside = is_begin[i]
-            kept += [quote] * inside
-        elif quotes[i + 1 : i + 2] == [quote + 1]:
-            skip = True
-        else:
-            inside = False
-            kept.append(quote)
-    return kept
+def _quotes_that_count(quotes: IntArray, is_begin: BoolArray, is_first: BoolArray) -> IntArray:
+    """Return the same for text in which quotes stand inside of fields: 5" is no quoted field.
+
+    is_begin : at the start of a field; is_first : of quotes side by side.
+    """
+    # Side by side, two cancel out: what is left of each run is its first one, or nothing.
+    first = np.flatnonzero(is_first)
+    first = first[np.diff(first, append=len(quotes)) & 1 == 1]
+    # At the start of a field a quote begins a quoted text, unless it ends one; elsewhere it can
+    # only end one. So what counts are those at a start since the last that stands elsewhere.
+    n_begin = np.cumsum(is_begin[first])
+    n_before = np.maximum.accumulate(np.where(is_begin[first], 0, n_begin))
+    is_inside = (n_begin - n_before) & 1 == 1
+    return quotes[first[np.diff(is_inside, prepend=False)]]
 
 
 def is_inside_quotes(text: bytes, delimiter: str) -> bool:
@@ -237,7 +302,12 @@ def is_inside_quotes(text: bytes, delimiter: str) -> bool:
 
 def unquoted(field: bytes) -> bytes:
     """Return what a field says, without its quotes."""
-    found = _QUOTED.fullmatch(field)
+    if not field.startswith(b'"'):
+        return field
+    inside = field[1:-1]
+    if field.endswith(b'"') and b'"' not in inside.replace(b'""', b""):
+        return inside.replace(b'""', b'"')
+    found = _QUOTED.fullmatch(field)  # "a"b says ab
     return field if found is None else found[1].replace(b'""', b'"') + found[2]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from .._typing import FilePath
@@ -21,14 +21,18 @@ def read_from(
     kind: str | None = None,
     delimiter: str | None = None,
     encoding: str = "utf-8",
+    header: bool | None = None,
+    names: Sequence[str] | None = None,
 ) -> Iterator[Source]:
     """Open a file as a `Source`."""
     with opened(path, kind) as input_:
         try:
             if input_.kind == "parquet":
+                if header is False or names is not None:
+                    raise ValueError(f"{path}: a Parquet file has the names of its columns in it.")
                 yield ParquetSource(input_)
             else:
-                yield DelimitedSource(input_, delimiter, encoding)
+                yield DelimitedSource(input_, delimiter, encoding, header, names)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise ValueError(f"{path} is damaged: {error}") from error
 
@@ -53,3 +57,4 @@ def write_to(path: FilePath, source: Source, *, force: bool = False) -> Iterator
             yield sink
         finally:
             sink.close()  # after an error too: what is left open complains when it is collected
+        sink.warn()

@@ -79,6 +79,9 @@ class Sink(ABC):
         a new column.
         """
 
+    def warn(self) -> None:  # noqa: B027
+        """Warn, when all rows are there, of what others should know who open the file."""
+
     @abstractmethod
     def close(self) -> None:
         """Write what is still missing."""

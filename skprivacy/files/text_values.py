@@ -1,5 +1,6 @@
 """What the texts of a file mean: numbers or categories; and values as texts again."""
 
+import math
 import re
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
@@ -13,13 +14,20 @@ from .._typing import IntArray
 # be Namibia.
 _MISSING = {"", "NA", "N/A", "NaN", "nan", "NULL", "null", "None"}
 
-_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
-_INTEGER = re.compile(r"\s*[+-]?\d+\s*", re.ASCII)
+# Nothing is given back once it is matched (++): a long field is read once.
+_NUMBER = re.compile(r"\s*+[+-]?(\d++(\.\d*+)?|\.\d++)([eE][+-]?\d++)?\s*+", re.ASCII)
+_INTEGER = re.compile(r"\s*+[+-]?\d++\s*+", re.ASCII)
 _CODE = re.compile(r"\s*[+-]?0\d", re.ASCII)  # 00123 is a name made of digits
 
 # Integers that are told apart: in a column of integers, and among floats.
 _LARGEST_INTEGER = 2**63 - 1
 _LARGEST_EXACT = 2**53
+_MOST_DIGITS = 19
+
+
+def is_number(text: str) -> bool:
+    """Tell whether a text is written like a number; one that is missing is not."""
+    return _NUMBER.fullmatch(text) is not None
 
 
 def are_numbers(texts: Iterable[str]) -> bool:
@@ -34,7 +42,15 @@ def _are_told_apart(texts: Sequence[str]) -> bool:
     """Tell whether the integers among texts are small enough to stay different as numbers."""
     integers = [text for text in texts if _INTEGER.fullmatch(text)]
     largest = _LARGEST_INTEGER if len(integers) == len(texts) else _LARGEST_EXACT
-    return all(abs(int(text)) <= largest for text in integers)
+    return all(abs(_integer(text)) <= largest for text in integers)
+
+
+def _integer(text: str) -> float:
+    """Return an integer, infinity for one that is too large in any case."""
+    digits = text.strip().lstrip("+-").lstrip("0")
+    if len(digits) > _MOST_DIGITS:
+        return math.inf
+    return -int(digits or "0") if text.lstrip().startswith("-") else int(digits or "0")
 
 
 def meant(column: pd.Series, family: str, name: Hashable) -> pd.Series:
@@ -66,7 +82,9 @@ def _numbers(texts: Iterable[str], name: Hashable) -> Any:
     if not _are_told_apart(present):
         raise ValueError(f"The column {name!r} has integers that are too large to be told apart.")
     if all(map(_INTEGER.fullmatch, present)):
-        return pd.array([None if text is None else int(text) for text in stripped], dtype="Int64")
+        return pd.array(
+            [None if text is None else _integer(text) for text in stripped], dtype="Int64"
+        )
     return pd.array([np.nan if text is None else float(text) for text in stripped])
 
 

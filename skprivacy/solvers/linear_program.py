@@ -43,7 +43,7 @@ _ACCURACY = 1e-10
 # Singular values below this share of the largest are dependence.
 _DEPENDENT = 1e-8
 
-# A share of a budget on average beyond this is as good as infinite.
+# Shares of a budget on average beyond this are too large for HiGHS: columns are made smaller.
 _LARGEST_CHARGE = 1e10
 
 # The most rounds of adding columns to a program that starts with few of them.
@@ -141,9 +141,11 @@ class MixtureProgram:
                     r >= 0.
 
     Columns and right-hand sides are of order 1 however rare a symbol is; unscaled, HiGHS drops
-    symbols rarer than its tolerance. ``r_i column_i(x)`` is the channel P(y_i | x) itself.
-    ``sum q = 1`` follows from the rows. The last candidate is always ``W = px``, an output that
-    is independent of X: it meets every budget and makes every program feasible.
+    symbols rarer than its tolerance. A point that takes a budget on average more than 1e10 times
+    gets a smaller room, so that what it takes is not larger. ``r_i column_i(x)`` is the channel
+    P(y_i | x) itself. ``sum q = 1`` follows from the rows. The last candidate is always
+    ``W = px``, an output that is independent of X: it meets every budget and makes every program
+    feasible.
     """
 
     def __init__(self, p_x: FloatArray, utility: Utility) -> None:
@@ -165,13 +167,29 @@ class MixtureProgram:
         sought again with smaller tolerances. values : other than those of the utility.
         """
         values = self.utility.value(points) if values is None else values
-        offers = Offers(points, values, charges)
+        best, is_over, bound = self._attempted(Offers(points, values, charges), excess)
+        if is_over and charges is not None:
+            # HiGHS takes what a budget below its tolerances does not allow. Of points that each
+            # keep the budget, any mixture does.
+            each = charges <= 1
+            best, _, _ = self._attempted(Offers(points[each], values[each]), excess)
+        if best is None:
+            raise SolverError(
+                f"HiGHS could not solve the linear program over {len(points)} candidate outputs: "
+                f"{self._program.status!r}. Pool the rarest symbols of X."
+            )
+        return Mixture(*best, bound)
+
+    def _attempted(
+        self, offers: Offers, excess: Callable[[FloatArray], float]
+    ) -> tuple[tuple[Points, FloatArray] | None, bool, float]:
+        """Return the best answer that HiGHS gives, whether it is over its budget, and a bound."""
         room, columns = self._columns(offers)
         best, rank, bound = None, (True, True, np.inf), np.inf
         for scale, presolve, scaling, strategy in _ATTEMPTS:
             self._load(
                 columns,
-                charges is not None,
+                offers.charges is not None,
                 scale,
                 presolve=presolve,
                 simplex_scale_strategy=scaling,
@@ -191,12 +209,7 @@ class MixtureProgram:
                 best, rank = mixture, (over > 0, poor, over)
             if over <= 0 and not poor:
                 break
-        if best is None:
-            raise SolverError(
-                f"HiGHS could not solve the linear program over {len(points)} candidate outputs: "
-                f"{self._program.status!r}. Pool the rarest symbols of X."
-            )
-        return Mixture(*best, bound)
+        return best, rank[0], bound
 
     def price(self, offers: Offers, accuracy: float, start: IntArray) -> tuple[FloatArray, Prices]:
         """Return (weights, prices) for the best mixture of many offers.
@@ -256,11 +269,12 @@ class MixtureProgram:
         points, n_x = offers.points, len(self.p_x)
         ratio = points.values / self.p_x[points.support]
         room = 1 / ratio.max(axis=1)
+        if offers.charges is not None:
+            room /= np.maximum(room * offers.charges / _LARGEST_CHARGE, 1.0)
         index, values = points.support, ratio * room[:, None]
         if offers.charges is not None:
             index = np.hstack([index, np.full((len(points), 1), n_x)])
-            charges = np.minimum(room * offers.charges, _LARGEST_CHARGE)
-            values = np.hstack([values, charges[:, None]])
+            values = np.hstack([values, (room * offers.charges)[:, None]])
         columns = Columns.from_rows(-room * offers.values, index, values)
         if not independent:
             return room, columns
