@@ -20,7 +20,7 @@ COMMANDS = ["demo", "sanitize", "apply", "key", "curve", "choose", "audit"]
 def commands_of(page):
     """The lines after a prompt in blocks of a page that are marked as console."""
     text = (ROOT / page).read_text().replace("\\\n", "")
-    return re.findall(r"^ *\$ ((?:cd|awk) .*|.*skprivacy .*)$", text, flags=re.MULTILINE)
+    return re.findall(r"^ *\$ ((?:cd|awk|tail) .*|.*skprivacy .*)$", text, flags=re.MULTILINE)
 
 
 def commands_of_help(command):
