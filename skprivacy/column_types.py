@@ -107,13 +107,8 @@ def _parsed(name: Any) -> Any:
     """Return a dtype of pandas by its name; None for one that this pandas does not know."""
     try:
         return None if name is None else pd.api.types.pandas_dtype(name)
-    except (
-        TypeError,
-        ValueError,
-        KeyError,
-        ImportError,
-    ):  # of another version, a zone without name
-        return None
+    except (TypeError, ValueError, KeyError, ImportError, NotImplementedError):
+        return None  # of another version, a zone without a name
 
 
 def type_of_dtype(dtype: Any, library: str) -> ColumnType:

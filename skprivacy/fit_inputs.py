@@ -19,7 +19,7 @@ from .exceptions import PrivacyLeakWarning
 from .frames import Table, as_series, as_table
 from .layout import Layout
 from .parameters import check_bin_names
-from .row_index import check_no_copy
+from .row_index import check_no_copy, labels_of
 from .utilities import Target
 
 if TYPE_CHECKING:
@@ -140,7 +140,10 @@ def read_inputs(
     s_columns, s_positions = sensitive_columns(
         owner, table, y, settings.sensitive, sensitive_features
     )
-    layout = layout_of(settings, table, s_positions, tuple(s_columns))
+    is_named = _has_names(y if sensitive_features is None else sensitive_features)
+    from_table = sensitive_features is None and settings.sensitive is not None
+    s_names = tuple(s_columns) if is_named or from_table else ()
+    layout = layout_of(settings, table, s_positions, s_names)
     levels = table.index_levels()
     check_no_copy(levels, layout.s_names, s_columns, owner)
     check_bin_names(settings, [*(table.names or range(table.n_columns)), *s_columns])
@@ -167,8 +170,13 @@ def read_inputs(
         tuple(map(table.type_of, layout.x_positions)),
         rows,
         rows_of(columns_at(layout.kept_positions)),
-        index=rows_of(levels),
+        index=rows_of(dict(zip(labels_of(levels), levels, strict=True))),
     )
+
+
+def _has_names(vectors: Any) -> bool:
+    """Return whether columns that were passed have names of their own."""
+    return getattr(vectors, "name", None) is not None or hasattr(vectors, "columns")
 
 
 def layout_of(

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.utils import check_array
 
-from ._typing import FloatArray, IntArray, NamedColumns
+from ._typing import FloatArray, IntArray
 from .codes import look_up, take
 from .column_types import ColumnType, present, type_of_dtype
 from .narwhals_frames import as_narwhals_table, as_series, converted, lazy_kind
@@ -84,16 +84,12 @@ class PandasTable(Table):
     def floats(self, values: FloatArray) -> pd.Series:
         return pd.Series(values, index=self.original.index, copy=False)
 
-    def index_levels(self) -> NamedColumns:
+    def index_levels(self) -> list[pd.Series]:
         index = self.original.index
         if isinstance(index, pd.RangeIndex):
-            return {}
-        # Levels without a name are called as reset_index would call them.
-        own = ["index"] if index.nlevels == 1 else [f"level_{i}" for i in range(index.nlevels)]
-        return {
-            own[level] if name is None else name: pd.Series(index.get_level_values(level))
-            for level, name in enumerate(index.names)
-        }
+            return []
+        levels = map(index.get_level_values, range(index.nlevels))
+        return [level.to_series(index=range(len(level))) for level in levels]
 
     def assemble(self, columns: Sequence[tuple[Any, Any]]) -> pd.DataFrame:
         names = [name for name, _ in columns]
@@ -136,6 +132,13 @@ def _taken(values: Any, codes: IntArray) -> Any:
     return values.take(codes)
 
 
+def _numbers(column: npt.NDArray[Any]) -> list[Any]:
+    """Return values; numbers that an array has made texts of because of others, as numbers."""
+    if column.dtype.kind not in "US":
+        return column.tolist()
+    return pd.to_numeric(pd.Series(column.tolist(), dtype=object), errors="coerce").tolist()
+
+
 class ArrayTable(Table):
     """An array, of numbers or of objects."""
 
@@ -154,6 +157,20 @@ class ArrayTable(Table):
 
     def native(self, position: int) -> npt.NDArray[Any]:
         return self.original[:, position]
+
+    def kept(self, position: int, type_: ColumnType) -> npt.NDArray[Any]:
+        column = self.original[:, position]
+        dtype = type_.numpy_dtype([]) if type_.library == "numpy" else None
+        if dtype is not None and dtype not in ("U", "S"):
+            if column.dtype == dtype:
+                return column
+            if _can_hold(dtype, values := _numbers(column)):
+                return np.array(values, dtype=dtype)
+        # As its own values ask for: texts as wide as these, integers if all of them are whole.
+        if column.dtype.kind in "US":
+            return np.array(column.tolist(), dtype=column.dtype.kind)
+        is_whole = column.dtype.kind == "f" and not (column % 1).any()  # NaN is not zero
+        return column.astype(np.int64) if is_whole else column
 
     def type_of(self, position: int) -> ColumnType:
         return type_of_dtype(self.original.dtype, "numpy")

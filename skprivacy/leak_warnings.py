@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,14 +14,13 @@ from ._text import aligned
 from ._typing import CountArray, FloatArray, IntArray, NamedColumns, Scope
 from .encoding import DEFAULT_BINS, Alphabet, learn_column
 from .exceptions import PrivacyLeakWarning
-from .fit_inputs import kish
 from .joint import as_joint, count_pairs
 from .measures import KL, Measure
 from .mechanism import Mechanism
 
-# A column with more distinct values than this share of its rows is judged by its bins: that nearly
-# every value occurs with a single S says nothing about the next row.
-_MOST_DISTINCT = 0.2
+# A column with more distinct values than this share of its rows is judged by its bins only: that
+# nearly every value occurs with a single S says nothing about the next row.
+_MOST_DISTINCT = 0.4
 _MANY_ROWS = 50
 
 # How rarely a column that has nothing to do with S may be warned of, and from how many draws that
@@ -124,6 +123,13 @@ class Judgement:
     leaking: dict[Any, float]
     unclear: list[Any]
 
+    @classmethod
+    def restored(cls, leakage: Mapping[Any, float], names: Container[Any]) -> Judgement:
+        """Return what was found of some columns before; NaN: it could not be judged."""
+        known = {name: x for name, x in leakage.items() if name in names}
+        unclear = [name for name, x in known.items() if np.isnan(x)]
+        return cls({name: x for name, x in known.items() if name not in unclear}, unclear)
+
     def table(self) -> str:
         """Return a line for each column that leaks, after a line break."""
         rows = [(str(name), f"{leakage:.4g}") for name, leakage in self.leaking.items()]
@@ -136,26 +142,36 @@ def judged(
     s_codes: IntArray,
     weights: FloatArray | None,
     *,
-    in_bins: bool = False,
+    in_order: bool = False,
 ) -> Judgement:
-    """Judge columns one by one; in_bins : by the order of their values only."""
+    """Judge columns one by one; in_order : by the order of their values only."""
     leaking, unclear = {}, []
     for name, column in columns.items():
         try:
-            counts = _counts(
-                name, _ranks(column) if in_bins else column, s_codes, weights, in_bins
-            )
+            codes = list(_codings(name, _ranks(column) if in_order else column, in_order))
         except (TypeError, ValueError):  # names, lists, mixed types: not ours to encode
+            codes = []
+        found = [_excess(budget, s_codes, coded, weights) for coded in codes]
+        if not found:
             unclear.append(name)
-            continue
-        leakage = budget.leakage(counts)
-        if leakage > budget.measure.budget(budget.epsilon):
-            n_rows = len(s_codes)
-            if weights is not None:
-                n_rows = kish(weights.sum(), (weights**2).sum())
-            if is_beyond_chance(budget, counts, n_rows):
-                leaking[name] = leakage
+        elif max(found) > 0:
+            leaking[name] = max(found)
     return Judgement(leaking, unclear)
+
+
+def _excess(
+    budget: Budget, s_codes: IntArray, codes: IntArray, weights: FloatArray | None
+) -> float:
+    """Return what a column leaks if that is more than the budget, and than chance; else 0.
+
+    Chance is that of rows, whatever their weights: a few heavy ones show nothing beyond it.
+    """
+    counts = count_pairs(s_codes, codes, None)
+    leakage = budget.leakage(counts)
+    if weights is not None:
+        leakage = max(leakage, budget.leakage(count_pairs(s_codes, codes, weights)))
+    is_more = leakage > budget.measure.budget(budget.epsilon)
+    return leakage if is_more and is_beyond_chance(budget, counts) else 0.0
 
 
 def warn_of_passed_through(found: Judgement, budget: Budget, allow_leaking: bool) -> None:
@@ -166,6 +182,12 @@ def warn_of_passed_through(found: Judgement, budget: Budget, allow_leaking: bool
             f"Columns that would leave as they are reveal more about S on their own than "
             f"epsilon={budget.epsilon:g} allows: {shown}. Release them through the mechanism too, "
             f"or drop them; allow_leaking=True copies them all the same."
+        )
+    if found.unclear and not allow_leaking:
+        raise ValueError(
+            f"What the columns {', '.join(map(str, found.unclear))} reveal about S cannot be "
+            f"judged: nearly every row has a value of its own, or types are mixed. Drop them, or "
+            f"allow_leaking=True copies them all the same."
         )
     if found.leaking:
         warnings.warn(
@@ -187,6 +209,8 @@ def warn_of_passed_through(found: Judgement, budget: Budget, allow_leaking: bool
 
 def warn_of_index(found: Judgement, budget: Budget) -> None:
     """Warn of an index that leaves with the rows."""
+    if found.unclear:
+        warn_of_unjudged([f"{name} (the index)" for name in found.unclear])
     if found.leaking:
         warnings.warn(
             f"The index of X leaves with its rows, and the order of its values alone reveals more "
@@ -210,38 +234,37 @@ def warn_of_unjudged(names: Sequence[Hashable]) -> None:
 
 
 def _ranks(column: pd.Series) -> pd.Series:
-    """Return the places of values in a sorted list; numbers and times as they are."""
-    if column.dtype.kind in "iufmM":
-        return column
-    codes, _ = pd.factorize(column.astype(str), sort=True)
-    return pd.Series(codes)
+    """Return the places of values in a sorted list, missing ones as they are."""
+    try:
+        codes, _ = pd.factorize(column, sort=True)
+    except TypeError:  # without an order
+        codes, _ = pd.factorize(column.map(repr), sort=True)
+    return pd.Series(codes).where(codes >= 0)
 
 
-def _counts(
-    name: Hashable,
-    column: pd.Series,
-    s_codes: IntArray,
-    weights: FloatArray | None,
-    in_bins: bool,
-) -> CountArray:
-    alphabet, codes = learn_column(column, weights, name, n_bins=DEFAULT_BINS if in_bins else None)
-    if alphabet.n_symbols > _MOST_DISTINCT * len(codes):
-        alphabet, codes = learn_column(column, weights, name)
-    if alphabet.n_symbols > _MOST_DISTINCT * len(codes) and len(codes) >= _MANY_ROWS:
-        raise ValueError("nearly every row has a value of its own")
-    return count_pairs(s_codes, codes, weights)
+def _codings(name: Hashable, column: pd.Series, in_order: bool) -> Iterator[IntArray]:
+    """Yield a column as codes in the ways in which it may tell S: by its values, by bins of them.
+
+    Nothing is yielded where nearly every row has a value of its own and there are no bins.
+    """
+    n_rows = len(column)
+    alphabet, codes = learn_column(column, None, name, n_bins=None)
+    if n_rows < _MANY_ROWS or (not in_order and alphabet.n_symbols <= _MOST_DISTINCT * n_rows):
+        yield codes
+    alphabet, codes = learn_column(column, None, name)
+    if n_rows >= _MANY_ROWS and alphabet.n_symbols <= DEFAULT_BINS + 1:
+        yield codes
 
 
-def is_beyond_chance(budget: Budget, counts: CountArray, n_rows: int) -> bool:
+def is_beyond_chance(budget: Budget, counts: CountArray) -> bool:
     """Return whether a column leaks more than one independent of S would, in 95% of cases.
 
     Two figures are compared with what they are for columns that have the same values as often and
     nothing to do with S: the leakage itself, and the mutual information, which many values that
     occur once do not drown. Each may exceed chance in half of the remaining cases.
     """
-    shares, prior = (counts.sum(axis=axis) / counts.sum() for axis in (0, 1))
-    sizes = np.round(n_rows * shares).astype(np.int64)
-    sizes, counts = sizes[sizes > 0], counts[:, sizes > 0]
+    counts = counts[:, counts.sum(axis=0) > 0]
+    sizes, prior = counts.sum(axis=0), counts.sum(axis=1) / counts.sum()
     shares = sizes / sizes.sum()
 
     def figures(posteriors: FloatArray) -> tuple[float, float]:

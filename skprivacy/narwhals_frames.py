@@ -23,6 +23,7 @@ _MOST_TEXTS = 1 << 16
 # What a dictionary of pyarrow is called, with the types of its values and codes.
 _DICTIONARY = re.compile(r"dictionary<values=(.+), indices=(\w+), ordered=[01]>")
 
+_WHOLE = ("int", "uint")
 _NUMBERS = {"int": "Int", "uint": "UInt", "float": "Float"}
 _NUMBER = re.compile(r"(U?Int|Float)(\d+)")
 
@@ -96,11 +97,17 @@ class NarwhalsTable(Table):
             return self._of_categories(present(shown), type_, values, codes)
         # Of one type with all values that may be shown, whichever of them are needed here.
         typed = self._typed(type_, [*shown, *values])
-        return typed[len(shown) :][np.asarray(codes)]
+        native = self._native_type(type_)
+        if native is None or typed.to_native().type != native:
+            return typed[len(shown) :][np.asarray(codes)]
+        # pyarrow cannot take from all of its types.
+        plain = self._series(_alike([*shown, *values], is_whole=type_.family in _WHOLE))
+        taken = plain[len(shown) :][np.asarray(codes)].to_native()
+        return nw.from_native(taken.cast(native), series_only=True)
 
     def _typed(self, type_: ColumnType, values: list[Any]) -> nw.Series:
         """Return values in a type, or in their own where that cannot hold them."""
-        values = _alike(values, is_whole=type_.family in ("int", "uint"))
+        values = _alike(values, is_whole=type_.family in _WHOLE)
         try:
             if (native := self._native_type(type_)) is not None:
                 return nw.from_native(

@@ -50,7 +50,10 @@ def write_transformer(transformer: PrivacyFunnelTransformer, indent: int | None)
             # Nothing else leaves as it is; of these, what some were found to leak.
             "copied": _labels(layout, layout.kept_positions),
             "leaking": [
-                {"column": encode_label(name), "leakage": encode_label(leakage)}
+                {
+                    "column": encode_label(name),
+                    "leakage": None if np.isnan(leakage) else encode_label(leakage),
+                }
                 for name, leakage in transformer._leaking.items()
             ],
             "sensitive": [encode_label(name) for name in layout.s_names],
@@ -122,7 +125,8 @@ def _read_leaking(
     part = place.keys("column", "leakage")
     name = part["column"].label()
     part["column"].require(columns.get(name) in copied, "a column that is copied")
-    return name, float(part["leakage"].number(low=0))
+    leakage = part["leakage"].optional(lambda leakage: float(leakage.number(low=0)))
+    return name, np.nan if leakage is None else leakage
 
 
 def _read_type(place: Place) -> ColumnType:

@@ -79,7 +79,7 @@ class Release:
                 columns += released.get(position, [])
             else:
                 name = self.layout.name(position)
-                columns.append((name, table.native(positions[position])))
+                columns.append((name, table.kept(positions[position], self.types[0])))
         return table.assemble(columns)
 
     def _check_index(self, table: Table) -> None:

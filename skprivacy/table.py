@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ._typing import FloatArray, IntArray, NamedColumns
+from ._typing import FloatArray, IntArray
 from .column_types import ColumnType
 
 
@@ -58,12 +58,20 @@ class Table(ABC):
     def assemble(self, columns: Sequence[tuple[Any, Any]]) -> Any:
         """Return a table of this kind from (name, native column) pairs."""
 
-    def index_levels(self) -> NamedColumns:
-        """Return what leaves with the rows beside the columns: the levels of an index, by name.
+    def index_levels(self) -> list[pd.Series]:
+        """Return what leaves with the rows beside the columns: the levels of an index.
 
         A mere numbering of the rows is none.
         """
-        return {}
+        return []
+
+    def kept(self, position: int, type_: ColumnType) -> Any:
+        """Return a column that leaves as it is.
+
+        type_ : that `fit` saw. In an array all columns have one type, which is not to say
+        anything about the others.
+        """
+        return self.native(position)
 
     def label(self, position: int) -> Any:
         """Return how to call a column in a message."""

@@ -259,9 +259,10 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         if "_batches" in vars(self) and counts_nothing(X, sample_weight):
             return self  # as a stream may have it; the first batch shows the columns
         inputs = read_inputs(self, X, y, sensitive_features, sample_weight)
+        if inputs.index:
+            self._judge_index(inputs, code_sensitive(self, inputs.rows)[1])
         batches = vars(self).get("_batches") or Batches(self, inputs)
         batches.add(self, inputs)
-        self._judge_index(inputs, code_sensitive(self, inputs.rows)[1])
         for name in _DESIGNED:  # by the batches before
             self.__dict__.pop(name, None)
         self._batches = batches
@@ -315,13 +316,16 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         if inputs.index:
             weights = inputs.rows.weights
             budget = Budget(self.epsilon, get_measure(self.measure), self.scope)
-            found = judged(budget, inputs.index, s_codes, weights, in_bins=True)
+            found = judged(budget, inputs.index, s_codes, weights, in_order=True)
             warn_of_index(found, budget)
 
     def _judge_passed_through(
         self, inputs: FitInputs, coded: CodedRows, budget: Budget, allow_leaking: bool
     ) -> dict[Any, float]:
-        """Return what columns that leave as they are leak, where that is more than the budget."""
+        """Return what columns that leave as they are leak, where that is more than the budget.
+
+        NaN for a column that cannot be judged.
+        """
         if not inputs.passed_through:
             return {}
         s_codes, weights = coded.s_codes, inputs.rows.weights
@@ -330,7 +334,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
             weights = None
         found = judged(budget, inputs.passed_through, s_codes, weights)
         warn_of_passed_through(found, budget, allow_leaking)
-        return found.leaking
+        return {**found.leaking, **dict.fromkeys(found.unclear, np.nan)}
 
     def _assign(
         self,

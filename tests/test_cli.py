@@ -49,6 +49,7 @@ class TestSanitize:
             "r.html",
             "--remainder",
             "zip",
+            "--allow-leaking",
         ]
         assert run("sanitize", "patients.csv", "out.csv", *arguments) == 0
         released = pd.read_csv("out.csv", dtype=str)
@@ -200,7 +201,9 @@ class TestRemainder:
     def test_nothing_is_copied_unless_it_is_asked_for(self, beside, capsys):
         assert self.sanitize() == 0
         assert list(pd.read_csv("out.csv")) == ["bmi"]
-        assert self.sanitize("--remainder", "coin,zip") == 0
+        assert self.sanitize("--remainder", "coin,zip") == 1  # each row has a zip of its own
+        assert "zip reveal about S cannot be judged" in capsys.readouterr().err
+        assert self.sanitize("--remainder", "coin,zip", "--allow-leaking") == 0
         assert list(pd.read_csv("out.csv")) == ["bmi", "zip", "coin"]
         assert self.sanitize("--remainder", "sex") == 1
         assert "'sex', which is sensitive or released" in capsys.readouterr().err
@@ -250,7 +253,7 @@ class TestApply:
     @pytest.fixture(autouse=True)
     def saved(self, patients, capsys):
         arguments = ["--sensitive", "sex", "--columns", "bmi", "--epsilon", 0.02]
-        arguments += ["--remainder", "zip", "--save-mechanism", "m.json"]
+        arguments += ["--remainder", "zip", "--allow-leaking", "--save-mechanism", "m.json"]
         run("sanitize", "patients.csv", "out.csv", *arguments)
         capsys.readouterr()
 
@@ -326,7 +329,7 @@ class TestApply:
     def test_an_empty_table_stays_one(self, patients):
         patients.iloc[:0].to_csv("empty.csv", index=False)
         patients.iloc[:0].to_parquet("empty.parquet")
-        arguments = ["--remainder", "zip"]
+        arguments = ["--remainder", "zip", "--allow-leaking"]
         assert run("apply", "m.json", "empty.csv", "none.csv", *arguments) == 0
         assert Path("none.csv").read_text() == "bmi,zip\n"
         assert run("apply", "m.json", "empty.parquet", "none.parquet", *arguments) == 0

@@ -68,8 +68,13 @@ class TestDask(EngineChecks):
         with pytest.raises(ValueError, match="The index of X holds a sensitive column"):
             fitted.transform(by_name[["band"]]).compute()
         copy = rows.set_axis(pd.Index(rows["sex"].to_numpy(), name="row"))
+        for sort in (False, True):  # sorted, each partition has a single value
+            with pytest.raises(ValueError, match="The index of X holds a sensitive column"):
+                funnel().fit(dd.from_pandas(copy, npartitions=2, sort=sort))
+        coded = rows.assign(sex=(rows["sex"] == "f").astype(int))
+        coded = coded.set_axis(pd.Index(coded["sex"].to_numpy()))
         with pytest.raises(ValueError, match="The index of X holds a sensitive column"):
-            funnel().fit(dd.from_pandas(copy, npartitions=2, sort=False))
+            funnel().fit(dd.from_pandas(coded, npartitions=2, sort=False))
 
     def test_a_part_of_a_release_is_a_part_of_it(self, rows, tmp_path):
         # Dask fuses the partitions of a file with many columns when few of them are read.

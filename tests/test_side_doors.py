@@ -3,6 +3,7 @@
 import pickle
 import warnings
 from datetime import date
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from tables import funnel, people
 
 from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning, audit, estimate_distribution
+from skprivacy.cli import main
 from skprivacy.files import fit_file, transform_file
 
 N = 400
@@ -567,3 +569,133 @@ class TestRemainder:
     def test_it_is_decided_by_fit(self, rows):
         fitted = funnel().fit(rows).set_params(remainder="passthrough")
         assert fitted.transform(rows).columns.tolist() == ["band"]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+class TestWhatAHostileTrialFound:
+    @pytest.fixture
+    def array(self):
+        rng = np.random.default_rng(0)
+        return np.column_stack([rng.integers(2, size=200), rng.integers(3, size=200), rng.integers(2, size=200)])  # fmt: skip
+
+    def test_kept_columns_of_an_array_say_nothing_about_the_others(self, array):
+        fitted = funnel(0.0, sensitive=0, columns=[1], remainder=[2]).fit(array)
+        batches = [
+            [0, 1, 1],
+            [0, 1.5, 1],
+            [0, np.nan, 1],
+            [0, None, 1],
+            [np.nan, 1, 1],
+            [0, "HIV", 1],
+        ]
+        for row in batches:
+            assert fitted.transform(np.array([row])).dtype == np.int64
+        texts = array.astype(str)
+        fitted = funnel(0.0, sensitive=0, columns=[1], remainder=[2]).fit(texts)
+        for row in (["0", "1", "1"], ["Huntington", "1", "1"], ["0", "unheard of", "1"]):
+            assert fitted.transform(np.array([row])).dtype == "<U1"
+
+    @pytest.mark.parametrize("names", [["a", "a"], ["level_1", None], [None, None]])
+    def test_levels_of_the_index_with_one_name(self, rows, names):
+        levels = pd.MultiIndex.from_arrays([rows["sex"], range(N)], names=names)
+        with pytest.raises(ValueError, match="The level 'level_[01]' of the index of X holds"):
+            funnel().fit(rows[["sex", "band"]].set_axis(levels))
+
+    def test_names_that_s_does_not_have(self, rows):
+        renamed = rows[["sex", "band"]].rename(columns={"sex": "index"})
+        funnel(sensitive="index").fit(renamed.sample(frac=0.9, random_state=0))
+        numbered = rows[["band"]].set_axis(pd.Index(range(N), name="y")[::-1])
+        funnel(sensitive=None).fit(numbered, rows["sex"].to_numpy())
+
+    @pytest.mark.parametrize("kind", ["infinite", "large", "tuples"])
+    def test_an_index_that_no_bins_fit(self, rows, kind):
+        is_f = (rows["sex"] == "f").to_numpy()
+        index = {
+            "infinite": np.where(is_f, np.inf, range(N)),
+            "large": 2**60 + np.arange(N) + 1000 * is_f,
+            "tuples": pd.Index(list(zip(rows["sex"], range(N), strict=True)), tupleize_cols=False),
+        }[kind]
+        with pytest.warns(PrivacyLeakWarning, match="The index of X leaves"):
+            funnel().fit(rows[["sex", "band"]].set_axis(pd.Index(index, tupleize_cols=False)))
+
+    def test_heavy_rows_do_not_hide_a_copy_of_s(self, rows):
+        frame = rows[["sex", "band"]].assign(twin=(rows["sex"] == "f").astype(int))
+        with pytest.warns(PrivacyLeakWarning, match=r"\ntwin +\d"):
+            funnel(remainder=["twin"]).fit(frame, sample_weight=np.r_[1e4, np.ones(N - 1)])
+
+    def test_many_numbers_are_judged_by_their_values_too(self):
+        rng = np.random.default_rng(0)
+        code = rng.integers(0, 250, 800)
+        frame = pd.DataFrame({"sex": np.array(["f", "m"])[code % 2], "band": rng.choice(list("abc"), 800), "code": code})  # fmt: skip
+        with pytest.warns(PrivacyLeakWarning, match=r"\ncode +0"):
+            funnel(0.02, remainder=["code"]).fit(frame)
+
+    def test_columns_that_cannot_be_judged_are_refused_by_commands(self, rows, tmp_path, capsys):
+        names = [f"{s}-{i}" for i, s in enumerate(rows["sex"])]
+        rows[["sex", "band"]].assign(name=names).to_csv(tmp_path / "in.csv", index=False)
+        folder = [str(tmp_path / name) for name in ("in.csv", "out.csv")]
+        design = [
+            "--sensitive",
+            "sex",
+            "--columns",
+            "band",
+            "--epsilon",
+            "0.01",
+            "--remainder",
+            "name",
+        ]
+        assert main(["sanitize", *folder, *design]) == 1
+        assert "What the columns name reveal about S cannot be judged" in capsys.readouterr().err
+        saved = ["--save-mechanism", str(tmp_path / "m.json"), "--allow-leaking"]
+        assert main(["sanitize", *folder, *design, *saved]) == 0
+        again = ["apply", saved[1], folder[0], str(tmp_path / "again.csv"), "--remainder", "name"]
+        assert main(again) == 1
+        assert "cannot be judged" in capsys.readouterr().err
+        assert main([*again, "--allow-leaking"]) == 0
+        assert "cannot be judged" in capsys.readouterr().err
+
+    def test_times_that_clocks_show_twice(self):
+        when = pd.date_range("2020-10-25", periods=400, freq="7min", tz="Europe/Berlin")
+        s = np.array(["f", "m"])[np.random.default_rng(0).integers(2, size=400)]
+        fitted = funnel(columns=None, n_bins=20).fit(pd.DataFrame({"sex": s, "x": when}))
+        assert fitted.transform(pd.DataFrame({"x": when}))["x"].dtype == when.dtype
+
+    def test_times_beyond_nanoseconds_show_no_value(self):
+        s = [date(9000 + i % 30, 1, 1) for i in range(120)]
+        frame = pd.DataFrame({"s": s, "x": list("ab") * 60})
+        with pytest.raises(ValueError, match="'s' has times before 1677 or after 2262") as caught:
+            PrivacyFunnelTransformer(sensitive="s").fit(frame)
+        assert caught.value.__suppress_context__
+        assert "90" not in str(caught.value)
+
+    def test_a_heavy_person_is_not_the_middle_of_a_bin(self):
+        rng = np.random.default_rng(0)
+        x = np.append(rng.uniform(0, 1000, 399), 1234567.891)
+        frame = pd.DataFrame({"sex": rng.choice(["f", "m"], 400), "x": x, "y": "z"})
+        weights = np.append(np.ones(399), 50.0)
+        fitted = funnel(1.0, columns=["x", "y"], max_categories=2).fit(
+            frame, sample_weight=weights
+        )
+        (column, _) = fitted._alphabet.columns
+        assert max(value for value in column.in_pool if value is not None) < 100_000
+
+    def test_decimals_and_views(self):
+        rng = np.random.default_rng(0)
+        s = rng.choice(["f", "m"], 400)
+        prices = [Decimal(int(i)) / 100 for i in rng.integers(0, 9999, 400)]
+        frame = pl.DataFrame({"sex": s, "x": prices, "y": rng.choice(list("abcdef"), 400)})
+        fitted = funnel(columns=["x", "y"], max_categories=3).fit(frame)
+        assert fitted.transform(frame[:1]).schema == fitted.transform(frame).schema
+        views = pa.table({"sex": s, "x": pa.array(frame["y"].to_list(), pa.string_view())})
+        assert (
+            funnel(columns=["x"]).fit_transform(views).schema.field("x").type == pa.string_view()
+        )
+
+    def test_a_batch_that_fails_is_not_counted(self, rows):
+        frame = rows[["sex", "band"]]
+        fitted = funnel().partial_fit(frame)
+        mixed = frame.assign(sex=np.array(["f", 1.5], dtype=object)[np.arange(N) % 2])
+        with pytest.raises(TypeError, match="'sex' mixes"):
+            fitted.partial_fit(mixed.sample(frac=1, random_state=0))
+        assert fitted.n_samples_seen_ == N
+        assert fitted.transform(frame).shape == (N, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import decimal
 import numbers as numbers_abc
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -97,7 +98,7 @@ def cut(
         median = inside[np.searchsorted(cumulated, cumulated[-1] / 2)]
         medians[b] = middles[b] = values[median]
         if rows[median] < FEWEST_ROWS:
-            mean = float(numbers[inside] @ weights[inside] / cumulated[-1])
+            mean = float(np.average(numbers[inside], weights=rows[inside]))
             middles[b] = _middle(ends[b], ends[b + 1], mean, values[median])
     weights, rows = (np.bincount(bin_of, w, len(medians)).astype(float) for w in (weights, rows))
     return Bins(edges, bounds, _labels(edges, values[0]), medians, middles, weights, rows)
@@ -115,6 +116,8 @@ def _middle(low: float, high: float, mean: float, like: Any) -> Any:
     if isinstance(like, numbers_abc.Integral):
         whole = [int(number) for number in (round(middle), np.floor(middle), np.ceil(middle))]
         return next((number for number in whole if low < number <= high), whole[0])
+    if isinstance(like, decimal.Decimal):
+        return decimal.Decimal(middle).quantize(like)
     return type(like)(middle)
 
 
@@ -126,7 +129,8 @@ def _as_time(nanoseconds: float, like: Any) -> Any:
     moment = pd.Timestamp(int(nanoseconds))
     moment = moment if zone is None else moment.tz_localize("UTC").tz_convert(zone)
     is_day = pd.Timestamp(like) == pd.Timestamp(like).normalize()
-    moment = moment.ceil("D" if is_day else "s")
+    # Where clocks are put forward or back, any of two hours will do.
+    moment = moment.ceil("D" if is_day else "s", ambiguous=True, nonexistent="shift_forward")
     if isinstance(like, pd.Timestamp):
         return moment.as_unit(like.unit)
     return moment.to_pydatetime() if isinstance(like, datetime.datetime) else moment.date()

@@ -100,13 +100,20 @@ def as_numbers(series: pd.Series, label: Hashable) -> FloatArray:
         used = series.cat.remove_unused_categories().array
         numbers = as_numbers(pd.Series(used.categories.tolist(), dtype=object), label)
         return np.append(numbers, np.nan).take(used.codes)
-    if series.dtype == object:
-        series = pd.Series(series.tolist()).infer_objects()
-        if isinstance(series.dropna().iloc[:1].squeeze(), datetime.date):
-            series = pd.to_datetime(series)
-    if series.dtype.kind in "mM":
-        times = series.dt.as_unit("ns")
-        return np.where(times.isna(), np.nan, times.astype("int64").to_numpy())
+    try:
+        if series.dtype == object:
+            series = pd.Series(series.tolist()).infer_objects()
+            if isinstance(series.dropna().iloc[:1].squeeze(), datetime.date):
+                series = pd.to_datetime(series)
+        if series.dtype.kind in "mM":
+            times = series.dt.as_unit("ns")
+            return np.where(times.isna(), np.nan, times.astype("int64").to_numpy())
+    except pd.errors.OutOfBoundsDatetime:
+        # Without the cause, which shows a value: it may be one of S.
+        raise ValueError(
+            f"The column {label!r} has times before 1677 or after 2262, which nanoseconds do not "
+            f"reach: convert it to strings, or to years."
+        ) from None
     try:
         return pd.to_numeric(series).to_numpy(dtype=float, na_value=np.nan)
     except (TypeError, ValueError):

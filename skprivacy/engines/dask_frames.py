@@ -15,7 +15,7 @@ from ..encoding.bins import BinsLike
 from ..frames import Table, as_table
 from ..noise import POSITION_BITS, NoiseSource
 from ..release import Release
-from ..row_index import check_no_copy
+from ..row_index import are_equal, copy_error
 from ..tally import Tally
 from .base import LazyTable, needed_columns
 
@@ -46,13 +46,20 @@ class DaskTable(LazyTable):
         return as_table(self._frame._meta[list(names)], "fit")
 
     def checked_index(self, s_names: Sequence[str], owner: str) -> list[str]:
-        index = self._frame._meta.index
-        if index.name is None and pd.api.types.is_integer_dtype(index.dtype):
-            return []  # that Dask numbers rows by
-        check = delayed(_check_index, pure=False)
-        parts = _fixed(self._frame[list(s_names)]).to_delayed(optimize_graph=False)
-        compute(*(check(part, list(s_names), owner) for part in parts))
-        return [f"{index.name} (the index)"]
+        nothing = self._frame._meta
+        index = nothing.index
+        if index.name in s_names:
+            raise copy_error([index.to_series()], 0, owner)
+        is_numbering = index.name is None and pd.api.types.is_integer_dtype(index.dtype)
+        of_numbers = [n for n in s_names if pd.api.types.is_numeric_dtype(nothing[n].dtype)]
+        if compared := of_numbers if is_numbering else list(s_names):
+            look = delayed(_compared, pure=False)
+            parts = _fixed(self._frame[compared]).to_delayed(optimize_graph=False)
+            for found in zip(*compute(*(look(part) for part in parts)), strict=True):
+                are_equal, values = zip(*found, strict=True)
+                if all(are_equal) and len(set().union(*values)) > 1:
+                    raise copy_error([index.to_series()], 0, owner)
+        return [] if is_numbering else [f"{index.name} (the index)"]
 
     def released(self, release: Release, source: NoiseSource) -> dd.DataFrame:
         frame = _fixed(self._frame[needed_columns(self, release, source)])
@@ -74,9 +81,10 @@ def _fixed(frame: dd.DataFrame) -> dd.DataFrame:
     return frame.optimize(fuse=False)
 
 
-def _check_index(part: pd.DataFrame, s_names: list[str], owner: str) -> None:
-    levels = as_table(part, owner).index_levels()
-    check_no_copy(levels, s_names, {name: part[name] for name in s_names}, owner)
+def _compared(part: pd.DataFrame) -> list[tuple[bool, set[Any]]]:
+    """Return whether the index is a copy of each column, and some of the values of that."""
+    index = part.index.to_series()
+    return [(are_equal(index, column), set(column.unique()[:2])) for _, column in part.items()]
 
 
 def _count(part: pd.DataFrame, *, names: list[str], **options: Any) -> Tally:

@@ -43,9 +43,8 @@ def release_rows(
     layout, owner = transformer._layout, type(transformer).__name__
     if copied is not None:
         layout = layout.keeping(copied)
-        leaking = {name: x for name, x in transformer._leaking.items() if name in copied}
-        budget = Budget.of(transformer.mechanism_)
-        warn_of_passed_through(Judgement(leaking, []), budget, allow_leaking)
+        found = Judgement.restored(transformer._leaking, copied)
+        warn_of_passed_through(found, Budget.of(transformer.mechanism_), allow_leaking)
     header = as_table(pd.DataFrame(columns=source.names), owner)
     positions = layout.match(header, owner)
     x_positions = [positions[p] for p in layout.x_positions]
