@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.optimize import nnls
@@ -43,11 +43,15 @@ _ACCURACY = 1e-10
 # Singular values below this share of the largest are dependence.
 _DEPENDENT = 1e-8
 
-# Shares of a budget on average beyond this are too large for HiGHS: columns are made smaller.
+# A share of a budget on average beyond this is as good as infinite.
 _LARGEST_CHARGE = 1e10
 
 # The most rounds of adding columns to a program that starts with few of them.
 _MOST_ROUNDS = 1_000
+
+
+# The points in use, and the channel.
+_Answered: TypeAlias = tuple[Points, FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,11 +145,9 @@ class MixtureProgram:
                     r >= 0.
 
     Columns and right-hand sides are of order 1 however rare a symbol is; unscaled, HiGHS drops
-    symbols rarer than its tolerance. A point that takes a budget on average more than 1e10 times
-    gets a smaller room, so that what it takes is not larger. ``r_i column_i(x)`` is the channel
-    P(y_i | x) itself. ``sum q = 1`` follows from the rows. The last candidate is always
-    ``W = px``, an output that is independent of X: it meets every budget and makes every program
-    feasible.
+    symbols rarer than its tolerance. ``r_i column_i(x)`` is the channel P(y_i | x) itself.
+    ``sum q = 1`` follows from the rows. The last candidate is always ``W = px``, an output that
+    is independent of X: it meets every budget and makes every program feasible.
     """
 
     def __init__(self, p_x: FloatArray, utility: Utility) -> None:
@@ -167,12 +169,14 @@ class MixtureProgram:
         sought again with smaller tolerances. values : other than those of the utility.
         """
         values = self.utility.value(points) if values is None else values
-        best, is_over, bound = self._attempted(Offers(points, values, charges), excess)
-        if is_over and charges is not None:
-            # HiGHS takes what a budget below its tolerances does not allow. Of points that each
-            # keep the budget, any mixture does.
-            each = charges <= 1
-            best, _, _ = self._attempted(Offers(points[each], values[each]), excess)
+        offers = Offers(points, values, charges)
+        best, bound = self._attempted(offers, excess)
+        if charges is not None and (best is None or excess(best[1]) > 0):
+            # The budget is below the tolerances of HiGHS, or a share of it too large for them. Of
+            # points that each keep the budget, any mixture does.
+            each = offers[charges <= 1]
+            safe, _ = self._attempted(Offers(each.points, each.values), excess)
+            best = safe if best is None or safe is None else _shared(best, safe, excess)
         if best is None:
             raise SolverError(
                 f"HiGHS could not solve the linear program over {len(points)} candidate outputs: "
@@ -182,8 +186,8 @@ class MixtureProgram:
 
     def _attempted(
         self, offers: Offers, excess: Callable[[FloatArray], float]
-    ) -> tuple[tuple[Points, FloatArray] | None, bool, float]:
-        """Return the best answer that HiGHS gives, whether it is over its budget, and a bound."""
+    ) -> tuple[_Answered | None, float]:
+        """Return the best of the answers that HiGHS gives, if any will do, and a bound."""
         room, columns = self._columns(offers)
         best, rank, bound = None, (True, True, np.inf), np.inf
         for scale, presolve, scaling, strategy in _ATTEMPTS:
@@ -209,7 +213,7 @@ class MixtureProgram:
                 best, rank = mixture, (over > 0, poor, over)
             if over <= 0 and not poor:
                 break
-        return best, rank[0], bound
+        return best, bound
 
     def price(self, offers: Offers, accuracy: float, start: IntArray) -> tuple[FloatArray, Prices]:
         """Return (weights, prices) for the best mixture of many offers.
@@ -269,12 +273,11 @@ class MixtureProgram:
         points, n_x = offers.points, len(self.p_x)
         ratio = points.values / self.p_x[points.support]
         room = 1 / ratio.max(axis=1)
-        if offers.charges is not None:
-            room /= np.maximum(room * offers.charges / _LARGEST_CHARGE, 1.0)
         index, values = points.support, ratio * room[:, None]
         if offers.charges is not None:
             index = np.hstack([index, np.full((len(points), 1), n_x)])
-            values = np.hstack([values, (room * offers.charges)[:, None]])
+            charges = np.minimum(room * offers.charges, _LARGEST_CHARGE)
+            values = np.hstack([values, charges[:, None]])
         columns = Columns.from_rows(-room * offers.values, index, values)
         if not independent:
             return room, columns
@@ -293,9 +296,7 @@ class MixtureProgram:
         lower = np.where(np.arange(len(ones)) < len(self.p_x), scale, -INFINITY)
         self._program.load(columns.scaled(scale), lower, scale * ones, **options)
 
-    def _mixture(
-        self, offers: Offers, room: FloatArray, answer: Answer
-    ) -> tuple[Points, FloatArray] | None:
+    def _mixture(self, offers: Offers, room: FloatArray, answer: Answer) -> _Answered | None:
         """Return the points in use and the channel, or None if P(X) is not reproduced."""
         weights = answer.values
         used = np.flatnonzero(weights[:-1] > _NEGLIGIBLE)
@@ -310,7 +311,7 @@ class MixtureProgram:
         refined = _refined(channel, shares, charges)
         return None if refined is None else (points, (channel * refined)[:, refined > 0])
 
-    def _is_poor(self, mixture: tuple[Points, FloatArray], bound: float) -> bool:
+    def _is_poor(self, mixture: _Answered, bound: float) -> bool:
         """Return whether an answer is far from the bound."""
         channel = mixture[1] / mixture[1].sum(axis=1, keepdims=True)
         reached = self.utility.of_channel(self.p_x, channel) - self.utility.offset(self.p_x)
@@ -328,6 +329,17 @@ class MixtureProgram:
         # The candidates are known to so many digits only: their reduced costs are not exact.
         worst = max(surplus.max(initial=0.0), own, 0.0) + _ACCURACY * np.abs(duals).max()
         return float(prices.symbols @ self.p_x) + prices.budget + len(duals) * worst
+
+
+def _shared(best: _Answered, safe: _Answered, excess: Callable[[FloatArray], float]) -> _Answered:
+    """Return one answer in most cases and another in as few as the budget on average asks for."""
+    share = 2.0**-53
+    while share < 1:
+        channel = np.hstack([(1 - share) * best[1], share * safe[1]])
+        if excess(channel) <= 0:
+            return Points.concatenate([best[0], safe[0]]), channel
+        share *= 2
+    return safe
 
 
 def _refined(
