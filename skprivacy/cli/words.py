@@ -40,6 +40,8 @@ _SAID = {
     "header=True": "--header",
     "header=False": "--no-header",
     "names=[...]": "--names",
+    # What only Python can look up.
+    " p_sx_.sum(axis=1), in the order of sensitive_categories_, shows which they are.": "",
 }
 _WITH_UNDERSCORE = "|".join(name for name in _OPTIONS if "_" in name)
 _NAMES = "|".join(sorted(_OPTIONS, key=len, reverse=True))
