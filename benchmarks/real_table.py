@@ -3,7 +3,9 @@
 For each pair of sensitive and useful columns: the leakage of the worst output measured on the
 released rows against the budget, what the population may leak, and the advantage over the blind
 guess of the best attacker of `audit`, on the raw and on the released columns, against what the
-budget allows. Run ``python benchmarks/real_table.py PATH_TO_ADULT_CSV``.
+budget allows. Then, of seven columns released jointly, how many of the people who are alone with
+their combination of values have it appear in the release, for somebody or other. Run
+``python benchmarks/real_table.py PATH_TO_ADULT_CSV``.
 """
 
 import argparse
@@ -21,6 +23,20 @@ PAIRS = [
     (["sex"], ["education", "occupation"]),
     (["race"], ["age"]),
 ]
+
+
+WIDE = ["workclass", "education", "marital_status", "occupation", "relationship", "race",
+        "native_country"]  # fmt: skip
+
+
+def alone_and_shown(table):
+    """Return how many rows of `WIDE` are unique, and how many of these the release shows whole."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        funnel = PrivacyFunnelTransformer(0.05, sensitive="sex", columns=WIDE)
+        released = funnel.fit_transform(table)
+    alone = table[WIDE].drop_duplicates(keep=False)
+    return len(alone), len(alone.merge(released.drop_duplicates()))
 
 
 def joined(frame):
@@ -86,6 +102,8 @@ def main():
         f"In parentheses: the standard deviation of the sample. Population: the limit, at 95%, of "
         f"the worst output."
     )
+    alone, shown = alone_and_shown(table)
+    print(f"{len(WIDE)} columns jointly: {alone:,} people are unique, {shown:,} appear whole.")
 
 
 if __name__ == "__main__":
