@@ -192,8 +192,8 @@ def warn_of_passed_through(found: Judgement, budget: Budget, allow_leaking: bool
     if found.leaking:
         warnings.warn(
             f"Columns that leave as they are reveal more about S on their own than "
-            f"epsilon={budget.epsilon:g} allows. Name them in sensitive=... if they are S, "
-            f"release them through the mechanism too, or drop them.{found.table()}",
+            f"epsilon={budget.epsilon:g} allows. If they are S, name them as sensitive; "
+            f"otherwise release them through the mechanism too, or drop them.{found.table()}",
             PrivacyLeakWarning,
             stacklevel=4,
         )
