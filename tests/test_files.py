@@ -304,10 +304,16 @@ class TestDelimited:
             ("", "is empty"),
             ("\n\n", "is empty"),
             ("sex,band\n", "has no rows"),
-            ("sex,band,sex\nm,a,b\n", "column 'sex' is there twice"),
+            (
+                "sex,band,sex\nm,a,b\n",
+                "columns 1 and 3 have the same name: if there is no header, say header=False",
+            ),
             ("sex,band\nm,a\nm\n", "line 3 has 1 fields where the first line has 2"),
             ('sex,band\nm,a\nm,"b\n', "line 3 does not end: is a quote missing"),
-            ("sex;band\nm;a\n", "only one column, 'sex;band': is the delimiter another one"),
+            (
+                "sex;band\nm;a\n",
+                "only one column, with ';' in its name: is the delimiter another one",
+            ),
             ("\ufeffsex,band\nm,\udcff\n", "not in utf-8"),
         ],
     )
