@@ -12,7 +12,7 @@ import pandas as pd
 
 from ._text import aligned
 from ._typing import CountArray, FloatArray, IntArray, NamedColumns, Scope
-from .encoding import DEFAULT_BINS, Alphabet, learn_column
+from .encoding import Alphabet, learn_column
 from .exceptions import PrivacyLeakWarning
 from .joint import as_joint, count_pairs
 from .measures import KL, Measure
@@ -252,7 +252,7 @@ def _codings(name: Hashable, column: pd.Series, in_order: bool) -> Iterator[IntA
     if n_rows < _MANY_ROWS or (not in_order and alphabet.n_symbols <= _MOST_DISTINCT * n_rows):
         yield codes
     alphabet, codes = learn_column(column, None, name)
-    if n_rows >= _MANY_ROWS and alphabet.n_symbols <= DEFAULT_BINS + 1:
+    if n_rows >= _MANY_ROWS and (in_order or alphabet.edges is not None):
         yield codes
 
 
