@@ -11,21 +11,21 @@ import pandas as pd
 from ._json import encode_label, is_zone, label_key, write_document
 from ._json_reader import Place, read_document
 from ._typing import FloatArray, IntArray, Labels
-from .alphabet_json import ALPHABET_KEYS, alphabet_content, read_alphabet
-from .column_types import FAMILIES, LIBRARIES, UNITS, ColumnType, is_name
 from .encoding import Alphabet
-from .layout import Layout
+from .encoding.alphabet_json import ALPHABET_KEYS, alphabet_content, read_alphabet
 from .measures import Measure
 from .mechanism import Mechanism
 from .mechanism_json import make_mechanism, mechanism_content
-from .naming import check_names_out, names_out
+from .releasing.output_names import check_names_out, names_out
+from .tables.column_roles import ColumnRoles
+from .tables.column_types import FAMILIES, LIBRARIES, UNITS, ColumnType, is_name
 from .utilities import Utility
 
 if TYPE_CHECKING:
     from .transformer import PrivacyFunnelTransformer
 
 _Fitted: TypeAlias = tuple[
-    Layout, tuple[ColumnType, ...], Alphabet, IntArray, Mechanism, dict[Any, float]
+    ColumnRoles, tuple[ColumnType, ...], Alphabet, IntArray, Mechanism, dict[Any, float]
 ]
 
 # The parameters that matter after fit; the budget and its measure are the mechanism's.
@@ -40,15 +40,15 @@ _MOST_COLUMNS = 1_000_000
 
 def write_transformer(transformer: PrivacyFunnelTransformer, indent: int | None) -> str:
     """Return the JSON text of a fitted transformer."""
-    layout = transformer._layout
+    roles = transformer._roles
     content = {
         "parameters": {name: encode_label(getattr(transformer, name)) for name in _PARAMETERS},
         "layout": {
-            "names": None if layout.names is None else [encode_label(n) for n in layout.names],
-            "n_columns": layout.n_columns,
-            "replaced": _labels(layout, layout.x_positions),
+            "names": None if roles.names is None else [encode_label(n) for n in roles.names],
+            "n_columns": roles.n_columns,
+            "replaced": _labels(roles, roles.x_positions),
             # Nothing else leaves as it is; of these, what some were found to leak.
-            "copied": _labels(layout, layout.kept_positions),
+            "copied": _labels(roles, roles.kept_positions),
             "leaking": [
                 {
                     "column": encode_label(name),
@@ -56,7 +56,7 @@ def write_transformer(transformer: PrivacyFunnelTransformer, indent: int | None)
                 }
                 for name, leakage in transformer._leaking.items()
             ],
-            "sensitive": [encode_label(name) for name in layout.s_names],
+            "sensitive": [encode_label(name) for name in roles.s_names],
         },
         "types": [type_.to_dict() for type_ in transformer._types],
         **alphabet_content(transformer._alphabet),
@@ -66,8 +66,8 @@ def write_transformer(transformer: PrivacyFunnelTransformer, indent: int | None)
     return write_document("transformer", content, indent)
 
 
-def _labels(layout: Layout, positions: Sequence[int]) -> list[Any]:
-    return [encode_label(layout.name_or_position(position)) for position in positions]
+def _labels(roles: ColumnRoles, positions: Sequence[int]) -> list[Any]:
+    return [encode_label(roles.name_or_position(position)) for position in positions]
 
 
 def read_transformer(
@@ -80,22 +80,22 @@ def read_transformer(
     given = part["parameters"].keys(*_PARAMETERS)
     parameters: dict[str, Any] = {key: given[key].text(*_PARAMETERS[key]) for key in given}
     alphabet = read_alphabet(part)
-    layout, leaking = _read_layout(part["layout"], len(alphabet.columns))
+    roles, leaking = _read_roles(part["layout"], len(alphabet.columns))
     types = tuple(map(_read_type, part["types"].items(len(alphabet.columns))))
     mechanism = make_mechanism(part["mechanism"], Mechanism, measure, utility)
     _check_labels(part["mechanism"]["x_labels"], mechanism.x_labels, alphabet.labels)
     names = _read_names(part["names"], mechanism.channel)
     with part["layout"].making():
-        check_names_out(names_out(layout, mechanism, parameters["output"]))
+        check_names_out(names_out(roles, mechanism, parameters["output"]))
     for name in ("epsilon", "measure", "scope"):
         parameters[name] = getattr(mechanism, name)
-    parameters["columns"] = [layout.name_or_position(p) for p in layout.x_positions]
-    parameters["sensitive"] = [layout.name_or_position(p) for p in layout.s_positions] or None
-    parameters["remainder"] = [layout.name_or_position(p) for p in layout.kept_positions] or "drop"
-    return parameters, (layout, types, alphabet, names, mechanism, leaking)
+    parameters["columns"] = [roles.name_or_position(p) for p in roles.x_positions]
+    parameters["sensitive"] = [roles.name_or_position(p) for p in roles.s_positions] or None
+    parameters["remainder"] = [roles.name_or_position(p) for p in roles.kept_positions] or "drop"
+    return parameters, (roles, types, alphabet, names, mechanism, leaking)
 
 
-def _read_layout(place: Place, n_replaced: int) -> tuple[Layout, dict[Any, float]]:
+def _read_roles(place: Place, n_replaced: int) -> tuple[ColumnRoles, dict[Any, float]]:
     part = place.keys("names", "n_columns", "replaced", "copied", "leaking", "sensitive")
     n_columns = part["n_columns"].integer(low=1, high=_MOST_COLUMNS)
     names = part["names"].optional(lambda names: _read_column_names(names, n_columns))
@@ -108,7 +108,7 @@ def _read_layout(place: Place, n_replaced: int) -> tuple[Layout, dict[Any, float
     part["copied"].require(~np.isin(copied, hidden), "a column that is not sensitive")
     part["replaced"].require(~np.isin(replaced, hidden), "a column that is not sensitive")
     leaking = dict(_read_leaking(item, columns, copied) for item in part["leaking"].items())
-    return Layout(names, n_columns, replaced, hidden, sensitive, copied), leaking
+    return ColumnRoles(names, n_columns, replaced, hidden, sensitive, copied), leaking
 
 
 def _read_columns(place: Place, columns: dict[Any, int], length: int | None) -> tuple[int, ...]:

@@ -13,16 +13,13 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ._typing import ColumnsLike, FloatArray, IntArray, Scope, Seed, TableLike
-from .batches import Batches
-from .column_types import ColumnType
 from .encoding import DEFAULT_BINS, Alphabet
 from .engines import as_lazy_table, lazy_inputs
-from .fit_inputs import FitInputs, counts_nothing, read_inputs
-from .frames import as_table, converted
-from .held_out import evaluated_on
-from .keyed_release import noise_source
-from .layout import Layout
-from .leak_warnings import (
+from .fitting.batches import Batches
+from .fitting.encode_and_design import CodedRows, code_rows, code_sensitive, design, target_of
+from .fitting.held_out import evaluated_on
+from .fitting.inputs import FitInputs, counts_nothing, read_inputs
+from .fitting.leak_warnings import (
     Budget,
     judged,
     warn_if_misleading,
@@ -30,14 +27,17 @@ from .leak_warnings import (
     warn_of_index,
     warn_of_passed_through,
 )
-from .learning import CodedRows, code_rows, code_sensitive, design, target_of
+from .fitting.parameters import check_parameters
 from .measures import Measure, get_measure
 from .mechanism import Evaluation, Mechanism
-from .naming import check_names_out, names_out
-from .parameters import check_parameters
 from .persistence import read_transformer, write_transformer
-from .release import release_of
+from .releasing.noise_sources import noise_source
+from .releasing.output_names import check_names_out, names_out
+from .releasing.release import release_of
 from .solvers import Solver
+from .tables.column_roles import ColumnRoles
+from .tables.column_types import ColumnType
+from .tables.frames import as_table, converted
 from .utilities import Utility
 
 # One column, by name or by position, or several.
@@ -49,7 +49,7 @@ _Binning: TypeAlias = int | npt.ArrayLike | Sequence[Any] | dict[Any, Any] | Non
 
 # What a design sets, and batches that came in between take away.
 _DESIGNED = (
-    "mechanism_", "p_sx_", "categories_", "sensitive_categories_", "_layout", "_types",
+    "mechanism_", "p_sx_", "categories_", "sensitive_categories_", "_roles", "_types",
     "_alphabet", "_names", "_leaking", "_sensitive", "_sensitive_names", "_counts",
     "_effective_rows",
 )  # fmt: skip
@@ -251,7 +251,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         """
         check_parameters(self)
         owner = type(self).__name__
-        if "_layout" in vars(self) and "_batches" not in vars(self):
+        if "_roles" in vars(self) and "_batches" not in vars(self):
             raise ValueError(
                 f"This {owner} was fitted by fit, or loaded: it has no counts of raw values that "
                 f"partial_fit could go on with. Begin with partial_fit, on a clone of it."
@@ -266,7 +266,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         for name in _DESIGNED:  # by the batches before
             self.__dict__.pop(name, None)
         self._batches = batches
-        self._set_features(batches.layout)
+        self._set_features(batches.roles)
         self.n_samples_seen_ = batches.n_rows
         return self
 
@@ -281,7 +281,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __sklearn_is_fitted__(self) -> bool:
-        return "_layout" in vars(self) or "_batches" in vars(self)
+        return "_roles" in vars(self) or "_batches" in vars(self)
 
     def _fit_inputs(
         self, inputs: FitInputs, batches: Batches | None = None, *, allow_leaking: bool = True
@@ -291,7 +291,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         batches : that they come from; others that were counted before are forgotten;
         allow_leaking : whether columns that leave as they are may exceed the budget.
         """
-        layout, rows = inputs.layout, inputs.rows
+        roles, rows = inputs.roles, inputs.rows
         coded = code_rows(self, rows)
         utility = self.utility
         if rows.target is not None:
@@ -301,8 +301,8 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         self._judge_index(inputs, coded.s_codes)
         leaking = self._judge_passed_through(inputs, coded, Budget.of(mechanism), allow_leaking)
         warn_if_misleading(mechanism, coded.counts, coded.group_sizes)
-        check_names_out(names_out(layout, mechanism, self.output))
-        self._assign(layout, inputs.types, coded.alphabet, names, mechanism, leaking)
+        check_names_out(names_out(roles, mechanism, self.output))
+        self._assign(roles, inputs.types, coded.alphabet, names, mechanism, leaking)
         self.p_sx_: FloatArray = mechanism.p_sx  # type: ignore[assignment]  # a design has one
         self._sensitive, self._sensitive_names = coded.sensitive, list(rows.s_columns)
         self.sensitive_categories_ = _categories(coded.sensitive)
@@ -338,7 +338,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
 
     def _assign(
         self,
-        layout: Layout,
+        roles: ColumnRoles,
         types: tuple[ColumnType, ...],
         alphabet: Alphabet,
         names: IntArray,
@@ -346,16 +346,16 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         leaking: dict[Any, float],
     ) -> None:
         """Set what `transform` needs: last, so that a failed fit leaves nothing."""
-        self._layout, self._types, self._alphabet, self._names = layout, types, alphabet, names
+        self._roles, self._types, self._alphabet, self._names = roles, types, alphabet, names
         self._leaking = leaking
         self.mechanism_ = mechanism
         self.categories_ = _categories(alphabet)
-        self._set_features(layout)
+        self._set_features(roles)
 
-    def _set_features(self, layout: Layout) -> None:
-        self.n_features_in_ = layout.n_columns
-        if layout.has_string_names:
-            self.feature_names_in_ = np.array(layout.names, dtype=object)
+    def _set_features(self, roles: ColumnRoles) -> None:
+        self.n_features_in_ = roles.n_columns
+        if roles.has_string_names:
+            self.feature_names_in_ = np.array(roles.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
@@ -508,8 +508,8 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
             `fit`.
         """
         check_is_fitted(self)
-        layout = self._layout.renamed(input_features)
-        names = names_out(layout, self.mechanism_, self.output)
+        roles = self._roles.renamed(input_features)
+        names = names_out(roles, self.mechanism_, self.output)
         return np.array(names, dtype=object)
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> Any:

@@ -18,7 +18,7 @@ import pytest
 from skprivacy import PrivacyFunnelTransformer
 from skprivacy.cli import main
 from skprivacy.datasets import load_diabetes_bands
-from skprivacy.tally import Tally
+from skprivacy.fitting.tally import Tally
 
 DESIGN = ["--sensitive", "sex", "--columns", "blood_pressure,bmi"]
 

@@ -17,7 +17,7 @@ from skprivacy.files.counting import count_source, fit_source
 from skprivacy.files.locations import check_free, kind_of, opened, written
 from skprivacy.files.opening import read_from, write_to
 from skprivacy.files.releasing import release_rows
-from skprivacy.tally import Tally
+from skprivacy.fitting.tally import Tally
 
 
 def people(n=600, seed=0):

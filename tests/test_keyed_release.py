@@ -19,10 +19,11 @@ from skprivacy import (
     PrivacyLeakWarning,
     repeated_release_leakage,
 )
-from skprivacy.frames import as_table
-from skprivacy.keyed_release import fingerprint, noise_source
 from skprivacy.metrics import leakage, mutual_information
-from skprivacy.release import release_of
+from skprivacy.releasing.keyed import fingerprint
+from skprivacy.releasing.noise_sources import noise_source
+from skprivacy.releasing.release import release_of
+from skprivacy.tables.frames import as_table
 
 KEY = bytes(range(32))
 GOLDEN_FINGERPRINT = "8242fdea123d868f60a63e239f8a1a56"

@@ -5,7 +5,14 @@ import pickle
 import numpy as np
 import pytest
 
-from skprivacy.noise import CHUNK, POSITION_BITS, FreshSource, NoiseKey, RowNoise, fresh_key
+from skprivacy.releasing.noise import (
+    CHUNK,
+    POSITION_BITS,
+    FreshSource,
+    NoiseKey,
+    RowNoise,
+    fresh_key,
+)
 
 SECRET = bytes(range(32))
 

@@ -14,7 +14,7 @@ from tables import funnel, people
 
 from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning, transformer
 from skprivacy.files import fit_file
-from skprivacy.tally import Tally
+from skprivacy.fitting.tally import Tally
 
 
 def batches_of(frame, n):

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skprivacy.keyed_release import check_secret_key, derive_key
-from skprivacy.record_ids import encode_ids
-from skprivacy.siphash import Messages, siphash
+from skprivacy.releasing.keyed import check_secret_key, derive_key
+from skprivacy.releasing.record_ids import encode_ids
+from skprivacy.releasing.siphash import Messages, siphash
 
 KEY = bytes(range(16))
 MASK = 2**64 - 1

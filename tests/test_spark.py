@@ -12,8 +12,8 @@ import pytest
 from engine_checks import KEY, EngineChecks, plain, rows_to_release
 from tables import funnel
 
-from skprivacy.keyed_release import noise_source
-from skprivacy.release import release_of
+from skprivacy.releasing.keyed import noise_source
+from skprivacy.releasing.release import release_of
 
 if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
     pytest.skip("Spark needs Java", allow_module_level=True)

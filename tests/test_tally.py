@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skprivacy.subsample import Subsample, most_rows
-from skprivacy.tally import Tally
+from skprivacy.fitting.row_sample import RowSample, most_rows
+from skprivacy.fitting.tally import Tally
 
 
 class TestTally:
@@ -74,7 +74,7 @@ class TestTally:
 
 class TestSubsample:
     def chosen(self, n, limit, size):
-        sample = Subsample(["n"], limit)
+        sample = RowSample(["n"], limit)
         for start in range(0, n, size):
             numbers = pd.Series(range(start, min(n, start + size)))
             sample.add(len(numbers), lambda _, rows, numbers=numbers: numbers.iloc[rows])
@@ -88,7 +88,7 @@ class TestSubsample:
         def long_texts(name, rows):
             return pd.Series(pd.Categorical([f"{number:0>5000}" for number in rows]))
 
-        sample = Subsample(["text"], 1000)
+        sample = RowSample(["text"], 1000)
         sample.add(500, long_texts)
         texts = sample.rows()["text"]
         assert texts.nunique() == 500

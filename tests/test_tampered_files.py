@@ -510,7 +510,7 @@ class TestAnyChange:
             assert len(made.table()) == len(made.y_labels)
             return
         rows = people(30)
-        if made._layout.names is None:
+        if made._roles.names is None:
             rows = rows[["band", "town"]].to_numpy(dtype=object)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Values that fit did not see")

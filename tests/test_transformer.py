@@ -32,9 +32,9 @@ from skprivacy import (
     Target,
     design_mechanism,
 )
-from skprivacy.naming import name_outputs
-from skprivacy.noise import Noise, RowNoise, fresh_key
-from skprivacy.sampling import (
+from skprivacy.releasing.noise import Noise, RowNoise, fresh_key
+from skprivacy.releasing.output_names import name_outputs
+from skprivacy.releasing.sampler import (
     Sampler,
     integer_boundaries,
     sampled_channel,

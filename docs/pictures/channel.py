@@ -5,7 +5,7 @@ from dataclasses import replace
 from house_style import blood_pressure
 
 from skprivacy import MechanismDisplay, design_mechanism
-from skprivacy.naming import name_outputs
+from skprivacy.releasing.output_names import name_outputs
 
 mechanism, names = name_outputs(design_mechanism(blood_pressure(), 0.005))
 labels = tuple(mechanism.x_labels[name] for name in names)

@@ -20,16 +20,16 @@ from ..files.locations import check_free, is_pipe, kind_of, written
 from ..files.opening import read_from, write_to
 from ..files.releasing import release_rows
 from ..files.tables import Source
+from ..fitting.encode_and_design import code_rows
+from ..fitting.leak_warnings import warn_of_bins
+from ..fitting.row_sample import most_rows
 from ..inverse_design import smallest_epsilon
-from ..keyed_release import check_own_column
-from ..leak_warnings import warn_of_bins
-from ..learning import code_rows
 from ..mechanism import Mechanism
 from ..metrics import audit
 from ..plotting import PrivacyUtilityDisplay
+from ..releasing.keyed import check_own_column
 from ..report import PrivacyReport
 from ..report.sections import Section
-from ..subsample import most_rows
 from ..transformer import PrivacyFunnelTransformer
 from .key_files import read_key
 from .words import listed, say

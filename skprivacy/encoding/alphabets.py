@@ -121,7 +121,8 @@ class Alphabet:
     @cached_property
     def shown(self) -> list[ShownColumn]:
         """What each column shows of the symbols."""
-        return shown_columns(self)
+        symbols = self.symbols[self.member_of]
+        return shown_columns(self.columns, self.members, symbols, self.weights)
 
     def decode(
         self, names: IntArray, outputs: IntArray, uniform: Uniform

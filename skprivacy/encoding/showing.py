@@ -11,16 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from .._typing import FloatArray, IntArray
 from ..codes import UNKNOWN, look_up, narrow
 from .columns import ColumnAlphabet
-
-if TYPE_CHECKING:
-    from .alphabets import Alphabet
 
 # Draws from [0, 1) for some rows; the second argument is the column, each with draws of its own.
 Uniform: TypeAlias = Callable[[IntArray, int], FloatArray]
@@ -54,12 +51,18 @@ class ShownColumn:
         return codes
 
 
-def shown_columns(alphabet: Alphabet) -> list[ShownColumn]:
-    """Return what each column of an alphabet shows."""
-    groups = list(_grouped(alphabet.symbols[alphabet.member_of]))
+def shown_columns(
+    columns: Sequence[ColumnAlphabet], members: IntArray, symbols: IntArray, weights: FloatArray
+) -> list[ShownColumn]:
+    """Return what each column of an alphabet shows.
+
+    members : the values that occur together, as positions in each column; symbols, weights : of
+    each of them.
+    """
+    groups = list(_grouped(symbols))
     return [
-        _shown_column(column, of_member, groups, alphabet.weights)
-        for column, of_member in zip(alphabet.columns, alphabet.members.T, strict=True)
+        _shown_column(column, of_member, groups, weights)
+        for column, of_member in zip(columns, members.T, strict=True)
     ]
 
 

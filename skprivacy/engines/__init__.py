@@ -10,9 +10,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from ..frames import lazy_kind
+from ..tables.frames import lazy_kind
 from .base import LazyTable
-from .fitting import lazy_inputs
+from .inputs import lazy_inputs
 
 __all__ = ["LazyTable", "as_lazy_table", "lazy_inputs"]
 

@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 
 from .._typing import FloatArray, NamedColumns
-from ..column_types import ColumnType
 from ..encoding.bins import BinsLike, as_edges
 from ..encoding.values import as_numbers
-from ..frames import Table
-from ..keyed_release import GivenRecords
-from ..noise import NoiseSource
-from ..release import Release
-from ..tally import too_many
+from ..fitting.tally import too_many
+from ..releasing.keyed import GivenRecords
+from ..releasing.noise import NoiseSource
+from ..releasing.release import Release
+from ..tables.column_types import ColumnType
+from ..tables.frames import Table
 
 
 class LazyTable(ABC):
@@ -57,7 +57,7 @@ class LazyTable(ABC):
 
 def needed_columns(table: LazyTable, release: Release, source: NoiseSource) -> list[str]:
     """Return the names of the columns that a release reads."""
-    if release.layout.names is None:
+    if release.roles.names is None:
         raise ValueError(
             f"{release.owner} was fitted without column names: fit it to a frame to release one."
         )
@@ -65,7 +65,7 @@ def needed_columns(table: LazyTable, release: Release, source: NoiseSource) -> l
         raise TypeError(
             "record_ids must be the name of a column of a lazy frame, whose rows are elsewhere."
         )
-    own = [release.layout.name(p) for p in release.layout.order]
+    own = [release.roles.name(p) for p in release.roles.order]
     missing = [name for name in (*own, *source.columns) if name not in table.names]
     if missing:
         raise ValueError(

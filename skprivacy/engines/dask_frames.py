@@ -12,11 +12,11 @@ from dask.delayed import delayed
 
 from .._typing import FloatArray, NamedColumns
 from ..encoding.bins import BinsLike
-from ..frames import Table, as_table
-from ..noise import POSITION_BITS, NoiseSource
-from ..release import Release
-from ..row_index import are_equal, copy_error
-from ..tally import Tally
+from ..fitting.tally import Tally
+from ..releasing.noise import POSITION_BITS, NoiseSource
+from ..releasing.release import Release
+from ..tables.frames import Table, as_table
+from ..tables.row_index import are_equal, copy_error
 from .base import LazyTable, needed_columns
 
 _MERGED_AT_ONCE = 8

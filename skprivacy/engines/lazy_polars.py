@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 
 from ..exceptions import PrivacyLeakWarning
-from ..frames import Table, as_table
-from ..noise import FreshSource, NoiseSource
-from ..release import Release
+from ..releasing.noise import FreshSource, NoiseSource
+from ..releasing.release import Release
+from ..tables.frames import Table, as_table
 from .base import QueriedTable, needed_columns
 
 # What leaves the order of rows open, in the text of a plan. A join, and in older versions a sort,

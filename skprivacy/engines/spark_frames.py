@@ -19,9 +19,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from ..frames import Table, as_table
-from ..noise import NoiseSource
-from ..release import Release
+from ..releasing.noise import NoiseSource
+from ..releasing.release import Release
+from ..tables.frames import Table, as_table
 from .base import QueriedTable, needed_columns
 
 _CAN_BE_CUT = (NumericType, DateType, TimestampType, TimestampNTZType)

@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 
 from .._typing import Seed
-from ..frames import as_table
-from ..keyed_release import RecordKeys, RecordNoise, RecordSource, noise_source, repeated
-from ..noise import FreshSource, Noise, NoiseKey, RowNoise
-from ..release import Release
+from ..releasing.keyed import RecordKeys, RecordNoise, RecordSource, repeated
+from ..releasing.noise import FreshSource, Noise, NoiseKey, RowNoise
+from ..releasing.noise_sources import noise_source
+from ..releasing.release import Release
+from ..tables.frames import as_table
 from .repeated_ids import RepeatedIds
 
 if TYPE_CHECKING:

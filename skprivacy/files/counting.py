@@ -9,12 +9,12 @@ from typing import Any
 import pandas as pd
 
 from .._typing import IntArray
-from ..column_types import ColumnType
-from ..fit_inputs import FitInputs, LabelledRows, Roles, layout_of_names
-from ..layout import Layout
-from ..parameters import check_parameters
-from ..subsample import Subsample
-from ..tally import Tally, edges_of
+from ..fitting.inputs import CountedColumns, FitInputs, LabelledRows, roles_of_names
+from ..fitting.parameters import check_parameters
+from ..fitting.row_sample import RowSample
+from ..fitting.tally import Tally, edges_of
+from ..tables.column_roles import ColumnRoles
+from ..tables.column_types import ColumnType
 from ..transformer import PrivacyFunnelTransformer
 from ..utilities import Target
 from .delimited import DelimitedSource
@@ -26,12 +26,12 @@ from .text_values import are_numbers, meant
 class CountedSource:
     """What one pass over a file has found.
 
-    layout : which column is what; types : of the columns of X; rows : of S and X, with how often
+    roles : which column is what; types : of the columns of X; rows : of S and X, with how often
     they occur; sample : some rows of the columns that may be released and of S, spread over the
     file.
     """
 
-    layout: Layout
+    roles: ColumnRoles
     types: tuple[ColumnType, ...]
     rows: LabelledRows
     sample: pd.DataFrame
@@ -46,18 +46,18 @@ def count_source(
 ) -> CountedSource:
     """Count S and X as the parameters of a transformer name them."""
     check_parameters(transformer)
-    layout = layout_of_names(transformer, source.names, "the file")
+    roles = roles_of_names(transformer, source.names, "the file")
     _check_target(transformer)
-    positions = [*layout.s_positions, *layout.x_positions]
-    roles = Roles(
-        tuple(source.names[p] for p in layout.s_positions),
-        tuple(source.names[p] for p in layout.x_positions),
+    positions = [*roles.s_positions, *roles.x_positions]
+    counted = CountedColumns(
+        tuple(source.names[p] for p in roles.s_positions),
+        tuple(source.names[p] for p in roles.x_positions),
     )
-    names, edges = roles.names, edges_of(transformer.n_bins, roles.x)
-    sampled_positions = {*positions, *layout.kept_positions}
+    names, edges = counted.names, edges_of(transformer.n_bins, counted.x)
+    sampled_positions = {*positions, *roles.kept_positions}
     sampled_names = [name for p, name in enumerate(source.names) if p in sampled_positions]
-    is_sampled = with_sample or layout.kept_positions
-    sample = Subsample(sampled_names if is_sampled else [], whole=names)
+    is_sampled = with_sample or roles.kept_positions
+    sample = RowSample(sampled_names if is_sampled else [], whole=names)
     tally = Tally(names, edges=edges)
     for block in source.watched_blocks("counting", is_watched):
         columns: Any = [block.column(position) for position in positions]
@@ -73,16 +73,16 @@ def count_source(
         sampled = pd.DataFrame({name: _meant(sampled[name], families[name]) for name in sampled})
     else:
         columns = {name: _decoded(column) for name, column in columns.items()}
-    rows = roles.rows(list(columns.values()), tally.counts.astype(float))
-    types = tuple(map(source.type_of, layout.x_positions, rows.x_columns.values()))
-    return CountedSource(layout, types, rows, sampled)
+    rows = counted.rows(list(columns.values()), tally.counts.astype(float))
+    types = tuple(map(source.type_of, roles.x_positions, rows.x_columns.values()))
+    return CountedSource(roles, types, rows, sampled)
 
 
 def sample_source(
     source: Source, limit: int, *, is_watched: bool = False
 ) -> tuple[pd.DataFrame, int]:
     """Return some rows of a file, spread over it, and how many rows it has."""
-    sample, n_rows = Subsample(source.names, limit), 0
+    sample, n_rows = RowSample(source.names, limit), 0
     for block in source.watched_blocks("reading", is_watched):
         sample.add(len(block), _reader(block, source.names))
         n_rows += len(block)
@@ -141,9 +141,9 @@ def fit_source(
     allow_leaking : whether a column that is copied may exceed the budget.
     """
     counted = count_source(transformer, source, with_sample=with_sample, is_watched=is_watched)
-    layout, sample = counted.layout, counted.sample
-    kept = {(name := layout.name(p)): sample[name] for p in layout.kept_positions}
-    beside = {name: sample[name] for name in layout.s_names} if kept else None
-    inputs = FitInputs(layout, counted.types, counted.rows, kept, beside)
+    roles, sample = counted.roles, counted.sample
+    kept = {(name := roles.name(p)): sample[name] for p in roles.kept_positions}
+    beside = {name: sample[name] for name in roles.s_names} if kept else None
+    inputs = FitInputs(roles, counted.types, counted.rows, kept, beside)
     transformer._fit_inputs(inputs, allow_leaking=allow_leaking)
     return sample

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from .._typing import IntArray
-from ..column_types import ColumnType, type_of_dtype
-from ..frames import as_series
+from ..tables.column_types import ColumnType, type_of_dtype
+from ..tables.frames import as_series
 from .fields import (
     Fields,
     first_row_end,

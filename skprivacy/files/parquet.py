@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 
 from .._typing import IntArray
-from ..column_types import ColumnType
-from ..frames import as_series, as_table
+from ..tables.column_types import ColumnType
+from ..tables.frames import as_series, as_table
 from .locations import ByteStream, Input
 from .tables import Block, Sink, Source
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pandas as pd
 
-from ..column_types import ColumnType
 from ..encoding import ColumnAlphabet
 from ..encoding.values import family_of
-from ..frames import as_table
-from ..leak_warnings import Budget, Judgement, warn_of_passed_through
-from ..release import release_of
+from ..fitting.leak_warnings import Budget, Judgement, warn_of_passed_through
+from ..releasing.release import release_of
+from ..releasing.unknown_values import warn_of_unknown
+from ..tables.column_types import ColumnType
+from ..tables.frames import as_table
 from ..transformer import PrivacyFunnelTransformer
-from ..unknown_values import warn_of_unknown
 from .block_noise import noise_of_blocks
 from .delimited import DelimitedSource
 from .tables import Sink, Source
@@ -40,14 +40,14 @@ def release_rows(
     copied : which of the columns that may leave as they are do, None for all; allow_leaking :
     whether one of them may exceed the budget.
     """
-    layout, owner = transformer._layout, type(transformer).__name__
+    roles, owner = transformer._roles, type(transformer).__name__
     if copied is not None:
-        layout = layout.keeping(copied)
+        roles = roles.keeping(copied)
         found = Judgement.restored(transformer._leaking, copied)
         warn_of_passed_through(found, Budget.of(transformer.mechanism_), allow_leaking)
     header = as_table(pd.DataFrame(columns=source.names), owner)
-    positions = layout.match(header, owner)
-    x_positions = [positions[p] for p in layout.x_positions]
+    positions = roles.match(header, owner)
+    x_positions = [positions[p] for p in roles.x_positions]
     families = [_family_of(column) for column in transformer._alphabet.columns]
     release, random_state = release_of(transformer), transformer.random_state
     if isinstance(source, DelimitedSource):  # which writes categories without looking at each row
@@ -60,11 +60,11 @@ def release_rows(
             of_block = noise.of(block, n_rows)
             released = release.replacements(table, range(len(x_positions)), of_block, unknown)
             parts: dict[str, Any] = {}
-            for position in layout.order:
-                if position in layout.x_positions:
+            for position in roles.order:
+                if position in roles.x_positions:
                     parts |= {str(name): column for name, column in released.get(position, [])}
                 else:
-                    parts[str(layout.name(position))] = positions[position]
+                    parts[str(roles.name(position))] = positions[position]
             sink.write(block, parts)
             n_rows += len(block)
         noise.check()

@@ -9,8 +9,8 @@ from typing import BinaryIO
 import numpy as np
 
 from .._typing import IntArray
-from ..noise import Words
-from ..siphash import n_repeated
+from ..releasing.noise import Words
+from ..releasing.siphash import n_repeated
 
 _RUN_ROWS = 1 << 20  # that are kept in memory: 8 MB
 _ROW_BYTES = 8

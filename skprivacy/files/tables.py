@@ -11,7 +11,7 @@ import pandas as pd
 from tqdm.auto import tqdm
 
 from .._typing import IntArray
-from ..column_types import ColumnType
+from ..tables.column_types import ColumnType
 from .locations import Input
 
 

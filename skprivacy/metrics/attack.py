@@ -30,11 +30,11 @@ from threadpoolctl import threadpool_limits
 
 from .._typing import BoolArray, ColumnsLike, FloatArray, IntArray
 from .._validation import check_real, message
-from ..fit_inputs import as_columns
 from ..joint import count_pairs
 from ..mechanism import Mechanism
-from ..released import UnreadableLabelsError
-from ..samples import coded
+from ..releasing.read_back import UnreadableLabelsError
+from ..tables.cross_tables import coded
+from ..tables.vectors import as_columns
 from ..transformer import PrivacyFunnelTransformer
 from .one_release import one_release
 

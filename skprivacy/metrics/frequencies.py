@@ -9,7 +9,7 @@ import pandas as pd
 
 from .._typing import BoolArray, ColumnsLike, FloatArray
 from ..mechanism import Mechanism
-from ..samples import coded
+from ..tables.cross_tables import coded
 from ..transformer import PrivacyFunnelTransformer
 from .one_release import outputs_and_mechanism
 

@@ -14,7 +14,7 @@ import pandas as pd
 from .._typing import ColumnsLike, FloatArray, Scope, Seed
 from .._validation import check_integer, check_real
 from ..measures import KL, L1, AlphaLift, Chi2, MaxLift, Measure, check_scope, get_measure, lift
-from ..samples import Sample, observed
+from ..tables.cross_tables import CrossTable, observed
 from .information import chance_tables, interval, jackknife
 
 _METRICS = {
@@ -264,7 +264,7 @@ def leakage_report(
     check_integer(owner, "n_permutations", n_permutations, low=1)
     sample = observed(s, y, owner)
     tables = chance_tables(sample.counts, n_permutations, random_state)
-    by_chance = np.array([_every_figure(Sample(table, sample.y_values)) for table in tables])
+    by_chance = np.array([_every_figure(CrossTable(table, sample.y_values)) for table in tables])
     columns = ["average", "worst_output"]
     report = pd.DataFrame(_every_figure(sample), list(_METRICS), columns)
     for i, column in enumerate(columns):
@@ -277,7 +277,7 @@ def leakage_report(
     return report
 
 
-def _every_figure(sample: Sample) -> FloatArray:
+def _every_figure(sample: CrossTable) -> FloatArray:
     """Return an array with a row per metric: on average and for the worst value of y."""
     figures = []
     for measure, factor in _METRICS.values():
@@ -287,18 +287,18 @@ def _every_figure(sample: Sample) -> FloatArray:
     return np.array(figures)
 
 
-def _values(sample: Sample, measure: Measure) -> FloatArray:
+def _values(sample: CrossTable, measure: Measure) -> FloatArray:
     """Return g of each value of y, without the values of S that never occur."""
     prior = sample.prior
     return measure.value(sample.posteriors[:, prior > 0], prior[prior > 0])
 
 
-def _in_scope(sample: Sample, measure: Measure, scope: Scope) -> float:
+def _in_scope(sample: CrossTable, measure: Measure, scope: Scope) -> float:
     values = _values(sample, measure)
     return float(measure.inverse(values.max() if scope == "per_output" else sample.p_y @ values))
 
 
-def _average_or_each(sample: Sample, measure: Measure, per_output: bool) -> float | pd.Series:
+def _average_or_each(sample: CrossTable, measure: Measure, per_output: bool) -> float | pd.Series:
     if per_output:
         return pd.Series(measure.inverse(_values(sample, measure)), sample.y_values)
     return _in_scope(sample, measure, "average")

@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 from .._typing import ColumnsLike, IntArray
 from .._validation import message
 from ..mechanism import Mechanism
-from ..released import outputs_of
-from ..samples import coded
+from ..releasing.read_back import outputs_of
+from ..tables.cross_tables import coded
 from ..transformer import PrivacyFunnelTransformer
 
 
@@ -65,4 +65,4 @@ def one_release(
 
 def _n_released(transformer: PrivacyFunnelTransformer) -> int:
     """Return how many columns a transformer makes of X."""
-    return len(transformer.get_feature_names_out()) - len(transformer._layout.kept_positions)
+    return len(transformer.get_feature_names_out()) - len(transformer._roles.kept_positions)

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._validation import message
 from ..mechanism import Mechanism
-from ..naming import readable
+from ..releasing.output_names import readable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from ..mechanism import Mechanism
-from ..naming import readable
+from ..releasing.output_names import readable
 from .canvas import (
     MOST_TICKS,
     checked,

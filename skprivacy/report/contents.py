@@ -11,13 +11,13 @@ import pandas as pd
 import sklearn
 
 from .._typing import ColumnsLike, Scope, TableLike
-from ..fit_inputs import sensitive_columns
-from ..frames import as_table
+from ..fitting.inputs import sensitive_columns
 from ..measures import Measure, every_measure
 from ..mechanism import Mechanism
 from ..metrics import audit, population_leakage
 from ..metrics.population import PopulationLeakage
 from ..plotting import LeakageDisplay, MechanismDisplay, PrivacyUtilityDisplay, path_around
+from ..tables.frames import as_table
 from ..transformer import PrivacyFunnelTransformer
 from ..utilities import Utility
 from .sections import Figure, Section, Table
@@ -49,8 +49,8 @@ def sections_of(
     **attack: Any,
 ) -> tuple[str, list[Section]]:
     """Return the title and the sections of a report."""
-    layout, mechanism = transformer._layout, transformer.mechanism_
-    released = [str(layout.name(position)) for position in layout.x_positions]
+    roles, mechanism = transformer._roles, transformer.mechanism_
+    released = [str(roles.name(position)) for position in roles.x_positions]
     protected = _listed(transformer._sensitive_names)
     limits = population_leakage(transformer, confidence=confidence)
     sections = [
@@ -264,11 +264,11 @@ def _attack(
     options: dict[str, Any],
 ) -> Section:
     owner = "PrivacyReport"
-    table, layout = as_table(df, owner), transformer._layout
+    table, roles = as_table(df, owner), transformer._roles
     s_columns, _ = sensitive_columns(owner, table, None, transformer.sensitive, sensitive_features)
-    positions = layout.keeping(()).match(table, owner)
-    raw = [table.column(positions[p]) for p in layout.x_positions]
-    others = {str(layout.name(p)) for p in layout.kept_positions}
+    positions = roles.keeping(()).match(table, owner)
+    raw = [table.column(positions[p]) for p in roles.x_positions]
+    others = {str(roles.name(p)) for p in roles.kept_positions}
     out = as_table(transformer.transform(df), owner)
     columns = {
         str(name): out.column(p) for p, name in enumerate(transformer.get_feature_names_out())
@@ -281,7 +281,7 @@ def _attack(
         figures = audit(
             _frame(released),
             groups,
-            raw=_frame(dict(zip(map(layout.name, layout.x_positions), raw, strict=True))),
+            raw=_frame(dict(zip(map(roles.name, roles.x_positions), raw, strict=True))),
             remainder=_frame(beside) if beside else None,
             confidence=confidence,
             **options,

@@ -11,7 +11,7 @@ from ..joint import Joint
 from ..measures import Measure
 from ..utilities import Utility
 from .base import Solution, Solver
-from .partitions import Release, Risk, channel_of
+from .partitions import Partition, Risk, channel_of
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class GreedyFunnelSolver(Solver):
         risk = Risk(joint, measure)
         limits = [risk.limit(epsilon) for epsilon in epsilons]
         found = {}
-        for groups, leakage in _mergers(Release(risk)):
+        for groups, leakage in _mergers(Partition(risk)):
             for limit in limits:
                 if limit not in found and leakage <= limit:
                     found[limit] = channel_of(groups)
@@ -57,25 +57,27 @@ class GreedyFunnelSolver(Solver):
             yield Solution(found[limit])
 
 
-def _mergers(release: Release) -> Iterator[tuple[IntArray, float]]:
+def _mergers(partition: Partition) -> Iterator[tuple[IntArray, float]]:
     """Yield (groups, leakage on average) of Y = X and after each merger."""
-    n_x = len(release.mass)
+    n_x = len(partition.mass)
     drops = np.full((n_x, n_x), -np.inf)
     for block in range(n_x - 1):
         others = np.arange(block + 1, n_x)
-        drops[block, others] = _drop(release, block, others)
-    yield release.groups, release.leakage("average")
+        drops[block, others] = _drop(partition, block, others)
+    yield partition.groups, partition.leakage("average")
     for _ in range(n_x - 1):
         block, other = map(int, np.unravel_index(np.argmax(drops), drops.shape))
-        release.fuse(block, other)
+        partition.fuse(block, other)
         drops[other] = drops[:, other] = -np.inf
-        others = np.setdiff1d(np.flatnonzero(release.mass), block)
-        drops[np.minimum(block, others), np.maximum(block, others)] = _drop(release, block, others)
-        yield release.groups, release.leakage("average")
+        others = np.setdiff1d(np.flatnonzero(partition.mass), block)
+        drops[np.minimum(block, others), np.maximum(block, others)] = _drop(
+            partition, block, others
+        )
+        yield partition.groups, partition.leakage("average")
 
 
-def _drop(release: Release, block: int, others: IntArray) -> FloatArray:
+def _drop(partition: Partition, block: int, others: IntArray) -> FloatArray:
     """Return how much less leaks on average when a block is fused with each of some others."""
-    mass, risks = release.mass, release.risks
+    mass, risks = partition.mass, partition.risks
     apart = mass[block] * risks[block] + mass[others] * risks[others]
-    return apart - (mass[block] + mass[others]) * release.risk_with(block, others)
+    return apart - (mass[block] + mass[others]) * partition.risk_with(block, others)

@@ -51,7 +51,7 @@ def channel_of(groups: IntArray) -> FloatArray:
     return np.eye(blocks.max() + 1)[blocks]
 
 
-class Release:
+class Partition:
     """A partition in the making: blocks are fused until the release is private.
 
     A block is named by one of its symbols. `mass` and `risks` have an entry for every symbol; of

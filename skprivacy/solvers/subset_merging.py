@@ -11,7 +11,7 @@ from ..joint import Joint
 from ..measures import Measure
 from ..utilities import Utility
 from .base import Solution, Solver
-from .partitions import Release, Risk, channel_of
+from .partitions import Partition, Risk, channel_of
 
 
 @dataclass(frozen=True)
@@ -47,18 +47,18 @@ class SubsetMergingSolver(Solver):
         """Merge anew for each epsilon."""
         risk = Risk(joint, measure)
         for epsilon in epsilons:
-            yield Solution(channel_of(_merged(Release(risk), risk.limit(epsilon), scope)))
+            yield Solution(channel_of(_merged(Partition(risk), risk.limit(epsilon), scope)))
 
 
-def _merged(release: Release, limit: float, scope: Scope) -> IntArray:
+def _merged(partition: Partition, limit: float, scope: Scope) -> IntArray:
     """Return the block of each symbol."""
-    is_risky = release.risks > limit
+    is_risky = partition.risks > limit
     risky, harmless = np.flatnonzero(is_risky).tolist(), np.flatnonzero(~is_risky).tolist()
     blocks: list[int] = []
-    while risky and release.leakage(scope) > limit:  # without risky symbols only by rounding
-        block = risky.pop(np.argmax(release.risks[risky]))
-        while release.risks[block] > limit and release.leakage(scope) > limit:
+    while risky and partition.leakage(scope) > limit:  # without risky symbols only by rounding
+        block = risky.pop(np.argmax(partition.risks[risky]))
+        while partition.risks[block] > limit and partition.leakage(scope) > limit:
             others = risky or blocks or harmless
-            release.fuse(block, others.pop(np.argmin(release.risk_with(block, others))))
+            partition.fuse(block, others.pop(np.argmin(partition.risk_with(block, others))))
         blocks.append(block)
-    return release.groups
+    return partition.groups

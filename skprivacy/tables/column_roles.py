@@ -5,14 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from .frames import Table
+from .table import Table
 
 
 @dataclass(frozen=True)
-class Layout:
+class ColumnRoles:
     """Which columns `fit` saw, and what each of them is.
 
     names : of all columns, or None for an array; x_positions : the columns that are replaced;
@@ -37,8 +36,8 @@ class Layout:
         """The columns that come out, replaced or as they are, in the order of `fit`."""
         return sorted([*self.x_positions, *self.kept_positions])
 
-    def keeping(self, names: Container[Any]) -> Layout:
-        """Return the layout with fewer columns that come out as they are: those of these names."""
+    def keeping(self, names: Container[Any]) -> ColumnRoles:
+        """Return the roles with fewer columns that come out as they are: those of these names."""
         kept = (p for p in self.kept_positions if self.name_or_position(p) in names)
         return replace(self, kept_positions=tuple(kept))
 
@@ -55,8 +54,8 @@ class Layout:
         """What several columns taken jointly are called."""
         return "|".join(str(self.name(position)) for position in self.x_positions)
 
-    def renamed(self, input_features: Iterable[str] | None) -> Layout:
-        """Return the layout with other names, as `get_feature_names_out` takes them."""
+    def renamed(self, input_features: Iterable[str] | None) -> ColumnRoles:
+        """Return the roles with other names, as `get_feature_names_out` takes them."""
         if input_features is None:
             return self
         given = list(input_features)

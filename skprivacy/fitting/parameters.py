@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._validation import check_choice, check_integer, check_real, message
+from .._validation import check_choice, check_integer, check_real, message
 
 if TYPE_CHECKING:
-    from .transformer import PrivacyFunnelTransformer
+    from ..transformer import PrivacyFunnelTransformer
 
 
 def check_parameters(transformer: PrivacyFunnelTransformer) -> None:

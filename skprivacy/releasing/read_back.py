@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from ._typing import ColumnsLike, IntArray
-from .encoding import UNKNOWN
-from .fit_inputs import as_columns
-from .naming import output_names, posterior_names
+from .._typing import ColumnsLike, IntArray
+from ..encoding import UNKNOWN
+from ..tables.vectors import as_columns
+from .output_names import output_names, posterior_names
 
 if TYPE_CHECKING:
-    from .transformer import PrivacyFunnelTransformer
+    from ..transformer import PrivacyFunnelTransformer
 
 # Posteriors that were written to a file and read again differ by no more.
 _CLOSE = 1e-6
@@ -60,13 +60,13 @@ def _chosen(
 def _from_labels(
     transformer: PrivacyFunnelTransformer, columns: dict[Hashable, pd.Series]
 ) -> IntArray:
-    layout, alphabet = transformer._layout, transformer._alphabet
+    roles, alphabet = transformer._roles, transformer._alphabet
     if not alphabet.can_be_read(transformer._names):
         raise UnreadableLabelsError(
             "Released labels cannot be read back into outputs: some of them stand for a pool of "
             "rare combinations, of which each column is drawn on its own. Use output='symbol'."
         )
-    names = [layout.name(position) for position in layout.x_positions]
+    names = [roles.name(position) for position in roles.x_positions]
     symbols, _ = alphabet.encode(_chosen(transformer, columns, names), names)
     output_of = np.full(alphabet.n_symbols + 1, -1)
     output_of[transformer._names] = np.arange(len(transformer._names))
@@ -76,7 +76,7 @@ def _from_labels(
 def _from_symbols(
     transformer: PrivacyFunnelTransformer, columns: dict[Hashable, pd.Series]
 ) -> IntArray:
-    (series,) = _chosen(transformer, columns, [transformer._layout.joint_name])
+    (series,) = _chosen(transformer, columns, [transformer._roles.joint_name])
     return pd.Index(output_names(transformer.mechanism_)).get_indexer(pd.Index(series.astype(str)))
 
 
@@ -84,7 +84,7 @@ def _from_posteriors(
     transformer: PrivacyFunnelTransformer, columns: dict[Hashable, pd.Series]
 ) -> IntArray:
     mechanism = transformer.mechanism_
-    names = posterior_names(transformer._layout, mechanism)
+    names = posterior_names(transformer._roles, mechanism)
     rows = np.column_stack(_chosen(transformer, columns, names)).astype(float)
     different, index = np.unique(rows, axis=0, return_inverse=True)
     distances = np.array([np.abs(row - mechanism.posterior).max(axis=1) for row in different])

@@ -6,8 +6,8 @@ from collections.abc import Hashable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from ._typing import IntArray
-from .encoding import UNKNOWN, Alphabet
+from .._typing import IntArray
+from ..encoding import UNKNOWN, Alphabet
 
 _LONGEST = 80  # of a value in a message
 

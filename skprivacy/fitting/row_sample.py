@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ._typing import IntArray
+from .._typing import IntArray
 
 _MOST_ROWS = 50_000
 _MOST_CELLS = 1_000_000
@@ -23,7 +23,7 @@ def most_rows(n_columns: int) -> int:
     return min(_MOST_ROWS, _MOST_CELLS // max(1, n_columns))
 
 
-class Subsample:
+class RowSample:
     """Rows of some columns, chosen by their number alone: the same ones from files as long.
 
     Which ones looks random, so that rows in a pattern (one of each couple after the other) do not
@@ -70,9 +70,9 @@ class Subsample:
             self._pieces = [self.rows()[kept]]
             self._ranks = self._ranks[kept]
 
-    def emptied(self) -> "Subsample":
-        """Return a subsample of the same columns without any rows."""
-        return Subsample(self._names, self._limit, self._whole)
+    def emptied(self) -> "RowSample":
+        """Return a sample of the same columns without any rows."""
+        return RowSample(self._names, self._limit, self._whole)
 
     def rows(self) -> pd.DataFrame:
         """Return the rows that were chosen."""

@@ -11,20 +11,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ._typing import FloatArray, IntArray
-from .codes import look_up
-from .column_types import ColumnType
-from .encoding import Alphabet
-from .frames import Table
-from .layout import Layout
-from .naming import output_names, posterior_names
+from .._typing import FloatArray, IntArray
+from ..codes import look_up
+from ..encoding import Alphabet
+from ..tables.column_roles import ColumnRoles
+from ..tables.column_types import ColumnType
+from ..tables.frames import Table
+from ..tables.row_index import check_no_copy
 from .noise import Noise, NoiseSource
-from .row_index import check_no_copy
-from .sampling import Sampler
+from .output_names import output_names, posterior_names
+from .sampler import Sampler
 from .unknown_values import unknown_error, warn_of_unknown
 
 if TYPE_CHECKING:
-    from .transformer import PrivacyFunnelTransformer
+    from ..transformer import PrivacyFunnelTransformer
 
 # For each column of X, by its position at fit: the (name, column) pairs that replace it.
 Replacements: TypeAlias = dict[int, list[tuple[Any, Any]]]
@@ -34,13 +34,13 @@ Replacements: TypeAlias = dict[int, list[tuple[Any, Any]]]
 class Release:
     """How rows are released.
 
-    layout, types, alphabet : the columns of X, what they are released as, and their symbols;
+    roles, types, alphabet : the columns of X, what they are released as, and their symbols;
     names : the symbol that each output stands for; channel, p_y : P(Y|X) and P(Y); posterior :
     P(x|y), a row for each y; y_names, x_names : texts for outputs, and for columns of P(x|y);
     output, handle_unknown : as the parameters of the transformer; owner : its name, for messages.
     """
 
-    layout: Layout
+    roles: ColumnRoles
     types: tuple[ColumnType, ...]
     alphabet: Alphabet
     names: IntArray
@@ -68,26 +68,26 @@ class Release:
         """
         self._check_index(table)
         noise = source.of(table, numbers)
-        positions = self.layout.match(table, self.owner)
-        x_positions = [positions[p] for p in self.layout.x_positions]
+        positions = self.roles.match(table, self.owner)
+        x_positions = [positions[p] for p in self.roles.x_positions]
         unknown: Counter[Hashable] = Counter()
         released = self.replacements(table, x_positions, noise, unknown)
         warn_of_unknown([table.label(p) for p in x_positions], unknown)
         columns: list[tuple[Any, Any]] = []
-        for position in self.layout.order:
-            if position in self.layout.x_positions:
+        for position in self.roles.order:
+            if position in self.roles.x_positions:
                 columns += released.get(position, [])
             else:
-                name = self.layout.name(position)
+                name = self.roles.name(position)
                 columns.append((name, table.kept(positions[position], self.types[0])))
         return table.assemble(columns)
 
     def _check_index(self, table: Table) -> None:
         if levels := table.index_levels():
-            there = [name for name in self.layout.s_names if name in (table.names or ())]
+            there = [name for name in self.roles.s_names if name in (table.names or ())]
             positions = table.positions(self.owner, "sensitive", there)
             s_columns = {table.label(p): table.column(p) for p in positions}
-            check_no_copy(levels, self.layout.s_names, s_columns, self.owner)
+            check_no_copy(levels, self.roles.s_names, s_columns, self.owner)
 
     def replacements(
         self,
@@ -111,9 +111,9 @@ class Release:
 
     def _shown(self, table: Table, outputs: IntArray, noise: Noise) -> Replacements:
         """Return outputs as the columns that stand for them, of the kind of a table."""
-        first, *_ = positions = self.layout.x_positions
+        first, *_ = positions = self.roles.x_positions
         if self.output == "symbol":
-            return {first: [(self.layout.joint_name, table.categorical(self.y_names, outputs))]}
+            return {first: [(self.roles.joint_name, table.categorical(self.y_names, outputs))]}
         if self.output == "posterior":
             return {
                 first: [
@@ -124,16 +124,16 @@ class Release:
         decoded = self.alphabet.decode(self.names, outputs, noise.uniform)
         columns = zip(positions, self.types, self.alphabet.shown, decoded, strict=True)
         return {
-            position: [(self.layout.name(position), table.decoded(type_, shown.values, *found))]
+            position: [(self.roles.name(position), table.decoded(type_, shown.values, *found))]
             for position, type_, shown, found in columns
         }
 
 
 def release_of(transformer: PrivacyFunnelTransformer) -> Release:
     """Return the release of a fitted transformer."""
-    layout, mechanism = transformer._layout, transformer.mechanism_
+    roles, mechanism = transformer._roles, transformer.mechanism_
     return Release(
-        layout,
+        roles,
         transformer._types,
         transformer._alphabet,
         transformer._names,
@@ -141,7 +141,7 @@ def release_of(transformer: PrivacyFunnelTransformer) -> Release:
         mechanism.p_y,
         mechanism.posterior,
         output_names(mechanism),
-        posterior_names(layout, mechanism),
+        posterior_names(roles, mechanism),
         transformer.output,
         transformer.handle_unknown,
         type(transformer).__name__,

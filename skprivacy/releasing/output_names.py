@@ -8,17 +8,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from ._typing import FloatArray, IntArray
-from .mechanism import Mechanism
-from .merging import without_cheapest
-
-if TYPE_CHECKING:
-    from .layout import Layout
+from .._typing import FloatArray, IntArray
+from ..mechanism import Mechanism
+from ..merging import without_cheapest
+from ..tables.column_roles import ColumnRoles
 
 
 def name_outputs(mechanism: Mechanism) -> tuple[Mechanism, IntArray]:
@@ -52,21 +50,21 @@ def output_names(mechanism: Mechanism) -> list[str]:
     return readable(mechanism.y_labels)
 
 
-def posterior_names(layout: Layout, mechanism: Mechanism) -> list[str]:
+def posterior_names(roles: ColumnRoles, mechanism: Mechanism) -> list[str]:
     """Return the names of the columns of P(x|y), one for each symbol x."""
-    return [f"{layout.joint_name}_{text}" for text in readable(mechanism.x_labels)]
+    return [f"{roles.joint_name}_{text}" for text in readable(mechanism.x_labels)]
 
 
-def names_out(layout: Layout, mechanism: Mechanism, output: str) -> list[Any]:
+def names_out(roles: ColumnRoles, mechanism: Mechanism, output: str) -> list[Any]:
     """Return the names of the columns that come out; output : the parameter of the transformer."""
     names: list[Any] = []
-    for position in layout.order:
-        if position not in layout.x_positions or output == "label":
-            names.append(layout.name(position))
-        elif position == layout.x_positions[0] and output == "symbol":
-            names.append(layout.joint_name)
-        elif position == layout.x_positions[0]:
-            names += posterior_names(layout, mechanism)
+    for position in roles.order:
+        if position not in roles.x_positions or output == "label":
+            names.append(roles.name(position))
+        elif position == roles.x_positions[0] and output == "symbol":
+            names.append(roles.joint_name)
+        elif position == roles.x_positions[0]:
+            names += posterior_names(roles, mechanism)
     return names
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ._typing import BoolArray, IntArray
-from .codes import chunks
+from .._typing import BoolArray, IntArray
+from ..codes import chunks
 from .siphash import Messages, Sliceable
 
 _MOST_CHARACTERS = 1_000  # of an id
@@ -41,8 +41,8 @@ def encode_ids(ids: pd.Series, name: str = "record_ids") -> Sliceable:
     Examples
     --------
     >>> import pandas as pd
-    >>> from skprivacy.record_ids import encode_ids
-    >>> from skprivacy.siphash import siphash
+    >>> from skprivacy.releasing.record_ids import encode_ids
+    >>> from skprivacy.releasing.siphash import siphash
     >>> key = bytes(16)
     >>> some, same = pd.Series([7, 8], dtype="int8"), pd.Series([7, 8], dtype=object)
     >>> bool((siphash(key, encode_ids(some)) == siphash(key, encode_ids(same))).all())

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..fit_inputs import FitInputs, Roles, layout_of_names
-from ..layout import Layout
-from ..leak_warnings import warn_of_unjudged
-from ..tally import MOST_DISTINCT, edges_of
+from ..fitting.inputs import CountedColumns, FitInputs, roles_of_names
+from ..fitting.leak_warnings import warn_of_unjudged
+from ..fitting.tally import MOST_DISTINCT, edges_of
+from ..tables.column_roles import ColumnRoles
 from ..utilities import Target
 from .base import LazyTable
 
@@ -32,29 +32,29 @@ def lazy_inputs(
                 f"{name} cannot be passed beside a lazy frame, whose rows are elsewhere: make it "
                 f"a column of the frame, with sensitive=... for S."
             )
-    layout = layout_of_names(settings, table.names, "the frame")
-    roles = _roles(settings, layout, y)
-    index = table.checked_index(roles.s, type(settings).__name__)
-    names = list(dict.fromkeys([*roles.s, *roles.x, *(roles.target or ())]))
-    edges = edges_of(settings.n_bins, roles.x)
+    roles = roles_of_names(settings, table.names, "the frame")
+    counted = _counted(settings, roles, y)
+    index = table.checked_index(counted.s, type(settings).__name__)
+    names = list(dict.fromkeys([*counted.s, *counted.x, *(counted.target or ())]))
+    edges = edges_of(settings.n_bins, counted.x)
     columns, counts = table.count(names, edges, MOST_DISTINCT)
     if not len(counts):
         owner = type(settings).__name__
         raise ValueError(f"Found a frame with 0 rows while {owner} needs at least one row.")
-    in_roles = [columns[name] for name in (*roles.s, *roles.x, *(roles.target or ()))]
-    warn_of_unjudged([*index, *(layout.name(p) for p in layout.kept_positions)])
-    return FitInputs(layout, table.types(roles.x), roles.rows(in_roles, counts))
+    in_order = [columns[name] for name in (*counted.s, *counted.x, *(counted.target or ()))]
+    warn_of_unjudged([*index, *(roles.name(p) for p in roles.kept_positions)])
+    return FitInputs(roles, table.types(counted.x), counted.rows(in_order, counts))
 
 
-def _roles(settings: PrivacyFunnelTransformer, layout: Layout, y: Any) -> Roles:
-    s = tuple(layout.name(p) for p in layout.s_positions)
-    x = tuple(layout.name(p) for p in layout.x_positions)
+def _counted(settings: PrivacyFunnelTransformer, roles: ColumnRoles, y: Any) -> CountedColumns:
+    s = tuple(roles.name(p) for p in roles.s_positions)
+    x = tuple(roles.name(p) for p in roles.x_positions)
     if not (isinstance(settings.utility, str) and settings.utility == Target.name):
-        return Roles(s, x)
+        return CountedColumns(s, x)
     owner = type(settings).__name__
-    if not isinstance(y, str) or y not in (layout.names or ()) or y in s:
+    if not isinstance(y, str) or y not in (roles.names or ()) or y in s:
         raise ValueError(
             f"{owner} with utility='target' needs the name of a column of the lazy frame as y, "
             f"which is not sensitive."
         )
-    return Roles(s, x, (y,))
+    return CountedColumns(s, x, (y,))

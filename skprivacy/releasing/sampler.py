@@ -11,10 +11,10 @@ from functools import cached_property
 
 import numpy as np
 
-from ._typing import FloatArray, IntArray
-from .mechanism import Mechanism
+from .._typing import FloatArray, IntArray
+from ..mechanism import Mechanism
+from ..repair import repaired
 from .noise import CHUNK, OUTPUT_LANE, Noise, Words
-from .repair import repaired
 
 _BITS = 63  # of the 64 in a word: 2^63 itself must fit, as a boundary
 _MOST_CELLS = 1 << 18  # of the look-up table: it must stay in the cache

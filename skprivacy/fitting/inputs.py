@@ -12,18 +12,19 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ._typing import ColumnsLike, FloatArray, NamedColumns
-from ._validation import message
-from .column_types import ColumnType
-from .exceptions import PrivacyLeakWarning
-from .frames import Table, as_series, as_table
-from .layout import Layout
+from .._typing import ColumnsLike, FloatArray, NamedColumns
+from .._validation import message
+from ..exceptions import PrivacyLeakWarning
+from ..tables.column_roles import ColumnRoles
+from ..tables.column_types import ColumnType
+from ..tables.frames import Table, as_table
+from ..tables.row_index import check_no_copy, labels_of
+from ..tables.vectors import as_columns, check_length, check_weights
+from ..utilities import Target
 from .parameters import check_bin_names
-from .row_index import check_no_copy, labels_of
-from .utilities import Target
 
 if TYPE_CHECKING:
-    from .transformer import PrivacyFunnelTransformer
+    from ..transformer import PrivacyFunnelTransformer
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +62,7 @@ class LabelledRows:
 
 
 @dataclass(frozen=True)
-class Roles:
+class CountedColumns:
     """The names of columns that are counted together: of S, of X, and of the target if any."""
 
     s: tuple[Any, ...]
@@ -69,8 +70,8 @@ class Roles:
     target: tuple[Any, ...] | None = None
 
     @classmethod
-    def of(cls, rows: LabelledRows) -> Roles:
-        """Return the roles of the columns of some rows."""
+    def of(cls, rows: LabelledRows) -> CountedColumns:
+        """Return the counted of the columns of some rows."""
         target = None if rows.target is None else tuple(rows.target)
         return cls(tuple(rows.s_columns), tuple(rows.x_columns), target)
 
@@ -110,12 +111,12 @@ class Roles:
 class FitInputs:
     """What was passed to `fit`.
 
-    layout : which column is what; types : of the columns of X; rows : S, X and the target;
+    roles : which column is what; types : of the columns of X; rows : S, X and the target;
     passed_through : the columns that are released as they are; beside : the columns of S of the
     same rows, None where these are `rows`; index : the levels of an index, of the same rows.
     """
 
-    layout: Layout
+    roles: ColumnRoles
     types: tuple[ColumnType, ...]
     rows: LabelledRows
     passed_through: NamedColumns = field(default_factory=dict)
@@ -143,9 +144,9 @@ def read_inputs(
     is_named = _has_names(y if sensitive_features is None else sensitive_features)
     from_table = sensitive_features is None and settings.sensitive is not None
     s_names = tuple(s_columns) if is_named or from_table else ()
-    layout = layout_of(settings, table, s_positions, s_names)
+    roles = roles_of(settings, table, s_positions, s_names)
     levels = table.index_levels()
-    check_no_copy(levels, layout.s_names, s_columns, owner)
+    check_no_copy(levels, roles.s_names, s_columns, owner)
     check_bin_names(settings, [*(table.names or range(table.n_columns)), *s_columns])
     # A row of weight zero counts as little as one that is not there.
     counted = slice(None) if weights is None else np.flatnonzero(weights)
@@ -161,15 +162,15 @@ def read_inputs(
         target = rows_of(target_columns(owner, y, s_columns))
     rows = LabelledRows(
         rows_of(s_columns),
-        rows_of(columns_at(layout.x_positions)),
+        rows_of(columns_at(roles.x_positions)),
         target,
         None if weights is None else weights[counted],
     )
     return FitInputs(
-        layout,
-        tuple(map(table.type_of, layout.x_positions)),
+        roles,
+        tuple(map(table.type_of, roles.x_positions)),
         rows,
-        rows_of(columns_at(layout.kept_positions)),
+        rows_of(columns_at(roles.kept_positions)),
         index=rows_of(dict(zip(labels_of(levels), levels, strict=True))),
     )
 
@@ -179,12 +180,12 @@ def _has_names(vectors: Any) -> bool:
     return getattr(vectors, "name", None) is not None or hasattr(vectors, "columns")
 
 
-def layout_of(
+def roles_of(
     settings: PrivacyFunnelTransformer,
     table: Table,
     s_positions: Sequence[int],
     s_names: tuple[Any, ...],
-) -> Layout:
+) -> ColumnRoles:
     """Return which columns of a table are what."""
     owner = type(settings).__name__
     if settings.columns is None:
@@ -204,7 +205,7 @@ def layout_of(
         )
     s_names = tuple(dict.fromkeys([*s_names, *map(table.label, s_positions)]))
     kept = _kept_positions(settings.remainder, table, [*found, *s_positions], owner)
-    return Layout(
+    return ColumnRoles(
         table.names, table.n_columns, tuple(found), tuple(s_positions), s_names, tuple(kept)
     )
 
@@ -225,7 +226,9 @@ def _kept_positions(
     return sorted(kept)
 
 
-def layout_of_names(settings: PrivacyFunnelTransformer, names: list[str], where: str) -> Layout:
+def roles_of_names(
+    settings: PrivacyFunnelTransformer, names: list[str], where: str
+) -> ColumnRoles:
     """Return which column is what of a table that is not in memory, where all must be in it."""
     owner = type(settings).__name__
     if settings.sensitive is None:
@@ -235,40 +238,9 @@ def layout_of_names(settings: PrivacyFunnelTransformer, names: list[str], where:
     table = as_table(pd.DataFrame(columns=names), owner)
     s_positions = table.positions(owner, "sensitive", settings.sensitive)
     s_names = tuple(map(table.label, s_positions))
-    layout = layout_of(settings, table, s_positions, s_names)
+    roles = roles_of(settings, table, s_positions, s_names)
     check_bin_names(settings, names)
-    return layout
-
-
-def check_length(vector: Any, n_rows: int, name: str) -> None:
-    """Check that a vector has one entry for each row."""
-    if vector is not None and (length := _length(vector, name)) != n_rows:
-        raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, "
-            f"{name} has {length}."
-        )
-
-
-def _length(vector: Any, name: str) -> int:
-    try:
-        return len(vector) if hasattr(vector, "__len__") else len(np.asarray(vector))
-    except TypeError as error:
-        raise TypeError(f"{name} must be an array, got {type(vector).__name__}.") from error
-
-
-def check_weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> FloatArray | None:
-    """Return weights as floats, or None."""
-    if sample_weight is None:
-        return None
-    check_length(sample_weight, n_rows, "sample_weight")
-    weights = np.asarray(sample_weight, dtype=float)
-    if weights.ndim != 1:
-        raise ValueError(f"sample_weight must be one-dimensional. Got shape {weights.shape}.")
-    if not (np.isfinite(weights).all() and (weights >= 0).all()):
-        raise ValueError("sample_weight must be finite and not negative.")
-    if weights.sum() == 0:
-        raise ValueError("sample_weight must not be all zero: no row would count.")
-    return weights
+    return roles
 
 
 def counts_nothing(X: Any, sample_weight: npt.ArrayLike | None) -> bool:
@@ -348,17 +320,3 @@ def _named_like(columns: NamedColumns, table: Table) -> list[int]:
     if table.names is None:
         return []
     return [p for p, name in enumerate(table.names) if name in columns]
-
-
-def as_columns(vectors: ColumnsLike, name: str) -> NamedColumns:
-    """Return a vector or table as a dict of pandas Series."""
-    if isinstance(vectors, pd.Series):
-        return {name if vectors.name is None else vectors.name: vectors}
-    if (series := as_series(vectors)) is not None:
-        return {series.name or name: series}
-    if not hasattr(vectors, "columns") and (array := np.asarray(vectors)).ndim == 1:
-        return {name: pd.Series(array)}
-    table = as_table(vectors, name)
-    # The columns of an array have no names, and must not be taken for columns of X that have.
-    named = table.names or [f"{name}_{p}" if p else name for p in range(table.n_columns)]
-    return {label: table.column(p) for p, label in enumerate(named)}

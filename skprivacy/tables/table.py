@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ._typing import FloatArray, IntArray
+from .._typing import FloatArray, IntArray
 from .column_types import ColumnType
 
 

@@ -12,8 +12,8 @@ from typing import Protocol, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ._typing import IntArray
-from .codes import chunks
+from .._typing import IntArray
+from ..codes import chunks
 
 _CHUNK = 1 << 14  # messages at once: four words of state and one of scratch stay in the cache
 
@@ -97,7 +97,7 @@ def siphash(key: bytes, messages: Sliceable) -> _Words:
     --------
     The example in the paper of Aumasson and Bernstein:
 
-    >>> from skprivacy.siphash import Messages, siphash
+    >>> from skprivacy.releasing.siphash import Messages, siphash
     >>> hex(siphash(bytes(range(16)), Messages.from_bytes([bytes(range(15))]))[0])
     '0xa129ca6149be45e5'
     """

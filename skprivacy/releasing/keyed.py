@@ -15,19 +15,17 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from ._typing import IntArray, Seed
-from .encoding import ColumnAlphabet
-from .fit_inputs import as_columns, check_length
-from .frames import Table
+from .._typing import IntArray
+from ..encoding import ColumnAlphabet
+from ..tables.frames import Table
+from ..tables.vectors import check_length
 from .noise import (
     IDENTITY_LANE,
     OUTPUT_LANE,
-    FreshSource,
     Noise,
     NoiseSource,
     Words,
     column_lane,
-    fresh_key,
 )
 from .record_ids import encode_ids
 from .release import Release
@@ -49,7 +47,7 @@ def record_keys(release: Release, secret_key: object) -> RecordKeys:
     """Return the keys of a release. The secret key cannot be told from them."""
     secret = check_secret_key(f"{release.owner}.transform", secret_key)
     told = fingerprint(release)
-    n_lanes = max(IDENTITY_LANE, column_lane(len(release.layout.x_positions) - 1)) + 1
+    n_lanes = max(IDENTITY_LANE, column_lane(len(release.roles.x_positions) - 1)) + 1
     return RecordKeys(tuple(derive_key(secret, told, lane) for lane in range(n_lanes)))
 
 
@@ -60,9 +58,9 @@ def fingerprint(release: Release) -> bytes:
     channel: not on how the outputs are shown, because two forms of one draw are one release. What
     goes into them must never change, or every row would be released a second time.
     """
-    layout, alphabet = release.layout, release.alphabet
+    roles, alphabet = release.roles, release.alphabet
     content = [
-        [str(layout.name(position)) for position in layout.x_positions],
+        [str(roles.name(position)) for position in roles.x_positions],
         [_symbols_of(column) for column in alphabet.columns],
         alphabet.combinations.tolist(),
         alphabet.symbols.tolist(),
@@ -94,48 +92,6 @@ def _spelled(value: Any) -> str:
         number = float(value)
         return f"number {int(number) if number.is_integer() else number.hex()}"
     return f"{type(value).__name__} {value!r}"
-
-
-def noise_source(
-    release: Release,
-    random_state: Seed | np.random.RandomState,
-    record_ids: Any,
-    secret_key: object,
-) -> NoiseSource:
-    """Return where the noise of a call of `transform` comes from."""
-    if record_ids is None and secret_key is None:
-        return FreshSource(fresh_key(random_state))
-    if record_ids is None or secret_key is None:
-        given, missing = ("record_ids", "secret_key")[:: 1 if secret_key is None else -1]
-        raise ValueError(
-            f"{release.owner}.transform got {given} without {missing}: a keyed release needs both."
-        )
-    keys = record_keys(release, secret_key)
-    if isinstance(record_ids, str | int | np.integer):
-        layout = release.layout
-        positions = (*layout.x_positions, *layout.s_positions)
-        special = tuple(layout.name_or_position(position) for position in positions)
-        check_own_column(record_ids, special)
-        return RecordSource(keys, record_ids, special)
-    index = record_ids.index if isinstance(record_ids, pd.Series) else None
-    return GivenRecords(keys, _as_series(record_ids), index)
-
-
-def _as_series(record_ids: Any) -> pd.Series:
-    """Return ids that are given for each row."""
-    if isinstance(record_ids, list | tuple):  # numpy would make texts of integers
-        return pd.Series(record_ids, dtype=object)
-    if np.ndim(record_ids) == 0 and not hasattr(record_ids, "__len__"):
-        raise TypeError(
-            f"record_ids must be the name of a column, or an id for each row. Got a value of type "
-            f"{type(record_ids).__name__}."
-        )
-    columns = list(as_columns(record_ids, "record_ids").values())
-    if len(columns) != 1:
-        raise ValueError(
-            f"record_ids must be one column. Got {len(columns)}: join them into one id first."
-        )
-    return columns[0]
 
 
 def check_own_column(column: Hashable, special: Collection[Hashable]) -> None:
@@ -237,7 +193,7 @@ def check_secret_key(owner: str, secret_key: object) -> bytes:
 
     Examples
     --------
-    >>> from skprivacy.keyed_release import check_secret_key
+    >>> from skprivacy.releasing.keyed import check_secret_key
     >>> check_secret_key("transform", "hunter2")
     Traceback (most recent call last):
     ...
@@ -278,7 +234,7 @@ def derive_key(secret_key: bytes, fingerprint: bytes, lane: int) -> bytes:
 
     Examples
     --------
-    >>> from skprivacy.keyed_release import derive_key
+    >>> from skprivacy.releasing.keyed import derive_key
     >>> secret = bytes(32)  # secrets.token_bytes(32), in earnest
     >>> len({derive_key(secret, b"mechanism", lane) for lane in range(10)})
     10

@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ._typing import ColumnsLike, CountArray, FloatArray, IntArray
-from .fit_inputs import as_columns
-from .joint import count_pairs
+from .._typing import ColumnsLike, CountArray, FloatArray, IntArray
+from ..joint import count_pairs
+from .vectors import as_columns
 
 _MOST_PAIRS = 20_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class CrossTable:
     """Counts of S (rows) by Y (columns), from rows that were observed together."""
 
     counts: CountArray
@@ -41,8 +41,8 @@ class Sample:
         return self.counts.sum(axis=1) / self.n
 
 
-def observed(s: ColumnsLike, y: ColumnsLike, owner: str) -> Sample:
-    """Return the `Sample` of two columns, or of several taken jointly on either side."""
+def observed(s: ColumnsLike, y: ColumnsLike, owner: str) -> CrossTable:
+    """Return the `CrossTable` of two columns, or of several taken jointly on either side."""
     s_codes, _ = coded(s, "s")
     y_codes, y_values = coded(y, "y")
     if len(s_codes) != len(y_codes):
@@ -58,7 +58,7 @@ def observed(s: ColumnsLike, y: ColumnsLike, owner: str) -> Sample:
             f"{owner} got columns with {n_pairs:,} possible pairs of values, too many to count: "
             f"cut numbers into bins first, for instance with pandas.qcut."
         )
-    return Sample(count_pairs(s_codes, y_codes, None), y_values)
+    return CrossTable(count_pairs(s_codes, y_codes, None), y_values)
 
 
 def coded(columns: ColumnsLike, name: str) -> tuple[IntArray, pd.Index]:

@@ -10,10 +10,10 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from ._typing import FloatArray, IntArray
-from .codes import UNKNOWN, take
+from .._typing import FloatArray, IntArray
+from ..codes import UNKNOWN, take
+from ..encoding.dictionaries import dictionary_codes
 from .column_types import ColumnType, is_name, present
-from .encoding.dictionaries import dictionary_codes
 from .table import Table
 
 # The types of pyarrow for texts, and how many of them are worth sorting.

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
-from ._typing import IntArray, NamedColumns
-from .column_types import ColumnType
-from .fit_inputs import FitInputs, Roles, kish
+from .._typing import IntArray, NamedColumns
+from ..tables.column_types import ColumnType
+from .inputs import CountedColumns, FitInputs, kish
 from .leak_warnings import warn_of_unjudged
-from .subsample import Subsample
+from .row_sample import RowSample
 from .tally import Tally, edges_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .transformer import PrivacyFunnelTransformer
+    from ..transformer import PrivacyFunnelTransformer
 
 
 class Batches:
@@ -25,20 +25,20 @@ class Batches:
     """
 
     def __init__(self, settings: PrivacyFunnelTransformer, first: FitInputs) -> None:
-        self.layout, self.types, self.n_rows = first.layout, first.types, 0
+        self.roles, self.types, self.n_rows = first.roles, first.types, 0
         self._owner = type(settings).__name__
-        self._roles, self._passed = Roles.of(first.rows), list(first.passed_through)
-        self._tally = Tally(self._roles.names)
+        self._counted, self._passed = CountedColumns.of(first.rows), list(first.passed_through)
+        self._tally = Tally(self._counted.names)
         self._is_weighted, self._squares = first.rows.weights is not None, 0.0
-        names = [*self._passed, *self._roles.s] if self._passed else []
-        self._sample = Subsample(names, whole=self._roles.s)
+        names = [*self._passed, *self._counted.s] if self._passed else []
+        self._sample = RowSample(names, whole=self._counted.s)
 
     def add(self, settings: PrivacyFunnelTransformer, batch: FitInputs) -> None:
         """Count a batch; if that fails, it is as if it had not been there."""
         self._check(batch)
         rows = batch.rows
-        self._tally.edges = edges_of(settings.n_bins, self._roles.x)
-        self._tally.add(self._roles.columns(rows), weights=rows.weights)
+        self._tally.edges = edges_of(settings.n_bins, self._counted.x)
+        self._tally.add(self._counted.columns(rows), weights=rows.weights)
         if rows.weights is not None:
             self._squares += float((rows.weights**2).sum())
         columns: NamedColumns = {**batch.passed_through, **rows.s_columns}
@@ -51,23 +51,26 @@ class Batches:
         self.n_rows += rows.n_rows
 
     def _check(self, batch: FitInputs) -> None:
-        n_columns = self.layout.n_columns
-        if batch.layout.n_columns != n_columns:
+        n_columns = self.roles.n_columns
+        if batch.roles.n_columns != n_columns:
             raise ValueError(
-                f"X has {batch.layout.n_columns} features, but {self._owner} is expecting "
+                f"X has {batch.roles.n_columns} features, but {self._owner} is expecting "
                 f"{n_columns} features as input."
             )
-        if Roles.of(batch.rows) != self._roles or list(batch.passed_through) != self._passed:
+        if (
+            CountedColumns.of(batch.rows) != self._counted
+            or list(batch.passed_through) != self._passed
+        ):
             raise ValueError(
                 f"This batch has other columns of S, of the target, or passed through than the "
                 f"first one: {self._owner}.partial_fit needs the same in every batch."
             )
         if (batch.rows.weights is not None) != self._is_weighted:
             raise ValueError("sample_weight must be passed with every batch or with none.")
-        if batch.layout != self.layout:
+        if batch.roles != self.roles:
             raise ValueError(
                 f"The columns of X differ from those of the first batch, in name, order, or in "
-                f"what they are to {self._owner}: {batch.layout.names} after {self.layout.names}."
+                f"what they are to {self._owner}: {batch.roles.names} after {self.roles.names}."
             )
 
     def inputs(self) -> FitInputs:
@@ -77,13 +80,13 @@ class Batches:
         if weights is not None:
             n_effective = kish(float(weights.sum()), self._squares)
         columns = list(self._tally.columns().values())
-        rows = self._roles.rows(columns, counts, weights, n_effective)
+        rows = self._counted.rows(columns, counts, weights, n_effective)
         sample = self._sample.rows()
         passed = {name: sample[name] for name in self._passed if name in sample}
-        kept = map(self.layout.name_or_position, self.layout.kept_positions)
+        kept = map(self.roles.name_or_position, self.roles.kept_positions)
         warn_of_unjudged([name for name in kept if name not in passed])
-        beside = {name: sample[name] for name in self._roles.s} if passed else None
-        return FitInputs(self.layout, self.types, rows, passed, beside)
+        beside = {name: sample[name] for name in self._counted.s} if passed else None
+        return FitInputs(self.roles, self.types, rows, passed, beside)
 
     def __getstate__(self) -> dict[str, Any]:
         # Counts may travel; rows of people stay where they are.

@@ -14,8 +14,8 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.utils import check_array
 
-from ._typing import FloatArray, IntArray
-from .codes import look_up, take
+from .._typing import FloatArray, IntArray
+from ..codes import look_up, take
 from .column_types import ColumnType, present, type_of_dtype
 from .narwhals_frames import as_narwhals_table, as_series, converted, lazy_kind
 from .table import Table

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ._json import encode_label, label_key
-from ._json_reader import Place
-from ._typing import FloatArray, IntArray
-from .encoding import UNKNOWN, Alphabet, ColumnAlphabet
+from .._json import encode_label, label_key
+from .._json_reader import Place
+from .._typing import FloatArray, IntArray
+from . import UNKNOWN, Alphabet, ColumnAlphabet
 
 ALPHABET_KEYS = ("columns", "combinations", "symbols", "members", "member_of", "weights")
 

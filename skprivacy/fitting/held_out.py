@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._typing import ColumnsLike, FloatArray, IntArray
-from .encoding import UNKNOWN
-from .fit_inputs import sensitive_columns
-from .frames import Table, as_table
-from .mechanism import Evaluation, Mechanism
-from .samples import coded
-from .utilities import Target, Utility
+from .._typing import ColumnsLike, FloatArray, IntArray
+from ..encoding import UNKNOWN
+from ..mechanism import Evaluation, Mechanism
+from ..tables.cross_tables import coded
+from ..tables.frames import Table, as_table
+from ..utilities import Target, Utility
+from .inputs import sensitive_columns
 
 if TYPE_CHECKING:
-    from .transformer import PrivacyFunnelTransformer
+    from ..transformer import PrivacyFunnelTransformer
 
 
 def evaluated_on(
@@ -54,9 +54,9 @@ def evaluated_on(
 
 
 def _symbols(transformer: PrivacyFunnelTransformer, table: Table, owner: str) -> IntArray:
-    layout = transformer._layout.keeping(())
-    positions = layout.match(table, owner)
-    x_positions = [positions[p] for p in layout.x_positions]
+    roles = transformer._roles.keeping(())
+    positions = roles.match(table, owner)
+    x_positions = [positions[p] for p in roles.x_positions]
     labels = [table.label(p) for p in x_positions]
     return transformer._alphabet.encode([table.column(p) for p in x_positions], labels)[0]
 

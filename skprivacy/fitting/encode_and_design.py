@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._typing import CountArray, IntArray, NamedColumns
-from .codes import UNKNOWN, count, take
-from .design import design_mechanism
-from .encoding import DEFAULT_BINS, Alphabet, learn_alphabet
-from .encoding.bins import BinsLike
-from .fit_inputs import LabelledRows
-from .joint import count_pairs
-from .mechanism import Mechanism
-from .naming import name_outputs
-from .sampling import within_budget_as_sampled
-from .solvers import most_symbols
-from .utilities import Target, Utility
+from .._typing import CountArray, IntArray, NamedColumns
+from ..codes import UNKNOWN, count, take
+from ..design import design_mechanism
+from ..encoding import DEFAULT_BINS, Alphabet, learn_alphabet
+from ..encoding.bins import BinsLike
+from ..joint import count_pairs
+from ..mechanism import Mechanism
+from ..releasing.output_names import name_outputs
+from ..releasing.sampler import within_budget_as_sampled
+from ..solvers import most_symbols
+from ..utilities import Target, Utility
+from .inputs import LabelledRows
 
 if TYPE_CHECKING:
-    from .transformer import PrivacyFunnelTransformer
+    from ..transformer import PrivacyFunnelTransformer
 
 
 @dataclass(frozen=True, eq=False)

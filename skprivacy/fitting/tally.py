@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ._typing import CountArray, FloatArray, IntArray, NamedColumns
-from .codes import UNKNOWN, take
-from .encoding.bins import BinsLike, cut
-from .encoding.values import as_numbers, factorize, family_of
+from .._typing import CountArray, FloatArray, IntArray, NamedColumns
+from ..codes import UNKNOWN, take
+from ..encoding.bins import BinsLike, cut
+from ..encoding.values import as_numbers, factorize, family_of
 
 # Beyond so many distinct rows of S and X, numbers must be cut at edges that are known beforehand.
 MOST_DISTINCT = 500_000

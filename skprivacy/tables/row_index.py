@@ -7,7 +7,7 @@ from collections.abc import Container, Sequence
 import numpy as np
 import pandas as pd
 
-from ._typing import NamedColumns
+from .._typing import NamedColumns
 
 
 def check_no_copy(

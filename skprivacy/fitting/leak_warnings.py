@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ._text import aligned
-from ._typing import CountArray, FloatArray, IntArray, NamedColumns, Scope
-from .encoding import Alphabet, learn_column
-from .exceptions import PrivacyLeakWarning
-from .joint import as_joint, count_pairs
-from .measures import KL, Measure
-from .mechanism import Mechanism
+from .._text import aligned
+from .._typing import CountArray, FloatArray, IntArray, NamedColumns, Scope
+from ..encoding import Alphabet, learn_column
+from ..exceptions import PrivacyLeakWarning
+from ..joint import as_joint, count_pairs
+from ..measures import KL, Measure
+from ..mechanism import Mechanism
 
 # A column with more distinct values than this share of its rows is judged by its bins only: that
 # nearly every value occurs with a single S says nothing about the next row.

@@ -13,16 +13,14 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
-from ._typing import FloatArray, IntArray, Seed
-
-if TYPE_CHECKING:
-    from .frames import Table
+from .._typing import FloatArray, IntArray, Seed
+from ..tables.table import Table
 
 # Random ones, or boundaries to compare them with.
 Words: TypeAlias = npt.NDArray[np.uint64]

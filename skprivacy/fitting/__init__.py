@@ -1,0 +1,1 @@
+"""Rows in, `Fitted` out: what `fit` does."""

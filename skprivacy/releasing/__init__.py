@@ -1,0 +1,1 @@
+"""`Fitted` in, rows out: X replaced by Y, and read back."""

@@ -1,0 +1,1 @@
+"""Any table, as columns: what each is of, what it is for, and rows counted."""
