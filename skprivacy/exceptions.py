@@ -23,6 +23,26 @@ class SolverError(RuntimeError):
     """
 
 
+class NotDesignedError(ValueError, AttributeError):
+    """A fitted attribute is not there, because the design that it is asked for has failed.
+
+    After `partial_fit` the channel is designed when it is first asked for. The message is that of
+    the error that the design ended with, its cause. As with scikit-learn's `NotFittedError`,
+    `hasattr` takes it for an attribute that is missing.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skprivacy import PrivacyFunnelTransformer
+    >>> frame = pd.DataFrame({"sex": list("mfmf") * 50, "band": list("uuvw") * 50})
+    >>> funnel = PrivacyFunnelTransformer(0.1, sensitive="sex").partial_fit(frame)
+    >>> hasattr(funnel.set_params(epsilon=-1), "mechanism_")
+    False
+    >>> hasattr(funnel.set_params(epsilon=0.2), "mechanism_")
+    True
+    """
+
+
 class PrivacyLeakWarning(UserWarning):
     """The release is within its budget, but may not protect what the user thinks it does.
 

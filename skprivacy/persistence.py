@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,8 +11,8 @@ import pandas as pd
 from ._json import encode_label, is_zone, label_key, write_document
 from ._json_reader import Place, read_document
 from ._typing import FloatArray, IntArray, Labels
-from .encoding import Alphabet
 from .encoding.alphabet_json import ALPHABET_KEYS, alphabet_content, read_alphabet
+from .fitted import Fitted
 from .measures import Measure
 from .mechanism import Mechanism
 from .mechanism_json import make_mechanism, mechanism_content
@@ -20,13 +20,6 @@ from .releasing.output_names import check_names_out, names_out
 from .tables.column_roles import ColumnRoles
 from .tables.column_types import FAMILIES, LIBRARIES, UNITS, ColumnType, is_name
 from .utilities import Utility
-
-if TYPE_CHECKING:
-    from .transformer import PrivacyFunnelTransformer
-
-_Fitted: TypeAlias = tuple[
-    ColumnRoles, tuple[ColumnType, ...], Alphabet, IntArray, Mechanism, dict[Any, float]
-]
 
 # The parameters that matter after fit; the budget and its measure are the mechanism's.
 _PARAMETERS = {
@@ -38,11 +31,11 @@ _PARAMETERS = {
 _MOST_COLUMNS = 1_000_000
 
 
-def write_transformer(transformer: PrivacyFunnelTransformer, indent: int | None) -> str:
-    """Return the JSON text of a fitted transformer."""
-    roles = transformer._roles
+def write_transformer(fitted: Fitted, parameters: Mapping[str, Any], indent: int | None) -> str:
+    """Return the JSON text of what was fitted, and of the parameters that matter after that."""
+    roles = fitted.roles
     content = {
-        "parameters": {name: encode_label(getattr(transformer, name)) for name in _PARAMETERS},
+        "parameters": {name: encode_label(parameters[name]) for name in _PARAMETERS},
         "layout": {
             "names": None if roles.names is None else [encode_label(n) for n in roles.names],
             "n_columns": roles.n_columns,
@@ -54,14 +47,14 @@ def write_transformer(transformer: PrivacyFunnelTransformer, indent: int | None)
                     "column": encode_label(name),
                     "leakage": None if np.isnan(leakage) else encode_label(leakage),
                 }
-                for name, leakage in transformer._leaking.items()
+                for name, leakage in fitted.leaking.items()
             ],
             "sensitive": [encode_label(name) for name in roles.s_names],
         },
-        "types": [type_.to_dict() for type_ in transformer._types],
-        **alphabet_content(transformer._alphabet),
-        "names": transformer._names.tolist(),
-        "mechanism": mechanism_content(transformer.mechanism_, include_joint=False),
+        "types": [type_.to_dict() for type_ in fitted.types],
+        **alphabet_content(fitted.alphabet),
+        "names": fitted.symbol_of_output.tolist(),
+        "mechanism": mechanism_content(fitted.mechanism, include_joint=False),
     }
     return write_document("transformer", content, indent)
 
@@ -72,8 +65,8 @@ def _labels(roles: ColumnRoles, positions: Sequence[int]) -> list[Any]:
 
 def read_transformer(
     text: str, measure: Measure | None, utility: Utility | None
-) -> tuple[dict[str, Any], _Fitted]:
-    """Return the parameters and the fitted parts of the transformer that was written."""
+) -> tuple[dict[str, Any], Fitted]:
+    """Return the parameters of the transformer that was written, and what it was fitted to."""
     part = read_document(text, "transformer").keys(
         "parameters", "layout", "types", *ALPHABET_KEYS, "names", "mechanism"
     )
@@ -84,15 +77,15 @@ def read_transformer(
     types = tuple(map(_read_type, part["types"].items(len(alphabet.columns))))
     mechanism = make_mechanism(part["mechanism"], Mechanism, measure, utility)
     _check_labels(part["mechanism"]["x_labels"], mechanism.x_labels, alphabet.labels)
-    names = _read_names(part["names"], mechanism.channel)
+    symbol_of_output = _read_symbols(part["names"], mechanism.channel)
     with part["layout"].making():
-        check_names_out(names_out(roles, mechanism, parameters["output"]))
+        check_names_out(names_out(roles, mechanism.x_labels, parameters["output"]))
     for name in ("epsilon", "measure", "scope"):
         parameters[name] = getattr(mechanism, name)
     parameters["columns"] = [roles.name_or_position(p) for p in roles.x_positions]
     parameters["sensitive"] = [roles.name_or_position(p) for p in roles.s_positions] or None
     parameters["remainder"] = [roles.name_or_position(p) for p in roles.kept_positions] or "drop"
-    return parameters, (roles, types, alphabet, names, mechanism, leaking)
+    return parameters, Fitted(roles, types, alphabet, symbol_of_output, mechanism, leaking)
 
 
 def _read_roles(place: Place, n_replaced: int) -> tuple[ColumnRoles, dict[Any, float]]:
@@ -172,11 +165,11 @@ def _check_labels(place: Place, labels: Labels, expected: list[Any]) -> None:
     place.require(np.array(is_own), "the label that this symbol has in columns")
 
 
-def _read_names(place: Place, channel: FloatArray) -> IntArray:
+def _read_symbols(place: Place, channel: FloatArray) -> IntArray:
     """Return the symbol that each output is called by, one that it can come from."""
     n_x, n_y = channel.shape
-    names = place.integers(n_y, low=0, high=n_x - 1)
-    place.different(names.tolist(), "a symbol")
-    is_possible = channel[names, np.arange(n_y)] > 0
+    symbols = place.integers(n_y, low=0, high=n_x - 1)
+    place.different(symbols.tolist(), "a symbol")
+    is_possible = channel[symbols, np.arange(n_y)] > 0
     place.require(is_possible, "a symbol that this output can come from")
-    return names
+    return symbols

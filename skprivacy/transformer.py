@@ -3,40 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from copy import copy
+from typing import Any, Literal, Self, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from ._typing import ColumnsLike, FloatArray, IntArray, Scope, Seed, TableLike
+from ._typing import ColumnsLike, FloatArray, Labels, Scope, Seed, TableLike
 from .encoding import DEFAULT_BINS, Alphabet
 from .engines import as_lazy_table, lazy_inputs
+from .exceptions import NotDesignedError
+from .fitted import Fitted
 from .fitting.batches import Batches
-from .fitting.encode_and_design import CodedRows, code_rows, code_sensitive, design, target_of
+from .fitting.encode_and_design import code_rows, code_sensitive, fitted_to, judge_index
 from .fitting.held_out import evaluated_on
-from .fitting.inputs import FitInputs, counts_nothing, read_inputs
-from .fitting.leak_warnings import (
-    Budget,
-    judged,
-    warn_if_misleading,
-    warn_of_bins,
-    warn_of_index,
-    warn_of_passed_through,
-)
-from .fitting.parameters import check_parameters
-from .measures import Measure, get_measure
+from .fitting.inputs import counts_nothing, read_inputs
+from .fitting.parameters import Settings
+from .measures import Measure
 from .mechanism import Evaluation, Mechanism
 from .persistence import read_transformer, write_transformer
 from .releasing.noise_sources import noise_source
-from .releasing.output_names import check_names_out, names_out
-from .releasing.release import release_of
+from .releasing.output_names import names_out
+from .releasing.release import Release, release_of
 from .solvers import Solver
 from .tables.column_roles import ColumnRoles
-from .tables.column_types import ColumnType
 from .tables.frames import as_table, converted
 from .utilities import Utility
 
@@ -46,13 +41,7 @@ _ColumnNames: TypeAlias = str | int | Sequence[Hashable]
 # How many bins, or their edges; for all columns, or by name.
 _Binning: TypeAlias = int | npt.ArrayLike | Sequence[Any] | dict[Any, Any] | None
 
-
-# What a design sets, and batches that came in between take away.
-_DESIGNED = (
-    "mechanism_", "p_sx_", "categories_", "sensitive_categories_", "_roles", "_types",
-    "_alphabet", "_names", "_leaking", "_sensitive", "_sensitive_names", "_counts",
-    "_effective_rows",
-)  # fmt: skip
+_Transformer = TypeVar("_Transformer", bound="PrivacyFunnelTransformer")
 
 
 class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
@@ -135,6 +124,12 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
     True
     """
 
+    # What was fitted; the batches that it is designed for, if it was fitted by them, and the
+    # parameters of that design.
+    _fitted: Fitted | None = None
+    _batches: Batches | None = None
+    _designed_for: tuple[Any, ...] | None = None
+
     def __init__(
         self,
         epsilon: float = 0.02,
@@ -200,12 +195,12 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         -------
         self
         """
-        check_parameters(self)
-        if (lazy := as_lazy_table(X, type(self).__name__)) is not None:
-            inputs = lazy_inputs(self, lazy, y, sensitive_features, sample_weight)
+        settings = settings_of(self)
+        if (lazy := as_lazy_table(X, settings.owner)) is not None:
+            inputs = lazy_inputs(settings, lazy, y, sensitive_features, sample_weight)
         else:
-            inputs = read_inputs(self, X, y, sensitive_features, sample_weight)
-        return self._fit_inputs(inputs)
+            inputs = read_inputs(settings, X, y, sensitive_features, sample_weight)
+        return set_fitted(self, fitted_to(settings, inputs))
 
     def partial_fit(
         self,
@@ -249,108 +244,83 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         >>> bool((streamed.mechanism_.channel == at_once.mechanism_.channel).all())
         True
         """
-        check_parameters(self)
-        owner = type(self).__name__
-        if "_roles" in vars(self) and "_batches" not in vars(self):
+        settings = settings_of(self)
+        if self._fitted is not None and self._batches is None:
             raise ValueError(
-                f"This {owner} was fitted by fit, or loaded: it has no counts of raw values that "
-                f"partial_fit could go on with. Begin with partial_fit, on a clone of it."
+                f"This {settings.owner} was fitted by fit, or loaded: it has no counts of raw "
+                f"values that partial_fit could go on with. Begin with partial_fit, on a clone of "
+                f"it."
             )
-        if "_batches" in vars(self) and counts_nothing(X, sample_weight):
+        if self._batches is not None and counts_nothing(X, sample_weight):
             return self  # as a stream may have it; the first batch shows the columns
-        inputs = read_inputs(self, X, y, sensitive_features, sample_weight)
+        inputs = read_inputs(settings, X, y, sensitive_features, sample_weight)
         if inputs.index:
-            self._judge_index(inputs, code_sensitive(self, inputs.rows)[1])
-        batches = vars(self).get("_batches") or Batches(self, inputs)
-        batches.add(self, inputs)
-        for name in _DESIGNED:  # by the batches before
-            self.__dict__.pop(name, None)
-        self._batches = batches
+            judge_index(settings, inputs, code_sensitive(settings, inputs.rows)[1])
+        batches = self._batches or Batches(settings, inputs)
+        batches.add(settings, inputs)
+        self._batches, self._fitted = batches, None
         self._set_features(batches.roles)
         self.n_samples_seen_ = batches.n_rows
         return self
 
-    if not TYPE_CHECKING:  # or any attribute would seem to be there
-
-        def __getattr__(self, name: str) -> Any:
-            """Design the channel for the batches so far when it is asked for."""
-            if name in _DESIGNED and "_batches" in vars(self):
-                check_parameters(self)
-                self._fit_inputs(self._batches.inputs(), self._batches)
-                return getattr(self, name)
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
     def __sklearn_is_fitted__(self) -> bool:
-        return "_roles" in vars(self) or "_batches" in vars(self)
+        return self._fitted is not None or self._batches is not None
 
-    def _fit_inputs(
-        self, inputs: FitInputs, batches: Batches | None = None, *, allow_leaking: bool = True
-    ) -> Self:
-        """Fit to columns of S and X that have been told apart.
+    def _is_current(self, settings: Settings) -> bool:
+        """Return whether batches were designed for, with these settings."""
+        return self._fitted is not None and self._designed_for == settings.of_design
 
-        batches : that they come from; others that were counted before are forgotten;
-        allow_leaking : whether columns that leave as they are may exceed the budget.
-        """
-        roles, rows = inputs.roles, inputs.rows
-        coded = code_rows(self, rows)
-        utility = self.utility
-        if rows.target is not None:
-            utility = target_of(self, rows, coded)
-        mechanism, names = design(self, coded, utility)
-        warn_of_bins(list(rows.s_columns), coded.sensitive, self.n_bins)
-        self._judge_index(inputs, coded.s_codes)
-        leaking = self._judge_passed_through(inputs, coded, Budget.of(mechanism), allow_leaking)
-        warn_if_misleading(mechanism, coded.counts, coded.group_sizes)
-        check_names_out(names_out(roles, mechanism, self.output))
-        self._assign(roles, inputs.types, coded.alphabet, names, mechanism, leaking)
-        self.p_sx_: FloatArray = mechanism.p_sx  # type: ignore[assignment]  # a design has one
-        self._sensitive, self._sensitive_names = coded.sensitive, list(rows.s_columns)
-        self.sensitive_categories_ = _categories(coded.sensitive)
-        self._counts, self._effective_rows = coded.counts, rows.effective_rows
-        self.n_samples_seen_ = rows.n_rows
-        if batches is None:
-            self.__dict__.pop("_batches", None)
-        return self
+    def _up_to_date(self) -> Fitted:
+        """Return what was fitted; of batches, designed now if it is not yet."""
+        check_is_fitted(self)
+        if self._batches is not None:
+            settings = settings_of(self)
+            if not self._is_current(settings):
+                self._fitted = None  # that of other parameters, should this fail
+                self._fitted = fitted_to(settings, self._batches.inputs())
+                self._designed_for = settings.of_design
+        assert self._fitted is not None
+        return self._fitted
 
-    def _judge_index(self, inputs: FitInputs, s_codes: IntArray) -> None:
-        if inputs.index:
-            weights = inputs.rows.weights
-            budget = Budget(self.epsilon, get_measure(self.measure), self.scope)
-            found = judged(budget, inputs.index, s_codes, weights, in_order=True)
-            warn_of_index(found, budget)
+    def _for_attribute(self) -> Fitted:
+        """Return what was fitted, for an attribute: `hasattr` must understand its errors."""
+        try:
+            return self._up_to_date()
+        except NotFittedError:
+            raise
+        except Exception as error:
+            raise NotDesignedError(*error.args) from error
 
-    def _judge_passed_through(
-        self, inputs: FitInputs, coded: CodedRows, budget: Budget, allow_leaking: bool
-    ) -> dict[Any, float]:
-        """Return what columns that leave as they are leak, where that is more than the budget.
+    @property
+    def mechanism_(self) -> Mechanism:
+        """The channel and its figures, under the joint distribution that `fit` has learned."""
+        return self._for_attribute().mechanism
 
-        NaN for a column that cannot be judged.
-        """
-        if not inputs.passed_through:
-            return {}
-        s_codes, weights = coded.s_codes, inputs.rows.weights
-        if (beside := inputs.beside) is not None:
-            s_codes, _ = coded.sensitive.encode(list(beside.values()), list(beside))
-            weights = None
-        found = judged(budget, inputs.passed_through, s_codes, weights)
-        warn_of_passed_through(found, budget, allow_leaking)
-        return {**found.leaking, **dict.fromkeys(found.unclear, np.nan)}
+    @property
+    def p_sx_(self) -> FloatArray:
+        """The joint distribution of S and X, as `fit` has learned it."""
+        if (p_sx := self.mechanism_.p_sx) is None:
+            raise self._no_attribute("p_sx_")
+        return p_sx
 
-    def _assign(
-        self,
-        roles: ColumnRoles,
-        types: tuple[ColumnType, ...],
-        alphabet: Alphabet,
-        names: IntArray,
-        mechanism: Mechanism,
-        leaking: dict[Any, float],
-    ) -> None:
-        """Set what `transform` needs: last, so that a failed fit leaves nothing."""
-        self._roles, self._types, self._alphabet, self._names = roles, types, alphabet, names
-        self._leaking = leaking
-        self.mechanism_ = mechanism
-        self.categories_ = _categories(alphabet)
-        self._set_features(roles)
+    @property
+    def categories_(self) -> list[npt.NDArray[np.object_]]:
+        """The symbols of each column of X."""
+        return _categories(self._for_attribute().alphabet)
+
+    @property
+    def sensitive_categories_(self) -> list[npt.NDArray[np.object_]]:
+        """The symbols of each sensitive column."""
+        if (training := self._for_attribute().training) is None:
+            raise self._no_attribute("sensitive_categories_")
+        return _categories(training.alphabet)
+
+    def _no_attribute(self, name: str) -> AttributeError:
+        owner = type(self).__name__
+        return AttributeError(
+            f"{owner!r} object has no attribute {name!r}: it was loaded, and what is known of S "
+            f"stays where it was fitted."
+        )
 
     def _set_features(self, roles: ColumnRoles) -> None:
         self.n_features_in_ = roles.n_columns
@@ -401,8 +371,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         >>> first.equals(fitted.transform(frame, record_ids=ids, secret_key=key))
         True
         """
-        check_is_fitted(self)
-        owner, release = type(self).__name__, release_of(self)
+        owner, release = type(self).__name__, release_by(self)
         source = noise_source(release, self.random_state, record_ids, secret_key)
         container = self._container()
         if (lazy := as_lazy_table(X, owner)) is not None:
@@ -449,8 +418,8 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         >>> bool(fitted.evaluate(frame).max_leakage <= 0.05 * (1 + 1e-9))
         True
         """
-        check_is_fitted(self)
-        return evaluated_on(self, X, y, sensitive_features)
+        fitted, owner = self._up_to_date(), type(self).__name__
+        return evaluated_on(fitted, owner, self.sensitive, X, y, sensitive_features)
 
     def to_json(self, *, indent: int | None = None) -> str:
         """Return what another machine needs to apply the fitted transformer, as JSON text.
@@ -464,8 +433,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         indent : int, default=None
             As in `json.dumps`.
         """
-        check_is_fitted(self)
-        return write_transformer(self, indent)
+        return write_transformer(self._up_to_date(), self.get_params(deep=False), indent)
 
     @classmethod
     def from_json(
@@ -492,9 +460,8 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         """
         parameters, fitted = read_transformer(text, measure, utility)
         transformer = cls(**parameters)
-        check_parameters(transformer)
-        transformer._assign(*fitted)
-        return transformer
+        settings_of(transformer)  # checks them
+        return set_fitted(transformer, fitted)
 
     def get_feature_names_out(
         self, input_features: Iterable[str] | None = None
@@ -508,16 +475,31 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
             `fit`.
         """
         check_is_fitted(self)
-        roles = self._roles.renamed(input_features)
-        names = names_out(roles, self.mechanism_, self.output)
+        # A notebook asks for the names of what it shows: nothing is designed for that.
+        known = self._batches or self._up_to_date()
+        labels = self._x_labels() if self.output == "posterior" else ()
+        names = names_out(known.roles.renamed(input_features), labels, self.output)
         return np.array(names, dtype=object)
 
+    def _x_labels(self) -> Labels:
+        """Return the labels of the symbols of X, of batches without designing for them."""
+        if self._batches is None or self._is_current(_settings(self)):
+            return self._up_to_date().mechanism.x_labels
+        return tuple(code_rows(settings_of(self), self._batches.rows()).alphabet.labels)
+
     def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
-        """Return what scikit-learn shows of a fitted transformer in a notebook: nothing of S."""
-        shown = super()._get_fitted_attr_html(doc_link)
+        """Return what scikit-learn shows of a fitted transformer in a notebook: nothing of S.
+
+        It looks at every attribute. Of batches that were not designed for yet there are few.
+        """
+        shown = copy(self)
+        if self._batches is not None and not self._is_current(_settings(self)):
+            shown._fitted = None
+        shown._batches = None
+        attributes = super(PrivacyFunnelTransformer, shown)._get_fitted_attr_html(doc_link)
         for name in ("p_sx_", "sensitive_categories_"):
-            shown.pop(name, None)
-        return shown
+            attributes.pop(name, None)
+        return attributes
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -527,6 +509,40 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         tags.target_tags.required = self.sensitive is None
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def settings_of(transformer: PrivacyFunnelTransformer) -> Settings:
+    """Return the parameters of a transformer as they are now, checked."""
+    settings = _settings(transformer)
+    settings.check()
+    return settings
+
+
+def _settings(transformer: PrivacyFunnelTransformer) -> Settings:
+    return Settings.of(type(transformer).__name__, transformer.get_params(deep=False))
+
+
+def fitted_of(transformer: PrivacyFunnelTransformer) -> Fitted:
+    """Return what a transformer was fitted to, after batches designed now if need be."""
+    return transformer._up_to_date()
+
+
+def release_by(transformer: PrivacyFunnelTransformer) -> Release:
+    """Return the release of a fitted transformer."""
+    output, handle_unknown = transformer.output, transformer.handle_unknown
+    return release_of(fitted_of(transformer), output, handle_unknown, type(transformer).__name__)
+
+
+def set_fitted(transformer: _Transformer, fitted: Fitted) -> _Transformer:
+    """Return the same transformer, fitted; batches that it has counted are forgotten.
+
+    All is set at once and last, so that a fit that fails leaves a transformer as it was.
+    """
+    transformer._fitted, transformer._batches = fitted, None
+    transformer._set_features(fitted.roles)
+    if fitted.training is not None:
+        transformer.n_samples_seen_ = fitted.training.n_rows
+    return transformer
 
 
 def _categories(alphabet: Alphabet) -> list[npt.NDArray[np.object_]]:

@@ -10,8 +10,9 @@ from sklearn.base import clone
 from tables import funnel, people
 
 from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning
-from skprivacy.engines import fitting
+from skprivacy.engines import inputs
 from skprivacy.metrics import leakage
+from skprivacy.transformer import fitted_of
 
 KEY = bytes(range(32))
 
@@ -121,7 +122,7 @@ class EngineChecks:
         here, there = clone(settings).fit(rows), clone(settings).fit(self.lazily(rows, 4))
         assert here.p_sx_.tobytes() == there.p_sx_.tobytes()
         released = self.collected(there.transform(self.lazily(rows, 4)))["noise"]
-        for value, exact in zip(sorted(set(released)), here._alphabet.columns[0].values, strict=True):  # fmt: skip
+        for value, exact in zip(sorted(set(released)), fitted_of(here).alphabet.columns[0].values, strict=True):  # fmt: skip
             assert value in set(rows["noise"])
             assert abs((rows["noise"] <= value).mean() - (rows["noise"] <= exact).mean()) < 0.05
         narrow = clone(settings).set_params(n_bins={"noise": [-1, 0, 1]})
@@ -144,8 +145,8 @@ class EngineChecks:
                 funnel(columns=["noise"], n_bins={"noise": wrong}).fit(self.lazily(rows, 3))
 
     def test_too_many_values_ask_for_edges(self, rows, monkeypatch):
-        assert fitting.MOST_DISTINCT == 500_000
-        monkeypatch.setattr(fitting, "MOST_DISTINCT", 3000)
+        assert inputs.MOST_DISTINCT == 500_000
+        monkeypatch.setattr(inputs, "MOST_DISTINCT", 3000)
         message = r"More than 3,000 distinct .* 'noise' has the most .* edges, n_bins"
         with pytest.raises(ValueError, match=message):
             funnel(columns=["noise"]).fit(self.lazily(rows, 3))

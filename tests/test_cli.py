@@ -18,7 +18,7 @@ import pytest
 from skprivacy import PrivacyFunnelTransformer
 from skprivacy.cli import main
 from skprivacy.datasets import load_diabetes_bands
-from skprivacy.fitting.tally import Tally
+from skprivacy.fitting import tally
 
 DESIGN = ["--sensitive", "sex", "--columns", "blood_pressure,bmi"]
 
@@ -500,7 +500,7 @@ class TestErrors:
             assert capsys.readouterr().err.count("\n") == 1
 
     def test_too_many_values_ask_for_edges(self, patients, capsys, monkeypatch):
-        monkeypatch.setattr(Tally.__init__, "__kwdefaults__", {"edges": None, "limit": 100})
+        monkeypatch.setattr(tally, "MOST_DISTINCT", 100)
         patients["age"] = np.random.default_rng(0).normal(50, 9, len(patients))
         patients.to_csv("patients.csv", index=False)
         arguments = ["--sensitive", "sex", "--columns", "age", "--epsilon", 0.1]

@@ -116,7 +116,7 @@ class TestFields:
         text = b"\n".join(rows) + b"\n"
         codes, values = split(text, ",", 1, 1).distinct(0)
         assert [values[code] for code in codes] == rows
-        monkeypatch.setattr("skprivacy.files.fields._ODD", np.uint64(0))  # all mixed alike
+        monkeypatch.setattr("skprivacy.files.fields.ODD_FACTOR", np.uint64(0))  # all mixed alike
         codes, values = split(text[:40], ",", 1, 1).distinct(0)
         assert [values[code] for code in codes] == rows[:3]
         codes, values = split(b"a\nb\na\nabcdefghi\n", ",", 1, 1).distinct(0)
@@ -152,13 +152,13 @@ class TestFields:
         ids=["plain", "quoted", "quotes inside"],
     )
     def test_a_field_of_many_megabytes(self, field, monkeypatch):
-        words, asked = fields_module._words, []
+        words, asked = fields_module.words_of, []
 
         def counted(text, starts, lengths):
             asked.append(int(lengths.max(initial=0)))
             return words(text, starts, lengths)
 
-        monkeypatch.setattr(fields_module, "_words", counted)
+        monkeypatch.setattr(fields_module, "words_of", counted)
         began = time.perf_counter()
         fields = split(b"1,short\n2,%s\n3,short\n" % field, ",", 2, 1)
         codes, values = fields.distinct(1)

@@ -17,7 +17,8 @@ from skprivacy.files.counting import count_source, fit_source
 from skprivacy.files.locations import check_free, kind_of, opened, written
 from skprivacy.files.opening import read_from, write_to
 from skprivacy.files.releasing import release_rows
-from skprivacy.fitting.tally import Tally
+from skprivacy.fitting import tally
+from skprivacy.transformer import fitted_of, settings_of
 
 
 def people(n=600, seed=0):
@@ -135,7 +136,7 @@ def _umask():
 class TestDelimited:
     @pytest.fixture(autouse=True)
     def small_blocks(self, monkeypatch):
-        monkeypatch.setattr(delimited, "_BLOCK_BYTES", 1000)
+        monkeypatch.setattr(delimited, "BLOCK_BYTES", 1000)
 
     def test_what_is_not_sanitized_is_copied_to_the_byte(self, tmp_path):
         rows = people()
@@ -167,7 +168,7 @@ class TestDelimited:
         rows.to_csv(tmp_path / "in.csv", index=False)
         columns = {"columns": ["band", "age"], "n_bins": 4, "min_frequency": 0.1}
         with read_from(tmp_path / "in.csv") as table:
-            counted = count_source(funnel(**columns), table, with_sample=True)
+            counted = count_source(settings_of(funnel(**columns)), table, with_sample=True)
             from_file = funnel(remainder="drop", **columns)
             fit_source(from_file, table)
         from_frame = funnel(remainder="drop", **columns).fit(rows)
@@ -175,7 +176,8 @@ class TestDelimited:
         np.testing.assert_array_equal(from_file.mechanism_.channel, from_frame.mechanism_.channel)
         assert from_file.mechanism_.x_labels == from_frame.mechanism_.x_labels
         assert from_file.n_samples_seen_ == len(rows)
-        assert from_file._effective_rows == from_frame._effective_rows
+        n_effective = [fitted_of(t).training.effective_rows for t in (from_file, from_frame)]
+        assert n_effective[0] == n_effective[1]
         assert from_file.to_json() != ""
         sample = counted.sample.assign(note=counted.sample["note"].fillna(""))
         pd.testing.assert_frame_equal(sample, rows, check_dtype=False)
@@ -256,7 +258,7 @@ class TestDelimited:
         rows = people()
         rows["age"] = np.random.default_rng(0).normal(size=len(rows)) + (rows["sex"] == "m")
         rows.to_csv(tmp_path / "in.csv", index=False)
-        monkeypatch.setattr(Tally.__init__, "__kwdefaults__", {"edges": None, "limit": 100})
+        monkeypatch.setattr(tally, "MOST_DISTINCT", 100)
         with pytest.raises(ValueError, match="More than 100 distinct combinations"):
             sanitized(funnel(columns=["age"]), tmp_path / "in.csv", tmp_path / "out.csv")
         edges = [-np.inf, -0.5, 0.5, np.inf]
@@ -408,7 +410,7 @@ class TestParquet:
         rows["note"] = [f"{i % 7}" * 5000 for i in range(len(rows))]
         rows.to_parquet(tmp_path / "in.parquet")
         with read_from(tmp_path / "in.parquet") as table:
-            counted = count_source(funnel(), table, with_sample=True)
+            counted = count_source(settings_of(funnel()), table, with_sample=True)
         assert counted.sample["note"].nunique() == 7
         assert counted.sample["note"].str.len().max() < 300
         sanitized(funnel(), tmp_path / "in.parquet", tmp_path / "out.parquet")

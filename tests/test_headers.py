@@ -261,8 +261,8 @@ class TestFiles:
 
     @pytest.mark.parametrize("place", ["header", "row"])
     def test_a_long_row_is_read_in_linear_time(self, tmp_path, monkeypatch, place):
-        monkeypatch.setattr(delimited, "_BLOCK_BYTES", 1000)
-        monkeypatch.setattr(delimited, "_LINE_BYTES", 1000)
+        monkeypatch.setattr(delimited, "BLOCK_BYTES", 1000)
+        monkeypatch.setattr(delimited, "LINE_BYTES", 1000)
         n_bytes = {"read": 0}
 
         def counting(function):

@@ -72,8 +72,8 @@ def read(path):
 class TestFiles:
     @pytest.fixture(autouse=True)
     def small_blocks(self, monkeypatch):
-        monkeypatch.setattr(delimited, "_BLOCK_BYTES", 1000)
-        monkeypatch.setattr(parquet, "_BATCH_ROWS", 70)
+        monkeypatch.setattr(delimited, "BLOCK_BYTES", 1000)
+        monkeypatch.setattr(parquet, "BATCH_ROWS", 70)
 
     @pytest.mark.parametrize("name", ["in.csv", "in.csv.gz", "in.parquet"])
     @pytest.mark.parametrize("output", ["label", "symbol", "posterior"])
@@ -104,8 +104,8 @@ class TestFiles:
         write(rows, tmp_path / "in.parquet")
         contents = set()
         for size in (100, 1000, 1 << 22):
-            monkeypatch.setattr(delimited, "_BLOCK_BYTES", size)
-            monkeypatch.setattr(parquet, "_BATCH_ROWS", size)
+            monkeypatch.setattr(delimited, "BLOCK_BYTES", size)
+            monkeypatch.setattr(parquet, "BATCH_ROWS", size)
             for name in ("in.csv", "in.parquet"):
                 transform_file(fitted, tmp_path / name, tmp_path / "out.csv", force=True, **KEYED)
                 contents.add((tmp_path / "out.csv").read_bytes())
@@ -171,8 +171,8 @@ class TestFiles:
 class TestWhatIsWrong:
     @pytest.fixture(autouse=True)
     def small_blocks(self, monkeypatch):
-        monkeypatch.setattr(delimited, "_BLOCK_BYTES", 1000)
-        monkeypatch.setattr(parquet, "_BATCH_ROWS", 70)
+        monkeypatch.setattr(delimited, "BLOCK_BYTES", 1000)
+        monkeypatch.setattr(parquet, "BATCH_ROWS", 70)
 
     @pytest.mark.parametrize("name", ["in.csv", "in.csv.gz", "in.parquet"])
     @pytest.mark.parametrize("kind", [str, int])
@@ -223,7 +223,7 @@ class TestWhatIsWrong:
 class TestRepeatedIds:
     @pytest.mark.parametrize("run_rows", [1 << 20, 1000, 90])
     def test_it_counts_as_pandas_does(self, monkeypatch, run_rows):
-        monkeypatch.setattr(repeated_ids, "_RUN_ROWS", run_rows)
+        monkeypatch.setattr(repeated_ids, "RUN_ROWS", run_rows)
         rng = np.random.default_rng(0)
         names = rng.integers(2**64, size=3000, dtype=np.uint64)
         ids = names[rng.integers(3000, size=5000)]

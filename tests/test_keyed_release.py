@@ -22,8 +22,8 @@ from skprivacy import (
 from skprivacy.metrics import leakage, mutual_information
 from skprivacy.releasing.keyed import fingerprint
 from skprivacy.releasing.noise_sources import noise_source
-from skprivacy.releasing.release import release_of
 from skprivacy.tables.frames import as_table
+from skprivacy.transformer import release_by
 
 KEY = bytes(range(32))
 GOLDEN_FINGERPRINT = "8242fdea123d868f60a63e239f8a1a56"
@@ -153,9 +153,9 @@ class TestWhatItProtects:
             assert same[0] == pytest.approx(same[1], abs=0.01)
 
     def test_fingerprints(self, frame, fitted):
-        own = fingerprint(release_of(fitted))
-        assert fingerprint(release_of(clone(fitted).fit(frame))) == own
-        assert fingerprint(release_of(PrivacyFunnelTransformer.from_json(fitted.to_json()))) == own
+        own = fingerprint(release_by(fitted))
+        assert fingerprint(release_by(clone(fitted).fit(frame))) == own
+        assert fingerprint(release_by(PrivacyFunnelTransformer.from_json(fitted.to_json()))) == own
         others = [
             funnel(0.011).fit(frame),
             funnel().fit(frame.iloc[:-1]),
@@ -163,7 +163,7 @@ class TestWhatItProtects:
                 frame.rename(columns={"label": "band", "band": "label"})
             ),
         ]
-        assert len({own, *(fingerprint(release_of(other)) for other in others)}) == 4
+        assert len({own, *(fingerprint(release_by(other)) for other in others)}) == 4
 
     def test_fingerprints_and_draws_never_change(self):
         # Or every row that was ever released by an id would be released a second time.
@@ -179,13 +179,13 @@ class TestWhatItProtects:
         fitted = PrivacyFunnelTransformer(np.inf, sensitive="sex", n_bins=edges, max_categories=2)
         with pytest.warns(PrivacyLeakWarning):
             fitted.fit(rows)
-        own = fingerprint(release_of(fitted)).hex()
+        own = fingerprint(release_by(fitted)).hex()
         assert own.startswith(GOLDEN_FINGERPRINT)
         other = clone(fitted)
         with pytest.warns(PrivacyLeakWarning):
             other.partial_fit(rows).mechanism_  # noqa: B018
-        assert fingerprint(release_of(other)).hex() == own
-        noise = noise_source(release_of(fitted), None, ["a", "b"], KEY).of(as_table(rows[:2], ""), range(2))  # fmt: skip
+        assert fingerprint(release_by(other)).hex() == own
+        noise = noise_source(release_by(fitted), None, ["a", "b"], KEY).of(as_table(rows[:2], ""), range(2))  # fmt: skip
         assert [int(word) for word in noise.words(0, 0, 2)] == GOLDEN_WORDS
 
     def test_types_of_x_that_json_does_not_know(self, frame):

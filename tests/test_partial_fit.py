@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -9,12 +10,16 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 from tables import funnel, people
 
-from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning, transformer
+from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning
+from skprivacy.exceptions import NotDesignedError
 from skprivacy.files import fit_file
 from skprivacy.fitting.tally import Tally
+from skprivacy.solvers import OptimalSolver
+from skprivacy.transformer import fitted_of
 
 
 def batches_of(frame, n):
@@ -38,7 +43,8 @@ def assert_same(one, other, frame):
             assert pd.Series(ours).equals(pd.Series(theirs))
     assert one.n_samples_seen_ == other.n_samples_seen_
     assert one.n_features_in_ == other.n_features_in_
-    assert one._effective_rows == other._effective_rows
+    rows_in = [fitted_of(each).training.effective_rows for each in (one, other)]
+    assert rows_in[0] == rows_in[1]
     released = one.transform(frame), other.transform(frame)
     assert released[0].equals(released[1])
 
@@ -136,16 +142,24 @@ def test_weights(frame):
         fitted.partial_fit(frame)
 
 
-def test_the_channel_is_designed_when_it_is_asked_for(frame, monkeypatch):
-    designs = []
-    real = transformer.design
+class CountingSolver(OptimalSolver):
+    """Counts the designs that it is asked for; an option of it can be anything."""
 
-    def counted(*arguments):
-        designs.append(1)
-        return real(*arguments)
+    designs: ClassVar[list[int]] = []
 
-    monkeypatch.setattr(transformer, "design", counted)
-    fitted = streamed(funnel(), frame, 5)
+    def solve_path(self, *problem):
+        self.designs.append(1)
+        return super().solve_path(*problem)
+
+
+@pytest.fixture
+def designs(monkeypatch):
+    monkeypatch.setattr(CountingSolver, "designs", [])
+    return CountingSolver.designs
+
+
+def test_the_channel_is_designed_when_it_is_asked_for(frame, designs):
+    fitted = streamed(funnel(solver=CountingSolver()), frame, 5)
     check_is_fitted(fitted)
     assert fitted.n_samples_seen_ == len(frame)
     assert fitted.feature_names_in_.tolist() == frame.columns.tolist()
@@ -336,9 +350,82 @@ def test_an_error_of_the_design_is_not_hidden(frame):
     fitted = funnel(columns=["mixed"])
     fitted.partial_fit(frame.assign(mixed=np.array(["a", 1], dtype=object)[frame.index % 2]))
     with pytest.raises(TypeError, match="'mixed' mixes numbers and str"):
+        fitted.transform(frame)
+    with pytest.raises(NotDesignedError, match="'mixed' mixes numbers and str") as raised:
         _ = fitted.mechanism_
+    assert isinstance(raised.value.__cause__, TypeError)
+    assert isinstance(raised.value, ValueError)
+    assert isinstance(raised.value, AttributeError)
+    assert not hasattr(fitted, "p_sx_")
     with pytest.raises(AttributeError, match="no attribute 'nothing_'"):
         _ = fitted.nothing_
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"epsilon": -1}, {"epsilon": "much"}, {"measure": "kI"}, {"solver": "best"}, {"n_bins": [[1]]}]
+)  # fmt: skip
+def test_hasattr_never_raises(frame, wrong):
+    fitted = funnel().partial_fit(frame)
+    for name in ("mechanism_", "p_sx_", "categories_", "sensitive_categories_"):
+        assert hasattr(fitted, name)
+        assert not hasattr(clone(fitted), name)
+    fitted.set_params(**wrong)  # that somebody has looked before makes no difference
+    for name in ("mechanism_", "p_sx_", "categories_", "sensitive_categories_"):
+        assert not hasattr(fitted, name)
+        with pytest.raises(NotDesignedError):
+            getattr(fitted, name)
+    with pytest.raises((ValueError, TypeError)):
+        fitted.transform(frame)
+
+
+def test_parameters_take_effect_whether_or_not_somebody_looked(frame, designs):
+    edges = {"noise": [-np.inf, 0.0, np.inf]}
+    fitted = funnel(columns=["noise"], n_bins=edges, solver=CountingSolver()).partial_fit(frame)
+    assert fitted.mechanism_.epsilon != 0.3
+    assert fitted.mechanism_ is fitted.mechanism_
+    fitted.set_params(epsilon=0.3)
+    with pytest.warns(match="No noise is added"):
+        assert fitted.mechanism_.epsilon == 0.3
+    edges["noise"].insert(1, -1.0)  # in place
+    assert fitted.p_sx_.shape == (2, 3)
+    assert len(designs) == 3
+    fitted.set_params(output="symbol", random_state=0, handle_unknown="error")  # no new design
+    fitted.transform(frame)
+    pickle.loads(pickle.dumps(fitted)).transform(frame)
+    assert len(designs) == 3
+    fitted.set_params(epsilon=-1.0)
+    with pytest.raises(ValueError, match="'epsilon' parameter"):
+        fitted.transform(frame)
+    fitted.set_params(epsilon=0.3).transform(frame)
+    assert len(designs) == 3
+
+
+def test_a_share_of_all_is_not_one_row(frame):
+    fitted = funnel(columns=["zip"], min_frequency=1).partial_fit(frame)
+    n_symbols = len(fitted.categories_[0])
+    assert n_symbols > 2
+    assert len(fitted.set_params(min_frequency=1.0).categories_[0]) < n_symbols
+
+
+def test_showing_it_in_a_notebook_designs_nothing(frame, designs):
+    fitted = funnel(solver=CountingSolver()).partial_fit(frame)
+    pipeline = Pipeline([("funnel", fitted)])
+    for each in (fitted, pipeline):
+        assert "PrivacyFunnelTransformer" in each._repr_html_()
+        assert repr(each)
+    fitted.set_params(output="posterior")
+    assert "band_a" in fitted._repr_html_()
+    assert fitted.get_feature_names_out().tolist() == [f"band_{name}" for name in "abcde"]
+    assert not designs
+    assert "mechanism_" not in fitted._get_fitted_attr_html()
+    assert fitted._get_fitted_attr_html()["n_samples_seen_"]["value"] == len(frame)
+    _ = fitted.mechanism_
+    assert "mechanism_" in fitted._get_fitted_attr_html()
+    fitted.set_params(epsilon=-1)
+    for each in (fitted, pipeline):
+        assert "PrivacyFunnelTransformer" in each._repr_html_()
+    assert "mechanism_" not in fitted._get_fitted_attr_html()
+    assert len(designs) == 1
 
 
 def test_no_warning_is_lost(frame):

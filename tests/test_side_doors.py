@@ -18,6 +18,7 @@ from tables import funnel, people
 from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning, audit, estimate_distribution
 from skprivacy.cli import main
 from skprivacy.files import fit_file, transform_file
+from skprivacy.transformer import fitted_of
 
 N = 400
 
@@ -426,7 +427,7 @@ class TestPools:
         first = rng.choice(list("abcdefghijklmnopqrst"), n)
         frame = pd.DataFrame({"s": rng.choice(["f", "m"], n), "x": first, "y": first})
         fitted = funnel(1.0, sensitive="s", columns=None).fit(frame)
-        pooled = fitted._alphabet.pooled(4)[0]
+        pooled = fitted_of(fitted).alphabet.pooled(4)[0]
         outputs = np.full(n, 3)
         uniform = np.random.default_rng(2).random((2, n))
         (x_values, x), (y_values, y) = pooled.decode(
@@ -676,7 +677,7 @@ class TestWhatAHostileTrialFound:
         fitted = funnel(1.0, columns=["x", "y"], max_categories=2).fit(
             frame, sample_weight=weights
         )
-        (column, _) = fitted._alphabet.columns
+        (column, _) = fitted_of(fitted).alphabet.columns
         assert max(value for value in column.in_pool if value is not None) < 100_000
 
     def test_decimals_and_views(self):

@@ -12,8 +12,8 @@ import pytest
 from engine_checks import KEY, EngineChecks, plain, rows_to_release
 from tables import funnel
 
-from skprivacy.releasing.keyed import noise_source
-from skprivacy.releasing.release import release_of
+from skprivacy.releasing.noise_sources import noise_source
+from skprivacy.transformer import release_by
 
 if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
     pytest.skip("Spark needs Java", allow_module_level=True)
@@ -139,7 +139,7 @@ class TestSpark(EngineChecks):
     def test_neither_key_nor_joint_travels(self, rows):
         fitted = funnel().fit(rows)
         secret = b"a secret that is not to be seen!"
-        release = release_of(fitted)
+        release = release_by(fitted)
         source = noise_source(release, None, "id", secret)
         pickled = CloudPickleSerializer().dumps(_Rewriting(["band", "id"], release, source))
         assert b"band" in pickled

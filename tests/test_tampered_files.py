@@ -22,6 +22,7 @@ from skprivacy import (
 )
 from skprivacy._json import encode_label
 from skprivacy._json_reader import Place, read_document
+from skprivacy.transformer import fitted_of
 
 COUNTS = pd.DataFrame([[20, 10, 5], [10, 20, 30]], ["ill", "well"], ["low", "mid", "top"])
 MECHANISM = design_mechanism(COUNTS, 0.05).to_json()
@@ -510,7 +511,7 @@ class TestAnyChange:
             assert len(made.table()) == len(made.y_labels)
             return
         rows = people(30)
-        if made._roles.names is None:
+        if fitted_of(made).roles.names is None:
             rows = rows[["band", "town"]].to_numpy(dtype=object)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Values that fit did not see")

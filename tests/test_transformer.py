@@ -40,6 +40,7 @@ from skprivacy.releasing.sampler import (
     sampled_channel,
     within_budget_as_sampled,
 )
+from skprivacy.transformer import fitted_of
 from skprivacy.utilities import mutual_information
 
 N = 2000
@@ -306,21 +307,21 @@ class TestWhatXIs:
         assert released.dtype == expected
         assert (released.isin(column) | (released.isna() & column.hasnans)).all()
         # What comes out is understood by the same transformer.
-        again = transformer._alphabet.encode([released], ["x"])[1]
+        again = fitted_of(transformer).alphabet.encode([released], ["x"])[1]
         assert again == {}
 
     def test_numbers_are_cut_at_weighted_quantiles_and_shown_by_medians(self, frame):
         fitted = make(columns=["income"]).fit(frame)
-        codes = fitted._alphabet.encode([frame["income"]], ["income"])[0]
+        codes = fitted_of(fitted).alphabet.encode([frame["income"]], ["income"])[0]
         assert_allclose(np.bincount(codes), N / 10, atol=2)
-        values = fitted._alphabet.columns[0].values
+        values = fitted_of(fitted).alphabet.columns[0].values
         for code, value in enumerate(values):
             inside = frame["income"][codes == code]
             assert value in set(inside)
             assert abs((inside <= value).mean() - 0.5) < 0.02
         weights = np.where(frame["income"] < frame["income"].median(), 3.0, 1.0)
         weighted = make(columns=["income"], n_bins=4).fit(frame, sample_weight=weights)
-        codes = weighted._alphabet.encode([frame["income"]], ["income"])[0]
+        codes = fitted_of(weighted).alphabet.encode([frame["income"]], ["income"])[0]
         assert_allclose(np.bincount(codes, weights=weights) / weights.sum(), 0.25, atol=0.01)
 
     def test_n_bins(self, frame):
@@ -343,7 +344,7 @@ class TestWhatXIs:
         for options in ({"min_frequency": 150}, {"min_frequency": 0.05}, {"max_categories": 3}):
             ours = quiet_fit(make(columns=["x"], **options), table)
             theirs = OneHotEncoder(**options).fit(table[["x"]])
-            pooled = {v for v, s in zip(ours._alphabet.columns[0].values, ours._alphabet.columns[0].symbols, strict=True)
+            pooled = {v for v, s in zip(fitted_of(ours).alphabet.columns[0].values, fitted_of(ours).alphabet.columns[0].symbols, strict=True)
                       if ours.mechanism_.x_labels[s] == "(pooled)"}  # fmt: skip
             assert pooled == set(theirs.infrequent_categories_[0])
         released = ours.transform(pd.concat([table] * 50))["x"]
@@ -436,7 +437,9 @@ class TestUnknownValues:
         edges = [0, 20000, frame["income"].max(), 1e9, 2e9]
         transformer = quiet_fit(make(columns=columns, n_bins=edges), frame)
         beyond = frame.assign(income=frame["income"].where(frame.index > 5, 1.5e9))
-        symbols, unknown = transformer._alphabet.encode([beyond[c] for c in columns], columns)
+        symbols, unknown = fitted_of(transformer).alphabet.encode(
+            [beyond[c] for c in columns], columns
+        )
         assert unknown == {"income": 2}
         assert (symbols[:2] == -1).all()
         assert 0 <= symbols[2:].min() <= symbols.max() < len(transformer.mechanism_.x_labels)

@@ -30,7 +30,7 @@ from ..plotting import PrivacyUtilityDisplay
 from ..releasing.keyed import check_own_column
 from ..report import PrivacyReport
 from ..report.sections import Section
-from ..transformer import PrivacyFunnelTransformer
+from ..transformer import PrivacyFunnelTransformer, settings_of
 from .key_files import read_key
 from .words import listed, say
 
@@ -382,12 +382,12 @@ def _transformer(options: argparse.Namespace, **more: Any) -> PrivacyFunnelTrans
 
 def _counts(options: argparse.Namespace) -> tuple[CountArray, dict[str, Any]]:
     """Return the counts of S and X in a file, and the arguments of a design for them."""
-    transformer = _transformer(options)
+    settings = settings_of(_transformer(options))
     with _source(options) as source:
-        rows = count_source(transformer, source, is_watched=options.progress).rows
+        rows = count_source(settings, source, is_watched=options.progress).rows
     design = {name: getattr(options, name) for name in ("measure", "scope", "utility", "solver")}
-    coded = code_rows(transformer, rows)
-    warn_of_bins(options.sensitive, coded.sensitive, transformer.n_bins)
+    coded = code_rows(settings, rows)
+    warn_of_bins(options.sensitive, coded.sensitive, settings.n_bins)
     return coded.counts + options.smoothing, design
 
 

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..fitting.inputs import CountedColumns, FitInputs, roles_of_names
 from ..fitting.leak_warnings import warn_of_unjudged
+from ..fitting.parameters import Settings
 from ..fitting.tally import MOST_DISTINCT, edges_of
 from ..tables.column_roles import ColumnRoles
-from ..utilities import Target
 from .base import LazyTable
-
-if TYPE_CHECKING:
-    from ..transformer import PrivacyFunnelTransformer
 
 
 def lazy_inputs(
-    settings: PrivacyFunnelTransformer,
+    settings: Settings,
     table: LazyTable,
     y: Any,
     sensitive_features: Any,
     sample_weight: Any,
 ) -> FitInputs:
-    """Count S and X of a lazy frame as the parameters of a transformer name them."""
+    """Count S and X of a lazy frame as the settings name them."""
     for name, value in (
         ("sensitive_features", sensitive_features),
         ("sample_weight", sample_weight),
@@ -34,24 +31,24 @@ def lazy_inputs(
             )
     roles = roles_of_names(settings, table.names, "the frame")
     counted = _counted(settings, roles, y)
-    index = table.checked_index(counted.s, type(settings).__name__)
+    index = table.checked_index(counted.s, settings.owner)
     names = list(dict.fromkeys([*counted.s, *counted.x, *(counted.target or ())]))
     edges = edges_of(settings.n_bins, counted.x)
     columns, counts = table.count(names, edges, MOST_DISTINCT)
     if not len(counts):
-        owner = type(settings).__name__
+        owner = settings.owner
         raise ValueError(f"Found a frame with 0 rows while {owner} needs at least one row.")
     in_order = [columns[name] for name in (*counted.s, *counted.x, *(counted.target or ()))]
     warn_of_unjudged([*index, *(roles.name(p) for p in roles.kept_positions)])
     return FitInputs(roles, table.types(counted.x), counted.rows(in_order, counts))
 
 
-def _counted(settings: PrivacyFunnelTransformer, roles: ColumnRoles, y: Any) -> CountedColumns:
+def _counted(settings: Settings, roles: ColumnRoles, y: Any) -> CountedColumns:
     s = tuple(roles.name(p) for p in roles.s_positions)
     x = tuple(roles.name(p) for p in roles.x_positions)
-    if not (isinstance(settings.utility, str) and settings.utility == Target.name):
+    if not settings.has_target:
         return CountedColumns(s, x)
-    owner = type(settings).__name__
+    owner = settings.owner
     if not isinstance(y, str) or y not in (roles.names or ()) or y in s:
         raise ValueError(
             f"{owner} with utility='target' needs the name of a column of the lazy frame as y, "

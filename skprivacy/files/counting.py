@@ -9,14 +9,14 @@ from typing import Any
 import pandas as pd
 
 from .._typing import IntArray
+from ..fitting.encode_and_design import fitted_to
 from ..fitting.inputs import CountedColumns, FitInputs, LabelledRows, roles_of_names
-from ..fitting.parameters import check_parameters
+from ..fitting.parameters import Settings
 from ..fitting.row_sample import RowSample
 from ..fitting.tally import Tally, edges_of
 from ..tables.column_roles import ColumnRoles
 from ..tables.column_types import ColumnType
-from ..transformer import PrivacyFunnelTransformer
-from ..utilities import Target
+from ..transformer import PrivacyFunnelTransformer, set_fitted, settings_of
 from .delimited import DelimitedSource
 from .tables import Block, Source
 from .text_values import are_numbers, meant
@@ -38,22 +38,21 @@ class CountedSource:
 
 
 def count_source(
-    transformer: PrivacyFunnelTransformer,
+    settings: Settings,
     source: Source,
     *,
     with_sample: bool = False,
     is_watched: bool = False,
 ) -> CountedSource:
-    """Count S and X as the parameters of a transformer name them."""
-    check_parameters(transformer)
-    roles = roles_of_names(transformer, source.names, "the file")
-    _check_target(transformer)
+    """Count S and X as the settings name them."""
+    roles = roles_of_names(settings, source.names, "the file")
+    _check_target(settings)
     positions = [*roles.s_positions, *roles.x_positions]
     counted = CountedColumns(
         tuple(source.names[p] for p in roles.s_positions),
         tuple(source.names[p] for p in roles.x_positions),
     )
-    names, edges = counted.names, edges_of(transformer.n_bins, counted.x)
+    names, edges = counted.names, edges_of(settings.n_bins, counted.x)
     sampled_positions = {*positions, *roles.kept_positions}
     sampled_names = [name for p, name in enumerate(source.names) if p in sampled_positions]
     is_sampled = with_sample or roles.kept_positions
@@ -92,9 +91,9 @@ def sample_source(
     return rows, n_rows
 
 
-def _check_target(transformer: PrivacyFunnelTransformer) -> None:
-    if transformer.utility == Target.name:
-        owner = type(transformer).__name__
+def _check_target(settings: Settings) -> None:
+    if settings.has_target:
+        owner = settings.owner
         raise ValueError(f"{owner} with utility='target' needs y, which a file does not have.")
 
 
@@ -140,10 +139,11 @@ def fit_source(
 
     allow_leaking : whether a column that is copied may exceed the budget.
     """
-    counted = count_source(transformer, source, with_sample=with_sample, is_watched=is_watched)
+    settings = settings_of(transformer)
+    counted = count_source(settings, source, with_sample=with_sample, is_watched=is_watched)
     roles, sample = counted.roles, counted.sample
     kept = {(name := roles.name(p)): sample[name] for p in roles.kept_positions}
     beside = {name: sample[name] for name in roles.s_names} if kept else None
     inputs = FitInputs(roles, counted.types, counted.rows, kept, beside)
-    transformer._fit_inputs(inputs, allow_leaking=allow_leaking)
+    set_fitted(transformer, fitted_to(settings, inputs, allow_leaking=allow_leaking))
     return sample

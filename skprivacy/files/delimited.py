@@ -32,8 +32,8 @@ DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 _OTHER_DELIMITERS = ",;|\t"
 
-_LINE_BYTES = 1 << 16
-_BLOCK_BYTES = 1 << 22
+LINE_BYTES = 1 << 16
+BLOCK_BYTES = 1 << 22
 _MOST_ROW_BYTES = 1 << 26
 
 _MOST_SHOWN = 3
@@ -100,7 +100,7 @@ class DelimitedSource(Source):
         text = text.removeprefix(_MARK)
         # Each time as much again as there is: a long row is read in linear time.
         while not end and len(text) <= _MOST_ROW_BYTES:
-            if not (piece := stream.read(max(_LINE_BYTES, len(text)))):
+            if not (piece := stream.read(max(LINE_BYTES, len(text)))):
                 break
             text += piece
             end = first_row_end(text, self.delimiter)
@@ -182,7 +182,7 @@ class DelimitedSource(Source):
         stream.read(len(self.mark) + len(self._skipped))
         n_columns, is_first = len(self.names), True
         while True:
-            piece = stream.read(max(_BLOCK_BYTES, len(rest)))  # a long row in linear time
+            piece = stream.read(max(BLOCK_BYTES, len(rest)))  # a long row in linear time
             text = rest + piece
             if not piece:
                 text = self._ended(text, line)

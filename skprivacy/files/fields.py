@@ -32,7 +32,7 @@ _MOST_PADDING = 8
 
 # Of pieces of more bytes, copying each costs less than an index for each of its bytes.
 _LONG_PIECE = 1 << 12
-_ODD = np.uint64(0x9E3779B97F4A7C15)
+ODD_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 _Words: TypeAlias = npt.NDArray[np.uint64]
@@ -145,10 +145,10 @@ def _factorized_by_words(
     text: bytes, starts: IntArray, lengths: IntArray
 ) -> tuple[IntArray, IntArray]:
     """Return the same, eight bytes of all fields at a time: for those that are short."""
-    words = _words(text, starts, lengths)
+    words = words_of(text, starts, lengths)
     mixed = np.zeros(len(starts), dtype=np.uint64)
     for word in words:
-        mixed = (mixed ^ word) * _ODD
+        mixed = (mixed ^ word) * ODD_FACTOR
         mixed ^= mixed >> np.uint64(29)
     codes: Any
     codes, values = pd.factorize(mixed)
@@ -161,7 +161,7 @@ def _factorized_by_words(
     return codes, first
 
 
-def _words(text: bytes, starts: IntArray, lengths: IntArray) -> list[_Words]:
+def words_of(text: bytes, starts: IntArray, lengths: IntArray) -> list[_Words]:
     """Return the bytes of each field, eight at a time, as integers; first its length.
 
     text : padded by a word.

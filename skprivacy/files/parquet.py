@@ -12,7 +12,7 @@ from ..tables.frames import as_series, as_table
 from .locations import ByteStream, Input
 from .tables import Block, Sink, Source
 
-_BATCH_ROWS = 1 << 13
+BATCH_ROWS = 1 << 13
 _BATCH_CELLS = 1 << 20
 
 
@@ -53,7 +53,7 @@ class ParquetSource(Source):
 
     def _batches(self) -> Iterator[Any]:
         try:
-            n_rows = max(1, min(_BATCH_ROWS, _BATCH_CELLS // max(1, len(self.names))))
+            n_rows = max(1, min(BATCH_ROWS, _BATCH_CELLS // max(1, len(self.names))))
             yield from self._file.iter_batches(batch_size=n_rows)
         except (OSError, self._pyarrow.ArrowException) as error:
             raise ValueError(f"{self.input.name} is damaged: {error}") from error

@@ -12,11 +12,10 @@ import pandas as pd
 from ..encoding import ColumnAlphabet
 from ..encoding.values import family_of
 from ..fitting.leak_warnings import Budget, Judgement, warn_of_passed_through
-from ..releasing.release import release_of
 from ..releasing.unknown_values import warn_of_unknown
 from ..tables.column_types import ColumnType
 from ..tables.frames import as_table
-from ..transformer import PrivacyFunnelTransformer
+from ..transformer import PrivacyFunnelTransformer, fitted_of, release_by
 from .block_noise import noise_of_blocks
 from .delimited import DelimitedSource
 from .tables import Sink, Source
@@ -40,16 +39,17 @@ def release_rows(
     copied : which of the columns that may leave as they are do, None for all; allow_leaking :
     whether one of them may exceed the budget.
     """
-    roles, owner = transformer._roles, type(transformer).__name__
+    fitted, owner = fitted_of(transformer), type(transformer).__name__
+    roles, random_state = fitted.roles, transformer.random_state
     if copied is not None:
         roles = roles.keeping(copied)
-        found = Judgement.restored(transformer._leaking, copied)
-        warn_of_passed_through(found, Budget.of(transformer.mechanism_), allow_leaking)
+        found = Judgement.restored(fitted.leaking, copied)
+        warn_of_passed_through(found, Budget.of(fitted.mechanism), allow_leaking)
     header = as_table(pd.DataFrame(columns=source.names), owner)
     positions = roles.match(header, owner)
     x_positions = [positions[p] for p in roles.x_positions]
-    families = [_family_of(column) for column in transformer._alphabet.columns]
-    release, random_state = release_of(transformer), transformer.random_state
+    families = [_family_of(column) for column in fitted.alphabet.columns]
+    release = release_by(transformer)
     if isinstance(source, DelimitedSource):  # which writes categories without looking at each row
         types = zip(release.types, families, strict=True)
         release = replace(release, types=tuple(_CATEGORY if f == "str" else t for t, f in types))

@@ -12,7 +12,7 @@ from .._typing import IntArray
 from ..releasing.noise import Words
 from ..releasing.siphash import n_repeated
 
-_RUN_ROWS = 1 << 20  # that are kept in memory: 8 MB
+RUN_ROWS = 1 << 20  # that are kept in memory: 8 MB
 _ROW_BYTES = 8
 _SHARE_BITS = 10  # of an id, that say in which of 1,024 shares it is
 
@@ -39,7 +39,7 @@ class RepeatedIds(AbstractContextManager["RepeatedIds"]):
         """Take note of some rows."""
         self._waiting.append(hashes)
         self._n_waiting += len(hashes)
-        if self._n_waiting >= _RUN_ROWS:
+        if self._n_waiting >= RUN_ROWS:
             self._write(self._taken())
 
     def n_repeated(self) -> int:

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from .._typing import IntArray, NamedColumns
 from ..tables.column_types import ColumnType
-from .inputs import CountedColumns, FitInputs, kish
+from .inputs import CountedColumns, FitInputs, LabelledRows, kish
 from .leak_warnings import warn_of_unjudged
+from .parameters import Settings
 from .row_sample import RowSample
 from .tally import Tally, edges_of
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from ..transformer import PrivacyFunnelTransformer
 
 
 class Batches:
@@ -24,16 +23,16 @@ class Batches:
     first : shows the columns that all batches must have. It is not counted yet.
     """
 
-    def __init__(self, settings: PrivacyFunnelTransformer, first: FitInputs) -> None:
+    def __init__(self, settings: Settings, first: FitInputs) -> None:
         self.roles, self.types, self.n_rows = first.roles, first.types, 0
-        self._owner = type(settings).__name__
+        self._owner = settings.owner
         self._counted, self._passed = CountedColumns.of(first.rows), list(first.passed_through)
         self._tally = Tally(self._counted.names)
         self._is_weighted, self._squares = first.rows.weights is not None, 0.0
         names = [*self._passed, *self._counted.s] if self._passed else []
         self._sample = RowSample(names, whole=self._counted.s)
 
-    def add(self, settings: PrivacyFunnelTransformer, batch: FitInputs) -> None:
+    def add(self, settings: Settings, batch: FitInputs) -> None:
         """Count a batch; if that fails, it is as if it had not been there."""
         self._check(batch)
         rows = batch.rows
@@ -73,20 +72,23 @@ class Batches:
                 f"what they are to {self._owner}: {batch.roles.names} after {self.roles.names}."
             )
 
-    def inputs(self) -> FitInputs:
-        """Return all batches as one input of `fit`."""
+    def rows(self) -> LabelledRows:
+        """Return the rows of S and X of all batches."""
         counts, weights = self._tally.counts.astype(float), self._tally.weights
         n_effective = None
         if weights is not None:
             n_effective = kish(float(weights.sum()), self._squares)
         columns = list(self._tally.columns().values())
-        rows = self._counted.rows(columns, counts, weights, n_effective)
+        return self._counted.rows(columns, counts, weights, n_effective)
+
+    def inputs(self) -> FitInputs:
+        """Return all batches as one input of `fit`."""
         sample = self._sample.rows()
         passed = {name: sample[name] for name in self._passed if name in sample}
         kept = map(self.roles.name_or_position, self.roles.kept_positions)
         warn_of_unjudged([name for name in kept if name not in passed])
         beside = {name: sample[name] for name in self._counted.s} if passed else None
-        return FitInputs(self.roles, self.types, rows, passed, beside)
+        return FitInputs(self.roles, self.types, self.rows(), passed, beside)
 
     def __getstate__(self) -> dict[str, Any]:
         # Counts may travel; rows of people stay where they are.

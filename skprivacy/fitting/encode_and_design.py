@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,16 +14,24 @@ from ..codes import UNKNOWN, count, take
 from ..design import design_mechanism
 from ..encoding import DEFAULT_BINS, Alphabet, learn_alphabet
 from ..encoding.bins import BinsLike
+from ..fitted import Fitted, Training
 from ..joint import count_pairs
+from ..measures import get_measure
 from ..mechanism import Mechanism
-from ..releasing.output_names import name_outputs
+from ..releasing.output_names import check_names_out, name_outputs, names_out
 from ..releasing.sampler import within_budget_as_sampled
 from ..solvers import most_symbols
 from ..utilities import Target, Utility
-from .inputs import LabelledRows
-
-if TYPE_CHECKING:
-    from ..transformer import PrivacyFunnelTransformer
+from .inputs import FitInputs, LabelledRows
+from .leak_warnings import (
+    Budget,
+    judged,
+    warn_if_misleading,
+    warn_of_bins,
+    warn_of_index,
+    warn_of_passed_through,
+)
+from .parameters import Settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +49,8 @@ class CodedRows:
     group_sizes: CountArray
 
 
-def code_rows(settings: PrivacyFunnelTransformer, rows: LabelledRows) -> CodedRows:
-    """Learn the alphabets of S and X as the parameters of a transformer ask, and count pairs."""
+def code_rows(settings: Settings, rows: LabelledRows) -> CodedRows:
+    """Learn the alphabets of S and X as the settings ask, and count pairs."""
     sensitive, s_codes = code_sensitive(settings, rows)
     alphabet, x_codes = _learn(settings, rows, rows.x_columns)
     alphabet, x_codes = _pooled(settings, alphabet, x_codes, sensitive.n_symbols)
@@ -51,15 +59,13 @@ def code_rows(settings: PrivacyFunnelTransformer, rows: LabelledRows) -> CodedRo
     return CodedRows(sensitive, alphabet, s_codes, x_codes, counts, sizes)
 
 
-def code_sensitive(
-    settings: PrivacyFunnelTransformer, rows: LabelledRows
-) -> tuple[Alphabet, IntArray]:
+def code_sensitive(settings: Settings, rows: LabelledRows) -> tuple[Alphabet, IntArray]:
     """Learn the alphabet of S, and return it with the symbol of each row."""
     return _learn(settings, rows, rows.s_columns, is_sensitive=True)
 
 
 def _learn(
-    settings: PrivacyFunnelTransformer,
+    settings: Settings,
     rows: LabelledRows,
     columns: NamedColumns,
     is_sensitive: bool = False,
@@ -86,7 +92,7 @@ def _bins_of(n_bins: Any, label: Hashable, is_sensitive: bool) -> BinsLike | Non
 
 
 def _pooled(
-    settings: PrivacyFunnelTransformer, alphabet: Alphabet, codes: IntArray, n_s: int
+    settings: Settings, alphabet: Alphabet, codes: IntArray, n_s: int
 ) -> tuple[Alphabet, IntArray]:
     """Pool the rarest symbols where the design would take long."""
     n_x, kept = alphabet.n_symbols, most_symbols(n_s)
@@ -104,19 +110,36 @@ def _pooled(
     return pooled, take(np.append(symbols, UNKNOWN), codes)
 
 
-def target_of(
-    settings: PrivacyFunnelTransformer,
-    rows: LabelledRows,
-    coded: CodedRows,
-) -> Target:
-    """Return the utility I(V;Y) of rows with a target V."""
-    assert rows.target is not None
+def fitted_to(settings: Settings, inputs: FitInputs, *, allow_leaking: bool = True) -> Fitted:
+    """Learn the alphabets and the joint distribution, design the channel, and judge the rest.
+
+    allow_leaking : whether columns that leave as they are may exceed the budget.
+    """
+    roles, rows = inputs.roles, inputs.rows
+    coded = code_rows(settings, rows)
+    mechanism, symbol_of_output = _design(settings, coded, _utility(settings, rows, coded))
+    warn_of_bins(list(rows.s_columns), coded.sensitive, settings.n_bins)
+    judge_index(settings, inputs, coded.s_codes)
+    leaking = _judge_passed_through(inputs, coded, Budget.of(mechanism), allow_leaking)
+    warn_if_misleading(mechanism, coded.counts, coded.group_sizes)
+    check_names_out(names_out(roles, mechanism.x_labels, settings.output))
+    names = tuple(rows.s_columns)
+    training = Training(coded.sensitive, names, coded.counts, rows.n_rows, rows.effective_rows)
+    return Fitted(
+        roles, inputs.types, coded.alphabet, symbol_of_output, mechanism, leaking, training
+    )
+
+
+def _utility(settings: Settings, rows: LabelledRows, coded: CodedRows) -> str | Utility:
+    """Return the utility; for rows with a target V it is I(V;Y)."""
+    if rows.target is None:
+        return settings.utility
     _, v_codes = _learn(settings, rows, rows.target, is_sensitive=True)
     return Target(count_pairs(v_codes, coded.x_codes, rows.weights))
 
 
-def design(
-    settings: PrivacyFunnelTransformer, coded: CodedRows, utility: str | Utility
+def _design(
+    settings: Settings, coded: CodedRows, utility: str | Utility
 ) -> tuple[Mechanism, IntArray]:
     """Return the mechanism as it is sampled, and which symbol of X names each output."""
     mechanism = design_mechanism(
@@ -128,12 +151,38 @@ def design(
         solver=settings.solver,
         **(settings.solver_options or {}),
     )
-    mechanism, names = name_outputs(mechanism)
+    mechanism, symbol_of_output = name_outputs(mechanism)
     labels = coded.alphabet.labels
     mechanism = replace(
         mechanism,
         s_labels=tuple(coded.sensitive.labels),
         x_labels=tuple(labels),
-        y_labels=tuple(labels[name] for name in names),
+        y_labels=tuple(labels[symbol] for symbol in symbol_of_output),
     )
-    return within_budget_as_sampled(mechanism), names
+    return within_budget_as_sampled(mechanism), symbol_of_output
+
+
+def judge_index(settings: Settings, inputs: FitInputs, s_codes: IntArray) -> None:
+    """Warn of an index that says more about S than the budget allows."""
+    if inputs.index:
+        budget = Budget(settings.epsilon, get_measure(settings.measure), settings.scope)
+        found = judged(budget, inputs.index, s_codes, inputs.rows.weights, in_order=True)
+        warn_of_index(found, budget)
+
+
+def _judge_passed_through(
+    inputs: FitInputs, coded: CodedRows, budget: Budget, allow_leaking: bool
+) -> dict[Any, float]:
+    """Return what columns that leave as they are leak, where that is more than the budget.
+
+    NaN for a column that cannot be judged.
+    """
+    if not inputs.passed_through:
+        return {}
+    s_codes, weights = coded.s_codes, inputs.rows.weights
+    if (beside := inputs.beside) is not None:
+        s_codes, _ = coded.sensitive.encode(list(beside.values()), list(beside))
+        weights = None
+    found = judged(budget, inputs.passed_through, s_codes, weights)
+    warn_of_passed_through(found, budget, allow_leaking)
+    return {**found.leaking, **dict.fromkeys(found.unclear, np.nan)}

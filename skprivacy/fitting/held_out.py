@@ -1,42 +1,44 @@
-"""A fitted transformer on rows that it has not seen."""
+"""What was fitted, on rows that it has not seen."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .._typing import ColumnsLike, FloatArray, IntArray
 from ..encoding import UNKNOWN
+from ..fitted import Fitted
 from ..mechanism import Evaluation, Mechanism
 from ..tables.cross_tables import coded
-from ..tables.frames import Table, as_table
+from ..tables.frames import as_table
 from ..utilities import Target, Utility
 from .inputs import sensitive_columns
 
-if TYPE_CHECKING:
-    from ..transformer import PrivacyFunnelTransformer
-
 
 def evaluated_on(
-    transformer: PrivacyFunnelTransformer,
+    fitted: Fitted,
+    owner: str,
+    sensitive: Any,
     X: Any,
     y: ColumnsLike | None,
     sensitive_features: ColumnsLike | None,
 ) -> Evaluation:
-    """Return the `Evaluation` of the channel of a transformer under the joint of other rows."""
-    owner = type(transformer).__name__
-    if not hasattr(transformer, "_sensitive"):
+    """Return the `Evaluation` of a channel under the joint of other rows.
+
+    owner, sensitive : the name and the parameter of the transformer; the rest as in `fit`.
+    """
+    training, mechanism = fitted.training, fitted.mechanism
+    if training is None or mechanism.s_labels is None:
         raise ValueError(
             f"This {owner} was loaded without the values of S, and does not know them in other "
             f"rows. Use mechanism_.evaluate(p_sx) with a table of counts."
         )
     table = as_table(X, owner)
-    s_columns, _ = sensitive_columns(owner, table, y, transformer.sensitive, sensitive_features)
-    s_codes, _ = transformer._sensitive.encode(list(s_columns.values()), list(s_columns))
-    x_codes = _symbols(transformer, table, owner)
-    mechanism = transformer.mechanism_
-    assert mechanism.s_labels is not None  # of a transformer that was fitted here
+    s_columns, _ = sensitive_columns(owner, table, y, sensitive, sensitive_features)
+    s_codes, _ = training.alphabet.encode(list(s_columns.values()), list(s_columns))
+    x_columns = table.named(fitted.roles.x_in(table, owner))
+    x_codes, _ = fitted.alphabet.encode(list(x_columns.values()), list(x_columns))
     # A value that was not seen: one more group of S, or one more symbol of X, drawn from P(Y).
     n_s, n_x = len(mechanism.s_labels), len(mechanism.x_labels)
     s_codes = np.where(s_codes == UNKNOWN, n_s, s_codes)
@@ -51,14 +53,6 @@ def evaluated_on(
         mechanism.measure,
         _objective(mechanism, y, x_codes),
     )
-
-
-def _symbols(transformer: PrivacyFunnelTransformer, table: Table, owner: str) -> IntArray:
-    roles = transformer._roles.keeping(())
-    positions = roles.match(table, owner)
-    x_positions = [positions[p] for p in roles.x_positions]
-    labels = [table.label(p) for p in x_positions]
-    return transformer._alphabet.encode([table.column(p) for p in x_positions], labels)[0]
 
 
 def _counts(rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> FloatArray:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +20,7 @@ from ..tables.column_types import ColumnType
 from ..tables.frames import Table, as_table
 from ..tables.row_index import check_no_copy, labels_of
 from ..tables.vectors import as_columns, check_length, check_weights
-from ..utilities import Target
-from .parameters import check_bin_names
-
-if TYPE_CHECKING:
-    from ..transformer import PrivacyFunnelTransformer
+from .parameters import Settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,14 +121,14 @@ class FitInputs:
 
 
 def read_inputs(
-    settings: PrivacyFunnelTransformer,
+    settings: Settings,
     X: Any,
     y: ColumnsLike | None,
     sensitive_features: ColumnsLike | None,
     sample_weight: npt.ArrayLike | None,
 ) -> FitInputs:
-    """Tell the columns apart as the parameters of a transformer name them."""
-    owner = type(settings).__name__
+    """Tell the columns apart as the settings name them."""
+    owner = settings.owner
     table = as_table(X, owner)
     if table.n_rows == 0:
         raise ValueError(f"Found array with 0 sample(s) while {owner} needs at least one row.")
@@ -147,22 +143,19 @@ def read_inputs(
     roles = roles_of(settings, table, s_positions, s_names)
     levels = table.index_levels()
     check_no_copy(levels, roles.s_names, s_columns, owner)
-    check_bin_names(settings, [*(table.names or range(table.n_columns)), *s_columns])
+    settings.check_bin_names([*(table.names or range(table.n_columns)), *s_columns])
     # A row of weight zero counts as little as one that is not there.
     counted = slice(None) if weights is None else np.flatnonzero(weights)
 
     def rows_of(columns: NamedColumns) -> NamedColumns:
         return {label: column.iloc[counted] for label, column in columns.items()}
 
-    def columns_at(positions: Sequence[int]) -> NamedColumns:
-        return {table.label(p): table.column(p) for p in positions}
-
     target = None
-    if isinstance(settings.utility, str) and settings.utility == Target.name:
+    if settings.has_target:
         target = rows_of(target_columns(owner, y, s_columns))
     rows = LabelledRows(
         rows_of(s_columns),
-        rows_of(columns_at(roles.x_positions)),
+        rows_of(table.named(roles.x_positions)),
         target,
         None if weights is None else weights[counted],
     )
@@ -170,7 +163,7 @@ def read_inputs(
         roles,
         tuple(map(table.type_of, roles.x_positions)),
         rows,
-        rows_of(columns_at(roles.kept_positions)),
+        rows_of(table.named(roles.kept_positions)),
         index=rows_of(dict(zip(labels_of(levels), levels, strict=True))),
     )
 
@@ -181,13 +174,13 @@ def _has_names(vectors: Any) -> bool:
 
 
 def roles_of(
-    settings: PrivacyFunnelTransformer,
+    settings: Settings,
     table: Table,
     s_positions: Sequence[int],
     s_names: tuple[Any, ...],
 ) -> ColumnRoles:
     """Return which columns of a table are what."""
-    owner = type(settings).__name__
+    owner = settings.owner
     if settings.columns is None:
         found = [p for p in range(table.n_columns) if p not in s_positions]
     else:
@@ -226,11 +219,9 @@ def _kept_positions(
     return sorted(kept)
 
 
-def roles_of_names(
-    settings: PrivacyFunnelTransformer, names: list[str], where: str
-) -> ColumnRoles:
+def roles_of_names(settings: Settings, names: list[str], where: str) -> ColumnRoles:
     """Return which column is what of a table that is not in memory, where all must be in it."""
-    owner = type(settings).__name__
+    owner = settings.owner
     if settings.sensitive is None:
         raise ValueError(f"The 'sensitive' parameter of {owner} must name columns of {where}.")
     if callable(settings.columns):
@@ -239,7 +230,7 @@ def roles_of_names(
     s_positions = table.positions(owner, "sensitive", settings.sensitive)
     s_names = tuple(map(table.label, s_positions))
     roles = roles_of(settings, table, s_positions, s_names)
-    check_bin_names(settings, names)
+    settings.check_bin_names(names)
     return roles
 
 
@@ -276,7 +267,7 @@ def sensitive_columns(
         if not positions:
             requirement = "at least one column"
             raise ValueError(message(owner, "sensitive", requirement, sensitive))
-        return {table.label(p): table.column(p) for p in positions}, positions
+        return table.named(positions), positions
     if y is None:
         raise ValueError(
             f"{owner} requires y to be passed, but the target y is None: it does not know what to "

@@ -2,33 +2,118 @@
 
 from __future__ import annotations
 
+import datetime
 import numbers
-from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
+from .._typing import Scope
 from .._validation import check_choice, check_integer, check_real, message
+from ..measures import Measure
+from ..solvers import Solver
+from ..utilities import Target, Utility
 
-if TYPE_CHECKING:
-    from ..transformer import PrivacyFunnelTransformer
+# What a design depends on; which column is what is decided by the first batch.
+_OF_DESIGN = (
+    "epsilon", "measure", "scope", "utility", "solver", "solver_options", "n_bins",
+    "min_frequency", "max_categories", "smoothing",
+)  # fmt: skip
 
 
-def check_parameters(transformer: PrivacyFunnelTransformer) -> None:
-    """Check the parameters that do not depend on the data; the design checks its own."""
-    owner = type(transformer).__name__
-    check_real(owner, "epsilon", transformer.epsilon, low=0)
-    check_choice(owner, "output", transformer.output, {"label", "symbol", "posterior"})
-    _check_remainder(owner, transformer.remainder)
-    check_choice(owner, "handle_unknown", transformer.handle_unknown, {"resample", "error"})
-    check_real(owner, "smoothing", transformer.smoothing, low=0, high_open=True)
-    _check_pooling(owner, transformer.min_frequency, transformer.max_categories)
-    _check_bins(owner, transformer.n_bins)
-    _check_random_state(owner, transformer.random_state)
-    if not isinstance(transformer.solver_options, dict | None):
-        raise TypeError(
-            message(owner, "solver_options", "a dict or None", transformer.solver_options)
-        )
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """The parameters of a transformer as they are now; owner : its name, for messages."""
+
+    owner: str
+    epsilon: float
+    sensitive: Any
+    columns: Any
+    measure: str | Measure
+    scope: Scope
+    utility: str | Utility
+    solver: str | Solver
+    solver_options: dict[str, Any] | None
+    output: str
+    remainder: Any
+    n_bins: Any
+    min_frequency: float | None
+    max_categories: int | None
+    smoothing: float
+    handle_unknown: str
+    random_state: Any
+
+    @classmethod
+    def of(cls, owner: str, parameters: Mapping[str, Any]) -> Settings:
+        """Return the settings; parameters that a subclass has added are left out."""
+        names = [field.name for field in fields(cls) if field.name != "owner"]
+        return cls(owner, **{name: parameters[name] for name in names})
+
+    def parameters(self) -> dict[str, Any]:
+        """Return all parameters by name, in the order of the alphabet."""
+        return {name: value for name, value in sorted(vars(self).items()) if name != "owner"}
+
+    def check(self) -> None:
+        """Check the parameters that do not depend on the data; the design checks its own."""
+        owner = self.owner
+        check_real(owner, "epsilon", self.epsilon, low=0)
+        check_choice(owner, "output", self.output, {"label", "symbol", "posterior"})
+        _check_remainder(owner, self.remainder)
+        check_choice(owner, "handle_unknown", self.handle_unknown, {"resample", "error"})
+        check_real(owner, "smoothing", self.smoothing, low=0, high_open=True)
+        _check_pooling(owner, self.min_frequency, self.max_categories)
+        _check_bins(owner, self.n_bins)
+        _check_random_state(owner, self.random_state)
+        if not isinstance(self.solver_options, dict | None):
+            requirement = "a dict or None"
+            raise TypeError(message(owner, "solver_options", requirement, self.solver_options))
+
+    @property
+    def has_target(self) -> bool:
+        """Whether the output is to keep what X says about the y of `fit`."""
+        return isinstance(self.utility, str) and self.utility == Target.name
+
+    @property
+    def of_design(self) -> tuple[Any, ...]:
+        """What equals that of other settings only where both lead to the same design."""
+        return tuple(_frozen(getattr(self, name)) for name in _OF_DESIGN)
+
+    def check_bin_names(self, names: Sequence[Hashable]) -> None:
+        """Check that `n_bins`, if it is a dict, speaks of columns that are there."""
+        if not isinstance(self.n_bins, dict):
+            return
+        if unknown := [name for name in self.n_bins if name not in names]:
+            raise ValueError(
+                f"The 'n_bins' parameter of {self.owner} names the column {unknown[0]!r}, which X "
+                f"does not have."
+            )
+
+
+class _Itself:
+    """An object that equals no other one."""
+
+    def __init__(self, value: object) -> None:
+        self._value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Itself) and other._value is self._value
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _frozen(value: Any) -> Any:
+    """Return a parameter as it is now, whatever is done to its lists and arrays later."""
+    if isinstance(value, dict):
+        return [(key, _frozen(part)) for key, part in value.items()]
+    if isinstance(value, list | tuple) or np.ndim(value) == 1:
+        return [_frozen(part) for part in value]
+    if value is None or isinstance(
+        value, str | numbers.Number | np.generic | datetime.date | datetime.timedelta
+    ):
+        return type(value), value  # one category and a share of 1.0 are not the same
+    return _Itself(value)
 
 
 def _check_remainder(owner: str, remainder: object) -> None:
@@ -62,15 +147,3 @@ def _check_random_state(owner: str, random_state: object) -> None:
     elif not isinstance(random_state, np.random.RandomState | np.random.Generator | None):
         requirement = "an int, a RandomState, a Generator or None"
         raise TypeError(message(owner, "random_state", requirement, random_state))
-
-
-def check_bin_names(transformer: PrivacyFunnelTransformer, names: Sequence[Hashable]) -> None:
-    """Check that `n_bins`, if it is a dict, speaks of columns that are there."""
-    if not isinstance(transformer.n_bins, dict):
-        return
-    unknown = [name for name in transformer.n_bins if name not in names]
-    if unknown:
-        raise ValueError(
-            f"The 'n_bins' parameter of {type(transformer).__name__} names the column "
-            f"{unknown[0]!r}, which X does not have."
-        )

@@ -38,8 +38,8 @@ class Tally:
     """How often each distinct row of some columns occurs.
 
     names : of the columns; edges : for some of them, where they are cut into bins; limit : of
-    distinct rows. Values of a column with edges are kept as they are as long as there is room;
-    then one value stands for each bin, about its median.
+    distinct rows, by default `MOST_DISTINCT`. Values of a column with edges are kept as they are
+    as long as there is room; then one value stands for each bin, about its median.
     """
 
     def __init__(
@@ -47,11 +47,11 @@ class Tally:
         names: Iterable[Hashable],
         *,
         edges: Mapping[Any, BinsLike] | None = None,
-        limit: int = MOST_DISTINCT,
+        limit: int | None = None,
     ) -> None:
         self.names = list(names)
         self.edges = edges or {}
-        self._limit = limit
+        self._limit = MOST_DISTINCT if limit is None else limit
         self._coarse: dict[Hashable, _Bins] = {}
         self._values: list[dict[Any, int]] = [{} for _ in self.names]
         self._dtypes: list[Any] = [None for _ in self.names]

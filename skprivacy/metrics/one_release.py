@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 import pandas as pd
-from sklearn.utils.validation import check_is_fitted
 
 from .._typing import ColumnsLike, IntArray
 from .._validation import message
 from ..mechanism import Mechanism
+from ..releasing.output_names import names_out
 from ..releasing.read_back import outputs_of
 from ..tables.cross_tables import coded
-from ..transformer import PrivacyFunnelTransformer
+from ..transformer import PrivacyFunnelTransformer, fitted_of
 
 
 def outputs_and_mechanism(
@@ -20,8 +20,8 @@ def outputs_and_mechanism(
 ) -> tuple[Mechanism, IntArray]:
     """Return the mechanism, and the output of each released row."""
     if isinstance(mechanism, PrivacyFunnelTransformer):
-        check_is_fitted(mechanism)
-        return mechanism.mechanism_, outputs_of(mechanism, released)
+        fitted = fitted_of(mechanism)
+        return fitted.mechanism, outputs_of(fitted, released, mechanism.output)
     if not isinstance(mechanism, Mechanism):
         requirement = "a Mechanism or a fitted PrivacyFunnelTransformer"
         raise TypeError(message(owner, "mechanism", requirement, mechanism))
@@ -55,14 +55,12 @@ def one_release(
         n_columns, (first, *more) = 1, sensitive.values()
         protects = not more and set(coded(first, "sensitive")[1]) == set(mechanism.s_labels or ())
     else:
-        n_columns = _n_released(transformer)
-        _, unknown = transformer._sensitive.encode(list(sensitive.values()), list(sensitive))
+        fitted = fitted_of(transformer)
+        assert fitted.training is not None  # or there would be no joint
+        every = names_out(fitted.roles, mechanism.x_labels, transformer.output)
+        n_columns = len(every) - len(fitted.roles.kept_positions)
+        _, unknown = fitted.training.alphabet.encode(list(sensitive.values()), list(sensitive))
         protects = not unknown
     if len(released) != n_columns or not protects:
         raise ValueError("More columns than one release, or another S.")
     return mechanism
-
-
-def _n_released(transformer: PrivacyFunnelTransformer) -> int:
-    """Return how many columns a transformer makes of X."""
-    return len(transformer.get_feature_names_out()) - len(transformer._roles.kept_positions)

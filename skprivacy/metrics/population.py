@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.utils.validation import check_is_fitted
 
 from .._typing import FloatArray, Scope, Seed
 from .._validation import check_integer, check_real, message
 from ..mechanism import Mechanism
-from ..transformer import PrivacyFunnelTransformer
+from ..transformer import PrivacyFunnelTransformer, fitted_of
 
 _NO_JOINT = "{} needs the joint distribution, which was left out when this was saved."
 
@@ -144,12 +143,11 @@ def _counted(
 ) -> tuple[Mechanism, FloatArray]:
     """Return the mechanism, and the table of counts that its joint was estimated from."""
     if isinstance(mechanism, PrivacyFunnelTransformer):
-        check_is_fitted(mechanism)
-        if not hasattr(mechanism, "_counts"):
+        fitted = fitted_of(mechanism)
+        if (training := fitted.training) is None:
             raise ValueError(_NO_JOINT.format(owner))
-        counts = mechanism._counts
-        rows = mechanism._effective_rows if n_samples is None else n_samples
-        return mechanism.mechanism_, counts * (rows / counts.sum())
+        rows = training.effective_rows if n_samples is None else n_samples
+        return fitted.mechanism, training.counts * (rows / training.counts.sum())
     if not isinstance(mechanism, Mechanism):
         requirement = "a Mechanism or a fitted PrivacyFunnelTransformer"
         raise TypeError(message(owner, "mechanism", requirement, mechanism))

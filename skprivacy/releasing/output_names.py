@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from .._typing import FloatArray, IntArray
+from .._typing import FloatArray, IntArray, Labels
 from ..mechanism import Mechanism
 from ..merging import without_cheapest
 from ..tables.column_roles import ColumnRoles
@@ -50,13 +50,16 @@ def output_names(mechanism: Mechanism) -> list[str]:
     return readable(mechanism.y_labels)
 
 
-def posterior_names(roles: ColumnRoles, mechanism: Mechanism) -> list[str]:
+def posterior_names(roles: ColumnRoles, x_labels: Labels) -> list[str]:
     """Return the names of the columns of P(x|y), one for each symbol x."""
-    return [f"{roles.joint_name}_{text}" for text in readable(mechanism.x_labels)]
+    return [f"{roles.joint_name}_{text}" for text in readable(x_labels)]
 
 
-def names_out(roles: ColumnRoles, mechanism: Mechanism, output: str) -> list[Any]:
-    """Return the names of the columns that come out; output : the parameter of the transformer."""
+def names_out(roles: ColumnRoles, x_labels: Labels, output: str) -> list[Any]:
+    """Return the names of the columns that come out.
+
+    x_labels : of the symbols of X; output : the parameter of the transformer.
+    """
     names: list[Any] = []
     for position in roles.order:
         if position not in roles.x_positions or output == "label":
@@ -64,7 +67,7 @@ def names_out(roles: ColumnRoles, mechanism: Mechanism, output: str) -> list[Any
         elif position == roles.x_positions[0] and output == "symbol":
             names.append(roles.joint_name)
         elif position == roles.x_positions[0]:
-            names += posterior_names(roles, mechanism)
+            names += posterior_names(roles, x_labels)
     return names
 
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from sklearn.utils.validation import check_is_fitted
 
-from .._typing import ColumnsLike, IntArray
+from .._typing import ColumnsLike, IntArray, NamedColumns
 from ..encoding import UNKNOWN
+from ..fitted import Fitted
 from ..tables.vectors import as_columns
-from .output_names import output_names, posterior_names
-
-if TYPE_CHECKING:
-    from ..transformer import PrivacyFunnelTransformer
+from .output_names import names_out, output_names, posterior_names
 
 # Posteriors that were written to a file and read again differ by no more.
 _CLOSE = 1e-6
@@ -25,29 +21,28 @@ class UnreadableLabelsError(ValueError):
     """Released labels do not tell which outputs they stand for."""
 
 
-def outputs_of(transformer: PrivacyFunnelTransformer, released: ColumnsLike) -> IntArray:
-    """Return the output of each row that a fitted transformer has released."""
-    check_is_fitted(transformer)
+def outputs_of(fitted: Fitted, released: ColumnsLike, output: str) -> IntArray:
+    """Return the output of each released row; output : the form that it was released in."""
     columns = as_columns(released, "released")
+    there = names_out(fitted.roles, fitted.mechanism.x_labels, output)
     read = {"label": _from_labels, "symbol": _from_symbols, "posterior": _from_posteriors}
-    outputs = read[transformer.output](transformer, columns)
+    outputs = read[output](fitted, columns, there)
     if (outputs < 0).any():
         raise ValueError(
             f"{int((outputs < 0).sum())} released rows hold values that this transformer does not "
-            f"release: is it the one that released them, with output={transformer.output!r}?"
+            f"release: is it the one that released them, with output={output!r}?"
         )
     return outputs
 
 
-def _chosen(
-    transformer: PrivacyFunnelTransformer,
-    columns: dict[Hashable, pd.Series],
-    names: Sequence[Hashable],
-) -> list[pd.Series]:
-    """Return the columns of that name; of a table without names, those at their positions."""
+def _chosen(columns: NamedColumns, names: Sequence[str], there: list[str]) -> list[pd.Series]:
+    """Return the columns of that name; of a table without names, those at their positions.
+
+    there : the names of all columns of a release.
+    """
     if all(name in columns for name in names):
         return [columns[name] for name in names]
-    series, there = list(columns.values()), transformer.get_feature_names_out().tolist()
+    series = list(columns.values())
     has_names = not all(str(name).startswith("released") for name in columns)
     if len(names) == len(series) and (len(names) == 1 or not has_names):
         return series
@@ -57,35 +52,29 @@ def _chosen(
     raise ValueError(f"The released rows lack the column {missing[0]!r}.")
 
 
-def _from_labels(
-    transformer: PrivacyFunnelTransformer, columns: dict[Hashable, pd.Series]
-) -> IntArray:
-    roles, alphabet = transformer._roles, transformer._alphabet
-    if not alphabet.can_be_read(transformer._names):
+def _from_labels(fitted: Fitted, columns: NamedColumns, there: list[str]) -> IntArray:
+    roles, alphabet, symbol_of_output = fitted.roles, fitted.alphabet, fitted.symbol_of_output
+    if not alphabet.can_be_read(symbol_of_output):
         raise UnreadableLabelsError(
             "Released labels cannot be read back into outputs: some of them stand for a pool of "
             "rare combinations, of which each column is drawn on its own. Use output='symbol'."
         )
     names = [roles.name(position) for position in roles.x_positions]
-    symbols, _ = alphabet.encode(_chosen(transformer, columns, names), names)
+    symbols, _ = alphabet.encode(_chosen(columns, names, there), names)
     output_of = np.full(alphabet.n_symbols + 1, -1)
-    output_of[transformer._names] = np.arange(len(transformer._names))
+    output_of[symbol_of_output] = np.arange(len(symbol_of_output))
     return output_of[np.where(symbols == UNKNOWN, alphabet.n_symbols, symbols)]
 
 
-def _from_symbols(
-    transformer: PrivacyFunnelTransformer, columns: dict[Hashable, pd.Series]
-) -> IntArray:
-    (series,) = _chosen(transformer, columns, [transformer._roles.joint_name])
-    return pd.Index(output_names(transformer.mechanism_)).get_indexer(pd.Index(series.astype(str)))
+def _from_symbols(fitted: Fitted, columns: NamedColumns, there: list[str]) -> IntArray:
+    (series,) = _chosen(columns, [fitted.roles.joint_name], there)
+    return pd.Index(output_names(fitted.mechanism)).get_indexer(pd.Index(series.astype(str)))
 
 
-def _from_posteriors(
-    transformer: PrivacyFunnelTransformer, columns: dict[Hashable, pd.Series]
-) -> IntArray:
-    mechanism = transformer.mechanism_
-    names = posterior_names(transformer._roles, mechanism)
-    rows = np.column_stack(_chosen(transformer, columns, names)).astype(float)
+def _from_posteriors(fitted: Fitted, columns: NamedColumns, there: list[str]) -> IntArray:
+    mechanism = fitted.mechanism
+    names = posterior_names(fitted.roles, mechanism.x_labels)
+    rows = np.column_stack(_chosen(columns, names, there)).astype(float)
     different, index = np.unique(rows, axis=0, return_inverse=True)
     distances = np.array([np.abs(row - mechanism.posterior).max(axis=1) for row in different])
     nearest = np.where(distances.min(axis=1) <= _CLOSE, distances.argmin(axis=1), -1)

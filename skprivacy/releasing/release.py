@@ -1,4 +1,4 @@
-"""The release of a table: all that `transform` needs of a fitted transformer, and nothing of S.
+"""The release of a table: all that `transform` needs of what was fitted, and nothing of S.
 
 It is what travels to other processes and machines: the encoder and the channel, no P_SX.
 """
@@ -9,11 +9,12 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from .._typing import FloatArray, IntArray
 from ..codes import look_up
 from ..encoding import Alphabet
+from ..fitted import Fitted
 from ..tables.column_roles import ColumnRoles
 from ..tables.column_types import ColumnType
 from ..tables.frames import Table
@@ -22,9 +23,6 @@ from .noise import Noise, NoiseSource
 from .output_names import output_names, posterior_names
 from .sampler import Sampler
 from .unknown_values import unknown_error, warn_of_unknown
-
-if TYPE_CHECKING:
-    from ..transformer import PrivacyFunnelTransformer
 
 # For each column of X, by its position at fit: the (name, column) pairs that replace it.
 Replacements: TypeAlias = dict[int, list[tuple[Any, Any]]]
@@ -35,7 +33,7 @@ class Release:
     """How rows are released.
 
     roles, types, alphabet : the columns of X, what they are released as, and their symbols;
-    names : the symbol that each output stands for; channel, p_y : P(Y|X) and P(Y); posterior :
+    symbol_of_output : that each output stands for; channel, p_y : P(Y|X) and P(Y); posterior :
     P(x|y), a row for each y; y_names, x_names : texts for outputs, and for columns of P(x|y);
     output, handle_unknown : as the parameters of the transformer; owner : its name, for messages.
     """
@@ -43,7 +41,7 @@ class Release:
     roles: ColumnRoles
     types: tuple[ColumnType, ...]
     alphabet: Alphabet
-    names: IntArray
+    symbol_of_output: IntArray
     channel: FloatArray
     p_y: FloatArray
     posterior: FloatArray
@@ -86,8 +84,7 @@ class Release:
         if levels := table.index_levels():
             there = [name for name in self.roles.s_names if name in (table.names or ())]
             positions = table.positions(self.owner, "sensitive", there)
-            s_columns = {table.label(p): table.column(p) for p in positions}
-            check_no_copy(levels, self.roles.s_names, s_columns, self.owner)
+            check_no_copy(levels, self.roles.s_names, table.named(positions), self.owner)
 
     def replacements(
         self,
@@ -121,7 +118,7 @@ class Release:
                     for name, column in zip(self.x_names, self.posterior.T, strict=True)
                 ]
             }
-        decoded = self.alphabet.decode(self.names, outputs, noise.uniform)
+        decoded = self.alphabet.decode(self.symbol_of_output, outputs, noise.uniform)
         columns = zip(positions, self.types, self.alphabet.shown, decoded, strict=True)
         return {
             position: [(self.roles.name(position), table.decoded(type_, shown.values, *found))]
@@ -129,20 +126,20 @@ class Release:
         }
 
 
-def release_of(transformer: PrivacyFunnelTransformer) -> Release:
-    """Return the release of a fitted transformer."""
-    roles, mechanism = transformer._roles, transformer.mechanism_
+def release_of(fitted: Fitted, output: str, handle_unknown: str, owner: str) -> Release:
+    """Return the release of what was fitted; the rest as the fields of `Release`."""
+    roles, mechanism = fitted.roles, fitted.mechanism
     return Release(
         roles,
-        transformer._types,
-        transformer._alphabet,
-        transformer._names,
+        fitted.types,
+        fitted.alphabet,
+        fitted.symbol_of_output,
         mechanism.channel,
         mechanism.p_y,
         mechanism.posterior,
         output_names(mechanism),
-        posterior_names(roles, mechanism),
-        transformer.output,
-        transformer.handle_unknown,
-        type(transformer).__name__,
+        posterior_names(roles, mechanism.x_labels),
+        output,
+        handle_unknown,
+        owner,
     )

@@ -1,7 +1,8 @@
-"""What a report says: the facts of a fitted transformer, in words and tables."""
+"""What a report says: the facts of what was fitted, in words and tables."""
 
 import platform
 from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 from typing import Any
@@ -11,14 +12,17 @@ import pandas as pd
 import sklearn
 
 from .._typing import ColumnsLike, Scope, TableLike
+from ..fitted import Fitted
 from ..fitting.inputs import sensitive_columns
+from ..fitting.parameters import Settings
 from ..measures import Measure, every_measure
 from ..mechanism import Mechanism
-from ..metrics import audit, population_leakage
+from ..metrics import audit
+from ..metrics.attack import Attacker, Splits
 from ..metrics.population import PopulationLeakage
 from ..plotting import LeakageDisplay, MechanismDisplay, PrivacyUtilityDisplay, path_around
+from ..releasing.output_names import names_out
 from ..tables.frames import as_table
-from ..transformer import PrivacyFunnelTransformer
 from ..utilities import Utility
 from .sections import Figure, Section, Table
 
@@ -41,28 +45,39 @@ _SEEDED = (
 _FAR = 2.0
 
 
+@dataclass(frozen=True, eq=False)
+class Attacked:
+    """Rows with their S, and their release, which classifiers attack as in `audit`."""
+
+    df: TableLike
+    sensitive_features: ColumnsLike | None
+    released: TableLike
+    attacker: Attacker | None
+    cv: Splits
+
+
 def sections_of(
-    transformer: PrivacyFunnelTransformer,
-    df: TableLike | None,
-    sensitive_features: ColumnsLike | None,
-    confidence: float,
-    **attack: Any,
+    fitted: Fitted,
+    settings: Settings,
+    limits: PopulationLeakage,
+    attacked: Attacked | None,
 ) -> tuple[str, list[Section]]:
-    """Return the title and the sections of a report."""
-    roles, mechanism = transformer._roles, transformer.mechanism_
+    """Return the title and the sections of a report on what was fitted by these settings."""
+    assert fitted.training is not None  # or there would be no report
+    roles, mechanism = fitted.roles, fitted.mechanism
     released = [str(roles.name(position)) for position in roles.x_positions]
-    protected = _listed(transformer._sensitive_names)
-    limits = population_leakage(transformer, confidence=confidence)
+    protected = _listed(fitted.training.names)
+    learned_from = f"{fitted.training.n_rows:,} rows{_smoothed(settings.smoothing)}"
     sections = [
-        _summary(transformer, released, protected, limits),
-        _guarantee(transformer, limits),
+        _summary(mechanism, released, protected, learned_from, limits),
+        _guarantee(mechanism, limits),
         _utility(mechanism),
-        _pictures(transformer, limits),
+        _pictures(mechanism, settings, limits),
     ]
-    if df is not None:
-        sections.append(_attack(transformer, df, sensitive_features, confidence, attack))
-    not_covered = [*_LIMITS, *([] if transformer.random_state is None else [_SEEDED])]
-    sections += [Section("What it does not cover", not_covered), _recipe(transformer)]
+    if attacked is not None:
+        sections.append(_attack(fitted, settings, attacked, limits.confidence))
+    not_covered = [*_LIMITS, *([] if settings.random_state is None else [_SEEDED])]
+    sections += [Section("What it does not cover", not_covered), _recipe(mechanism, settings)]
     return f"Privacy report: {_listed(released)} released, {protected} protected", sections
 
 
@@ -71,18 +86,18 @@ def _listed(names: Iterable[Hashable]) -> str:
 
 
 def _summary(
-    transformer: PrivacyFunnelTransformer,
+    mechanism: Mechanism,
     released: list[str],
     protected: str,
+    learned_from: str,
     limits: PopulationLeakage,
 ) -> Section:
-    mechanism = transformer.mechanism_
     assert mechanism.p_sx is not None  # or there would be no report
     n_s, n_x = mechanism.p_sx.shape
     facts = {
         "released": f"{_listed(released)}: {n_x} symbols, {len(mechanism.y_labels)} outputs",
         "protected": f"{protected}: {n_s} groups",
-        "learned from": f"{transformer.n_samples_seen_:,} rows{_smoothed(transformer)}",
+        "learned from": learned_from,
         "measure": f"{mechanism.measure!r}, {mechanism.scope.replace('_', ' ')}",
         "budget": f"epsilon = {mechanism.epsilon:g}",
         "solver": mechanism.solver,
@@ -94,10 +109,8 @@ def _summary(
     )
 
 
-def _smoothed(transformer: PrivacyFunnelTransformer) -> str:
-    if not transformer.smoothing:
-        return ""
-    return f", smoothed by {transformer.smoothing:g} rows in every cell"
+def _smoothed(smoothing: float) -> str:
+    return f", smoothed by {smoothing:g} rows in every cell" if smoothing else ""
 
 
 def _headline(mechanism: Mechanism, released: list[str], protected: str) -> str:
@@ -140,8 +153,8 @@ def _caveat(mechanism: Mechanism, limits: PopulationLeakage) -> str:
     return text
 
 
-def _guarantee(transformer: PrivacyFunnelTransformer, limits: PopulationLeakage) -> Section:
-    mechanism, confidence = transformer.mechanism_, limits.confidence
+def _guarantee(mechanism: Mechanism, limits: PopulationLeakage) -> Section:
+    confidence = limits.confidence
     reached = pd.DataFrame(
         {
             "budget": [_budget(mechanism, "per_output"), _budget(mechanism, "average")],
@@ -213,11 +226,9 @@ def _utility(mechanism: Mechanism) -> Section:
     return Section("What is kept", [room], [Table("Utility", pd.DataFrame({"value": figures}))])
 
 
-def _pictures(transformer: PrivacyFunnelTransformer, limits: PopulationLeakage) -> Section:
-    """Return pictures of the mechanism as it is now, whatever is fitted later."""
-    mechanism = transformer.mechanism_
-    options = transformer.solver_options or {}
-    path = path_around(mechanism, transformer.solver, **options)
+def _pictures(mechanism: Mechanism, settings: Settings, limits: PopulationLeakage) -> Section:
+    """Return pictures of the mechanism."""
+    path = path_around(mechanism, settings.solver, **(settings.solver_options or {}))
 
     def curve(is_dark: bool) -> Any:
         return PrivacyUtilityDisplay.from_path(path, chosen=mechanism.epsilon).figure_
@@ -256,27 +267,21 @@ def _pictures(transformer: PrivacyFunnelTransformer, limits: PopulationLeakage) 
     )
 
 
-def _attack(
-    transformer: PrivacyFunnelTransformer,
-    df: TableLike,
-    sensitive_features: ColumnsLike | None,
-    confidence: float,
-    options: dict[str, Any],
-) -> Section:
-    owner = "PrivacyReport"
-    table, roles = as_table(df, owner), transformer._roles
-    s_columns, _ = sensitive_columns(owner, table, None, transformer.sensitive, sensitive_features)
-    positions = roles.keeping(()).match(table, owner)
-    raw = [table.column(positions[p]) for p in roles.x_positions]
+def _attack(fitted: Fitted, settings: Settings, attacked: Attacked, confidence: float) -> Section:
+    assert fitted.training is not None
+    owner, roles = "PrivacyReport", fitted.roles
+    table, out = (as_table(frame, owner) for frame in (attacked.df, attacked.released))
+    s_columns, _ = sensitive_columns(
+        owner, table, None, settings.sensitive, attacked.sensitive_features
+    )
+    raw = [table.column(position) for position in roles.x_in(table, owner)]
     others = {str(roles.name(p)) for p in roles.kept_positions}
-    out = as_table(transformer.transform(df), owner)
-    columns = {
-        str(name): out.column(p) for p, name in enumerate(transformer.get_feature_names_out())
-    }
+    names = map(str, names_out(roles, fitted.mechanism.x_labels, settings.output))
+    columns = {name: out.column(position) for position, name in enumerate(names)}
     released = {name: column for name, column in columns.items() if name not in others}
     beside = {name: column for name, column in columns.items() if name in others}
     # S as it is protected: numbers in their bins.
-    groups, _ = transformer._sensitive.encode(list(s_columns.values()), list(s_columns))
+    groups, _ = fitted.training.alphabet.encode(list(s_columns.values()), list(s_columns))
     try:
         figures = audit(
             _frame(released),
@@ -284,7 +289,8 @@ def _attack(
             raw=_frame(dict(zip(map(roles.name, roles.x_positions), raw, strict=True))),
             remainder=_frame(beside) if beside else None,
             confidence=confidence,
-            **options,
+            attacker=attacked.attacker,
+            cv=attacked.cv,
         )
     except ValueError as error:  # a group of few rows, say
         return Section("Attacked", [f"No attack was made. {error}"])
@@ -300,7 +306,7 @@ def _attack(
             ],
         }
     )
-    again = "a fresh release of each" if transformer.random_state is None else "their release"
+    again = "a fresh release of each" if settings.random_state is None else "their release"
     text = (
         f"Classifiers were trained to guess S on {table.n_rows:,} rows with {again}, and judged "
         f"on rows that they had not seen. A blind guess is right in {figures['blind'][0]:.1%} of "
@@ -319,13 +325,12 @@ def _frame(columns: Mapping[Any, pd.Series]) -> pd.DataFrame:
     return pd.DataFrame({str(k): column.reset_index(drop=True) for k, column in columns.items()})
 
 
-def _recipe(transformer: PrivacyFunnelTransformer) -> Section:
-    parameters = {
-        name: "Target of y" if name == "utility" and value == "target" else repr(value)
-        for name, value in transformer.get_params(deep=False).items()
-    }
-    parameters["epsilon"] = repr(transformer.mechanism_.epsilon)
-    if transformer.random_state is not None:
+def _recipe(mechanism: Mechanism, settings: Settings) -> Section:
+    parameters = {name: repr(value) for name, value in settings.parameters().items()}
+    parameters["epsilon"] = repr(mechanism.epsilon)
+    if settings.has_target:
+        parameters["utility"] = "Target of y"
+    if settings.random_state is not None:
         parameters["random_state"] = "set; not shown, because it can undo the noise"
     versions = {
         "skprivacy": metadata.version("skprivacy"),

@@ -6,13 +6,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
-from sklearn.utils.validation import check_is_fitted
-
 from .._typing import ColumnsLike, TableLike
 from .._validation import message
+from ..metrics import population_leakage
 from ..metrics.attack import Attacker, Splits
-from ..transformer import PrivacyFunnelTransformer
-from .contents import sections_of
+from ..transformer import PrivacyFunnelTransformer, fitted_of, settings_of
+from .contents import Attacked, sections_of
 from .html import as_fragment, as_page
 from .sections import Section
 from .text import as_text
@@ -78,14 +77,18 @@ class PrivacyReport:
         if not isinstance(transformer, PrivacyFunnelTransformer):
             requirement = "a fitted PrivacyFunnelTransformer"
             raise TypeError(message("PrivacyReport", "transformer", requirement, transformer))
-        check_is_fitted(transformer)
-        if transformer.mechanism_.p_sx is None:
+        fitted = fitted_of(transformer)
+        if fitted.training is None:
             raise ValueError(
                 "This transformer was loaded without its joint distribution: what it leaks is not "
                 "known here. Make the report where it was fitted."
             )
-        attack = {"attacker": attacker, "cv": cv}
-        return cls(*sections_of(transformer, df, sensitive_features, confidence, **attack))
+        limits = population_leakage(transformer, confidence=confidence)
+        attacked = None
+        if df is not None:
+            released = transformer.transform(df)
+            attacked = Attacked(df, sensitive_features, released, attacker, cv)
+        return cls(*sections_of(fitted, settings_of(transformer), limits, attacked))
 
     def __str__(self) -> str:
         return as_text(self.title, self.sections)

@@ -86,6 +86,11 @@ class ColumnRoles:
             )
         return {p: table.names.index(self.names[p]) for p in self.order}
 
+    def x_in(self, table: Table, owner: str) -> list[int]:
+        """Return the positions in `table` of the columns of X; it may lack all others."""
+        positions = replace(self, kept_positions=()).match(table, owner)
+        return [positions[position] for position in self.x_positions]
+
     def _warn_about_names(self, table: Table, owner: str) -> None:
         if self.has_string_names and table.names is None:
             text = (

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from .._typing import FloatArray, IntArray
+from .._typing import FloatArray, IntArray, NamedColumns
 from .column_types import ColumnType
 
 
@@ -76,6 +76,10 @@ class Table(ABC):
     def label(self, position: int) -> Any:
         """Return how to call a column in a message."""
         return position if self.names is None else self.names[position]
+
+    def named(self, positions: Iterable[int]) -> NamedColumns:
+        """Return columns by what they are called."""
+        return {self.label(position): self.column(position) for position in positions}
 
     def positions_there(self, owner: str, parameter: str, columns: Any) -> list[int]:
         """Return the positions of the columns that are there, of those given."""
