@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from skprivacy.files.delimited import _BLOCK_BYTES
+from skprivacy.files.delimited import BLOCK_BYTES
 
 EDUCATION = ["Preschool", "HS-grad", "Some-college", "Bachelors", "Masters", "Doctorate"]
 OCCUPATION = ["Adm-clerical", "Craft-repair", "Exec-managerial", "Other-service", "Sales", "Tech"]
@@ -65,7 +65,7 @@ def sanitize(source, target):
 def read_and_write(source, target, n_rows):
     """Read and write the file with pandas, as many bytes at a time."""
     is_first = True
-    for chunk in pd.read_csv(source, chunksize=n_rows * _BLOCK_BYTES // os.path.getsize(source)):
+    for chunk in pd.read_csv(source, chunksize=n_rows * BLOCK_BYTES // os.path.getsize(source)):
         chunk.to_csv(target, mode="w" if is_first else "a", header=is_first, index=False)
         is_first = False
 

@@ -17,53 +17,6 @@ PACKAGE = Path(skprivacy.__file__).parent
 ROOT = Path(__file__).parents[1]
 
 
-def imports_of(path):
-    """Names of the modules that a file imports, relative ones with their dots."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield "." * node.level + (node.module or "")
-
-
-@pytest.mark.parametrize(
-    ("library", "module"),
-    [
-        ("cdd", "geometry/cdd_vertices.py"),
-        ("highspy", "solvers/highs.py"),
-        ("matplotlib", "plotting/canvas.py"),
-        ("narwhals", "tables/narwhals_frames.py"),
-        ("cryptography", "releasing/noise.py"),
-        ("dask", "engines/dask_frames.py"),
-        ("polars", "engines/lazy_polars.py"),
-        ("pyspark", "engines/spark_frames.py"),
-    ],
-)
-def test_third_parties_are_imported_in_one_module(library, module):
-    importers = [
-        path.relative_to(PACKAGE).as_posix()
-        for path in PACKAGE.rglob("*.py")
-        if any(name.split(".")[0] == library for name in imports_of(path))
-    ]
-    assert importers == [module]
-
-
-def test_pyarrow_is_imported_where_arrow_comes_from_files_or_from_spark():
-    importers = {
-        path.relative_to(PACKAGE).as_posix()
-        for path in PACKAGE.rglob("*.py")
-        if any(name.split(".")[0] == "pyarrow" for name in imports_of(path))
-    }
-    assert importers == {"files/parquet.py", "engines/spark_frames.py"}
-
-
-def test_no_private_module_of_a_third_party_is_imported():
-    for path in PACKAGE.rglob("*.py"):
-        for name in imports_of(path):
-            if not name.startswith(".") and name != "__future__":
-                assert not any(part.startswith("_") for part in name.split(".")), (path, name)
-
-
 def test_the_public_names_are_there_and_sorted():
     assert all(hasattr(skprivacy, name) for name in skprivacy.__all__)
     # The linter's order: constants, classes, functions.

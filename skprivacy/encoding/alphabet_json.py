@@ -12,7 +12,9 @@ import pandas as pd
 from .._json import encode_label, label_key
 from .._json_reader import Place
 from .._typing import FloatArray, IntArray
-from . import UNKNOWN, Alphabet, ColumnAlphabet
+from ..codes import UNKNOWN
+from .alphabets import Alphabet
+from .columns import ColumnAlphabet
 
 ALPHABET_KEYS = ("columns", "combinations", "symbols", "members", "member_of", "weights")
 

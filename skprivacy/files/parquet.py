@@ -1,4 +1,4 @@
-"""Tables in Parquet files; the only import of pyarrow."""
+"""Tables in Parquet files, by pyarrow."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
