@@ -45,26 +45,6 @@ def test_the_reference_is_about_names_that_are_there_and_once():
     assert sorted(summarised_names()) == sorted(name for _, name in documented)
 
 
-def mapped_modules():
-    """Modules that the map in docs/architecture.rst names, as paths in the package."""
-    text = (DOCS / "architecture.rst").read_text()
-    block = text.split(".. code-block:: text\n\n")[1].split("\n\n")[0]
-    folder = ""
-    for line in block.splitlines():
-        indent, entry = len(line) - len(line.lstrip()), line.strip()
-        if indent == 3:
-            folder = re.match(r"(\w+/)?", entry)[0]
-        names = re.match(r"(?:\w+\.py(?:, )?)*", entry)[0]
-        yield from (f"{folder}{name}" for name in re.findall(r"\w+\.py", names))
-
-
-def test_every_module_is_in_the_map():
-    there = {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py")}
-    mapped = list(mapped_modules())
-    assert len(set(mapped)) == len(mapped)
-    assert set(mapped) == {path for path in there if not path.endswith("__init__.py")}
-
-
 def test_the_code_cites_every_correction_to_the_paper_and_no_other():
     text = (DOCS / "corrections.rst").read_text()
     listed = [int(number) for number in re.findall(r"^(\d+)\. \*\*", text, flags=re.MULTILINE)]

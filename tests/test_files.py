@@ -18,7 +18,7 @@ from skprivacy.files.locations import check_free, kind_of, opened, written
 from skprivacy.files.opening import read_from, write_to
 from skprivacy.files.releasing import release_rows
 from skprivacy.fitting import tally
-from skprivacy.transformer import fitted_of, settings_of
+from skprivacy.transformer import fitted_of, set_fitted, settings_of
 
 
 def people(n=600, seed=0):
@@ -45,9 +45,10 @@ def sanitized(transformer, source, target, **options):
     with read_from(source, **options) as table:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyLeakWarning)
-            fit_source(transformer, table)
+            fitted, _ = fit_source(settings := settings_of(transformer), table)
+        set_fitted(transformer, fitted)
         with write_to(target, table) as sink:
-            return release_rows(transformer, table, sink)
+            return release_rows(fitted, settings, table, sink)
 
 
 class TestLocations:
@@ -170,7 +171,7 @@ class TestDelimited:
         with read_from(tmp_path / "in.csv") as table:
             counted = count_source(settings_of(funnel(**columns)), table, with_sample=True)
             from_file = funnel(remainder="drop", **columns)
-            fit_source(from_file, table)
+            set_fitted(from_file, fit_source(settings_of(from_file), table)[0])
         from_frame = funnel(remainder="drop", **columns).fit(rows)
         np.testing.assert_array_equal(from_file.p_sx_, from_frame.p_sx_)
         np.testing.assert_array_equal(from_file.mechanism_.channel, from_frame.mechanism_.channel)
@@ -190,7 +191,7 @@ class TestDelimited:
             read_from(tmp_path / "in.csv") as table,
             pytest.warns(PrivacyLeakWarning, match=r"\ntwin +0\.7"),
         ):
-            fit_source(funnel(), table)
+            fit_source(settings_of(funnel()), table)
 
     @pytest.mark.parametrize("name", ["in.tsv", "in.csv.gz", "in.tsv.gz", "in.parquet"])
     @pytest.mark.parametrize("out", ["out.csv", "out.tsv.gz", "out.parquet"])
@@ -285,7 +286,8 @@ class TestDelimited:
         rows.to_csv(tmp_path / "in.csv", index=False)
         transformer = funnel()
         with read_from(tmp_path / "in.csv") as table:
-            sample = fit_source(transformer, table)
+            fitted, sample = fit_source(settings_of(transformer), table)
+        set_fitted(transformer, fitted)
         assert transformer.transform(sample)["band"].isin(rows["band"]).all()
         assert sample["note"].str.len().max() < 300
 

@@ -30,7 +30,7 @@ from ..plotting import PrivacyUtilityDisplay
 from ..releasing.keyed import check_own_column
 from ..report import PrivacyReport
 from ..report.sections import Section
-from ..transformer import PrivacyFunnelTransformer, settings_of
+from ..transformer import PrivacyFunnelTransformer, fitted_of, set_fitted, settings_of
 from .key_files import read_key
 from .words import listed, say
 
@@ -59,20 +59,22 @@ def sanitize(options: argparse.Namespace) -> None:
         # Written last, committed last: where OUT is, the others are.
         sink = files.enter_context(write_to(options.target, source, force=options.force))
         stamp = source.input.stamp
-        sample = fit_source(
-            transformer,
+        settings = settings_of(transformer)
+        fitted, sample = fit_source(
+            settings,
             source,
             with_sample=bool(options.report),
             allow_leaking=options.allow_leaking,
             is_watched=options.progress,
         )
+        set_fitted(transformer, fitted)
         if options.save_mechanism:
             file = files.enter_context(written(options.save_mechanism, options.force))
             file.write(transformer.to_json(indent=1).encode())
         if options.report:
             file = files.enter_context(written(options.report, options.force))
             file.write(_report(transformer, sample, options).to_html().encode())
-        n_rows = release_rows(transformer, source, sink, **keyed, is_watched=options.progress)
+        n_rows = release_rows(fitted, settings, source, sink, **keyed, is_watched=options.progress)
         if n_rows != transformer.n_samples_seen_ or source.input.stamp != stamp:
             raise RuntimeError(f"{options.source} has changed while it was read.")
     facts = _facts(transformer, n_rows, options)
@@ -91,7 +93,8 @@ def apply(options: argparse.Namespace) -> None:
     copied = _copied_by(transformer, options)
     with _source(options) as source, write_to(options.target, source, force=options.force) as sink:
         n_rows = release_rows(
-            transformer,
+            fitted_of(transformer),
+            settings_of(transformer),
             source,
             sink,
             copied=copied,

@@ -125,29 +125,31 @@ class Alphabet:
         return shown_columns(self.columns, self.members, symbols, self.weights)
 
     def decode(
-        self, names: IntArray, outputs: IntArray, uniform: Uniform
+        self, symbol_of_output: IntArray, outputs: IntArray, uniform: Uniform
     ) -> list[tuple[list[Any], IntArray]]:
         """Return, for each column, a list of values and for each row an index into it.
 
-        names : the symbol that each output stands for; uniform : draws for those that are pools.
+        symbol_of_output : that each output stands for; uniform : draws for those that are pools.
         """
-        pooled = self._is_pool[names]
+        pooled = self._is_pool[symbol_of_output]
         if not pooled.any():
-            return [([c.values[i] for i in c.single[names]], outputs) for c in self.shown]
+            return [
+                ([c.values[i] for i in c.single[symbol_of_output]], outputs) for c in self.shown
+            ]
         rows = np.flatnonzero(look_up(pooled, outputs))
-        symbols = look_up(narrow(names), outputs)
+        symbols = look_up(narrow(symbol_of_output), outputs)
         return [
             (column.values, column.codes(symbols, rows, uniform(rows, position)))
             for position, column in enumerate(self.shown)
         ]
 
-    def can_be_read(self, names: IntArray) -> bool:
+    def can_be_read(self, symbols: IntArray) -> bool:
         """Return whether what is shown for these symbols tells which of them it is.
 
         It does not where columns of a pool are drawn apart, or where a common value stands for
         the rare ones of a pool.
         """
-        for symbol in names[self._is_pool[names]].tolist():
+        for symbol in symbols[self._is_pool[symbols]].tolist():
             shown = [[c.values[i] for i in np.unique(c.pools[symbol][0])] for c in self.shown]
             if sum(len(values) > 1 for values in shown) > 1:
                 return False

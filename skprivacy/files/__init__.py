@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._typing import FilePath
-from ..transformer import PrivacyFunnelTransformer
+from ..transformer import PrivacyFunnelTransformer, fitted_of, set_fitted, settings_of
 from .counting import fit_source
 from .opening import read_from, write_to
 from .releasing import release_rows
@@ -76,8 +76,8 @@ def fit_file(
     with read_from(
         path, delimiter=delimiter, encoding=encoding, header=header, names=names
     ) as source:
-        fit_source(transformer, source, is_watched=verbose)
-    return transformer
+        fitted, _ = fit_source(settings_of(transformer), source, is_watched=verbose)
+    return set_fitted(transformer, fitted)
 
 
 def transform_file(
@@ -157,7 +157,8 @@ def transform_file(
         write_to(out, source, force=force) as sink,
     ):
         return release_rows(
-            transformer,
+            fitted_of(transformer),
+            settings_of(transformer),
             source,
             sink,
             record_ids=record_ids,

@@ -1,4 +1,4 @@
-"""The pass over a file that counts S and X, and a transformer fitted to the counts."""
+"""The pass over a file that counts S and X, and what fitting to the counts gives."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from .._typing import IntArray
+from ..fitted import Fitted
 from ..fitting.encode_and_design import fitted_to
 from ..fitting.inputs import CountedColumns, FitInputs, LabelledRows, roles_of_names
 from ..fitting.parameters import Settings
@@ -16,7 +17,6 @@ from ..fitting.row_sample import RowSample
 from ..fitting.tally import Tally, edges_of
 from ..tables.column_roles import ColumnRoles
 from ..tables.column_types import ColumnType
-from ..transformer import PrivacyFunnelTransformer, set_fitted, settings_of
 from .delimited import DelimitedSource
 from .tables import Block, Source
 from .text_values import are_numbers, meant
@@ -128,22 +128,20 @@ def _meant(column: pd.Series, family: str) -> pd.Series:
 
 
 def fit_source(
-    transformer: PrivacyFunnelTransformer,
+    settings: Settings,
     source: Source,
     *,
     with_sample: bool = False,
     allow_leaking: bool = True,
     is_watched: bool = False,
-) -> pd.DataFrame:
-    """Fit a transformer to a file, and return some of its rows if they are asked for.
+) -> tuple[Fitted, pd.DataFrame]:
+    """Return what fitting to a file gives, and some of its rows if they are asked for.
 
     allow_leaking : whether a column that is copied may exceed the budget.
     """
-    settings = settings_of(transformer)
     counted = count_source(settings, source, with_sample=with_sample, is_watched=is_watched)
     roles, sample = counted.roles, counted.sample
     kept = {(name := roles.name(p)): sample[name] for p in roles.kept_positions}
     beside = {name: sample[name] for name in roles.s_names} if kept else None
     inputs = FitInputs(roles, counted.types, counted.rows, kept, beside)
-    set_fitted(transformer, fitted_to(settings, inputs, allow_leaking=allow_leaking))
-    return sample
+    return fitted_to(settings, inputs, allow_leaking=allow_leaking), sample

@@ -11,11 +11,13 @@ import pandas as pd
 
 from ..encoding import ColumnAlphabet
 from ..encoding.values import family_of
+from ..fitted import Fitted
 from ..fitting.leak_warnings import Budget, Judgement, warn_of_passed_through
+from ..fitting.parameters import Settings
+from ..releasing.release import release_of
 from ..releasing.unknown_values import warn_of_unknown
 from ..tables.column_types import ColumnType
 from ..tables.frames import as_table
-from ..transformer import PrivacyFunnelTransformer, fitted_of, release_by
 from .block_noise import noise_of_blocks
 from .delimited import DelimitedSource
 from .tables import Sink, Source
@@ -24,7 +26,8 @@ _CATEGORY = ColumnType("category")
 
 
 def release_rows(
-    transformer: PrivacyFunnelTransformer,
+    fitted: Fitted,
+    settings: Settings,
     source: Source,
     sink: Sink,
     *,
@@ -39,8 +42,7 @@ def release_rows(
     copied : which of the columns that may leave as they are do, None for all; allow_leaking :
     whether one of them may exceed the budget.
     """
-    fitted, owner = fitted_of(transformer), type(transformer).__name__
-    roles, random_state = fitted.roles, transformer.random_state
+    roles, owner = fitted.roles, settings.owner
     if copied is not None:
         roles = roles.keeping(copied)
         found = Judgement.restored(fitted.leaking, copied)
@@ -49,12 +51,12 @@ def release_rows(
     positions = roles.match(header, owner)
     x_positions = [positions[p] for p in roles.x_positions]
     families = [_family_of(column) for column in fitted.alphabet.columns]
-    release = release_by(transformer)
+    release = release_of(fitted, settings.output, settings.handle_unknown, owner)
     if isinstance(source, DelimitedSource):  # which writes categories without looking at each row
         types = zip(release.types, families, strict=True)
         release = replace(release, types=tuple(_CATEGORY if f == "str" else t for t, f in types))
     n_rows, unknown = 0, Counter[Hashable]()
-    with noise_of_blocks(release, random_state, source, record_ids, secret_key) as noise:
+    with noise_of_blocks(release, settings.random_state, source, record_ids, secret_key) as noise:
         for block in source.watched_blocks("releasing", is_watched):
             table = as_table(block.frame(x_positions, families), owner)
             of_block = noise.of(block, n_rows)
