@@ -34,7 +34,7 @@ def mutual_information(joint: FloatArray) -> float:
 class Utility(ABC):
     """A convex function u of the posterior of X; a mechanism is worth ``offset + sum q u(W)``.
 
-    Posteriors come as `skprivacy.geometry.Points`, which store their few positive entries.
+    Posteriors come as `skprivacy.solvers.Points`, which store their few positive entries.
 
     Examples
     --------

@@ -9,6 +9,7 @@ import pytest
 
 import skprivacy
 import skprivacy.metrics
+import skprivacy.solvers
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -30,7 +31,9 @@ def summarised_names():
     return re.findall(r"^   (\w+)$", (DOCS / "api.rst").read_text(), flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize("module", [skprivacy, skprivacy.metrics], ids=lambda m: m.__name__)
+@pytest.mark.parametrize(
+    "module", [skprivacy, skprivacy.metrics, skprivacy.solvers], ids=lambda m: m.__name__
+)
 def test_every_public_name_is_in_the_reference(module):
     documented = {name for _, name in documented_names()}
     assert set(module.__all__) <= documented

@@ -7,9 +7,8 @@ that fusing blocks adds both. Its lifts differ from 1 by moment / mass.
 import numpy as np
 
 from .._typing import FloatArray, IntArray, Scope
-from ..joint import Joint
-from ..measures import Measure
 from .leakage_function import LeakageFunction
+from .task import DesignTask
 
 # Deviations of lifts from 1 up to this are rounding: all of X as one block has none.
 _ROUNDING = 1e-13
@@ -19,13 +18,14 @@ _RTOL = 1e-10
 
 
 class Risk:
-    """What blocks of symbols leak, for one joint and one measure."""
+    """What blocks of symbols leak, for one task."""
 
-    def __init__(self, joint: Joint, measure: Measure) -> None:
+    def __init__(self, task: DesignTask) -> None:
+        joint = task.joint
         self.mass = joint.p_x
         self.moments = (joint.p_x * joint.deviations).T
-        self._leakage = LeakageFunction(joint, measure)
-        self._measure = measure
+        self._leakage = LeakageFunction(joint, task.measure)
+        self._measure = task.measure
 
     def of(self, mass: FloatArray, moments: FloatArray) -> FloatArray:
         """Return g of each of some blocks."""
