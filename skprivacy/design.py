@@ -12,6 +12,7 @@ from tqdm.auto import tqdm
 from ._typing import FloatArray, Scope, TableLike
 from ._validation import check_real, message
 from .measures import Measure
+from .measures.leakage import leakage_unchanged
 from .mechanism import Evaluation, Mechanism
 from .repair import repaired
 from .solvers import DesignTask, Solution, Solver, get_solver
@@ -163,12 +164,15 @@ def mechanism_path(
 ) -> Iterator[Mechanism]:
     """Yield one mechanism per epsilon; a larger budget never has less utility."""
     symbols = OccurringSymbols(task)
-    solver = get_solver(solver, options, owner, symbols.task)
+    small = symbols.task
+    solver = get_solver(solver, options, owner, small)
+    unchanged = leakage_unchanged(task.scope, task.measure, small.joint.p_sx)
     before = None
-    solutions = solver.solve_path(symbols.task, increasing)
+    solutions = solver.solve_path(small, increasing)
     for epsilon, solution in zip(increasing, solutions, strict=True):
-        if task.scope == "average" and _allows_identity(symbols.task, epsilon):
-            solution = Solution(np.eye(len(symbols.task.joint.p_x)))
+        # On average a budget may allow Y = X where no solver for every output would see it.
+        if task.scope == "average" and unchanged <= epsilon:
+            solution = Solution(np.eye(len(small.joint.p_x)))
         solution = replace(solution, channel=symbols.expanded(solution.channel))
         mechanism = _finish(task, solution, epsilon, solver)
         if before is not None and before.utility > mechanism.utility:
@@ -178,14 +182,6 @@ def mechanism_path(
             mechanism = replace(before, epsilon=epsilon, upper_bound=bound)
         before = mechanism
         yield mechanism
-
-
-def _allows_identity(task: DesignTask, epsilon: float) -> bool:
-    """Return whether the budget on average allows Y = X, which no per-output solver would see."""
-    joint = task.joint
-    labels = joint.s_labels, joint.x_labels, joint.x_labels
-    identity = Evaluation(np.eye(len(joint.p_x)), joint.p_sx, *labels, task.measure)
-    return identity.average_leakage <= epsilon
 
 
 def _finish(task: DesignTask, solution: Solution, epsilon: float, solver: Solver) -> Mechanism:

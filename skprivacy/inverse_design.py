@@ -12,7 +12,8 @@ from ._validation import check_real
 from .design import design_mechanism
 from .joint import Joint, as_joint
 from .measures import Measure, check_scope, get_measure
-from .mechanism import Evaluation, Mechanism
+from .measures.leakage import leakage_unchanged
+from .mechanism import Mechanism
 from .solvers import Solver
 from .utilities import Utility
 
@@ -22,6 +23,8 @@ _Design: TypeAlias = Callable[[float], Mechanism]
 _RTOL = 1e-4
 _ATOL = 1e-12
 _ROUNDING = 1e-12  # of utilities
+_ROUNDING_OF_LEAKAGE = 1e-12  # as a share of it
+_SMALLEST_BUDGET = 1e-15
 
 # Beyond this budget only an infinite one is tried.
 _LARGEST = 1e3
@@ -94,9 +97,8 @@ def smallest_epsilon(
 
 def _allowing_everything(joint: Joint, measure: Measure, scope: Scope) -> float:
     """Return what releasing X itself leaks, and a little more, against rounding."""
-    labels = joint.s_labels, joint.x_labels, joint.x_labels
-    unchanged = Evaluation(np.eye(len(joint.p_x)), joint.p_sx, *labels, measure)
-    return max(0.0, unchanged.leakage_in(scope)) * (1 + 1e-12) + 1e-15
+    unchanged = max(0.0, leakage_unchanged(scope, measure, joint.p_sx))
+    return unchanged * (1 + _ROUNDING_OF_LEAKAGE) + _SMALLEST_BUDGET
 
 
 def _finite(

@@ -15,6 +15,7 @@ from ._typing import FloatArray, Labels, Scope, TableLike
 from ._validation import check_real, message
 from .joint import as_joint, readonly
 from .measures import Measure, check_scope, lift
+from .measures.leakage import leakage_in, output_values, posteriors
 from .mechanism_json import ROW_TOLERANCE, read_mechanism, write_mechanism
 from .utilities import MutualInformation, Utility, get_utility, mutual_information
 
@@ -115,16 +116,12 @@ class Evaluation:
     @cached_property
     def posterior(self) -> FloatArray:
         """``P(X | Y = y)``, of shape (n_y, n_x); P(X) for an output of probability zero."""
-        return readonly(self._given_output(self.p_x[:, None] * self.channel, self.p_x))
+        return readonly(posteriors(self.p_x[:, None] * self.channel, self.p_y, self.p_x))
 
     @cached_property
     def sensitive_posterior(self) -> FloatArray:
         """``P(S | Y = y)``, of shape (n_y, n_s); P(S) for an output of probability zero."""
-        return readonly(self._given_output(self._p_sy, self._joint.sum(axis=1)))
-
-    def _given_output(self, joint_with_output: FloatArray, prior: FloatArray) -> FloatArray:
-        rows = joint_with_output.T / np.where(self.p_y > 0, self.p_y, 1.0)[:, None]
-        return np.where((self.p_y > 0)[:, None], rows, prior)
+        return readonly(posteriors(self._p_sy, self.p_y, self._joint.sum(axis=1)))
 
     @property
     def _joint(self) -> FloatArray:
@@ -142,8 +139,7 @@ class Evaluation:
     @cached_property
     def _values(self) -> FloatArray:
         """g of every output, over the symbols of S that occur."""
-        prior = self._joint.sum(axis=1)
-        return self.measure.value(self.sensitive_posterior[:, prior > 0], prior[prior > 0])
+        return output_values(self.measure, self.sensitive_posterior, self._joint.sum(axis=1))
 
     @cached_property
     def leakage(self) -> FloatArray:
@@ -153,14 +149,12 @@ class Evaluation:
     @property
     def max_leakage(self) -> float:
         """The leakage of the worst output."""
-        return float(self.leakage.max())
+        return leakage_in("per_output", self.measure, self._values, self.p_y)
 
     @cached_property
     def average_leakage(self) -> float:
         """Leakage on average over outputs, eps scale; NaN for a measure without an average."""
-        if "average" not in self.measure.scopes:
-            return float("nan")
-        return float(self.measure.inverse(self.p_y @ self._values))
+        return leakage_in("average", self.measure, self._values, self.p_y)
 
     def leakage_in(self, scope: Scope) -> float:
         """Return the leakage that a budget of some scope is about.

@@ -16,6 +16,7 @@ from ..encoding import Alphabet, learn_column
 from ..exceptions import PrivacyLeakWarning
 from ..joint import as_joint, count_pairs
 from ..measures import KL, Measure
+from ..measures.leakage import leakage_in, leakage_unchanged
 from ..mechanism import Mechanism
 
 # A column with more distinct values than this share of its rows is judged by its bins only: that
@@ -101,15 +102,12 @@ class Budget:
 
     def leakage(self, counts: CountArray) -> float:
         """Return what releasing a column unchanged leaks; counts : of pairs (s, value)."""
-        joint = as_joint(counts, "PrivacyFunnelTransformer").without_empty()
-        values = self.measure.value((joint.p_sx / joint.p_x).T, joint.p_s)
-        return self.in_scope(values, joint.p_x)
+        joint = as_joint(counts, "PrivacyFunnelTransformer")
+        return leakage_unchanged(self.scope, self.measure, joint.p_sx)
 
     def in_scope(self, values: FloatArray, shares: FloatArray) -> float:
         """Return the leakage of a column from that of each value; shares : how often it occurs."""
-        if self.scope == "average":
-            return float(self.measure.inverse(shares @ values))
-        return float(np.max(self.measure.inverse(values)))
+        return leakage_in(self.scope, self.measure, values, shares)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 from .._typing import FloatArray
 from ..geometry import LiftPolytopes, Points
 from ..geometry.lift_polytopes import Engine
+from ..measures.leakage import leakage_in
 from .segment_leakage import SegmentLeakage
 from .task import DesignTask
 
@@ -66,7 +67,7 @@ def excess_over(task: DesignTask, epsilon: float) -> Callable[[FloatArray], floa
         p_sy = p_sx @ (channel / channel.sum(axis=1, keepdims=True))
         p_y = p_sy.sum(axis=0)
         values = measure.value((p_sy / p_y).T, p_s)
-        value = np.max(values) if task.scope == "per_output" else p_y @ values
-        return float(measure.inverse(value)) - budget if budget < np.inf else 0.0
+        leakage = leakage_in(task.scope, measure, values, p_y)
+        return leakage - budget if budget < np.inf else 0.0
 
     return excess

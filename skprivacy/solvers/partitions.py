@@ -7,6 +7,7 @@ that fusing blocks adds both. Its lifts differ from 1 by moment / mass.
 import numpy as np
 
 from .._typing import FloatArray, IntArray, Scope
+from ..measures.leakage import value_in
 from .leakage_function import LeakageFunction
 from .task import DesignTask
 
@@ -40,11 +41,6 @@ class Risk:
         return self._leakage.threshold(epsilon) * (1 + _RTOL)
 
 
-def released_leakage(mass: FloatArray, risks: FloatArray, scope: Scope) -> float:
-    """Return g of a release of blocks: of the worst, or on average."""
-    return float(risks.max() if scope == "per_output" else mass @ risks)
-
-
 def channel_of(groups: IntArray) -> FloatArray:
     """Return the channel that releases the block of each symbol of X."""
     _, blocks = np.unique(groups, return_inverse=True)
@@ -66,7 +62,7 @@ class Partition:
 
     def leakage(self, scope: Scope) -> float:
         """Return g of the worst block, or on average."""
-        return released_leakage(self.mass, self.risks, scope)
+        return value_in(scope, self.risks, self.mass)
 
     def risk_with(self, block: int, others: IntArray | list[int]) -> FloatArray:
         """Return g of the union of a block and each of some others."""

@@ -8,6 +8,7 @@ from .._typing import FloatArray
 from ..exceptions import SolverError
 from ..geometry import Points, slab_vertices
 from ..geometry.bases import count_bases
+from ..measures.leakage import value_in
 from ..merging import tidied
 from .base import Solution
 from .candidates import Candidates, all_candidates, excess_over
@@ -77,7 +78,7 @@ class Problem:
     @cached_property
     def _leakage_of_identity(self) -> float:
         values = self.leakage.value(self.leakage.deviations.T)
-        return float(values.max() if self.scope == "per_output" else self.p_x @ values)
+        return value_in(self.scope, values, self.p_x)
 
     def is_easy(self, epsilon: float) -> bool:
         """Return whether a budget is exact at once, however large the alphabet of X."""

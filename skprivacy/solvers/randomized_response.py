@@ -6,8 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from ..measures.leakage import value_in
 from .base import Solution, Solver
-from .partitions import Risk, released_leakage
+from .partitions import Risk
 from .task import DesignTask
 
 _BISECTIONS = 60  # to 1e-18
@@ -41,7 +42,7 @@ class RandomizedResponseSolver(Solver):
         def leakage(unchanged: float) -> float:
             # The rows that are drawn anew say nothing: they add mass and no moment.
             mass = unchanged * risk.mass + (1 - unchanged) / n_x
-            return released_leakage(mass, risk.of(mass, unchanged * risk.moments), task.scope)
+            return value_in(task.scope, risk.of(mass, unchanged * risk.moments), mass)
 
         for epsilon in epsilons:
             unchanged = _largest(leakage, risk.limit(epsilon))
