@@ -18,14 +18,12 @@ from .mechanism import Mechanism
 from .solvers import SOLVERS, DesignTask, Solver, check_solver_name
 from .solvers.automatic import automatic
 from .solvers.reductions import OccurringSymbols
-from .utilities import Utility
+from .utilities import BOUND_TOLERANCE, Utility
 
 _OWNER = "compare_mechanisms"
 
 # "auto" is one of these, but where something simpler is optimal.
 _GENERAL = ("optimal", "column_generation")
-
-_TOLERANCE = 1e-9  # nats
 
 # How the columns of leakage begin.
 _WHICH: dict[Scope, str] = {"per_output": "worst", "average": "average"}
@@ -193,7 +191,8 @@ def _table(rows: list[dict[str, Any]], measures: dict[str, Measure]) -> pd.DataF
     bound = table.pop("upper_bound")
     # A bound that another solver exceeds was wrong, but for the tolerances of budgets.
     reached = table["utility"].groupby(table["epsilon"]).transform("max")
-    bound = bound.where(bound >= reached - _TOLERANCE).groupby(table["epsilon"]).transform("min")
+    bound = bound.where(bound >= reached - BOUND_TOLERANCE)
+    bound = bound.groupby(table["epsilon"]).transform("min")
     gap = (bound - table["utility"]).clip(lower=0.0)
     table.insert(len(table.columns) - 1, "gap", gap)
     return table.astype({"outputs": "Int64", "reason": "string"})

@@ -17,7 +17,7 @@ from .mechanism import Evaluation, Mechanism
 from .repair import repaired
 from .solvers import DesignTask, Solution, Solver, get_solver
 from .solvers.reductions import OccurringSymbols
-from .utilities import Utility
+from .utilities import BOUND_TOLERANCE, Utility
 
 
 def design_mechanism(
@@ -213,6 +213,6 @@ def _credible(
     upper_bound: float | None, channel: FloatArray, p_x: FloatArray, utility: Utility
 ) -> float:
     """Return a bound unless the utility exceeds it: then the solver erred, and knows of none."""
-    if upper_bound is None or utility.of_channel(p_x, channel) > upper_bound + 1e-9:
+    if upper_bound is None or utility.of_channel(p_x, channel) > upper_bound + BOUND_TOLERANCE:
         return np.inf
     return upper_bound

@@ -15,16 +15,17 @@ from .measures import Measure, check_scope, get_measure
 from .measures.leakage import leakage_unchanged
 from .mechanism import Mechanism
 from .solvers import Solver
-from .utilities import Utility
+from .utilities import UTILITY_ROUNDING, Utility
 
 _Design: TypeAlias = Callable[[float], Mechanism]
 
 # The budget is found to this share of itself.
 _RTOL = 1e-4
 _ATOL = 1e-12
-_ROUNDING = 1e-12  # of utilities
-_ROUNDING_OF_LEAKAGE = 1e-12  # as a share of it
-_SMALLEST_BUDGET = 1e-15
+
+# A budget that is larger than a leakage by so much surely allows it.
+_ALLOWING_RTOL = 1e-12
+_ALLOWING_ATOL = 1e-15
 
 # Beyond this budget only an infinite one is tried.
 _LARGEST = 1e3
@@ -82,13 +83,13 @@ def smallest_epsilon(
         )
 
     nothing, enough = design(0.0), design(_allowing_everything(joint, measure, scope))
-    if enough.normalized_utility < needed - _ROUNDING:
+    if enough.normalized_utility < needed - UTILITY_ROUNDING:
         raise ValueError(
             f"The 'utility_at_least' parameter of {owner} is {needed}, which no budget allows: "
             f"{measure!r} keeps normalized_utility at {enough.normalized_utility:.6g} or less. "
             f"Ask for less, or relax the measure."
         )
-    if nothing.normalized_utility >= needed - _ROUNDING:
+    if nothing.normalized_utility >= needed - UTILITY_ROUNDING:
         return nothing
     if enough.epsilon == np.inf:
         nothing, enough = _finite(design, nothing, enough, needed)
@@ -98,7 +99,7 @@ def smallest_epsilon(
 def _allowing_everything(joint: Joint, measure: Measure, scope: Scope) -> float:
     """Return what releasing X itself leaks, and a little more, against rounding."""
     unchanged = max(0.0, leakage_unchanged(scope, measure, joint.p_sx))
-    return unchanged * (1 + _ROUNDING_OF_LEAKAGE) + _SMALLEST_BUDGET
+    return unchanged * (1 + _ALLOWING_RTOL) + _ALLOWING_ATOL
 
 
 def _finite(
@@ -108,7 +109,7 @@ def _finite(
     epsilon = 1.0
     while epsilon < _LARGEST:
         middle = design(epsilon)
-        if middle.normalized_utility >= needed - _ROUNDING:
+        if middle.normalized_utility >= needed - UTILITY_ROUNDING:
             return below, middle
         below, epsilon = middle, 2 * epsilon
     return below, above
@@ -127,7 +128,7 @@ def _search(design: _Design, below: Mechanism, above: Mechanism, needed: float) 
             share = np.clip((needed - below.normalized_utility) / kept, 0.02, 0.98)
         middle = design(below.epsilon + share * (above.epsilon - below.epsilon))
         width = above.epsilon - below.epsilon
-        if middle.normalized_utility >= needed - _ROUNDING:
+        if middle.normalized_utility >= needed - UTILITY_ROUNDING:
             above = middle
         else:
             below = middle

@@ -17,7 +17,14 @@ from .joint import as_joint, readonly
 from .measures import Measure, check_scope, lift
 from .measures.leakage import leakage_in, output_values, posteriors
 from .mechanism_json import ROW_TOLERANCE, read_mechanism, write_mechanism
-from .utilities import MutualInformation, Utility, get_utility, mutual_information
+from .utilities import (
+    BOUND_TOLERANCE,
+    NO_UTILITY,
+    MutualInformation,
+    Utility,
+    get_utility,
+    mutual_information,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -220,7 +227,7 @@ class Evaluation:
     def _normalized(self, utility: float) -> float:
         smallest = self.objective.smallest(self.p_x)
         room = self._largest_utility - smallest
-        return (utility - smallest) / room if room > 1e-13 else 1.0  # or rounding
+        return (utility - smallest) / room if room > NO_UTILITY else 1.0
 
     def table(self) -> pd.DataFrame:
         """Return a DataFrame with one row per output.
@@ -311,7 +318,7 @@ class Mechanism(Evaluation):
         largest = self._largest_utility
         bound = largest if self.upper_bound is None else min(self.upper_bound, largest)
         # A bound below the utility by more than rounding would be wrong, not tight.
-        if not bound >= self.utility - 1e-9 * max(1.0, largest):
+        if not bound >= self.utility - BOUND_TOLERANCE * max(1.0, largest):
             raise ValueError(message("Mechanism", "upper_bound", f">= {self.utility}", bound))
         object.__setattr__(self, "upper_bound", float(max(bound, self.utility)))
 

@@ -15,6 +15,15 @@ from .joint import Joint, as_joint, readonly
 if TYPE_CHECKING:
     from .geometry import Points
 
+# Less utility than this, or less of its share, is rounding.
+UTILITY_ROUNDING = 1e-12
+
+# Where X itself has no more utility than a constant, but for this, there is none to keep.
+NO_UTILITY = 1e-13
+
+# A bound below the utility of a mechanism by more is wrong, by less it is rounding.
+BOUND_TOLERANCE = 1e-9
+
 # Where a probability is zero an entropy has no slope: gradients are taken at this probability.
 # They need not be exact: they only point the search for columns somewhere.
 _SMALLEST_PROBABILITY = 1e-3

@@ -18,6 +18,7 @@ from ..joint import as_joint, count_pairs
 from ..measures import KL, Measure
 from ..measures.leakage import leakage_in, leakage_unchanged
 from ..mechanism import Mechanism
+from ..utilities import UTILITY_ROUNDING
 
 # A column with more distinct values than this share of its rows is judged by its bins only: that
 # nearly every value occurs with a single S says nothing about the next row.
@@ -75,12 +76,12 @@ def _about_release(mechanism: Mechanism, counts: CountArray) -> Iterator[str]:
         return
     if ((counts > 0).sum(axis=0) <= 1).all():
         yield "X determines S in the data: every symbol of X occurs with a single value of S."
-    if mechanism.normalized_utility > 1 - 1e-12:
+    if mechanism.normalized_utility > 1 - UTILITY_ROUNDING:
         yield (
             f"No noise is added to X: epsilon={mechanism.epsilon:g} allows to release its symbols "
             f"as they are, with a leakage of {mechanism.leakage_in(mechanism.scope):.3g}."
         )
-    elif mechanism.normalized_utility < 1e-12:
+    elif mechanism.normalized_utility < UTILITY_ROUNDING:
         yield (
             f"The output is constant or says nothing about X: epsilon={mechanism.epsilon:g} "
             f"allows no more."

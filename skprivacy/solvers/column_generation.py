@@ -22,7 +22,7 @@ from ..exceptions import SolverError
 from ..geometry import Points
 from .base import Solution, Solver
 from .linear_program import Offers, Prices
-from .problem import Problem
+from .problem import DEFAULT_TOL, Problem
 from .simple import most_useful, simple_solutions
 from .task import DesignTask
 
@@ -65,7 +65,7 @@ class ColumnGenerationSolver(Solver):
     True
     """
 
-    tol: float = 1e-5
+    tol: float = DEFAULT_TOL
     max_time: float | None = None
     n_starts: int = 4
     name: ClassVar[str] = "column_generation"

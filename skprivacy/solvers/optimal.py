@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._validation import check_choice, check_integer, check_real
 from .base import Solution, Solver
-from .problem import Problem
+from .problem import DEFAULT_TOL, Problem
 from .refinement import Limits, OnAverage, PerOutput, Refinement
 from .simple import most_useful, simple_solutions
 from .task import DesignTask
@@ -56,7 +56,7 @@ class OptimalSolver(Solver):
     True
     """
 
-    tol: float = 1e-5
+    tol: float = DEFAULT_TOL
     max_time: float | None = None
     max_vertices: int = 1_000_000
     start: Literal["simplex", "algorithm1"] = "simplex"

@@ -7,15 +7,13 @@ that fusing blocks adds both. Its lifts differ from 1 by moment / mass.
 import numpy as np
 
 from .._typing import FloatArray, IntArray, Scope
+from ..joint import DEVIATION_ROUNDING
 from ..measures.leakage import value_in
 from .leakage_function import LeakageFunction
 from .task import DesignTask
 
-# Deviations of lifts from 1 up to this are rounding: all of X as one block has none.
-_ROUNDING = 1e-13
-
 # A tenth of the tolerance of budgets: what exceeds a budget by rounding only is allowed.
-_RTOL = 1e-10
+_LIMIT_RTOL = 1e-10
 
 
 class Risk:
@@ -31,14 +29,15 @@ class Risk:
     def of(self, mass: FloatArray, moments: FloatArray) -> FloatArray:
         """Return g of each of some blocks."""
         deviations = moments / mass[..., None]
-        deviations[np.abs(deviations).max(axis=-1) <= _ROUNDING] = 0.0
+        # All of X as one block has no deviations but for rounding.
+        deviations[np.abs(deviations).max(axis=-1) <= DEVIATION_ROUNDING] = 0.0
         return self._leakage.value(deviations)
 
     def limit(self, epsilon: float) -> float:
         """Return the largest g that epsilon allows."""
         if self._measure.budget(epsilon) == np.inf:
             return np.inf
-        return self._leakage.threshold(epsilon) * (1 + _RTOL)
+        return self._leakage.threshold(epsilon) * (1 + _LIMIT_RTOL)
 
 
 def channel_of(groups: IntArray) -> FloatArray:

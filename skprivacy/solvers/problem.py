@@ -10,6 +10,7 @@ from ..geometry import Points, slab_vertices
 from ..geometry.bases import count_bases
 from ..measures.leakage import value_in
 from ..merging import tidied
+from ..utilities import NO_UTILITY
 from .base import Solution
 from .candidates import Candidates, all_candidates, excess_over
 from .leakage_function import LeakageFunction
@@ -23,15 +24,18 @@ from .task import DesignTask
 # much again for fewer outputs.
 _PREFERENCE = 0.01
 
-# A utility that is rounding, in nats.
-_USELESS = 1e-13
-
-# Singular values between rounding and this, of the largest, blur a rank.
+# Singular values between the rounding of deviations and this, of the largest, blur a rank.
 _BLURRED = 1e-7
-_ROUNDING = 1e-14
+_SINGULAR_ROUNDING = 1e-14
 
 # How accurately enumerated vertices are known, relatively, for the bound.
-_ACCURACY = 1e-11
+_VERTEX_ACCURACY = 1e-11
+
+# How far from the optimum of all vertices their prices may be, in nats.
+_PRICE_ACCURACY = 1e-9
+
+# The gap to stop at, as a share of the largest utility, unless a solver is told another.
+DEFAULT_TOL = 1e-5
 
 
 class Problem:
@@ -90,7 +94,7 @@ class Problem:
         """Return whether no output has any utility: V and X are independent."""
         utility, p_x = self._whole.utility, self._whole.joint.p_x
         useful = utility.largest(p_x) - utility.smallest(p_x)
-        return useful <= _USELESS
+        return useful <= NO_UTILITY
 
     def is_special(self, epsilon: float) -> bool:
         """Return whether a budget is exact once all vertices of (22) are known."""
@@ -149,11 +153,11 @@ class Problem:
             vertices = around = Points.from_dense(self.p_x[None])
         offers = Offers(vertices, self.utility.value(vertices))
         few = np.argsort(-offers.values)[: 20 * len(self.p_x)]
-        weights, prices = self.program.price(offers, 1e-9, few)
+        weights, prices = self.program.price(offers, _PRICE_ACCURACY, few)
         # A vertex that is off by a share of itself changes what it costs by that share.
         outer = Offers(around, self.utility.value(around))
         cost = (np.abs(prices.symbols)[around.support] * around.values).sum(axis=1)
-        bound = prices.bound(self.p_x, outer, _ACCURACY * (np.abs(outer.values) + cost))
+        bound = prices.bound(self.p_x, outer, _VERTEX_ACCURACY * (np.abs(outer.values) + cost))
         if self.threshold(epsilon) <= 0 and not (self.measure.is_strict and self._is_clear()):
             bound = np.inf  # there may be other outputs with the smallest value
         most = np.argsort(-prices.surplus(offers))[: 10 * len(self.p_x)]
@@ -165,7 +169,8 @@ class Problem:
         rows = self.leakage.deviations[scale > 0] / scale[scale > 0, None]
         singular = np.linalg.svd(rows, compute_uv=False)
         singular /= singular.max(initial=1.0)
-        rounding = _ROUNDING / scale[scale > 0].min(initial=1.0)  # of deviations, when divided
+        # Rows were divided by their scale, and so was the rounding of deviations.
+        rounding = _SINGULAR_ROUNDING / scale[scale > 0].min(initial=1.0)
         return not ((singular > rounding) & (singular < _BLURRED)).any()
 
     def allowed(self, points: Points, epsilon: float) -> Points:
@@ -220,7 +225,7 @@ class Problem:
         return Points.concatenate([vertices, all_candidates(self._candidates, epsilon)])
 
     def solution(
-        self, offers: Offers, bound: float, epsilon: float, tol: float = 1e-5
+        self, offers: Offers, bound: float, epsilon: float, tol: float = DEFAULT_TOL
     ) -> Solution:
         """Return the solution that mixes allowed points, with a bound on ``sum q u(W)``."""
         utility, p_x = self._whole.utility, self._whole.joint.p_x

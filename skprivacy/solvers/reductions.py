@@ -6,10 +6,8 @@ import numpy as np
 
 from .._typing import FloatArray, IntArray
 from ..geometry import Points
+from ..joint import SAME_DIGITS
 from .task import DesignTask
-
-# Deviations that agree to so many digits are the same.
-_DIGITS = 13
 
 
 class OccurringSymbols:
@@ -53,7 +51,7 @@ class InterchangeableSymbols:
         self._p_x = task.joint.p_x
         traits = np.vstack([task.joint.deviations, task.utility.traits(len(self._p_x))])
         _, representatives, groups = np.unique(
-            traits.round(_DIGITS), axis=1, return_index=True, return_inverse=True
+            traits.round(SAME_DIGITS), axis=1, return_index=True, return_inverse=True
         )
         self.groups = groups.reshape(-1)
         self.task = task

@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from ..exceptions import SolverError
+from ..utilities import UTILITY_ROUNDING
 from .base import Solution
 from .best_partition import BestPartitionSolver
 from .chi2_design import Chi2DesignSolver
@@ -22,10 +23,6 @@ _SIMPLE = (
     RandomizedResponseSolver(),
     Chi2DesignSolver(),
 )
-
-
-# Less than this much more utility is rounding.
-_ROUNDING = 1e-12
 
 
 def simple_solutions(task: DesignTask, epsilons: Sequence[float]) -> Iterator[list[Solution]]:
@@ -54,7 +51,7 @@ def most_useful(task: DesignTask, solution: Solution, others: list[Solution]) ->
         return task.utility.of_channel(task.joint.p_x, channel)
 
     best = max([solution, *others], key=reached)
-    if reached(best) <= reached(solution) + _ROUNDING:
+    if reached(best) <= reached(solution) + UTILITY_ROUNDING:
         best = solution
     bounds = [s.upper_bound for s in (solution, *others) if s.upper_bound is not None]
     return replace(best, upper_bound=min(bounds, default=None))
