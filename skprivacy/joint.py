@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from ._typing import CountArray, FloatArray, IntArray, Labels, TableLike
 from .codes import count, n_cells, pack
-
-if TYPE_CHECKING:
-    from .geometry import Points
+from .geometry import Points
 
 # The smallest probability, so that lifts do not overflow.
 _SMALLEST = 1e-100

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from ._json import label_key
+from ._json import label_key, write_document
+from ._json_reader import Place, read_document
 from ._typing import FloatArray, Labels, Scope, TableLike
 from ._validation import check_real, message
 from .joint import as_joint, readonly
 from .measures import Measure, check_scope, lift
 from .measures.leakage import leakage_in, output_values, posteriors
-from .mechanism_json import ROW_TOLERANCE, read_mechanism, write_mechanism
+from .mechanism_json import ROW_TOLERANCE, fields_content, read_fields
 from .utilities import (
     BOUND_TOLERANCE,
     NO_UTILITY,
@@ -462,7 +463,7 @@ class Mechanism(Evaluation):
         >>> "p_sx" in mechanism.to_json(), "p_sx" in mechanism.to_json(include_joint=False)
         (True, False)
         """
-        return write_mechanism(self, include_joint, indent)
+        return write_document("mechanism", mechanism_content(self, include_joint), indent)
 
     @classmethod
     def from_json(
@@ -487,4 +488,22 @@ class Mechanism(Evaluation):
         >>> shipped.p_sx is None and bool((shipped.channel == mechanism.channel).all())
         True
         """
-        return read_mechanism(text, cls, measure, utility)
+        return make_mechanism(read_document(text, "mechanism"), cls, measure, utility)
+
+
+def mechanism_content(mechanism: Mechanism, include_joint: bool) -> dict[str, Any]:
+    """Return what a document says about a mechanism."""
+    made = {each.name: getattr(mechanism, each.name) for each in fields(mechanism)}
+    return fields_content(made, include_joint)
+
+
+M = TypeVar("M", bound=Mechanism)
+
+
+def make_mechanism(
+    place: Place, make: type[M], measure: Measure | None, utility: Utility | None = None
+) -> M:
+    """Return the mechanism at some place; what its fields mean together is checked by itself."""
+    read = read_fields(place, measure, utility)
+    with place.making():
+        return make(**read)

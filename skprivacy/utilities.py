@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import rel_entr, xlogy
 
 from ._typing import BoolArray, FloatArray, IntArray, TableLike
 from ._validation import check_choice, message
+from .geometry import Points
 from .joint import Joint, as_joint, readonly
-
-if TYPE_CHECKING:
-    from .geometry import Points
 
 # Less utility than this, or less of its share, is rounding.
 UTILITY_ROUNDING = 1e-12

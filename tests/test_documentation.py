@@ -1,5 +1,6 @@
 """The pages name what there is, and what they name is there."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -66,6 +67,35 @@ def test_every_module_is_in_the_map():
     mapped = list(mapped_modules())
     assert len(set(mapped)) == len(mapped)
     assert set(mapped) == {path for path in there if not path.endswith("__init__.py")}
+
+
+def imported_modules(module):
+    """Modules of the package that one of them imports, as paths; of a room, its last one."""
+    path = PACKAGE / module
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            room = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
+            yield from filter(None, (mapped(room / n.name) or mapped(room) for n in node.names))
+
+
+def mapped(path):
+    """Return what the map calls a module, or the last module of a room; None: it is neither."""
+    name = path.relative_to(PACKAGE).as_posix()
+    names = [other for other in mapped_modules() if other.startswith((f"{name}.py", f"{name}/"))]
+    return names[-1] if names else None
+
+
+# These still name, for type checkers, what stands below them.
+UNORDERED = ("encoding/", "releasing/", "fitting/", "persistence.py", "engines/", "files/")
+
+
+@pytest.mark.parametrize(
+    "module", [module for module in mapped_modules() if not module.startswith(UNORDERED)]
+)
+def test_modules_import_what_stands_above_them_in_the_map(module):
+    order = list(mapped_modules())
+    for other in imported_modules(module):
+        assert order.index(other) < order.index(module), other
 
 
 def test_the_code_cites_every_correction_to_the_paper_and_no_other():
