@@ -41,7 +41,9 @@ def smallest_epsilon(
     solver: str | Solver = "auto",
     **options: Any,
 ) -> Mechanism:
-    """Design the mechanism with the least leakage that keeps a share of the utility.
+    """Return the Mechanism of the smallest epsilon that keeps a share of the utility.
+
+    Not a number: the budget is its `epsilon`, and it is ready to be used.
 
     Parameters
     ----------
@@ -62,6 +64,8 @@ def smallest_epsilon(
     --------
     >>> from skprivacy import smallest_epsilon
     >>> mechanism = smallest_epsilon([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.8)
+    >>> round(mechanism.epsilon, 4)
+    0.0563
     >>> 0.8 <= mechanism.normalized_utility < 0.801
     True
     """
