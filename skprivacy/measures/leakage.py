@@ -26,11 +26,12 @@ def value_in(scope: Scope, values: FloatArray, p_y: FloatArray) -> float:
 
 
 def leakage_in(scope: Scope, measure: Measure, values: FloatArray, p_y: FloatArray) -> float:
-    """Return the leakage of a release from g of its outputs; NaN where a scope has no meaning.
+    """Return the leakage of a release from g of its outputs.
 
-    On average it is that of the mean of g, never the mean of leakages.
+    On average it is that of the mean of g, never the mean of leakages; NaN for a measure without
+    an average.
     """
-    if scope not in measure.scopes:
+    if scope == "average" and "average" not in measure.scopes:
         return float("nan")
     return float(measure.inverse(value_in(scope, values, p_y)))
 
