@@ -49,7 +49,8 @@ print(f"at epsilon = 0, {perfect.normalized_utility:.1%} of H(X) is kept")
 # From what is needed
 # -------------------
 # Most people know the utility that they need rather than their epsilon. ``smallest_epsilon``
-# returns the mechanism with the least leakage that keeps a given share.
+# returns the mechanism with the least leakage that keeps a given share; its ``epsilon`` is the
+# budget.
 needed = [smallest_epsilon(counts, share) for share in (0.6, 0.7, 0.8, 0.9)]
 pd.DataFrame(
     {

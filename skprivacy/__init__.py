@@ -17,18 +17,6 @@ if TYPE_CHECKING:  # what the table below says, for type checkers and editors
     from .plotting import LeakageDisplay, MechanismDisplay, PrivacyUtilityDisplay
     from .repetition import RepeatedLeakage, repeated_release_leakage
     from .report import PrivacyReport
-    from .solvers import (
-        Algorithm1Solver,
-        BestPartitionSolver,
-        Chi2DesignSolver,
-        ColumnGenerationSolver,
-        GreedyFunnelSolver,
-        MaxLiftSolver,
-        OptimalSolver,
-        RandomizedResponseSolver,
-        SubsetMergingSolver,
-        WatchdogSolver,
-    )
     from .transformer import PrivacyFunnelTransformer
     from .utilities import Guess, MutualInformation, Target, Utility, get_utility
 
@@ -37,35 +25,25 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "KL",
     "L1",
-    "Algorithm1Solver",
     "AlphaLift",
-    "BestPartitionSolver",
     "Chi2",
-    "Chi2DesignSolver",
-    "ColumnGenerationSolver",
     "Evaluation",
-    "GreedyFunnelSolver",
     "Guess",
     "LeakageDisplay",
     "Lip",
     "MaxLift",
-    "MaxLiftSolver",
     "Measure",
     "Mechanism",
     "MechanismDisplay",
     "MutualInformation",
-    "OptimalSolver",
     "PrivacyFunnelTransformer",
     "PrivacyLeakWarning",
     "PrivacyReport",
     "PrivacyUtilityDisplay",
-    "RandomizedResponseSolver",
     "RepeatedLeakage",
     "SolverError",
-    "SubsetMergingSolver",
     "Target",
     "Utility",
-    "WatchdogSolver",
     "audit",
     "compare_mechanisms",
     "design_mechanism",
@@ -91,18 +69,6 @@ _NAMES = {
     "plotting": ["LeakageDisplay", "MechanismDisplay", "PrivacyUtilityDisplay"],
     "repetition": ["RepeatedLeakage", "repeated_release_leakage"],
     "report": ["PrivacyReport"],
-    "solvers": [
-        "Algorithm1Solver",
-        "BestPartitionSolver",
-        "Chi2DesignSolver",
-        "ColumnGenerationSolver",
-        "GreedyFunnelSolver",
-        "MaxLiftSolver",
-        "OptimalSolver",
-        "RandomizedResponseSolver",
-        "SubsetMergingSolver",
-        "WatchdogSolver",
-    ],
     "transformer": ["PrivacyFunnelTransformer"],
     "utilities": ["Guess", "MutualInformation", "Target", "Utility", "get_utility"],
 }

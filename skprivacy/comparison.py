@@ -12,16 +12,18 @@ from tqdm.auto import tqdm
 
 from ._typing import Scope, TableLike
 from ._validation import message
-from .design import DesignTask, check_epsilons
+from .design import check_epsilons, mechanism_path
 from .measures import Measure, every_measure
 from .mechanism import Mechanism
-from .solvers import SOLVERS, Solver, automatic, check_solver_name
-from .utilities import Utility
+from .solvers import SOLVERS, DesignTask, Solver, check_solver_name
+from .solvers.automatic import automatic
+from .solvers.reductions import OccurringSymbols
+from .utilities import BOUND_TOLERANCE, Utility
+
+_OWNER = "compare_mechanisms"
 
 # "auto" is one of these, but where something simpler is optimal.
 _GENERAL = ("optimal", "column_generation")
-
-_TOLERANCE = 1e-9  # nats
 
 # How the columns of leakage begin.
 _WHICH: dict[Scope, str] = {"per_output": "worst", "average": "average"}
@@ -83,10 +85,9 @@ def compare_mechanisms(
     0              optimal    0.690      0.02
     1  randomized_response    0.144      0.02
     """
-    owner = "compare_mechanisms"
-    epsilons = check_epsilons(owner, epsilons)
-    task = DesignTask.checked(owner, p_sx, epsilons, measure, scope, utility)
-    solvers = _named(owner, _serving(task) if solvers is None else solvers)
+    epsilons = check_epsilons(_OWNER, epsilons)
+    task = DesignTask.checked(_OWNER, p_sx, epsilons, measure, scope, utility)
+    solvers = _named(_OWNER, _serving(task) if solvers is None else solvers)
     measures = every_measure(task.measure)
     outcomes = _outcomes(task, solvers, sorted(set(epsilons)))
     total = len(solvers) * len(set(epsilons))
@@ -113,7 +114,7 @@ def _outcomes(
             start = time.perf_counter()
             outcome: Mechanism | Exception
             try:
-                path = path or task.path(left, solver, {})
+                path = path or mechanism_path(task, left, _OWNER, solver, {})
                 outcome = next(path)
             except Exception as error:  # whatever it is, it must not hide the other designs
                 outcome, path = error, None
@@ -123,7 +124,7 @@ def _outcomes(
 
 def _serving(task: DesignTask) -> list[str]:
     """Return "auto" and the other solvers that serve a task."""
-    taken, _ = automatic(task.joint.without_empty(), task.measure, task.scope)
+    taken, _ = automatic(OccurringSymbols(task).task)
     others = (cls() for name, cls in SOLVERS.items() if name not in (*_GENERAL, taken))
     served = [s.name for s in others if s.requirement(task.measure, task.scope) is None]
     return ["auto", *served]
@@ -190,7 +191,8 @@ def _table(rows: list[dict[str, Any]], measures: dict[str, Measure]) -> pd.DataF
     bound = table.pop("upper_bound")
     # A bound that another solver exceeds was wrong, but for the tolerances of budgets.
     reached = table["utility"].groupby(table["epsilon"]).transform("max")
-    bound = bound.where(bound >= reached - _TOLERANCE).groupby(table["epsilon"]).transform("min")
+    bound = bound.where(bound >= reached - BOUND_TOLERANCE)
+    bound = bound.groupby(table["epsilon"]).transform("min")
     gap = (bound - table["utility"]).clip(lower=0.0)
     table.insert(len(table.columns) - 1, "gap", gap)
     return table.astype({"outputs": "Int64", "reason": "string"})

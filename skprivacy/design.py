@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,13 @@ from tqdm.auto import tqdm
 
 from ._typing import FloatArray, Scope, TableLike
 from ._validation import check_real, message
-from .joint import Joint, as_joint
-from .measures import Measure, check_scope, get_measure
+from .measures import Measure
+from .measures.leakage import leakage_unchanged
 from .mechanism import Evaluation, Mechanism
 from .repair import repaired
-from .solvers import Solution, Solver, get_solver
-from .utilities import Utility, get_utility
+from .solvers import DesignTask, Solution, Solver, get_solver
+from .solvers.reductions import OccurringSymbols
+from .utilities import BOUND_TOLERANCE, Utility
 
 
 def design_mechanism(
@@ -54,8 +55,9 @@ def design_mechanism(
         "subset_merging", "watchdog", "greedy_funnel" (symbols merged, no noise),
         "randomized_response", "chi2_design".
     **options
-        Of the solver, see its class: `OptimalSolver`, `ColumnGenerationSolver`,
-        `Algorithm1Solver`, `MaxLiftSolver`, `BestPartitionSolver`; the others take none.
+        Of the solver, see its class in `skprivacy.solvers`: `OptimalSolver`,
+        `ColumnGenerationSolver`, `Algorithm1Solver`, `MaxLiftSolver`, `BestPartitionSolver`; the
+        others take none.
 
     Returns
     -------
@@ -82,7 +84,7 @@ def design_mechanism(
     owner = "design_mechanism"
     epsilon = check_real(owner, "epsilon", epsilon, low=0)
     task = DesignTask.checked(owner, p_sx, [epsilon], measure, scope, utility)
-    return task.mechanisms([epsilon], solver, options)[0]
+    return mechanisms(task, [epsilon], owner, solver, options)[0]
 
 
 def privacy_utility_path(
@@ -124,7 +126,7 @@ def privacy_utility_path(
     owner = "privacy_utility_path"
     epsilons = check_epsilons(owner, epsilons)
     task = DesignTask.checked(owner, p_sx, epsilons, measure, scope, utility)
-    return task.mechanisms(epsilons, solver, options, verbose)
+    return mechanisms(task, epsilons, owner, solver, options, verbose)
 
 
 def check_epsilons(owner: str, epsilons: Iterable[float]) -> list[float]:
@@ -137,127 +139,57 @@ def check_epsilons(owner: str, epsilons: Iterable[float]) -> list[float]:
     return epsilons
 
 
-@dataclass(frozen=True, eq=False)
-class DesignTask:
-    """What mechanisms are wanted for, checked; any solver can then be tried on it."""
-
-    owner: str
-    joint: Joint
-    measure: Measure
-    scope: Scope
-    utility: Utility
-
-    @classmethod
-    def checked(
-        cls,
-        owner: str,
-        p_sx: TableLike,
-        epsilons: Iterable[float],
-        measure: str | Measure,
-        scope: Scope,
-        utility: str | Utility,
-    ) -> DesignTask:
-        """Return the task that these arguments of `owner` describe."""
-        joint = as_joint(p_sx, owner)
-        measure = get_measure(measure, owner)
-        check_scope(owner, scope, measure)
-        utility = get_utility(utility, owner)
-        utility.largest(joint.p_x)  # checks that it is about this X
-        _check_smallest_at_prior(measure, joint.without_empty(), owner)
-        _check_inverse(measure, epsilons, owner)
-        return cls(owner, joint, measure, scope, utility)
-
-    def mechanisms(
-        self,
-        epsilons: Sequence[float],
-        solver: str | Solver,
-        options: dict[str, Any],
-        verbose: bool = False,
-    ) -> list[Mechanism]:
-        """Return one mechanism per epsilon, in the order given."""
-        increasing = sorted(set(epsilons))
-        path = self.path(increasing, solver, options)
-        path = tqdm(path, total=len(increasing), unit="epsilon", disable=not verbose)
-        mechanisms = dict(zip(increasing, path, strict=True))
-        return [mechanisms[epsilon] for epsilon in epsilons]
-
-    def path(
-        self, increasing: Sequence[float], solver: str | Solver, options: dict[str, Any]
-    ) -> Iterator[Mechanism]:
-        """Yield one mechanism per epsilon; a larger budget never has less utility."""
-        joint, measure, scope, utility = self.joint, self.measure, self.scope, self.utility
-        positive = joint.without_empty().without_copies()
-        solver = get_solver(solver, options, self.owner, positive, measure, scope)
-        useful = utility.restricted(joint.p_x > 0)
-        solutions = solver.solve_path(positive, increasing, measure, scope, useful)
-        before = None
-        for epsilon, solution in zip(increasing, solutions, strict=True):
-            if scope == "average" and _allows_identity(positive, epsilon, measure):
-                solution = Solution(np.eye(len(positive.p_x)))
-            mechanism = _finish(joint, solution, epsilon, measure, scope, utility, solver)
-            if before is not None and before.utility > mechanism.utility:
-                # What a smaller budget allows, a larger one does. Solvers fall short by rounding,
-                # heuristics such as subset merging by more.
-                bound = max(before.utility, mechanism.upper_bound)
-                mechanism = replace(before, epsilon=epsilon, upper_bound=bound)
-            before = mechanism
-            yield mechanism
+def mechanisms(
+    task: DesignTask,
+    epsilons: Sequence[float],
+    owner: str,
+    solver: str | Solver,
+    options: dict[str, Any],
+    verbose: bool = False,
+) -> list[Mechanism]:
+    """Return one mechanism per epsilon, in the order given."""
+    increasing = sorted(set(epsilons))
+    path = mechanism_path(task, increasing, owner, solver, options)
+    path = tqdm(path, total=len(increasing), unit="epsilon", disable=not verbose)
+    made = dict(zip(increasing, path, strict=True))
+    return [made[epsilon] for epsilon in epsilons]
 
 
-def _allows_identity(joint: Joint, epsilon: float, measure: Measure) -> bool:
-    """Return whether the budget on average allows Y = X, which no per-output solver would see."""
-    labels = joint.s_labels, joint.x_labels, joint.x_labels
-    identity = Evaluation(np.eye(len(joint.p_x)), joint.p_sx, *labels, measure)
-    return identity.average_leakage <= epsilon
+def mechanism_path(
+    task: DesignTask,
+    increasing: Sequence[float],
+    owner: str,
+    solver: str | Solver,
+    options: dict[str, Any],
+) -> Iterator[Mechanism]:
+    """Yield one mechanism per epsilon; a larger budget never has less utility."""
+    symbols = OccurringSymbols(task)
+    small = symbols.task
+    solver = get_solver(solver, options, owner, small)
+    unchanged = leakage_unchanged(task.scope, task.measure, small.joint.p_sx)
+    before = None
+    solutions = solver.solve_path(small, increasing)
+    for epsilon, solution in zip(increasing, solutions, strict=True):
+        # On average a budget may allow Y = X where no solver for every output would see it.
+        if task.scope == "average" and unchanged <= epsilon:
+            solution = Solution(np.eye(len(small.joint.p_x)))
+        solution = replace(solution, channel=symbols.expanded(solution.channel))
+        mechanism = _finish(task, solution, epsilon, solver)
+        if before is not None and before.utility > mechanism.utility:
+            # What a smaller budget allows, a larger one does. Solvers fall short by rounding,
+            # heuristics such as subset merging by more.
+            bound = max(before.utility, mechanism.upper_bound)
+            mechanism = replace(before, epsilon=epsilon, upper_bound=bound)
+        before = mechanism
+        yield mechanism
 
 
-def _check_smallest_at_prior(measure: Measure, joint: Joint, owner: str) -> None:
-    """Check what the whole theory needs of a measure: releasing nothing is always allowed."""
-    at_prior = measure.value(joint.p_s, joint.p_s)
-    at_symbols = measure.value(joint.p_s * (1 + joint.deviations.T), joint.p_s)
-    if np.shape(at_symbols) != joint.p_x.shape:
-        raise ValueError(
-            f"The 'value' of measure {measure!r} given to {owner} must have one number per row of "
-            f"posteriors. Got shape {np.shape(at_symbols)} for {len(joint.p_x)} rows."
-        )
-    if np.isnan(at_prior) or np.isnan(at_symbols).any():
-        raise ValueError(f"The 'value' of measure {measure!r} given to {owner} is NaN somewhere.")
-    allowed = measure.budget(0.0)
-    if not (measure.inverse(at_prior) <= allowed and (at_symbols >= at_prior - allowed).all()):
-        raise ValueError(
-            f"The measure {measure!r} given to {owner} must be smallest at the prior, with "
-            f"leakage 0 there: an output that says nothing must be allowed at any epsilon."
-        )
-
-
-def _check_inverse(measure: Measure, epsilons: Iterable[float], owner: str) -> None:
-    """Check that the two scales of a measure agree: budgets are compared on that of epsilon."""
-    for epsilon in epsilons:
-        again = float(measure.inverse(measure.threshold(epsilon)))
-        if np.isfinite(again) and abs(again - epsilon) > 1e-6 * epsilon + 1e-9:
-            raise ValueError(
-                f"The measure {measure!r} given to {owner} must have an 'inverse' that undoes its "
-                f"'threshold'. Got inverse(threshold({epsilon})) = {again}."
-            )
-
-
-def _finish(
-    joint: Joint,
-    solution: Solution,
-    epsilon: float,
-    measure: Measure,
-    scope: Scope,
-    utility: Utility,
-    solver: Solver,
-) -> Mechanism:
-    """Return the mechanism of a solution: all symbols of X, outputs in order, checked."""
-    channel = np.zeros((len(joint.p_x), solution.channel.shape[1]))
-    channel[joint.p_x > 0] = solution.channel / solution.channel.sum(axis=1, keepdims=True)
-    p_y = joint.p_x @ channel
-    channel[joint.p_x == 0] = p_y  # says nothing, should such a symbol ever be seen
+def _finish(task: DesignTask, solution: Solution, epsilon: float, solver: Solver) -> Mechanism:
+    """Return the mechanism of a solution for all symbols: outputs in order, checked."""
+    joint, measure, scope, utility = task.joint, task.measure, task.scope, task.utility
     # Outputs in the order of the symbol that each makes likeliest, then of their probability.
-    likeliest = (joint.p_x[:, None] * channel).argmax(axis=0)
-    channel = channel[:, np.lexsort((-p_y, likeliest))]
+    likeliest = (joint.p_x[:, None] * solution.channel).argmax(axis=0)
+    channel = solution.channel[:, np.lexsort((-(joint.p_x @ solution.channel), likeliest))]
     labels = joint.s_labels, joint.x_labels, tuple(range(channel.shape[1]))
 
     def leakage(channel: FloatArray) -> float:
@@ -281,6 +213,6 @@ def _credible(
     upper_bound: float | None, channel: FloatArray, p_x: FloatArray, utility: Utility
 ) -> float:
     """Return a bound unless the utility exceeds it: then the solver erred, and knows of none."""
-    if upper_bound is None or utility.of_channel(p_x, channel) > upper_bound + 1e-9:
+    if upper_bound is None or utility.of_channel(p_x, channel) > upper_bound + BOUND_TOLERANCE:
         return np.inf
     return upper_bound

@@ -12,16 +12,20 @@ from ._validation import check_real
 from .design import design_mechanism
 from .joint import Joint, as_joint
 from .measures import Measure, check_scope, get_measure
-from .mechanism import Evaluation, Mechanism
+from .measures.leakage import leakage_unchanged
+from .mechanism import Mechanism
 from .solvers import Solver
-from .utilities import Utility
+from .utilities import UTILITY_ROUNDING, Utility
 
 _Design: TypeAlias = Callable[[float], Mechanism]
 
 # The budget is found to this share of itself.
 _RTOL = 1e-4
 _ATOL = 1e-12
-_ROUNDING = 1e-12  # of utilities
+
+# A budget that is larger than a leakage by so much surely allows it.
+_ALLOWING_RTOL = 1e-12
+_ALLOWING_ATOL = 1e-15
 
 # Beyond this budget only an infinite one is tried.
 _LARGEST = 1e3
@@ -37,7 +41,9 @@ def smallest_epsilon(
     solver: str | Solver = "auto",
     **options: Any,
 ) -> Mechanism:
-    """Design the mechanism with the least leakage that keeps a share of the utility.
+    """Return the Mechanism of the smallest epsilon that keeps a share of the utility.
+
+    Not a number: the budget is its `epsilon`, and it is ready to be used.
 
     Parameters
     ----------
@@ -58,6 +64,8 @@ def smallest_epsilon(
     --------
     >>> from skprivacy import smallest_epsilon
     >>> mechanism = smallest_epsilon([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.8)
+    >>> round(mechanism.epsilon, 4)
+    0.0563
     >>> 0.8 <= mechanism.normalized_utility < 0.801
     True
     """
@@ -79,13 +87,13 @@ def smallest_epsilon(
         )
 
     nothing, enough = design(0.0), design(_allowing_everything(joint, measure, scope))
-    if enough.normalized_utility < needed - _ROUNDING:
+    if enough.normalized_utility < needed - UTILITY_ROUNDING:
         raise ValueError(
             f"The 'utility_at_least' parameter of {owner} is {needed}, which no budget allows: "
             f"{measure!r} keeps normalized_utility at {enough.normalized_utility:.6g} or less. "
             f"Ask for less, or relax the measure."
         )
-    if nothing.normalized_utility >= needed - _ROUNDING:
+    if nothing.normalized_utility >= needed - UTILITY_ROUNDING:
         return nothing
     if enough.epsilon == np.inf:
         nothing, enough = _finite(design, nothing, enough, needed)
@@ -94,9 +102,8 @@ def smallest_epsilon(
 
 def _allowing_everything(joint: Joint, measure: Measure, scope: Scope) -> float:
     """Return what releasing X itself leaks, and a little more, against rounding."""
-    labels = joint.s_labels, joint.x_labels, joint.x_labels
-    unchanged = Evaluation(np.eye(len(joint.p_x)), joint.p_sx, *labels, measure)
-    return max(0.0, unchanged.leakage_in(scope)) * (1 + 1e-12) + 1e-15
+    unchanged = max(0.0, leakage_unchanged(scope, measure, joint.p_sx))
+    return unchanged * (1 + _ALLOWING_RTOL) + _ALLOWING_ATOL
 
 
 def _finite(
@@ -106,7 +113,7 @@ def _finite(
     epsilon = 1.0
     while epsilon < _LARGEST:
         middle = design(epsilon)
-        if middle.normalized_utility >= needed - _ROUNDING:
+        if middle.normalized_utility >= needed - UTILITY_ROUNDING:
             return below, middle
         below, epsilon = middle, 2 * epsilon
     return below, above
@@ -125,7 +132,7 @@ def _search(design: _Design, below: Mechanism, above: Mechanism, needed: float) 
             share = np.clip((needed - below.normalized_utility) / kept, 0.02, 0.98)
         middle = design(below.epsilon + share * (above.epsilon - below.epsilon))
         width = above.epsilon - below.epsilon
-        if middle.normalized_utility >= needed - _ROUNDING:
+        if middle.normalized_utility >= needed - UTILITY_ROUNDING:
             above = middle
         else:
             below = middle

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from ._typing import CountArray, FloatArray, IntArray, Labels, TableLike
 from .codes import count, n_cells, pack
-
-if TYPE_CHECKING:
-    from .geometry import Points
+from .geometry import Points
 
 # The smallest probability, so that lifts do not overflow.
 _SMALLEST = 1e-100
 
-
 # Deviations of lifts from 1 up to this are rounding: a tenth of the tolerance of budgets.
-_ROUNDING = 1e-13
+DEVIATION_ROUNDING = 1e-13
+
+# Distributions and deviations that agree to so many digits are the same.
+SAME_DIGITS = 13
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +53,7 @@ class Joint:
         independent = p_sx.sum(axis=1, keepdims=True) * p_sx.sum(axis=0, keepdims=True)
         deviations = ((p_sx - independent) / independent).astype(float)
         # A symbol of S that is independent of X but for the rounding of its probabilities.
-        deviations[np.abs(deviations).max(axis=1) <= _ROUNDING] = 0.0
+        deviations[np.abs(deviations).max(axis=1) <= DEVIATION_ROUNDING] = 0.0
         return deviations
 
     def sensitive_posterior(self, points: Points) -> FloatArray:
@@ -75,7 +74,7 @@ class Joint:
         They have the same lifts in every output: merging them changes no measure of leakage, and
         a sensitive variable with very many values often has few such distributions.
         """
-        given_s = (self.p_sx / self.p_s[:, None]).round(13)
+        given_s = (self.p_sx / self.p_s[:, None]).round(SAME_DIGITS)
         first, copies = np.unique(given_s, axis=0, return_index=True, return_inverse=True)[1:]
         if len(first) == len(given_s):
             return self

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from ._json import label_key
+from ._json import label_key, write_document
+from ._json_reader import Place, read_document
 from ._typing import FloatArray, Labels, Scope, TableLike
 from ._validation import check_real, message
 from .joint import as_joint, readonly
 from .measures import Measure, check_scope, lift
-from .mechanism_json import ROW_TOLERANCE, read_mechanism, write_mechanism
-from .utilities import MutualInformation, Utility, get_utility, mutual_information
+from .measures.leakage import leakage_in, output_values, posteriors
+from .mechanism_json import ROW_TOLERANCE, fields_content, read_fields
+from .utilities import (
+    BOUND_TOLERANCE,
+    NO_UTILITY,
+    MutualInformation,
+    Utility,
+    get_utility,
+    mutual_information,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,16 +124,12 @@ class Evaluation:
     @cached_property
     def posterior(self) -> FloatArray:
         """``P(X | Y = y)``, of shape (n_y, n_x); P(X) for an output of probability zero."""
-        return readonly(self._given_output(self.p_x[:, None] * self.channel, self.p_x))
+        return readonly(posteriors(self.p_x[:, None] * self.channel, self.p_y, self.p_x))
 
     @cached_property
     def sensitive_posterior(self) -> FloatArray:
         """``P(S | Y = y)``, of shape (n_y, n_s); P(S) for an output of probability zero."""
-        return readonly(self._given_output(self._p_sy, self._joint.sum(axis=1)))
-
-    def _given_output(self, joint_with_output: FloatArray, prior: FloatArray) -> FloatArray:
-        rows = joint_with_output.T / np.where(self.p_y > 0, self.p_y, 1.0)[:, None]
-        return np.where((self.p_y > 0)[:, None], rows, prior)
+        return readonly(posteriors(self._p_sy, self.p_y, self._joint.sum(axis=1)))
 
     @property
     def _joint(self) -> FloatArray:
@@ -142,8 +147,7 @@ class Evaluation:
     @cached_property
     def _values(self) -> FloatArray:
         """g of every output, over the symbols of S that occur."""
-        prior = self._joint.sum(axis=1)
-        return self.measure.value(self.sensitive_posterior[:, prior > 0], prior[prior > 0])
+        return output_values(self.measure, self.sensitive_posterior, self._joint.sum(axis=1))
 
     @cached_property
     def leakage(self) -> FloatArray:
@@ -153,14 +157,12 @@ class Evaluation:
     @property
     def max_leakage(self) -> float:
         """The leakage of the worst output."""
-        return float(self.leakage.max())
+        return leakage_in("per_output", self.measure, self._values, self.p_y)
 
     @cached_property
     def average_leakage(self) -> float:
         """Leakage on average over outputs, eps scale; NaN for a measure without an average."""
-        if "average" not in self.measure.scopes:
-            return float("nan")
-        return float(self.measure.inverse(self.p_y @ self._values))
+        return leakage_in("average", self.measure, self._values, self.p_y)
 
     def leakage_in(self, scope: Scope) -> float:
         """Return the leakage that a budget of some scope is about.
@@ -226,7 +228,7 @@ class Evaluation:
     def _normalized(self, utility: float) -> float:
         smallest = self.objective.smallest(self.p_x)
         room = self._largest_utility - smallest
-        return (utility - smallest) / room if room > 1e-13 else 1.0  # or rounding
+        return (utility - smallest) / room if room > NO_UTILITY else 1.0
 
     def table(self) -> pd.DataFrame:
         """Return a DataFrame with one row per output.
@@ -317,7 +319,7 @@ class Mechanism(Evaluation):
         largest = self._largest_utility
         bound = largest if self.upper_bound is None else min(self.upper_bound, largest)
         # A bound below the utility by more than rounding would be wrong, not tight.
-        if not bound >= self.utility - 1e-9 * max(1.0, largest):
+        if not bound >= self.utility - BOUND_TOLERANCE * max(1.0, largest):
             raise ValueError(message("Mechanism", "upper_bound", f">= {self.utility}", bound))
         object.__setattr__(self, "upper_bound", float(max(bound, self.utility)))
 
@@ -461,7 +463,7 @@ class Mechanism(Evaluation):
         >>> "p_sx" in mechanism.to_json(), "p_sx" in mechanism.to_json(include_joint=False)
         (True, False)
         """
-        return write_mechanism(self, include_joint, indent)
+        return write_document("mechanism", mechanism_content(self, include_joint), indent)
 
     @classmethod
     def from_json(
@@ -486,4 +488,22 @@ class Mechanism(Evaluation):
         >>> shipped.p_sx is None and bool((shipped.channel == mechanism.channel).all())
         True
         """
-        return read_mechanism(text, cls, measure, utility)
+        return make_mechanism(read_document(text, "mechanism"), cls, measure, utility)
+
+
+def mechanism_content(mechanism: Mechanism, include_joint: bool) -> dict[str, Any]:
+    """Return what a document says about a mechanism."""
+    made = {each.name: getattr(mechanism, each.name) for each in fields(mechanism)}
+    return fields_content(made, include_joint)
+
+
+M = TypeVar("M", bound=Mechanism)
+
+
+def make_mechanism(
+    place: Place, make: type[M], measure: Measure | None, utility: Utility | None = None
+) -> M:
+    """Return the mechanism at some place; what its fields mean together is checked by itself."""
+    read = read_fields(place, measure, utility)
+    with place.making():
+        return make(**read)

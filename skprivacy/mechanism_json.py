@@ -1,23 +1,18 @@
-"""A mechanism as JSON text: written without loss, read with care."""
+"""The fields of a mechanism as a part of a document: written without loss, read with care."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from ._json import encode_label, write_document
-from ._json_reader import Place, read_document
+from ._json import encode_label
+from ._json_reader import Place
 from ._typing import FloatArray
 from .measures import MEASURES, SCOPES, Measure
 from .utilities import UTILITIES, RecordedUtility, Target, Utility
-
-if TYPE_CHECKING:
-    from .mechanism import Mechanism
-
-M = TypeVar("M", bound="Mechanism")
 
 # How far the rows of a channel may be from 1.
 ROW_TOLERANCE = 1e-12
@@ -28,53 +23,32 @@ _KEYS = (
 )  # fmt: skip
 
 
-def write_mechanism(mechanism: Mechanism, include_joint: bool, indent: int | None) -> str:
-    """Return the text that `read_mechanism` reads."""
-    return write_document("mechanism", mechanism_content(mechanism, include_joint), indent)
-
-
-def mechanism_content(mechanism: Mechanism, include_joint: bool) -> dict[str, Any]:
-    """Return what a document says about a mechanism."""
-    p_sx = mechanism.p_sx if include_joint else None
-    objective = mechanism.objective
+def fields_content(made: Mapping[str, Any], include_joint: bool) -> dict[str, Any]:
+    """Return what a document says about a mechanism, from its fields by name."""
+    p_sx, objective = made["p_sx"] if include_joint else None, made["objective"]
     if p_sx is None:
-        objective = objective.recorded(mechanism.p_x, mechanism.channel)
+        objective = objective.recorded(made["p_x"], made["channel"])
     content = {
-        "epsilon": encode_label(mechanism.epsilon),
-        "measure": {k: encode_label(value) for k, value in mechanism.measure.to_dict().items()},
-        "scope": mechanism.scope,
+        "epsilon": encode_label(made["epsilon"]),
+        "measure": {k: encode_label(value) for k, value in made["measure"].to_dict().items()},
+        "scope": made["scope"],
         "objective": objective.to_dict(),
-        "solver": mechanism.solver,
-        "upper_bound": mechanism.upper_bound,
-        "x_labels": [encode_label(label) for label in mechanism.x_labels],
-        "y_labels": [encode_label(label) for label in mechanism.y_labels],
-        "channel": mechanism.channel.tolist(),
+        "solver": made["solver"],
+        "upper_bound": made["upper_bound"],
+        "x_labels": [encode_label(label) for label in made["x_labels"]],
+        "y_labels": [encode_label(label) for label in made["y_labels"]],
+        "channel": made["channel"].tolist(),
     }
     if p_sx is not None:
-        content["s_labels"] = [encode_label(label) for label in mechanism.s_labels or ()]
+        content["s_labels"] = [encode_label(label) for label in made["s_labels"] or ()]
         content["p_sx"] = p_sx.tolist()
     else:
-        content["p_x"] = mechanism.p_x.tolist()
+        content["p_x"] = made["p_x"].tolist()
     return content
 
 
-def read_mechanism(
-    text: str, make: type[M], measure: Measure | None, utility: Utility | None
-) -> M:
-    """Return the mechanism that was written."""
-    return make_mechanism(read_document(text, "mechanism"), make, measure, utility)
-
-
-def make_mechanism(
-    place: Place, make: type[M], measure: Measure | None, utility: Utility | None = None
-) -> M:
-    """Return the mechanism at some place; what its fields mean together is checked by itself."""
-    read = _read_fields(place, measure, utility)
-    with place.making():
-        return make(**read)
-
-
-def _read_fields(place: Place, measure: Measure | None, utility: Utility | None) -> dict[str, Any]:
+def read_fields(place: Place, measure: Measure | None, utility: Utility | None) -> dict[str, Any]:
+    """Return the fields of the mechanism at some place; what they mean together is not checked."""
     has_joint = "p_sx" in place.members()
     part = place.keys(*_KEYS, *(("s_labels", "p_sx") if has_joint else ("p_x",)))
     x_labels, y_labels = part["x_labels"].labels(), part["y_labels"].labels()

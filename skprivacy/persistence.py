@@ -14,8 +14,7 @@ from ._typing import FloatArray, IntArray, Labels
 from .encoding.alphabet_json import ALPHABET_KEYS, alphabet_content, read_alphabet
 from .fitted import Fitted
 from .measures import Measure
-from .mechanism import Mechanism
-from .mechanism_json import make_mechanism, mechanism_content
+from .mechanism import Mechanism, make_mechanism, mechanism_content
 from .releasing.output_names import check_names_out, names_out
 from .tables.column_roles import ColumnRoles
 from .tables.column_types import FAMILIES, LIBRARIES, UNITS, ColumnType, is_name

@@ -7,7 +7,10 @@ from .exceptions import SolverError
 
 # What rounding can explain: a small excess, or one that a small share of independence mends.
 # Anything else is a solver's failure.
-_ROUNDING = 1e-8
+_MOST_ROUNDING = 1e-8
+
+# The smallest share that changes a channel: they are doubled until one is enough.
+SMALLEST_SHARE = 2.0**-53
 
 # The largest share of independence that is mixed in: more would cost utility.
 _MOST_SHARE = 0.01
@@ -22,9 +25,9 @@ def repaired(
     by the same share a, so every convex measure falls.
     """
     before = leakage(channel)
-    mixed, share = channel, 2.0**-53
+    mixed, share = channel, SMALLEST_SHARE
     while not leakage(mixed) <= budget:
-        allowed = _MOST_SHARE if before <= budget + _ROUNDING else _ROUNDING
+        allowed = _MOST_SHARE if before <= budget + _MOST_ROUNDING else _MOST_ROUNDING
         if share > allowed:
             raise SolverError(
                 f"The solver returned a channel with leakage {before} for a budget of {budget}, "

@@ -13,6 +13,7 @@ from scipy.special import comb, gammaln
 from ._typing import BoolArray, FloatArray, IntArray, Scope
 from ._validation import check_integer, message
 from .measures import KL, MaxLift, Measure
+from .measures.leakage import leakage_in
 from .mechanism import Evaluation
 from .utilities import mutual_information
 
@@ -238,16 +239,13 @@ class _Release:
 
     def _figures(self, posterior: FloatArray, weights: FloatArray) -> _Figures:
         """Return all figures of outputs with some P(S|output), as rows, and probabilities."""
-        values, has_average = self._values(posterior), "average" in self.measure.scopes
+        values = self.measure.value(posterior, self.prior)
         return (
-            float(self.measure.inverse(values).max()),
-            float(self.measure.inverse(weights @ values)) if has_average else float("nan"),
+            leakage_in("per_output", self.measure, values, weights),
+            leakage_in("average", self.measure, values, weights),
             float(weights @ KL().value(posterior, self.prior)),
             float(weights @ posterior.max(axis=1)),
         )
-
-    def _values(self, posterior: FloatArray) -> FloatArray:
-        return self.measure.value(posterior, self.prior)
 
     def bounds(self, k: int) -> _Figures:
         """Return upper bounds: see the notes of `repeated_release_leakage`."""

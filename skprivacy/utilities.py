@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import rel_entr, xlogy
 
 from ._typing import BoolArray, FloatArray, IntArray, TableLike
 from ._validation import check_choice, message
+from .geometry import Points
 from .joint import Joint, as_joint, readonly
 
-if TYPE_CHECKING:
-    from .geometry import Points
+# Less utility than this, or less of its share, is rounding.
+UTILITY_ROUNDING = 1e-12
+
+# Where X itself has no more utility than a constant, but for this, there is none to keep.
+NO_UTILITY = 1e-13
+
+# A bound below the utility of a mechanism by more is wrong, by less it is rounding.
+BOUND_TOLERANCE = 1e-9
 
 # Where a probability is zero an entropy has no slope: gradients are taken at this probability.
 # They need not be exact: they only point the search for columns somewhere.
@@ -34,7 +41,7 @@ def mutual_information(joint: FloatArray) -> float:
 class Utility(ABC):
     """A convex function u of the posterior of X; a mechanism is worth ``offset + sum q u(W)``.
 
-    Posteriors come as `skprivacy.geometry.Points`, which store their few positive entries.
+    Posteriors come as `skprivacy.solvers.Points`, which store their few positive entries.
 
     Examples
     --------

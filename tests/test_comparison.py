@@ -11,16 +11,20 @@ from reference import EXAMPLE_1, THREE_BY_THREE
 from sklearn.exceptions import ConvergenceWarning
 
 from skprivacy import (
-    Algorithm1Solver,
     AlphaLift,
-    ColumnGenerationSolver,
-    OptimalSolver,
     SolverError,
     compare_mechanisms,
     privacy_utility_path,
 )
 from skprivacy.datasets import load_diabetes_joint
-from skprivacy.solvers import SOLVERS, Solution, Solver
+from skprivacy.solvers import (
+    SOLVERS,
+    Algorithm1Solver,
+    ColumnGenerationSolver,
+    OptimalSolver,
+    Solution,
+    Solver,
+)
 
 COLUMNS = [
     "solver",
@@ -54,7 +58,7 @@ class Broken(Solver):
     error: type
     name: ClassVar[str] = "broken"
 
-    def solve_path(self, joint, epsilons, measure, scope, utility):
+    def solve_path(self, task, epsilons):
         raise self.error("no luck today")
         yield
 
@@ -66,11 +70,11 @@ class FailsAt(Solver):
     epsilon: float
     name: ClassVar[str] = "fails_at"
 
-    def solve_path(self, joint, epsilons, measure, scope, utility):
+    def solve_path(self, task, epsilons):
         for epsilon in epsilons:
             if epsilon == self.epsilon:
                 raise SolverError("not this one")
-            yield Solution(np.ones((len(joint.p_x), 1)))
+            yield Solution(np.ones((len(task.joint.p_x), 1)))
 
 
 @dataclass(frozen=True)
@@ -79,9 +83,9 @@ class Liar(Solver):
 
     name: ClassVar[str] = "liar"
 
-    def solve_path(self, joint, epsilons, measure, scope, utility):
+    def solve_path(self, task, epsilons):
         for _ in epsilons:
-            yield Solution(np.ones((len(joint.p_x), 1)), 0.0)
+            yield Solution(np.ones((len(task.joint.p_x), 1)), 0.0)
 
 
 @dataclass(frozen=True)
@@ -90,9 +94,9 @@ class Leaky(Solver):
 
     name: ClassVar[str] = "leaky"
 
-    def solve_path(self, joint, epsilons, measure, scope, utility):
+    def solve_path(self, task, epsilons):
         for _ in epsilons:
-            yield Solution(np.eye(len(joint.p_x)))
+            yield Solution(np.eye(len(task.joint.p_x)))
 
 
 class TestTable:

@@ -1,14 +1,17 @@
 """The pages name what there is, and what they name is there."""
 
+import inspect
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import skprivacy
 import skprivacy.metrics
+import skprivacy.solvers
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -30,7 +33,9 @@ def summarised_names():
     return re.findall(r"^   (\w+)$", (DOCS / "api.rst").read_text(), flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize("module", [skprivacy, skprivacy.metrics], ids=lambda m: m.__name__)
+@pytest.mark.parametrize(
+    "module", [skprivacy, skprivacy.metrics, skprivacy.solvers], ids=lambda m: m.__name__
+)
 def test_every_public_name_is_in_the_reference(module):
     documented = {name for _, name in documented_names()}
     assert set(module.__all__) <= documented
@@ -43,6 +48,56 @@ def test_the_reference_is_about_names_that_are_there_and_once():
         __import__(module)
         assert hasattr(sys.modules[module], name), (module, name)
     assert sorted(summarised_names()) == sorted(name for _, name in documented)
+
+
+def methods_of(cls):
+    """Public methods of a class that this package has written, its own and inherited ones."""
+    return {
+        name
+        for base in cls.__mro__
+        if base.__module__.startswith("skprivacy")
+        for name, member in vars(base).items()
+        if not name.startswith("_") and inspect.isroutine(inspect.unwrap(getattr(base, name)))
+        # Requests of metadata are scikit-learn's.
+        if getattr(member, "__module__", "skprivacy").startswith("skprivacy")
+    }
+
+
+def shown_methods():
+    """Classes in docs/api.rst, each with the methods that are shown there."""
+    module, cls, shown = None, None, {}
+    for line in (DOCS / "api.rst").read_text().splitlines():
+        if found := re.fullmatch(r"\.\. currentmodule:: (\S+)", line):
+            module = import_module(found[1])
+        elif found := re.fullmatch(r"\.\. autoclass:: (\S+)", line):
+            cls = getattr(module, found[1])
+            shown[cls] = set()
+        elif found := re.fullmatch(r"   :members:(.*)", line):
+            listed = set(re.findall(r"\w+", found[1]))
+            shown[cls] = listed or methods_of(cls) & set(vars(cls))
+        elif line == "   :inherited-members:":
+            shown[cls] = methods_of(cls)
+    return shown
+
+
+@pytest.mark.parametrize(
+    "cls",
+    [
+        cls
+        for module in (skprivacy, skprivacy.metrics, skprivacy.solvers)
+        for cls in (getattr(module, name) for name in module.__all__)
+        if isinstance(cls, type)
+    ],
+    ids=lambda cls: cls.__name__,
+)
+def test_every_public_method_is_in_the_reference(cls):
+    # There, where it is inherited from, or where what is inherited is shown.
+    places = [
+        methods
+        for other, methods in shown_methods().items()
+        if issubclass(cls, other) or issubclass(other, cls)
+    ]
+    assert methods_of(cls) <= set().union(*places)
 
 
 def test_the_code_cites_every_correction_to_the_paper_and_no_other():

@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 
 from skprivacy import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Measure, get_measure
 from skprivacy.measures import MEASURES
+from skprivacy.measures.leakage import leakage_unchanged
 
 SHIPPED = [KL(), L1(), Chi2(), MaxLift(), AlphaLift(2), AlphaLift(5), Lip(), Lip(lower=0.7)]
 
@@ -211,3 +212,15 @@ def test_every_name_has_a_measure_and_objects_pass_through():
     measure = AlphaLift(3)
     assert get_measure(measure) is measure
     assert isinstance(get_measure("kl"), Measure)
+
+
+@pytest.mark.parametrize("measure", SHIPPED, ids=repr)
+def test_what_x_leaks_unchanged_is_that_of_its_symbols(measure):
+    p_sx = np.array([[0.2, 0.0, 0.1, 0.1], [0.0, 0.0, 0.0, 0.0], [0.1, 0.0, 0.2, 0.3]])
+    p_x, prior = np.array([0.3, 0.3, 0.4]), np.array([0.4, 0.6])
+    posteriors = np.array([[2, 1], [1, 2], [1, 3]]) / [[3], [3], [4]]
+    values = np.array([naive_value(measure, posterior, prior) for posterior in posteriors])
+    worst = measure.inverse(values.max())
+    assert_allclose(leakage_unchanged("per_output", measure, p_sx), worst, rtol=1e-12)
+    average = measure.inverse(p_x @ values) if "average" in measure.scopes else np.nan
+    assert_allclose(leakage_unchanged("average", measure, p_sx), average, rtol=1e-12)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from reference import THREE_BY_THREE, exact_vertices, random_joint
 
-from skprivacy import MutualInformation, get_measure
+from skprivacy import KL, MutualInformation, get_measure
 from skprivacy.geometry import (
     OuterPolytope,
     Points,
@@ -18,8 +18,13 @@ from skprivacy.geometry import (
 from skprivacy.geometry.cdd_vertices import simplex_vertices
 from skprivacy.geometry.growing_table import GrowingTable
 from skprivacy.joint import as_joint
-from skprivacy.solvers.interchangeable import InterchangeableSymbols
+from skprivacy.solvers import DesignTask
 from skprivacy.solvers.leakage_function import LeakageFunction
+from skprivacy.solvers.reductions import InterchangeableSymbols, OccurringSymbols
+
+
+def task_of(joint):
+    return DesignTask(joint, KL(), "per_output", MutualInformation())
 
 
 def nothing(points, deviations):
@@ -217,13 +222,13 @@ class TestLeakageFunction:
 class TestInterchangeableSymbols:
     def test_expanded_points_mix_to_the_same(self):
         joint = as_joint(np.repeat(THREE_BY_THREE, [3, 1, 2], axis=1) * [1, 2, 3, 4, 5, 6], "test")
-        symbols = InterchangeableSymbols(joint, MutualInformation())
-        assert len(symbols.representatives) == 3
-        merged = joint.merged(symbols.groups)
+        symbols = InterchangeableSymbols(task_of(joint))
+        merged = symbols.task.joint
+        assert len(merged.p_x) == 3
         assert_allclose(merged.p_x, np.bincount(symbols.groups, joint.p_x))
         point = np.zeros((1, 3))
         point[0, :] = [0.5, 0.3, 0.2]
-        points, origin = symbols.expanded(Points.from_dense(point))
+        points, origin = symbols.split(Points.from_dense(point))
         assert (origin == 0).all()
         # Each has one symbol of every group, with the weight of the group.
         dense = points.dense(6)
@@ -236,7 +241,18 @@ class TestInterchangeableSymbols:
 
     def test_nothing_to_merge(self):
         joint = as_joint(THREE_BY_THREE, "test")
-        assert InterchangeableSymbols(joint, MutualInformation()).are_distinct
+        symbols = InterchangeableSymbols(task_of(joint))
+        assert symbols.are_distinct
+        points = Points.from_dense(np.eye(3))
+        assert symbols.expanded(points) == (points, None)
+
+
+def test_a_channel_of_the_symbols_that_occur_is_one_of_all():
+    joint = np.array([[0.2, 0.0, 0.1, 0.1], [0.0, 0.0, 0.0, 0.0], [0.1, 0.0, 0.2, 0.3]])
+    symbols = OccurringSymbols(task_of(as_joint(joint, "test")))
+    assert symbols.task.joint.p_sx.shape == (2, 3)
+    channel = symbols.expanded(np.array([[2.0, 0.0], [0.5, 0.5], [0.0, 1.0]]))
+    assert_allclose(channel, [[1, 0], [0.45, 0.55], [0.5, 0.5], [0, 1]])  # P(Y) where X is not
 
 
 def test_growing_table():

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import skprivacy
-from skprivacy import datasets, files
+from skprivacy import datasets, files, solvers
 from skprivacy.datasets import load_diabetes_bands, load_diabetes_joint
 
 PACKAGE = Path(skprivacy.__file__).parent
@@ -62,6 +62,7 @@ def test_names_are_imported_when_they_are_used():
     [
         *[("skprivacy", name) for name in skprivacy.__all__],
         *[("skprivacy.metrics", name) for name in skprivacy.metrics.__all__],
+        *[("skprivacy.solvers", name) for name in solvers.__all__],
         *[("skprivacy.files", name) for name in files.__all__],
         *[("skprivacy.datasets", name) for name in vars(datasets) if name.startswith("load_")],
     ],
@@ -82,7 +83,8 @@ def test_importing_does_not_import_what_is_optional(library):
 WITHOUT_CDD = """
 import sys
 sys.modules["cdd"] = None  # as if it were not installed
-from skprivacy import MaxLiftSolver, design_mechanism
+from skprivacy import design_mechanism
+from skprivacy.solvers import MaxLiftSolver
 joint = [[3, 1, 2], [1, 3, 1], [1, 1, 4]]
 design_mechanism(joint, 0.1, measure="max_lift", solver="max_lift")
 design_mechanism(joint, 0.1, measure="max_lift", solver=MaxLiftSolver(engine="cdd"))

@@ -16,7 +16,6 @@ from test_measures import naive_value
 
 from skprivacy import (
     AlphaLift,
-    BestPartitionSolver,
     Lip,
     PrivacyFunnelTransformer,
     SolverError,
@@ -25,7 +24,7 @@ from skprivacy import (
     get_measure,
     privacy_utility_path,
 )
-from skprivacy.solvers import column_generation
+from skprivacy.solvers import BestPartitionSolver, column_generation
 from skprivacy.solvers.best_partition import all_partitions
 
 PUBLISHED = Path(__file__).parents[1] / "examples" / "published" / "fig1a_utility.csv"
@@ -330,7 +329,7 @@ class TestColumnGenerationIsNotWorse:
 
     @problems
     def test_nor_is_its_own_search(self, measure, scope, monkeypatch):
-        nothing = lambda joint, epsilons, *problem: ([] for _ in epsilons)  # noqa: E731
+        nothing = lambda task, epsilons: ([] for _ in epsilons)  # noqa: E731
         monkeypatch.setattr(column_generation, "simple_solutions", nothing)
         joint = np.random.default_rng(11).random((4, 9))
         self.check(joint, 0.02, measure, scope, slack=1e-5 * np.log(9))

@@ -19,11 +19,9 @@ from reference import (
 
 from skprivacy import (
     L1,
-    Algorithm1Solver,
     AlphaLift,
     Chi2,
     Lip,
-    MaxLiftSolver,
     Measure,
     SolverError,
     design_mechanism,
@@ -31,6 +29,7 @@ from skprivacy import (
 )
 from skprivacy.geometry import Points
 from skprivacy.joint import as_joint
+from skprivacy.solvers import Algorithm1Solver, DesignTask, MaxLiftSolver
 from skprivacy.solvers.candidates import Candidates
 from skprivacy.solvers.linear_program import MixtureProgram
 from skprivacy.utilities import MutualInformation
@@ -384,12 +383,13 @@ class TestOwnMeasure:
 
     def test_the_lift_that_implies_its_budget_is_found_from_the_data(self):
         joint = np.random.default_rng(0).random((3, 6))
-        candidates = Candidates(as_joint(joint, "test"), Hellinger(), max_bases=10**6)
+        task = DesignTask(as_joint(joint, "test"), Hellinger(), "per_output", MutualInformation())
+        candidates = Candidates(task, max_bases=10**6)
         _, bound = candidates.bounds(0.05)
         for factor, worst in ((1.0, 0.05), (1.001, 0.0501), (0.999, 0.0499)):
             vertices = candidates.polytopes.vertices(-1.0, bound * factor)
-            posterior = candidates.joint.sensitive_posterior(vertices)
-            leakage = Hellinger().leakage(posterior, candidates.joint.p_s).max()
+            posterior = candidates.task.joint.sensitive_posterior(vertices)
+            leakage = Hellinger().leakage(posterior, candidates.task.joint.p_s).max()
             assert np.sign(leakage - 0.05) == np.sign(factor - 1) or abs(leakage - 0.05) < 1e-9
             assert_allclose(leakage, worst, rtol=0.02)
 

@@ -21,7 +21,8 @@ import pandas as pd
 import polars as pl
 
 from skprivacy import KL, Measure, Mechanism, Target, compare_mechanisms, design_mechanism
-from skprivacy import OptimalSolver, PrivacyUtilityDisplay, privacy_utility_path, smallest_epsilon
+from skprivacy import PrivacyUtilityDisplay, privacy_utility_path, smallest_epsilon
+from skprivacy.solvers import OptimalSolver
 from skprivacy import PrivacyFunnelTransformer, PrivacyReport
 from skprivacy.datasets import load_diabetes_bands, load_diabetes_joint
 from skprivacy.files import fit_file, transform_file
@@ -76,7 +77,8 @@ rows: int = transform_file(fit_file(funnel, "in.csv"), Path("in.csv"), "out.parq
 """
 
 WRONG = """
-from skprivacy import Mechanism, OptimalSolver, design_mechanism, smallest_epsilon
+from skprivacy import Mechanism, design_mechanism, smallest_epsilon
+from skprivacy.solvers import OptimalSolver
 from skprivacy import PrivacyFunnelTransformer
 from skprivacy import PrivacyReports  # attr-defined
 from skprivacy.files import fit_file, transform_file

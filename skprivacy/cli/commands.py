@@ -24,6 +24,9 @@ from ..fitting.encode_and_design import code_rows
 from ..fitting.leak_warnings import warn_of_bins
 from ..fitting.row_sample import most_rows
 from ..inverse_design import smallest_epsilon
+from ..joint import as_joint
+from ..measures import get_measure
+from ..measures.leakage import leakage_unchanged
 from ..mechanism import Mechanism
 from ..metrics import audit
 from ..plotting import PrivacyUtilityDisplay
@@ -159,7 +162,9 @@ def curve(options: argparse.Namespace) -> None:
 
 def _budgets(counts: CountArray, design: dict[str, Any]) -> FloatArray:
     """Return budgets up to what X leaks as it is."""
-    unchanged = privacy_utility_path(counts, [np.inf], **design)[0].leakage_in(design["scope"])
+    owner, scope = "privacy_utility_path", design["scope"]
+    measure, joint = get_measure(design["measure"], owner), as_joint(counts, owner)
+    unchanged = leakage_unchanged(scope, measure, joint.p_sx)
     top = unchanged if 0 < unchanged < np.inf else 1.0
     return np.geomspace(top / 200, top, _N_BUDGETS)
 

@@ -16,7 +16,9 @@ from ..encoding import Alphabet, learn_column
 from ..exceptions import PrivacyLeakWarning
 from ..joint import as_joint, count_pairs
 from ..measures import KL, Measure
+from ..measures.leakage import leakage_in, leakage_unchanged
 from ..mechanism import Mechanism
+from ..utilities import UTILITY_ROUNDING
 
 # A column with more distinct values than this share of its rows is judged by its bins only: that
 # nearly every value occurs with a single S says nothing about the next row.
@@ -74,12 +76,12 @@ def _about_release(mechanism: Mechanism, counts: CountArray) -> Iterator[str]:
         return
     if ((counts > 0).sum(axis=0) <= 1).all():
         yield "X determines S in the data: every symbol of X occurs with a single value of S."
-    if mechanism.normalized_utility > 1 - 1e-12:
+    if mechanism.normalized_utility > 1 - UTILITY_ROUNDING:
         yield (
             f"No noise is added to X: epsilon={mechanism.epsilon:g} allows to release its symbols "
             f"as they are, with a leakage of {mechanism.leakage_in(mechanism.scope):.3g}."
         )
-    elif mechanism.normalized_utility < 1e-12:
+    elif mechanism.normalized_utility < UTILITY_ROUNDING:
         yield (
             f"The output is constant or says nothing about X: epsilon={mechanism.epsilon:g} "
             f"allows no more."
@@ -101,15 +103,12 @@ class Budget:
 
     def leakage(self, counts: CountArray) -> float:
         """Return what releasing a column unchanged leaks; counts : of pairs (s, value)."""
-        joint = as_joint(counts, "PrivacyFunnelTransformer").without_empty()
-        values = self.measure.value((joint.p_sx / joint.p_x).T, joint.p_s)
-        return self.in_scope(values, joint.p_x)
+        joint = as_joint(counts, "PrivacyFunnelTransformer")
+        return leakage_unchanged(self.scope, self.measure, joint.p_sx)
 
     def in_scope(self, values: FloatArray, shares: FloatArray) -> float:
         """Return the leakage of a column from that of each value; shares : how often it occurs."""
-        if self.scope == "average":
-            return float(self.measure.inverse(shares @ values))
-        return float(np.max(self.measure.inverse(values)))
+        return leakage_in(self.scope, self.measure, values, shares)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,16 @@ class Points:
 
     A symbol may stand more than once in a row of `support`, but at most one of its values is
     positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skprivacy.solvers import Points
+    >>> points = Points.from_dense(np.array([[0.0, 0.25, 0.75], [1.0, 0.0, 0.0]]))
+    >>> points.support.tolist()
+    [[1, 2], [0, 1]]
+    >>> points.values.tolist()
+    [[0.25, 0.75], [1.0, 0.0]]
     """
 
     support: IntArray

@@ -16,6 +16,9 @@ from .one_release import outputs_and_mechanism
 # Singular values of the channel below this, of the largest, are dependence.
 _DEPENDENT = 1e-10
 
+# A symbol of X is determined where the rest of its unit vector is smaller.
+_DETERMINED = 1e-8
+
 
 def estimate_distribution(
     released: ColumnsLike,
@@ -115,8 +118,8 @@ def _left_inverse(mechanism: Mechanism) -> tuple[FloatArray, BoolArray]:
     large = singular > _DEPENDENT * singular.max()
     inverse = right[large].T / singular[large] @ left[:, large].T
     # A symbol is determined if its unit vector is in the row space of the channel.
-    known = np.abs(right[large].T @ right[large] - np.eye(matrix.shape[1])).max(axis=1) < 1e-8
-    return inverse / scale, known
+    outside = np.abs(right[large].T @ right[large] - np.eye(matrix.shape[1])).max(axis=1)
+    return inverse / scale, outside < _DETERMINED
 
 
 def _estimates(

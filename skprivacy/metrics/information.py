@@ -17,6 +17,8 @@ _DRAWS = 200  # of tables
 # A variance below this, of the square of the mean, is that of a single possible table.
 _CONSTANT = 1e-6
 
+_ROOT_RTOL = 1e-9  # of a noncentrality
+
 
 def mutual_information(s: ColumnsLike, y: ColumnsLike, *, corrected: bool = True) -> float:
     """Return I(S;Y) in nats, estimated from samples.
@@ -182,4 +184,4 @@ def _noncentrality(ratio: float, freedom: float, share: float) -> float:
     high = max(1.0, ratio)
     while ncx2.cdf(ratio, freedom, high) > share:
         high *= 2
-    return brentq(lambda c: ncx2.cdf(ratio, freedom, c) - share, 0.0, high, rtol=1e-9)
+    return brentq(lambda c: ncx2.cdf(ratio, freedom, c) - share, 0.0, high, rtol=_ROOT_RTOL)

@@ -14,6 +14,7 @@ import pandas as pd
 from .._typing import ColumnsLike, FloatArray, Scope, Seed
 from .._validation import check_integer, check_real
 from ..measures import KL, L1, AlphaLift, Chi2, MaxLift, Measure, check_scope, get_measure, lift
+from ..measures.leakage import leakage_in, output_values
 from ..tables.cross_tables import CrossTable, observed
 from .information import chance_tables, interval, jackknife
 
@@ -25,6 +26,10 @@ _METRICS = {
     "alpha-lift": (AlphaLift(), 1.0),
     "maximal leakage": (MaxLift(), 1.0),
 }
+
+
+# The columns of a report.
+_SCOPES: dict[Scope, str] = {"average": "average", "per_output": "worst_output"}
 
 
 def leakage(
@@ -265,7 +270,7 @@ def leakage_report(
     sample = observed(s, y, owner)
     tables = chance_tables(sample.counts, n_permutations, random_state)
     by_chance = np.array([_every_figure(CrossTable(table, sample.y_values)) for table in tables])
-    columns = ["average", "worst_output"]
+    columns = list(_SCOPES.values())
     report = pd.DataFrame(_every_figure(sample), list(_METRICS), columns)
     for i, column in enumerate(columns):
         report[f"{column}_baseline"] = by_chance[:, :, i].mean(axis=0)
@@ -282,20 +287,18 @@ def _every_figure(sample: CrossTable) -> FloatArray:
     figures = []
     for measure, factor in _METRICS.values():
         values = _values(sample, measure)
-        pair = measure.inverse(np.array([sample.p_y @ values, values.max()]))
-        figures.append(factor * pair)
+        pair = [leakage_in(scope, measure, values, sample.p_y) for scope in _SCOPES]
+        figures.append(factor * np.array(pair))
     return np.array(figures)
 
 
 def _values(sample: CrossTable, measure: Measure) -> FloatArray:
     """Return g of each value of y, without the values of S that never occur."""
-    prior = sample.prior
-    return measure.value(sample.posteriors[:, prior > 0], prior[prior > 0])
+    return output_values(measure, sample.posteriors, sample.prior)
 
 
 def _in_scope(sample: CrossTable, measure: Measure, scope: Scope) -> float:
-    values = _values(sample, measure)
-    return float(measure.inverse(values.max() if scope == "per_output" else sample.p_y @ values))
+    return leakage_in(scope, measure, _values(sample, measure), sample.p_y)
 
 
 def _average_or_each(sample: CrossTable, measure: Measure, per_output: bool) -> float | pd.Series:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from .._typing import FloatArray, Scope, Seed
 from .._validation import check_integer, check_real, message
+from ..measures.leakage import output_values, posteriors
 from ..mechanism import Mechanism
 from ..transformer import PrivacyFunnelTransformer, fitted_of
 
@@ -180,10 +181,8 @@ def _leakages(joints: FloatArray, mechanism: Mechanism) -> tuple[FloatArray, Flo
     for p_sx in joints:
         p_sy, prior = p_sx @ mechanism.channel, p_sx.sum(axis=1)
         p_y = p_sy.sum(axis=0)
-        posterior = (p_sy / np.where(p_y > 0, p_y, 1.0)).T
-        posterior[p_y == 0] = prior
         weights.append(p_y)
-        values.append(mechanism.measure.value(posterior[:, prior > 0], prior[prior > 0]))
+        values.append(output_values(mechanism.measure, posteriors(p_sy, p_y, prior), prior))
     return np.array(weights), np.array(values)
 
 

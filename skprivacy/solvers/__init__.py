@@ -1,14 +1,13 @@
-"""Ways to choose P(Y|X), by name."""
+"""Ways to choose P(Y|X), by name, and what one of your own is made of."""
 
 from dataclasses import fields
 from typing import Any
 
-from .._typing import Scope
 from .._validation import check_choice, message
-from ..joint import Joint
-from ..measures import Measure
+from ..geometry import Points
 from .algorithm1 import Algorithm1Solver
-from .automatic import automatic, most_symbols
+from .automatic import automatic
+from .automatic import most_symbols as most_symbols
 from .base import Solution, Solver
 from .best_partition import BestPartitionSolver
 from .chi2_design import Chi2DesignSolver
@@ -18,6 +17,7 @@ from .max_lift import MaxLiftSolver
 from .optimal import OptimalSolver
 from .randomized_response import RandomizedResponseSolver
 from .subset_merging import SubsetMergingSolver
+from .task import DesignTask
 from .watchdog import WatchdogSolver
 
 _CLASSES = (
@@ -35,37 +35,29 @@ _CLASSES = (
 SOLVERS: dict[str, type[Solver]] = {cls.name: cls for cls in _CLASSES}
 
 __all__ = [
-    "SOLVERS",
     "Algorithm1Solver",
     "BestPartitionSolver",
     "Chi2DesignSolver",
     "ColumnGenerationSolver",
+    "DesignTask",
     "GreedyFunnelSolver",
     "MaxLiftSolver",
     "OptimalSolver",
+    "Points",
     "RandomizedResponseSolver",
     "Solution",
     "Solver",
     "SubsetMergingSolver",
     "WatchdogSolver",
-    "automatic",
-    "check_solver_name",
-    "get_solver",
-    "most_symbols",
 ]
 
 
 def get_solver(
-    solver: str | Solver,
-    options: dict[str, Any],
-    owner: str,
-    joint: Joint,
-    measure: Measure,
-    scope: Scope,
+    solver: str | Solver, options: dict[str, Any], owner: str, task: DesignTask
 ) -> Solver:
     """Return a solver object from a name and its options, or the object itself.
 
-    "auto" is decided by the joint, the measure and the scope.
+    "auto" is decided by the task.
     """
     if isinstance(solver, Solver):
         if options:
@@ -76,14 +68,14 @@ def get_solver(
     else:
         check_solver_name(owner, "solver", solver)
         if solver == "auto":
-            solver, defaults = automatic(joint, measure, scope)
+            solver, defaults = automatic(task)
             options = defaults | options
         _check_options(owner, solver, options)
         solver = SOLVERS[solver](**options)
-    if requirement := solver.requirement(measure, scope):
+    if requirement := solver.requirement(task.measure, task.scope):
         raise ValueError(
-            f"The solver {solver.name!r} needs {requirement}. {owner} got measure={measure!r}, "
-            f"scope={scope!r}."
+            f"The solver {solver.name!r} needs {requirement}. {owner} got "
+            f"measure={task.measure!r}, scope={task.scope!r}."
         )
     return solver
 

@@ -10,21 +10,19 @@ max-lift mechanism at the bound M that really implies the budget, and E' starts 
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from .._typing import BoolArray, FloatArray, IntArray, Scope
+from .._typing import BoolArray, FloatArray, IntArray
 from .._validation import check_choice, check_integer, check_real, message
 from ..geometry import Points
-from ..joint import Joint
-from ..measures import Measure
-from ..utilities import Utility
 from .base import Solution, Solver
 from .candidates import Candidates, all_candidates, excess_over
 from .linear_program import MixtureProgram
 from .max_lift import DEFAULT_MAX_BASES
+from .task import DesignTask
 
 _CHUNK = 2_000_000  # leakages at once
 
@@ -54,7 +52,8 @@ class Algorithm1Solver(Solver):
 
     Examples
     --------
-    >>> from skprivacy import Algorithm1Solver, design_mechanism
+    >>> from skprivacy import design_mechanism
+    >>> from skprivacy.solvers import Algorithm1Solver
     >>> joint = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]
     >>> paper = design_mechanism(joint, 0.02, solver=Algorithm1Solver())
     >>> every = design_mechanism(joint, 0.02, solver=Algorithm1Solver(candidates="all"))
@@ -82,27 +81,21 @@ class Algorithm1Solver(Solver):
             check_real(owner, "eps_last", self.eps_last, low=0)
         check_integer(owner, "max_bases", self.max_bases, low=1)
 
-    def solve_path(
-        self,
-        joint: Joint,
-        epsilons: Sequence[float],
-        measure: Measure,
-        scope: Scope,
-        utility: Utility,
-    ) -> Iterator[Solution]:
+    def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
         """Run Algorithm 1 with E = `epsilons`."""
-        candidates = Candidates(joint, measure, self.max_bases)
-        program = MixtureProgram(joint.p_x, utility)
+        candidates = Candidates(task, self.max_bases)
+        program = MixtureProgram(task.joint.p_x, task.utility)
         extremal: Iterable[Points]
         if self.candidates == "all":
             extremal = (all_candidates(candidates, epsilon) for epsilon in epsilons)
         else:
             extremal = self._window_candidates(candidates, epsilons)
+        every_output = replace(task, scope="per_output")  # serves the average too
         in_use: list[Points] = []
         for epsilon, points in zip(epsilons, extremal, strict=True):
             optimal_max_lift = program.solve(candidates.vertices(epsilon)).points  # line 3
             parts = [optimal_max_lift, *in_use, candidates.within(points, epsilon)]
-            excess = excess_over(joint, measure, "per_output", epsilon)
+            excess = excess_over(every_output, epsilon)
             mixture = program.solve(Points.concatenate(parts), excess)  # line 12
             in_use = [mixture.points]
             yield Solution(mixture.channel)
@@ -121,7 +114,7 @@ class Algorithm1Solver(Solver):
             values = np.where(inside, leakage.at(fraction, index), np.nan)
             for i, epsilon in enumerate(epsilons):
                 later = values[:, starts[i] :]
-                window = later <= candidates.measure.budget(epsilon, share=0.25)
+                window = later <= candidates.task.measure.budget(epsilon, share=0.25)
                 # Drops symbols that could be released unchanged (correction 3).
                 window &= later >= (1 - self.delta) * epsilon
                 rows, columns = _first_and_last(window)

@@ -2,10 +2,8 @@
 
 from typing import Any
 
-from .._typing import Scope
 from ..geometry.bases import count_bases
-from ..joint import Joint
-from ..measures import Measure
+from .task import DesignTask
 
 # Above so many vertices of (22) a certificate takes longer than it is worth to most.
 _MOST_BASES = 60_000
@@ -19,9 +17,10 @@ _MOST_SYMBOLS = {1: 1000, 2: 500}
 _MOST_SYMBOLS_ELSE = 64
 
 
-def automatic(joint: Joint, measure: Measure, scope: Scope) -> tuple[str, dict[str, Any]]:
+def automatic(task: DesignTask) -> tuple[str, dict[str, Any]]:
     """Return the name of the solver, and the options that differ from its defaults."""
-    n_s, n_x = joint.p_sx.shape
+    measure, scope = task.measure, task.scope
+    n_s, n_x = task.joint.p_sx.shape
     rank = min(n_s, n_x)
     if scope == "per_output" and measure.is_lift_box:
         low, _ = measure.implied_deviations(1.0) or (-1.0, 1.0)

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from .._typing import FloatArray, Scope
-from ..joint import Joint
 from ..measures import Measure
-from ..utilities import Utility
+from .task import DesignTask
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,6 +15,15 @@ class Solution:
     """A channel of shape (n_x, n_y), and a bound that no channel within the budget exceeds.
 
     The bound is on the utility; None where the solver knows of none.
+
+    Examples
+    --------
+    Nothing is kept, and nobody claims that nothing more could be:
+
+    >>> import numpy as np
+    >>> from skprivacy.solvers import Solution
+    >>> Solution(np.ones((3, 1))).upper_bound is None
+    True
     """
 
     channel: FloatArray
@@ -23,7 +31,23 @@ class Solution:
 
 
 class Solver(ABC):
-    """A way to choose P(Y|X); its options are the fields of a frozen dataclass."""
+    """A way to choose P(Y|X); its options are the fields of a frozen dataclass.
+
+    Examples
+    --------
+    A constant output, whatever the budget:
+
+    >>> import numpy as np
+    >>> from skprivacy import design_mechanism
+    >>> from skprivacy.solvers import Solution, Solver
+    >>> class Nothing(Solver):
+    ...     name = "nothing"
+    ...     def solve_path(self, task, epsilons):
+    ...         for epsilon in epsilons:
+    ...             yield Solution(np.ones((len(task.joint.p_x), 1)))
+    >>> design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02, solver=Nothing()).utility
+    0.0
+    """
 
     name: ClassVar[str]
 
@@ -32,16 +56,9 @@ class Solver(ABC):
         return None
 
     @abstractmethod
-    def solve_path(
-        self,
-        joint: Joint,
-        epsilons: Sequence[float],
-        measure: Measure,
-        scope: Scope,
-        utility: Utility,
-    ) -> Iterator[Solution]:
+    def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
         """Yield one `Solution` per epsilon.
 
-        joint : without symbols of probability zero; epsilons : increasing, without repeats;
-        measure, scope, utility : as in `design_mechanism`, checked.
+        task : checked, its joint without symbols of probability zero; epsilons : increasing,
+        without repeats.
         """

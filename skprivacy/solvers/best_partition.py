@@ -7,15 +7,13 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from .._typing import FloatArray, Scope
+from .._typing import FloatArray
 from .._validation import check_integer
 from ..exceptions import SolverError
 from ..geometry import Points
-from ..joint import Joint
-from ..measures import Measure
-from ..utilities import Utility
 from .base import Solution, Solver
 from .partitions import Risk, channel_of
+from .task import DesignTask
 
 # Partitions that are as useful to so many digits are equally useful.
 _DIGITS = 13
@@ -48,25 +46,18 @@ class BestPartitionSolver(Solver):
     def __post_init__(self) -> None:
         check_integer("BestPartitionSolver", "max_symbols", self.max_symbols, low=1)
 
-    def solve_path(
-        self,
-        joint: Joint,
-        epsilons: Sequence[float],
-        measure: Measure,
-        scope: Scope,
-        utility: Utility,
-    ) -> Iterator[Solution]:
+    def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
         """Find the most useful partition that each epsilon allows, among all of them."""
-        n_x = len(joint.p_x)
+        n_x = len(task.joint.p_x)
         if n_x > self.max_symbols:
             raise SolverError(
                 f"The solver 'best_partition' looks at every partition of X, which has {n_x} "
                 f"symbols: more than max_symbols={self.max_symbols}. Pool rare symbols of X, "
                 f"use solver='subset_merging' for a good partition, or raise max_symbols."
             )
-        risk = Risk(joint, measure)
+        risk = Risk(task)
         partitions = all_partitions(n_x)
-        useful, preferred, leakage = _figures(partitions, risk, scope, utility)
+        useful, preferred, leakage = _figures(partitions, risk, task)
         # Of equally useful ones, the utility may prefer some; of these, that which leaks least.
         order = np.lexsort((leakage, -preferred.round(_DIGITS), -useful.round(_DIGITS)))
         for epsilon in epsilons:
@@ -91,7 +82,7 @@ def all_partitions(n: int) -> npt.NDArray[np.int8]:
 
 
 def _figures(
-    partitions: npt.NDArray[np.int8], risk: Risk, scope: Scope, utility: Utility
+    partitions: npt.NDArray[np.int8], risk: Risk, task: DesignTask
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return ``sum q u(W)``, what decides between equals, and g of every partition.
 
@@ -103,12 +94,13 @@ def _figures(
     mass = members @ risk.mass
     points = Points.from_dense(members * risk.mass / mass[:, None])
     risks = risk.of(mass, members @ risk.moments)
-    if scope == "average":
+    on_average, utility = task.scope == "average", task.utility
+    if on_average:
         risks *= mass
     columns = mass * utility.value(points), mass * utility.preference(points), risks
     worth, preference, risks = (np.append(0.0, column) for column in columns)
     useful, preferred, leakage = np.zeros((3, len(partitions)))
-    gather = np.add if scope == "average" else np.maximum
+    gather = np.add if on_average else np.maximum
     for block in range(n_x):
         number = np.zeros(len(partitions), np.intp)
         for symbol in range(n_x):

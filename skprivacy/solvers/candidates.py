@@ -6,36 +6,35 @@ from functools import cached_property
 
 import numpy as np
 
-from .._typing import FloatArray, Scope
+from .._typing import FloatArray
 from ..geometry import LiftPolytopes, Points
 from ..geometry.lift_polytopes import Engine
-from ..joint import Joint
-from ..measures import Measure
+from ..measures.leakage import leakage_in
 from .segment_leakage import SegmentLeakage
+from .task import DesignTask
 
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
     """The lift polytopes of a joint and the leakage of their vertices, for all epsilons."""
 
-    joint: Joint
-    measure: Measure
+    task: DesignTask
     max_bases: int
     engine: Engine = "parametric"
 
     @cached_property
     def polytopes(self) -> LiftPolytopes:
         """The polytopes ``low <= deviations @ W <= high``."""
-        return LiftPolytopes(self.joint.deviations, self.max_bases, self.engine)
+        return LiftPolytopes(self.task.joint.deviations, self.max_bases, self.engine)
 
     @cached_property
     def leakage(self) -> SegmentLeakage:
         """The leakage of the vertices for every bound on the lifts."""
-        return SegmentLeakage(self.polytopes.segments, self.joint, self.measure)
+        return SegmentLeakage(self.polytopes.segments, self.task.joint, self.task.measure)
 
     def bounds(self, epsilon: float) -> tuple[float, float]:
         """Return the deviations of lifts that imply the budget, known or found from the data."""
-        bounds = self.measure.implied_deviations(epsilon)
+        bounds = self.task.measure.implied_deviations(epsilon)
         return (-1.0, self.leakage.largest_safe_excess(epsilon)) if bounds is None else bounds
 
     def vertices(self, epsilon: float) -> Points:
@@ -44,8 +43,9 @@ class Candidates:
 
     def within(self, points: Points, epsilon: float) -> Points:
         """Return the points whose own floats keep the budget."""
-        leakage = self.measure.leakage(self.joint.sensitive_posterior(points), self.joint.p_s)
-        return points[leakage <= self.measure.budget(epsilon, share=0.5)]
+        joint, measure = self.task.joint, self.task.measure
+        leakage = measure.leakage(joint.sensitive_posterior(points), joint.p_s)
+        return points[leakage <= measure.budget(epsilon, share=0.5)]
 
 
 def all_candidates(candidates: Candidates, epsilon: float) -> Points:
@@ -58,17 +58,16 @@ def all_candidates(candidates: Candidates, epsilon: float) -> Points:
     return candidates.within(points, epsilon)
 
 
-def excess_over(
-    joint: Joint, measure: Measure, scope: Scope, epsilon: float
-) -> Callable[[FloatArray], float]:
+def excess_over(task: DesignTask, epsilon: float) -> Callable[[FloatArray], float]:
     """Return a function that tells how much a channel is over a budget."""
+    joint, measure = task.joint, task.measure
     p_sx, p_s, budget = joint.p_sx, joint.p_s, measure.budget(epsilon)
 
     def excess(channel: FloatArray) -> float:
         p_sy = p_sx @ (channel / channel.sum(axis=1, keepdims=True))
         p_y = p_sy.sum(axis=0)
         values = measure.value((p_sy / p_y).T, p_s)
-        value = np.max(values) if scope == "per_output" else p_y @ values
-        return float(measure.inverse(value)) - budget if budget < np.inf else 0.0
+        leakage = leakage_in(task.scope, measure, values, p_y)
+        return leakage - budget if budget < np.inf else 0.0
 
     return excess

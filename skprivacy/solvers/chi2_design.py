@@ -16,8 +16,8 @@ from .._typing import FloatArray, Scope
 from ..exceptions import SolverError
 from ..joint import Joint
 from ..measures import Chi2, Measure
-from ..utilities import Utility
 from .base import Solution, Solver
+from .task import DesignTask
 
 
 @dataclass(frozen=True)
@@ -40,15 +40,9 @@ class Chi2DesignSolver(Solver):
     def requirement(self, measure: Measure, scope: Scope) -> str | None:
         return None if isinstance(measure, Chi2) else "measure='chi2'"
 
-    def solve_path(
-        self,
-        joint: Joint,
-        epsilons: Sequence[float],
-        measure: Measure,
-        scope: Scope,
-        utility: Utility,
-    ) -> Iterator[Solution]:
+    def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
         """Move the posterior of X by epsilon along one direction, and back."""
+        joint = task.joint
         if len(joint.p_x) == 1:
             yield from (Solution(np.ones((1, 1))) for _ in epsilons)
             return

@@ -16,17 +16,15 @@ from typing import ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .._typing import FloatArray, Scope
+from .._typing import FloatArray
 from .._validation import check_integer, check_real
 from ..exceptions import SolverError
 from ..geometry import Points
-from ..joint import Joint
-from ..measures import Measure
-from ..utilities import Utility
 from .base import Solution, Solver
 from .linear_program import Offers, Prices
-from .problem import Problem
+from .problem import DEFAULT_TOL, Problem
 from .simple import most_useful, simple_solutions
+from .task import DesignTask
 
 _SEED = 20_240_607
 _CLIMBS = 6  # tangents of u in a row
@@ -67,7 +65,7 @@ class ColumnGenerationSolver(Solver):
     True
     """
 
-    tol: float = 1e-5
+    tol: float = DEFAULT_TOL
     max_time: float | None = None
     n_starts: int = 4
     name: ClassVar[str] = "column_generation"
@@ -79,20 +77,13 @@ class ColumnGenerationSolver(Solver):
             check_real(owner, "max_time", self.max_time, low=0)
         check_integer(owner, "n_starts", self.n_starts, low=1)
 
-    def solve_path(
-        self,
-        joint: Joint,
-        epsilons: Sequence[float],
-        measure: Measure,
-        scope: Scope,
-        utility: Utility,
-    ) -> Iterator[Solution]:
+    def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
         """Generate columns for each epsilon, starting with those of the one before."""
         deadline = time.perf_counter() + (np.inf if self.max_time is None else self.max_time)
-        problem = Problem(joint, measure, scope, utility)
-        tol = self.tol * utility.largest(joint.p_x)
+        problem = Problem(task)
+        tol = self.tol * task.utility.largest(task.joint.p_x)
         before: list[Points] = []
-        simple = simple_solutions(joint, epsilons, measure, scope, utility)
+        simple = simple_solutions(task, epsilons)
         for epsilon, others in zip(epsilons, simple, strict=True):
             solution = problem.special(epsilon) if problem.is_easy(epsilon) else None
             if solution is None:
@@ -101,7 +92,7 @@ class ColumnGenerationSolver(Solver):
                 before = [offers.points]
                 solution = problem.solution(offers, np.inf, epsilon, self.tol)
                 self._warn_if_late(search, epsilon)
-            yield most_useful(solution, others, joint.p_x, utility)
+            yield most_useful(task, solution, others)
 
     def _warn_if_late(self, search: ColumnSearch, epsilon: float) -> None:
         if search.is_late():

@@ -7,11 +7,10 @@ from typing import ClassVar
 import numpy as np
 
 from .._typing import FloatArray, IntArray, Scope
-from ..joint import Joint
 from ..measures import Measure
-from ..utilities import Utility
 from .base import Solution, Solver
 from .partitions import Partition, Risk, channel_of
+from .task import DesignTask
 
 
 @dataclass(frozen=True)
@@ -35,16 +34,9 @@ class GreedyFunnelSolver(Solver):
     def requirement(self, measure: Measure, scope: Scope) -> str | None:
         return None if scope == "average" else "scope='average'"
 
-    def solve_path(
-        self,
-        joint: Joint,
-        epsilons: Sequence[float],
-        measure: Measure,
-        scope: Scope,
-        utility: Utility,
-    ) -> Iterator[Solution]:
+    def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
         """Merge until the smallest epsilon holds, and stop on the way for the others."""
-        risk = Risk(joint, measure)
+        risk = Risk(task)
         limits = [risk.limit(epsilon) for epsilon in epsilons]
         found = {}
         for groups, leakage in _mergers(Partition(risk)):

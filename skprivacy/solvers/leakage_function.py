@@ -20,7 +20,7 @@ _EPS = np.finfo(float).eps
 
 # Where a lift is smaller than this, tangents are taken a little closer to the prior: a measure
 # may have none at zero, and a tangent at any other point is as valid.
-_SMALLEST_LIFT = 1e-9
+_TANGENT_LIFT = 1e-9
 
 # A tangent must not be above the measure by more, relative to the size of its terms.
 _CONVEX = 1e-7
@@ -32,7 +32,7 @@ _DEEP_ENOUGH = 0.1
 _SLACK = 1e-10
 
 # Searches for the boundary end this share inside of it, or closer.
-_INSIDE = 1e-13
+_INSIDE_RTOL = 1e-13
 
 # An infinite threshold, as a number that an infinite g is larger than.
 _INFINITE = 1e300
@@ -82,8 +82,8 @@ class LeakageFunction:
         One for each row of `deviations`, where it is an equality. `scale` is the size of g that
         matters; slack is what is negligible against it.
         """
-        at_zero = (1 + deviations).min(axis=1) < _SMALLEST_LIFT
-        shrunk = deviations * np.where(at_zero, 1 - _SMALLEST_LIFT, 1.0)[:, None]
+        at_zero = (1 + deviations).min(axis=1) < _TANGENT_LIFT
+        shrunk = deviations * np.where(at_zero, 1 - _TANGENT_LIFT, 1.0)[:, None]
         normals, values = self.slope(shrunk), self.value(shrunk)
         terms = np.abs(normals) @ self._widest
         rounding = 8 * _EPS * (terms + np.abs(values) + abs(self._at_prior) + self._prior.max())
@@ -151,11 +151,11 @@ class LeakageFunction:
         """
         columns = self.deviations.T[points.support]
         values = points.values
-        aim = limit * (1 - _INSIDE)
+        aim = limit * (1 - _INSIDE_RTOL)
         for _ in range(_NEWTON_STEPS):
             deviations = np.einsum("nw,nws->ns", values, columns)
             over = self.value(deviations) - aim
-            outside = (over > _INSIDE * limit) & (over < np.inf)
+            outside = (over > _INSIDE_RTOL * limit) & (over < np.inf)
             if not outside.any():
                 break
             slope = np.einsum("nws,ns->nw", columns, self.slope(deviations))
@@ -176,8 +176,8 @@ class LeakageFunction:
         share = np.ones(len(deviations))
         for _ in range(_NEWTON_STEPS_OF_SHARE):
             at = share[:, None] * deviations
-            over = self.value(at) - limit * (1 - _INSIDE)
-            outside = over > _INSIDE * limit
+            over = self.value(at) - limit * (1 - _INSIDE_RTOL)
+            outside = over > _INSIDE_RTOL * limit
             if not outside.any():
                 return share
             if (over == np.inf).any():

@@ -14,7 +14,7 @@ _CLOSE = 0.2
 
 _MOST_TANGENTS_KEPT = 200
 _MOST_TANGENTS = 20  # for one objective
-_NEGLIGIBLE = 1e-12
+_NEGLIGIBLE_PROBABILITY = 1e-12
 
 
 class LinearOracle:
@@ -80,7 +80,8 @@ class LinearOracle:
                     f"HiGHS could not find an output: {self._program.status!r}. Pool the rarest "
                     f"symbols of X, or coarsen S."
                 )
-            weights = np.where(answer.values[:-1] > _NEGLIGIBLE, answer.values[:-1], 0.0)
+            weights = answer.values[:-1]
+            weights = np.where(weights > _NEGLIGIBLE_PROBABILITY, weights, 0.0)
             weights /= weights.sum()
             bound = max(answer.values[-1], 0.0) if self._on_average else self._threshold
             if bound == np.inf:

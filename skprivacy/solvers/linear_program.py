@@ -12,11 +12,12 @@ from scipy.optimize import nnls
 from .._typing import BoolArray, FloatArray, IntArray
 from ..exceptions import SolverError
 from ..geometry import Points
+from ..repair import SMALLEST_SHARE
 from ..utilities import Utility
 from .highs import DUAL_SIMPLEX, INFINITY, PRIMAL_SIMPLEX, Answer, Columns, Program
 
 # Weights below this share of the largest weight that a point can have are rounding.
-_NEGLIGIBLE = 1e-14
+_NEGLIGIBLE_WEIGHT = 1e-14
 
 # An answer that HiGHS does not call optimal is accepted this close to the bound, in nats.
 _WORST_ACCEPTED = 1e-5
@@ -38,7 +39,10 @@ _ATTEMPTS = (
 )
 
 # How accurately candidates are known, for the bound.
-_ACCURACY = 1e-10
+_CANDIDATE_ACCURACY = 1e-10
+
+# How far from 1 the rows of a channel may be after a correction; they are divided out later.
+_ROW_ERROR = 1e-9
 
 # Singular values below this share of the largest are dependence.
 _DEPENDENT = 1e-8
@@ -299,12 +303,12 @@ class MixtureProgram:
     def _mixture(self, offers: Offers, room: FloatArray, answer: Answer) -> _Answered | None:
         """Return the points in use and the channel, or None if P(X) is not reproduced."""
         weights = answer.values
-        used = np.flatnonzero(weights[:-1] > _NEGLIGIBLE)
+        used = np.flatnonzero(weights[:-1] > _NEGLIGIBLE_WEIGHT)
         points = offers.points[used]
         channel = (room[used, None] * points.dense(len(self.p_x)) / self.p_x).T
         shares = weights[used]
         charges = None if offers.charges is None else room[used] * offers.charges[used]
-        if weights[-1] > _NEGLIGIBLE or not answer.is_optimal:
+        if weights[-1] > _NEGLIGIBLE_WEIGHT or not answer.is_optimal:
             channel = np.hstack([channel, np.ones((len(self.p_x), 1))])
             shares = np.append(shares, weights[-1])
             charges = None if charges is None else np.append(charges, 0.0)
@@ -327,13 +331,13 @@ class MixtureProgram:
         surplus = room[:-1] * prices.surplus(offers)
         own = self.independent - float(prices.symbols @ self.p_x)
         # The candidates are known to so many digits only: their reduced costs are not exact.
-        worst = max(surplus.max(initial=0.0), own, 0.0) + _ACCURACY * np.abs(duals).max()
+        worst = max(surplus.max(initial=0.0), own, 0.0) + _CANDIDATE_ACCURACY * np.abs(duals).max()
         return float(prices.symbols @ self.p_x) + prices.budget + len(duals) * worst
 
 
 def _shared(best: _Answered, safe: _Answered, excess: Callable[[FloatArray], float]) -> _Answered:
     """Return one answer in most cases and another in as few as the budget on average asks for."""
-    share = 2.0**-53
+    share = SMALLEST_SHARE
     while share < 1:
         channel = np.hstack([(1 - share) * best[1], share * safe[1]])
         if excess(channel) <= 0:
@@ -356,7 +360,7 @@ def _refined(
     refined = shares + np.linalg.lstsq(rows, right - rows @ shares, rcond=_DEPENDENT)[0]
     if (refined < 0).any():
         refined = nnls(rows, right)[0]
-    return refined if np.abs(channel @ refined - 1).max() <= 1e-9 else None
+    return refined if np.abs(channel @ refined - 1).max() <= _ROW_ERROR else None
 
 
 def _most_of(index: IntArray, surplus: FloatArray, n: int) -> IntArray:

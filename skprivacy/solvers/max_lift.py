@@ -1,18 +1,15 @@
 """The optimal max-lift mechanism: Section II-B of the paper."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from .._typing import Scope
 from .._validation import check_choice, check_integer
 from ..geometry.lift_polytopes import Engine
-from ..joint import Joint
-from ..measures import Measure
-from ..utilities import Utility
 from .base import Solution, Solver
 from .candidates import Candidates, excess_over
 from .linear_program import MixtureProgram
+from .task import DesignTask
 
 DEFAULT_MAX_BASES = 1_000_000
 
@@ -49,22 +46,15 @@ class MaxLiftSolver(Solver):
         check_choice("MaxLiftSolver", "engine", self.engine, {"parametric", "cdd"})
         check_integer("MaxLiftSolver", "max_bases", self.max_bases, low=1)
 
-    def solve_path(
-        self,
-        joint: Joint,
-        epsilons: Sequence[float],
-        measure: Measure,
-        scope: Scope,
-        utility: Utility,
-    ) -> Iterator[Solution]:
+    def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
         """Steps 1 to 3 of the paper for each epsilon."""
-        candidates = Candidates(joint, measure, self.max_bases, self.engine)
-        program = MixtureProgram(joint.p_x, utility)
+        candidates = Candidates(task, self.max_bases, self.engine)
+        program = MixtureProgram(task.joint.p_x, task.utility)
         # cdd in floating point may miss a vertex, and so may its bound.
-        exact = measure.is_lift_box and scope == "per_output" and self.engine != "cdd"
+        exact = task.measure.is_lift_box and task.scope == "per_output" and self.engine != "cdd"
+        every_output = replace(task, scope="per_output")  # serves the average too
         for epsilon in epsilons:
             vertices = candidates.vertices(epsilon)
-            excess = excess_over(joint, measure, "per_output", epsilon)
-            mixture = program.solve(vertices, excess)
-            bound = mixture.bound + utility.offset(joint.p_x) if exact else None
+            mixture = program.solve(vertices, excess_over(every_output, epsilon))
+            bound = mixture.bound + task.utility.offset(task.joint.p_x) if exact else None
             yield Solution(mixture.channel, bound)

@@ -9,15 +9,12 @@ from typing import ClassVar, Literal
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .._typing import Scope
 from .._validation import check_choice, check_integer, check_real
-from ..joint import Joint
-from ..measures import Measure
-from ..utilities import Utility
 from .base import Solution, Solver
-from .problem import Problem
+from .problem import DEFAULT_TOL, Problem
 from .refinement import Limits, OnAverage, PerOutput, Refinement
 from .simple import most_useful, simple_solutions
+from .task import DesignTask
 
 # The refinement stops at this share of the tolerance: the rest is for the rounding of the channel.
 _SHARE_OF_TOLERANCE = 0.9
@@ -59,7 +56,7 @@ class OptimalSolver(Solver):
     True
     """
 
-    tol: float = 1e-5
+    tol: float = DEFAULT_TOL
     max_time: float | None = None
     max_vertices: int = 1_000_000
     start: Literal["simplex", "algorithm1"] = "simplex"
@@ -73,18 +70,11 @@ class OptimalSolver(Solver):
         check_integer(owner, "max_vertices", self.max_vertices, low=1)
         check_choice(owner, "start", self.start, {"simplex", "algorithm1"})
 
-    def solve_path(
-        self,
-        joint: Joint,
-        epsilons: Sequence[float],
-        measure: Measure,
-        scope: Scope,
-        utility: Utility,
-    ) -> Iterator[Solution]:
+    def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
         """Refine one outer polytope for all epsilons."""
         deadline = time.perf_counter() + (np.inf if self.max_time is None else self.max_time)
-        problem = Problem(joint, measure, scope, utility)
-        gap = _SHARE_OF_TOLERANCE * self.tol * utility.largest(joint.p_x)
+        problem = Problem(task)
+        gap = _SHARE_OF_TOLERANCE * self.tol * task.utility.largest(task.joint.p_x)
         refinement = self._refinement(problem, epsilons, Limits(gap, deadline, self.max_vertices))
         for epsilon in epsilons:
             special = problem.special(epsilon)
@@ -100,8 +90,8 @@ class OptimalSolver(Solver):
             refined = refinement.solve(problem.threshold(epsilon), ceiling)
             solution = problem.solution(refined.offers, refined.bound, epsilon, self.tol)
             if problem.gap(solution) > self.tol:
-                simple = simple_solutions(joint, [epsilon], measure, scope, utility)
-                solution = most_useful(solution, next(simple), joint.p_x, utility)
+                (others,) = simple_solutions(task, [epsilon])
+                solution = most_useful(task, solution, others)
                 self._warn(refined.stopped or "rounding", solution, problem, epsilon)
             yield solution
 

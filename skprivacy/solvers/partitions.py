@@ -7,42 +7,37 @@ that fusing blocks adds both. Its lifts differ from 1 by moment / mass.
 import numpy as np
 
 from .._typing import FloatArray, IntArray, Scope
-from ..joint import Joint
-from ..measures import Measure
+from ..joint import DEVIATION_ROUNDING
+from ..measures.leakage import value_in
 from .leakage_function import LeakageFunction
-
-# Deviations of lifts from 1 up to this are rounding: all of X as one block has none.
-_ROUNDING = 1e-13
+from .task import DesignTask
 
 # A tenth of the tolerance of budgets: what exceeds a budget by rounding only is allowed.
-_RTOL = 1e-10
+_LIMIT_RTOL = 1e-10
 
 
 class Risk:
-    """What blocks of symbols leak, for one joint and one measure."""
+    """What blocks of symbols leak, for one task."""
 
-    def __init__(self, joint: Joint, measure: Measure) -> None:
+    def __init__(self, task: DesignTask) -> None:
+        joint = task.joint
         self.mass = joint.p_x
         self.moments = (joint.p_x * joint.deviations).T
-        self._leakage = LeakageFunction(joint, measure)
-        self._measure = measure
+        self._leakage = LeakageFunction(joint, task.measure)
+        self._measure = task.measure
 
     def of(self, mass: FloatArray, moments: FloatArray) -> FloatArray:
         """Return g of each of some blocks."""
         deviations = moments / mass[..., None]
-        deviations[np.abs(deviations).max(axis=-1) <= _ROUNDING] = 0.0
+        # All of X as one block has no deviations but for rounding.
+        deviations[np.abs(deviations).max(axis=-1) <= DEVIATION_ROUNDING] = 0.0
         return self._leakage.value(deviations)
 
     def limit(self, epsilon: float) -> float:
         """Return the largest g that epsilon allows."""
         if self._measure.budget(epsilon) == np.inf:
             return np.inf
-        return self._leakage.threshold(epsilon) * (1 + _RTOL)
-
-
-def released_leakage(mass: FloatArray, risks: FloatArray, scope: Scope) -> float:
-    """Return g of a release of blocks: of the worst, or on average."""
-    return float(risks.max() if scope == "per_output" else mass @ risks)
+        return self._leakage.threshold(epsilon) * (1 + _LIMIT_RTOL)
 
 
 def channel_of(groups: IntArray) -> FloatArray:
@@ -66,7 +61,7 @@ class Partition:
 
     def leakage(self, scope: Scope) -> float:
         """Return g of the worst block, or on average."""
-        return released_leakage(self.mass, self.risks, scope)
+        return value_in(scope, self.risks, self.mass)
 
     def risk_with(self, block: int, others: IntArray | list[int]) -> FloatArray:
         """Return g of the union of a block and each of some others."""

@@ -4,56 +4,56 @@ from functools import cached_property
 
 import numpy as np
 
-from .._typing import FloatArray, Scope
+from .._typing import FloatArray
 from ..exceptions import SolverError
 from ..geometry import Points, slab_vertices
 from ..geometry.bases import count_bases
-from ..joint import Joint
-from ..measures import Measure
+from ..measures.leakage import value_in
 from ..merging import tidied
-from ..utilities import Utility
+from ..utilities import NO_UTILITY
 from .base import Solution
 from .candidates import Candidates, all_candidates, excess_over
-from .interchangeable import InterchangeableSymbols
 from .leakage_function import LeakageFunction
 from .linear_oracle import LinearOracle
 from .linear_program import MixtureProgram, Offers
 from .max_lift import DEFAULT_MAX_BASES
+from .reductions import InterchangeableSymbols
+from .task import DesignTask
 
 # How much of the tolerance may be given up for the utility's preference between equals, and as
 # much again for fewer outputs.
 _PREFERENCE = 0.01
 
-# A utility that is rounding, in nats.
-_USELESS = 1e-13
-
-# Singular values between rounding and this, of the largest, blur a rank.
+# Singular values between the rounding of deviations and this, of the largest, blur a rank.
 _BLURRED = 1e-7
-_ROUNDING = 1e-14
+_SINGULAR_ROUNDING = 1e-14
 
 # How accurately enumerated vertices are known, relatively, for the bound.
-_ACCURACY = 1e-11
+_VERTEX_ACCURACY = 1e-11
+
+# How far from the optimum of all vertices their prices may be, in nats.
+_PRICE_ACCURACY = 1e-9
+
+# The gap to stop at, as a share of the largest utility, unless a solver is told another.
+DEFAULT_TOL = 1e-5
 
 
 class Problem:
-    """A joint, a measure, a scope and a utility, with interchangeable symbols of X merged."""
+    """A task with interchangeable symbols of X merged; solutions are of all symbols."""
 
-    def __init__(self, joint: Joint, measure: Measure, scope: Scope, utility: Utility) -> None:
-        self.measure, self.scope = measure, scope
-        self.original, self._original_utility = joint, utility
-        self.joint, self.utility = joint, utility
-        self._symbols = InterchangeableSymbols(joint, utility)
-        if not self._symbols.are_distinct:
-            self.joint = joint.merged(self._symbols.groups)
-            self.utility = utility.restricted(self._symbols.representatives)
-        self.leakage = LeakageFunction(self.joint, measure)
-        self.program = MixtureProgram(self.joint.p_x, self.utility)
-        self._original_program = MixtureProgram(joint.p_x, utility)
+    def __init__(self, task: DesignTask) -> None:
+        self._whole = task
+        self._symbols = InterchangeableSymbols(task)
+        self._merged = self._symbols.task
+        self.measure, self.scope, self.utility = task.measure, task.scope, self._merged.utility
+        self.leakage = LeakageFunction(self._merged.joint, task.measure)
+        self.program = MixtureProgram(self.p_x, self.utility)
+        self._whole_program = MixtureProgram(task.joint.p_x, task.utility)
 
     @property
     def p_x(self) -> FloatArray:
         """The distribution of the merged X."""
-        return self.joint.p_x
+        return self._merged.joint.p_x
 
     @cached_property
     def rank(self) -> int:
@@ -62,12 +62,12 @@ class Problem:
 
     @cached_property
     def _candidates(self) -> Candidates:
-        return Candidates(self.joint, self.measure, DEFAULT_MAX_BASES)
+        return Candidates(self._merged, DEFAULT_MAX_BASES)
 
     def count_bases(self) -> int:
         """Return how many vertices polytopes of bounded lifts may have."""
         low, _ = self.measure.implied_deviations(1.0) or (-1.0, 1.0)
-        n_s, n_x = self.joint.p_sx.shape
+        n_s, n_x = self._merged.joint.p_sx.shape
         return count_bases(n_s, n_x, self.rank, sides=1 if low == -1 else 2)
 
     def threshold(self, epsilon: float) -> float:
@@ -82,7 +82,7 @@ class Problem:
     @cached_property
     def _leakage_of_identity(self) -> float:
         values = self.leakage.value(self.leakage.deviations.T)
-        return float(values.max() if self.scope == "per_output" else self.p_x @ values)
+        return value_in(self.scope, values, self.p_x)
 
     def is_easy(self, epsilon: float) -> bool:
         """Return whether a budget is exact at once, however large the alphabet of X."""
@@ -92,9 +92,9 @@ class Problem:
 
     def _is_useless(self) -> bool:
         """Return whether no output has any utility: V and X are independent."""
-        p_x = self.original.p_x
-        useful = self._original_utility.largest(p_x) - self._original_utility.smallest(p_x)
-        return useful <= _USELESS
+        utility, p_x = self._whole.utility, self._whole.joint.p_x
+        useful = utility.largest(p_x) - utility.smallest(p_x)
+        return useful <= NO_UTILITY
 
     def is_special(self, epsilon: float) -> bool:
         """Return whether a budget is exact once all vertices of (22) are known."""
@@ -110,16 +110,16 @@ class Problem:
         if not self.is_special(epsilon):
             return None
         if self.allows_identity(epsilon) or self._is_useless():
-            n_x, largest = len(self.original.p_x), self._original_utility.largest
-            channel = np.eye(n_x) if self.allows_identity(epsilon) else np.ones((n_x, 1))
-            return Solution(channel, largest(self.original.p_x))
+            p_x = self._whole.joint.p_x
+            channel = np.eye(len(p_x)) if self.allows_identity(epsilon) else np.ones((len(p_x), 1))
+            return Solution(channel, self._whole.utility.largest(p_x))
         threshold = self.threshold(epsilon)
         if self.rank <= 2 and not self.measure.is_lift_box:
             vertices = self._slab(threshold)
             around = self._slab(threshold + self.leakage.rounding) if threshold > 0 else vertices
             return self._enumerated(vertices, around, epsilon)
         if self.count_bases() > DEFAULT_MAX_BASES:
-            shape = "{} symbols of S and {} of X".format(*self.joint.p_sx.shape)
+            shape = "{} symbols of S and {} of X".format(*self._merged.joint.p_sx.shape)
             raise SolverError(
                 f"A joint of {shape} has up to {self.count_bases():,} candidate vertices, too "
                 f"many for a certificate at epsilon={epsilon:g}. Use solver='column_generation', "
@@ -153,11 +153,11 @@ class Problem:
             vertices = around = Points.from_dense(self.p_x[None])
         offers = Offers(vertices, self.utility.value(vertices))
         few = np.argsort(-offers.values)[: 20 * len(self.p_x)]
-        weights, prices = self.program.price(offers, 1e-9, few)
+        weights, prices = self.program.price(offers, _PRICE_ACCURACY, few)
         # A vertex that is off by a share of itself changes what it costs by that share.
         outer = Offers(around, self.utility.value(around))
         cost = (np.abs(prices.symbols)[around.support] * around.values).sum(axis=1)
-        bound = prices.bound(self.p_x, outer, _ACCURACY * (np.abs(outer.values) + cost))
+        bound = prices.bound(self.p_x, outer, _VERTEX_ACCURACY * (np.abs(outer.values) + cost))
         if self.threshold(epsilon) <= 0 and not (self.measure.is_strict and self._is_clear()):
             bound = np.inf  # there may be other outputs with the smallest value
         most = np.argsort(-prices.surplus(offers))[: 10 * len(self.p_x)]
@@ -169,7 +169,8 @@ class Problem:
         rows = self.leakage.deviations[scale > 0] / scale[scale > 0, None]
         singular = np.linalg.svd(rows, compute_uv=False)
         singular /= singular.max(initial=1.0)
-        rounding = _ROUNDING / scale[scale > 0].min(initial=1.0)  # of deviations, when divided
+        # Rows were divided by their scale, and so was the rounding of deviations.
+        rounding = _SINGULAR_ROUNDING / scale[scale > 0].min(initial=1.0)
         return not ((singular > rounding) & (singular < _BLURRED)).any()
 
     def allowed(self, points: Points, epsilon: float) -> Points:
@@ -224,26 +225,22 @@ class Problem:
         return Points.concatenate([vertices, all_candidates(self._candidates, epsilon)])
 
     def solution(
-        self, offers: Offers, bound: float, epsilon: float, tol: float = 1e-5
+        self, offers: Offers, bound: float, epsilon: float, tol: float = DEFAULT_TOL
     ) -> Solution:
         """Return the solution that mixes allowed points, with a bound on ``sum q u(W)``."""
-        points, charges = offers.points, offers.charges
-        if not self._symbols.are_distinct:
-            # The independent output of the merged X says which symbol of a group it was.
-            points = Points.concatenate([points, Points.from_dense(self.p_x[None])])
-            points, index = self._symbols.expanded(points)
-            charges = None if charges is None else np.append(charges, 0.0)[index]
-        preference = _PREFERENCE * tol * self._original_utility.preference(points)
-        mixture = self._original_program.solve(
+        utility, p_x = self._whole.utility, self._whole.joint.p_x
+        points, charges = self._symbols.expanded(offers.points, offers.charges)
+        preference = _PREFERENCE * tol * utility.preference(points)
+        mixture = self._whole_program.solve(
             points,
-            excess_over(self.original, self.measure, self.scope, epsilon),
+            excess_over(self._whole, epsilon),
             charges,
-            self._original_utility.value(points) + preference,
+            utility.value(points) + preference,
         )
-        allowance = _PREFERENCE * tol * self._original_utility.largest(self.original.p_x)
-        channel = tidied(mixture.channel, self.original.p_x, self._original_utility, allowance)
+        allowance = _PREFERENCE * tol * utility.largest(p_x)
+        channel = tidied(mixture.channel, p_x, utility, allowance)
         bound = min(bound, self.ceiling(epsilon))
-        return Solution(channel, bound + self._original_utility.offset(self.original.p_x))
+        return Solution(channel, bound + utility.offset(p_x))
 
     @property
     def convexity(self) -> float:
@@ -257,15 +254,15 @@ class Problem:
         ``I(V;Y) <= I(S;Y) + I(V;X|S)``, and a budget bounds the former: attained where S is a
         function of X, and where the refinement is slow.
         """
-        given = self._original_utility.given_sensitive(self.original)
-        most = self.measure.information(epsilon) + given
-        return most - self._original_utility.offset(self.original.p_x)
+        utility, joint = self._whole.utility, self._whole.joint
+        most = self.measure.information(epsilon) + utility.given_sensitive(joint)
+        return most - utility.offset(joint.p_x)
 
     def gap(self, solution: Solution) -> float:
         """Return how much a solution lacks at most, of the largest utility."""
-        p_x = self.original.p_x
+        utility, p_x = self._whole.utility, self._whole.joint.p_x
         channel = solution.channel / solution.channel.sum(axis=1, keepdims=True)
-        reached = self._original_utility.of_channel(p_x, channel)
-        largest = self._original_utility.largest(p_x)
+        reached = utility.of_channel(p_x, channel)
+        largest = utility.largest(p_x)
         bound = largest if solution.upper_bound is None else min(solution.upper_bound, largest)
         return (bound - reached) / largest

@@ -6,12 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from .._typing import Scope
-from ..joint import Joint
-from ..measures import Measure
-from ..utilities import Utility
+from ..measures.leakage import value_in
 from .base import Solution, Solver
-from .partitions import Risk, released_leakage
+from .partitions import Risk
+from .task import DesignTask
 
 _BISECTIONS = 60  # to 1e-18
 
@@ -37,21 +35,14 @@ class RandomizedResponseSolver(Solver):
 
     name: ClassVar[str] = "randomized_response"
 
-    def solve_path(
-        self,
-        joint: Joint,
-        epsilons: Sequence[float],
-        measure: Measure,
-        scope: Scope,
-        utility: Utility,
-    ) -> Iterator[Solution]:
+    def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
         """Find the largest share of rows that each epsilon allows to be released unchanged."""
-        risk, n_x = Risk(joint, measure), len(joint.p_x)
+        risk, n_x = Risk(task), len(task.joint.p_x)
 
         def leakage(unchanged: float) -> float:
             # The rows that are drawn anew say nothing: they add mass and no moment.
             mass = unchanged * risk.mass + (1 - unchanged) / n_x
-            return released_leakage(mass, risk.of(mass, unchanged * risk.moments), scope)
+            return value_in(task.scope, risk.of(mass, unchanged * risk.moments), mass)
 
         for epsilon in epsilons:
             unchanged = _largest(leakage, risk.limit(epsilon))

@@ -41,7 +41,7 @@ _PROGRESS = 0.95
 _MOST_CARRIED = 0.2
 
 # Excess over the threshold, of the threshold, that is rounding or slack.
-_NEGLIGIBLE = 1e-9
+_NEGLIGIBLE_EXCESS = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +219,7 @@ class Refinement(ABC):
         if self._full:
             return "max_vertices"
         heights = self._heights(chosen, threshold)
-        over = np.flatnonzero(chosen.leakage > heights + _NEGLIGIBLE * threshold)
+        over = np.flatnonzero(chosen.leakage > heights + _NEGLIGIBLE_EXCESS * threshold)
         cuts = self._leakage.cuts(chosen.deviations[over], places[over], heights[over], threshold)
         try:
             done = self._body.cut(*cuts)

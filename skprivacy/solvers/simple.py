@@ -4,17 +4,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from .._typing import FloatArray, Scope
 from ..exceptions import SolverError
-from ..joint import Joint
-from ..measures import Measure
-from ..utilities import Utility
+from ..utilities import UTILITY_ROUNDING
 from .base import Solution
 from .best_partition import BestPartitionSolver
 from .chi2_design import Chi2DesignSolver
 from .greedy_funnel import GreedyFunnelSolver
 from .randomized_response import RandomizedResponseSolver
 from .subset_merging import SubsetMergingSolver
+from .task import DesignTask
 from .watchdog import WatchdogSolver
 
 _SIMPLE = (
@@ -27,18 +25,12 @@ _SIMPLE = (
 )
 
 
-# Less than this much more utility is rounding.
-_ROUNDING = 1e-12
-
-
-def simple_solutions(
-    joint: Joint, epsilons: Sequence[float], measure: Measure, scope: Scope, utility: Utility
-) -> Iterator[list[Solution]]:
-    """Yield, for each epsilon, the solutions of the simple solvers that serve the problem."""
+def simple_solutions(task: DesignTask, epsilons: Sequence[float]) -> Iterator[list[Solution]]:
+    """Yield, for each epsilon, the solutions of the simple solvers that serve a task."""
     paths = [
-        _until_failure(solver.solve_path(joint, epsilons, measure, scope, utility))
+        _until_failure(solver.solve_path(task, epsilons))
         for solver in _SIMPLE
-        if solver.requirement(measure, scope) is None
+        if solver.requirement(task.measure, task.scope) is None
     ]
     for _ in epsilons:
         found = [next(path, None) for path in paths]
@@ -51,17 +43,15 @@ def _until_failure(path: Iterator[Solution]) -> Iterator[Solution]:
         yield from path
 
 
-def most_useful(
-    solution: Solution, others: list[Solution], p_x: FloatArray, utility: Utility
-) -> Solution:
+def most_useful(task: DesignTask, solution: Solution, others: list[Solution]) -> Solution:
     """Return the solution, or another with more utility, with the tightest bound of all."""
 
     def reached(solution: Solution) -> float:
         channel = solution.channel / solution.channel.sum(axis=1, keepdims=True)
-        return utility.of_channel(p_x, channel)
+        return task.utility.of_channel(task.joint.p_x, channel)
 
     best = max([solution, *others], key=reached)
-    if reached(best) <= reached(solution) + _ROUNDING:
+    if reached(best) <= reached(solution) + UTILITY_ROUNDING:
         best = solution
     bounds = [s.upper_bound for s in (solution, *others) if s.upper_bound is not None]
     return replace(best, upper_bound=min(bounds, default=None))

@@ -7,11 +7,9 @@ from typing import ClassVar
 import numpy as np
 
 from .._typing import IntArray, Scope
-from ..joint import Joint
-from ..measures import Measure
-from ..utilities import Utility
 from .base import Solution, Solver
 from .partitions import Partition, Risk, channel_of
+from .task import DesignTask
 
 
 @dataclass(frozen=True)
@@ -36,18 +34,12 @@ class SubsetMergingSolver(Solver):
 
     name: ClassVar[str] = "subset_merging"
 
-    def solve_path(
-        self,
-        joint: Joint,
-        epsilons: Sequence[float],
-        measure: Measure,
-        scope: Scope,
-        utility: Utility,
-    ) -> Iterator[Solution]:
+    def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
         """Merge anew for each epsilon."""
-        risk = Risk(joint, measure)
+        risk = Risk(task)
         for epsilon in epsilons:
-            yield Solution(channel_of(_merged(Partition(risk), risk.limit(epsilon), scope)))
+            groups = _merged(Partition(risk), risk.limit(epsilon), task.scope)
+            yield Solution(channel_of(groups))
 
 
 def _merged(partition: Partition, limit: float, scope: Scope) -> IntArray:

@@ -7,11 +7,9 @@ from typing import ClassVar
 import numpy as np
 
 from .._typing import FloatArray, IntArray, Scope
-from ..joint import Joint
-from ..measures import Measure
-from ..utilities import Utility
 from .base import Solution, Solver
 from .partitions import Risk, channel_of
+from .task import DesignTask
 
 
 @dataclass(frozen=True)
@@ -33,19 +31,12 @@ class WatchdogSolver(Solver):
 
     name: ClassVar[str] = "watchdog"
 
-    def solve_path(
-        self,
-        joint: Joint,
-        epsilons: Sequence[float],
-        measure: Measure,
-        scope: Scope,
-        utility: Utility,
-    ) -> Iterator[Solution]:
+    def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
         """Merge as few of the riskiest symbols as each epsilon allows."""
-        risk = Risk(joint, measure)
+        risk = Risk(task)
         risks = risk.of(risk.mass, risk.moments)
         order = np.argsort(-risks, kind="stable")
-        leakage = _leakage_by_size(risk, risks, order, scope)
+        leakage = _leakage_by_size(risk, risks, order, task.scope)
         for epsilon in epsilons:
             size = 1 + np.argmax(leakage <= risk.limit(epsilon))  # all of X says nothing
             groups = np.arange(len(order))

@@ -1,0 +1,100 @@
+"""What mechanisms are wanted for: the one argument of everything that solves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._typing import Scope, TableLike
+from ..joint import Joint, as_joint
+from ..measures import Measure, check_scope, get_measure
+from ..utilities import Utility, get_utility
+
+# The two scales of a measure may differ by so much: more is an error in one of them, not rounding.
+_SCALES_RTOL = 1e-6
+_SCALES_ATOL = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class DesignTask:
+    """What a solver is given: all of a design but its budgets.
+
+    Attributes
+    ----------
+    joint : Joint
+        P_SX. Its `p_sx`, `p_s` and `p_x` are arrays; to a solver, all of `p_s` and `p_x` are
+        positive.
+    measure : Measure
+        What leakage is.
+    scope : {"per_output", "average"}
+        Which leakage is bounded.
+    utility : Utility
+        What is to be kept.
+
+    Examples
+    --------
+    >>> from skprivacy.solvers import DesignTask, OptimalSolver
+    >>> joint = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]
+    >>> task = DesignTask.checked("me", joint, [0.02], "kl", "average", "mutual_information")
+    >>> (solution,) = OptimalSolver().solve_path(task, [0.02])
+    >>> round(task.utility.of_channel(task.joint.p_x, solution.channel), 3)
+    0.735
+    """
+
+    joint: Joint
+    measure: Measure
+    scope: Scope
+    utility: Utility
+
+    @classmethod
+    def checked(
+        cls,
+        owner: str,
+        p_sx: TableLike,
+        epsilons: Iterable[float],
+        measure: str | Measure,
+        scope: Scope,
+        utility: str | Utility,
+    ) -> DesignTask:
+        """Return the task that these arguments of `owner` describe, as in `design_mechanism`."""
+        joint = as_joint(p_sx, owner)
+        measure = get_measure(measure, owner)
+        check_scope(owner, scope, measure)
+        utility = get_utility(utility, owner)
+        utility.largest(joint.p_x)  # checks that it is about this X
+        _check_smallest_at_prior(measure, joint.without_empty(), owner)
+        _check_inverse(measure, epsilons, owner)
+        return cls(joint, measure, scope, utility)
+
+
+def _check_smallest_at_prior(measure: Measure, joint: Joint, owner: str) -> None:
+    """Check what the whole theory needs of a measure: releasing nothing is always allowed."""
+    at_prior = measure.value(joint.p_s, joint.p_s)
+    at_symbols = measure.value(joint.p_s * (1 + joint.deviations.T), joint.p_s)
+    if np.shape(at_symbols) != joint.p_x.shape:
+        raise ValueError(
+            f"The 'value' of measure {measure!r} given to {owner} must have one number per row of "
+            f"posteriors. Got shape {np.shape(at_symbols)} for {len(joint.p_x)} rows."
+        )
+    if np.isnan(at_prior) or np.isnan(at_symbols).any():
+        raise ValueError(f"The 'value' of measure {measure!r} given to {owner} is NaN somewhere.")
+    allowed = measure.budget(0.0)
+    if not (measure.inverse(at_prior) <= allowed and (at_symbols >= at_prior - allowed).all()):
+        raise ValueError(
+            f"The measure {measure!r} given to {owner} must be smallest at the prior, with "
+            f"leakage 0 there: an output that says nothing must be allowed at any epsilon."
+        )
+
+
+def _check_inverse(measure: Measure, epsilons: Iterable[float], owner: str) -> None:
+    """Check that the two scales of a measure agree: budgets are compared on that of epsilon."""
+    for epsilon in epsilons:
+        again = float(measure.inverse(measure.threshold(epsilon)))
+        allowed = _SCALES_RTOL * epsilon + _SCALES_ATOL
+        if np.isfinite(again) and abs(again - epsilon) > allowed:
+            raise ValueError(
+                f"The measure {measure!r} given to {owner} must have an 'inverse' that undoes its "
+                f"'threshold'. Got inverse(threshold({epsilon})) = {again}."
+            )
