@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +13,7 @@ import pandas as pd
 
 from .._typing import ColumnsLike, FloatArray, NamedColumns
 from .._validation import message
+from .._warnings import warn
 from ..exceptions import PrivacyLeakWarning
 from ..tables.column_roles import ColumnRoles
 from ..tables.column_types import ColumnType
@@ -283,12 +283,11 @@ def sensitive_columns(
             f"protect. Name the sensitive column of X with sensitive=..., or pass "
             f"fit(X, sensitive_features=...)."
         )
-    warnings.warn(
+    warn(
         "y is taken as the sensitive variable and is being protected: a model that predicts y "
         "from the output will fail. Name the sensitive column with sensitive=..., or pass "
         "sensitive_features to fit.",
         PrivacyLeakWarning,
-        stacklevel=4,
     )
     columns = as_columns(y, "y")
     return columns, _named_like(columns, table)

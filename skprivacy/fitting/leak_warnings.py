@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ import pandas as pd
 
 from .._text import aligned
 from .._typing import CountArray, FloatArray, IntArray, NamedColumns, Scope
+from .._warnings import warn
 from ..encoding import Alphabet, learn_column
 from ..exceptions import PrivacyLeakWarning
 from ..joint import as_joint, count_pairs
@@ -34,13 +34,12 @@ def warn_of_bins(names: Sequence[Hashable], alphabet: Alphabet, n_bins: Any) -> 
     """Warn of numbers of S that are cut into bins although nobody has asked for it."""
     for name, column in zip(names, alphabet.columns, strict=True):
         if column.edges is not None and not (isinstance(n_bins, dict) and name in n_bins):
-            warnings.warn(
+            warn(
                 f"The sensitive column {name!r} holds numbers with many values: what is protected "
                 f"is which of {len(column.edges) + 1} bins they fall into, not the number within "
                 f"its bin. If they are codes, do not cut them: n_bins={{{name!r}: None}}. To "
                 f"choose the bins, give edges there.",
                 PrivacyLeakWarning,
-                stacklevel=4,
             )
 
 
@@ -50,7 +49,7 @@ def warn_if_misleading(mechanism: Mechanism, counts: CountArray, group_sizes: Co
     counts : of pairs (s, x), before smoothing; group_sizes : rows for each s, without weights.
     """
     for text in (*_about_groups(mechanism, group_sizes), *_about_release(mechanism, counts)):
-        warnings.warn(text, PrivacyLeakWarning, stacklevel=4)
+        warn(text, PrivacyLeakWarning)
 
 
 def _about_groups(mechanism: Mechanism, sizes: CountArray) -> Iterator[str]:
@@ -190,20 +189,18 @@ def warn_of_passed_through(found: Judgement, budget: Budget, allow_leaking: bool
             f"allow_leaking=True copies them all the same."
         )
     if found.leaking:
-        warnings.warn(
+        warn(
             f"Columns that leave as they are reveal more about S on their own than "
             f"epsilon={budget.epsilon:g} allows. If they are S, name them as sensitive; "
             f"otherwise release them through the mechanism too, or drop them.{found.table()}",
             PrivacyLeakWarning,
-            stacklevel=4,
         )
     if found.unclear:
-        warnings.warn(
+        warn(
             f"What the columns {found.unclear} say about S cannot be judged (nearly every row has "
             f"a value of its own, or types are mixed), and they are passed through: drop them if "
             f"in doubt.",
             PrivacyLeakWarning,
-            stacklevel=4,
         )
 
 
@@ -212,24 +209,22 @@ def warn_of_index(found: Judgement, budget: Budget) -> None:
     if found.unclear:
         warn_of_unjudged([f"{name} (the index)" for name in found.unclear])
     if found.leaking:
-        warnings.warn(
+        warn(
             f"The index of X leaves with its rows, and the order of its values alone reveals more "
             f"about S than epsilon={budget.epsilon:g} allows: drop it first, "
             f"X.reset_index(drop=True), and shuffle rows that are sorted by S.{found.table()}",
             PrivacyLeakWarning,
-            stacklevel=4,
         )
 
 
 def warn_of_unjudged(names: Sequence[Hashable]) -> None:
     """Warn of columns that are passed through, and of which too little is known."""
     if names:
-        warnings.warn(
+        warn(
             f"What the columns {list(names)} say about S is not measured, and they are passed "
             f"through: fit some of the rows in memory to have them judged, or drop them if in "
             f"doubt.",
             PrivacyLeakWarning,
-            stacklevel=4,
         )
 
 

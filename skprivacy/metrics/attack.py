@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-import warnings
 from collections.abc import Hashable, Iterable
 from typing import Any, Self, TypeAlias
 
@@ -30,6 +29,7 @@ from threadpoolctl import threadpool_limits
 
 from .._typing import BoolArray, ColumnsLike, FloatArray, IntArray
 from .._validation import check_real, message
+from .._warnings import warn
 from ..joint import count_pairs
 from ..mechanism import Mechanism
 from ..releasing.read_back import UnreadableLabelsError
@@ -291,7 +291,7 @@ def _exact(
     except NotFittedError:
         raise
     except UnreadableLabelsError as error:
-        warnings.warn(f"The exact figures of the audit are missing. {error}", stacklevel=3)
+        warn(f"The exact figures of the audit are missing. {error}")
         return unknown
     except ValueError:
         return unknown

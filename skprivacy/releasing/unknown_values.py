@@ -1,12 +1,12 @@
 """Values of X that `fit` did not see."""
 
-import warnings
 from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from .._typing import IntArray
+from .._warnings import warn
 from ..encoding import UNKNOWN, Alphabet
 
 _LONGEST = 80  # of a value in a message
@@ -23,10 +23,8 @@ def warn_of_unknown(labels: Sequence[Hashable], unknown: Mapping[Hashable, int])
         f"{n:,} row{'s' if n > 1 else ''} of {_joint(labels) if label is None else repr(label)}"
         for label, n in unknown.items()
     ]
-    warnings.warn(
+    warn(
         f"Values that fit did not see are replaced by draws from P(Y): {', '.join(shown)}.",
-        UserWarning,
-        stacklevel=5,  # scikit-learn wraps transform
     )
 
 

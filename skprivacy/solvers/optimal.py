@@ -1,7 +1,6 @@
 """The best mechanism there is, with a proof of how good it is."""
 
 import time
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -11,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._typing import Scope
 from .._validation import check_choice, check_integer, check_real
+from .._warnings import warn
 from ..joint import Joint
 from ..measures import Measure
 from ..utilities import Utility
@@ -119,10 +119,9 @@ class OptimalSolver(Solver):
     def _warn(self, reason: str, solution: Solution, problem: Problem, epsilon: float) -> None:
         why = _WHY[reason].format(solver=self)
         gap = problem.gap(solution)
-        warnings.warn(
+        warn(
             f"The optimal solver has stopped at epsilon={epsilon:g} because {why}: the mechanism "
             f"keeps its budget, but up to {gap:.2g} of the largest utility may be missing, more "
             f"than tol={self.tol:g}. See mechanism.gap.",
             ConvergenceWarning,
-            stacklevel=7,  # the line that asked for the design
         )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .._warnings import warn
 from .table import Table
 
 
@@ -91,7 +91,7 @@ class ColumnRoles:
             text = (
                 f"X does not have valid feature names, but {owner} was fitted with feature names"
             )
-            warnings.warn(text, UserWarning, stacklevel=5)
+            warn(text)
         elif self.names is None and table.names is not None:
             text = f"X has feature names, but {owner} was fitted without feature names"
-            warnings.warn(text, UserWarning, stacklevel=5)
+            warn(text)
