@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ._json import label_key
+from ._messages import Message, Parameter
 from ._typing import FloatArray, Labels, Scope, TableLike
 from ._validation import check_real, message
 from .joint import as_joint, readonly
@@ -408,8 +409,11 @@ class Mechanism(Evaluation):
         joint = as_joint(p_sx, owner)
         if len(joint.x_labels) != len(self.x_labels):
             raise ValueError(
-                f"The 'p_sx' parameter of {owner} must have {len(self.x_labels)} columns, one per "
-                f"symbol of X. Got {len(joint.x_labels)}."
+                Message(
+                    Parameter("p_sx", owner),
+                    f" must have {len(self.x_labels)} columns, one per symbol of X. Got "
+                    f"{len(joint.x_labels)}.",
+                )
             )
         return Evaluation(
             self.channel,

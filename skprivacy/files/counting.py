@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from .._messages import Message, Owner, Setting
 from .._typing import IntArray
 from ..fitting.inputs import CountedColumns, FitInputs, LabelledRows, roles_of_names
 from ..fitting.parameters import check_parameters
@@ -94,8 +95,14 @@ def sample_source(
 
 def _check_target(transformer: PrivacyFunnelTransformer) -> None:
     if transformer.utility == Target.name:
-        owner = type(transformer).__name__
-        raise ValueError(f"{owner} with utility='target' needs y, which a file does not have.")
+        raise ValueError(
+            Message(
+                Owner(type(transformer).__name__),
+                " with ",
+                Setting("utility", "target"),
+                " needs y, which a file does not have.",
+            )
+        )
 
 
 def _reader(block: Block, names: list[str]) -> Callable[[str, IntArray], pd.Series]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._messages import Message, Named, Setting
 from .._typing import CountArray, IntArray, NamedColumns
 from .._warnings import warn
 from ..codes import UNKNOWN, count, take
@@ -94,10 +95,18 @@ def _pooled(
         return alphabet, codes
     pooled, symbols = alphabet.pooled(kept)
     warn(
-        f"X has {n_x} symbols, too many for a design in seconds with {n_s} sensitive groups: "
-        f"the {n_x - kept + 1} rarest are pooled into one. Set max_categories, min_frequency "
-        f"or n_bins, or release fewer columns jointly, to choose yourself what is pooled; "
-        f"solver='column_generation' designs for all of them.",
+        Message(
+            f"X has {n_x} symbols, too many for a design in seconds with {n_s} sensitive groups: "
+            f"the {n_x - kept + 1} rarest are pooled into one. Set ",
+            Named("max_categories"),
+            ", ",
+            Named("min_frequency"),
+            " or ",
+            Named("n_bins"),
+            ", or release fewer columns jointly, to choose yourself what is pooled; ",
+            Setting("solver", "column_generation"),
+            " designs for all of them.",
+        )
     )
     return pooled, take(np.append(symbols, UNKNOWN), codes)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._messages import Message, Parameter
 from .._validation import check_choice, check_integer, check_real, message
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ def check_bin_names(transformer: PrivacyFunnelTransformer, names: Sequence[Hasha
     unknown = [name for name in transformer.n_bins if name not in names]
     if unknown:
         raise ValueError(
-            f"The 'n_bins' parameter of {type(transformer).__name__} names the column "
-            f"{unknown[0]!r}, which X does not have."
+            Message(
+                Parameter("n_bins", type(transformer).__name__),
+                f" names the column {unknown[0]!r}, which X does not have.",
+            )
         )

@@ -27,6 +27,7 @@ from sklearn.preprocessing import TargetEncoder
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
+from .._messages import Message, Parameter, message_of
 from .._typing import BoolArray, ColumnsLike, FloatArray, IntArray
 from .._validation import check_real, message
 from .._warnings import warn
@@ -142,7 +143,7 @@ def audit(
     check_real(owner, "confidence", confidence, low=0, high=1, low_open=True, high_open=True)
     target, values = coded(sensitive, "sensitive")
     if len(values) < 2:
-        raise ValueError("The 'sensitive' parameter of audit must have at least two values.")
+        raise ValueError(Message(Parameter("sensitive", owner), " must have at least two values."))
     views = _views(released, raw, remainder, len(target))
     attackers = _attackers(owner, attacker)
     exact = _exact(views["released"], sensitive, mechanism, owner)
@@ -291,7 +292,7 @@ def _exact(
     except NotFittedError:
         raise
     except UnreadableLabelsError as error:
-        warn(f"The exact figures of the audit are missing. {error}")
+        warn(Message("The exact figures of the audit are missing. ", message_of(error)))
         return unknown
     except ValueError:
         return unknown

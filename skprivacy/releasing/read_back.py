@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
+from .._messages import Message, Setting
 from .._typing import ColumnsLike, IntArray
 from ..encoding import UNKNOWN
 from ..tables.vectors import as_columns
@@ -33,8 +34,12 @@ def outputs_of(transformer: PrivacyFunnelTransformer, released: ColumnsLike) -> 
     outputs = read[transformer.output](transformer, columns)
     if (outputs < 0).any():
         raise ValueError(
-            f"{int((outputs < 0).sum())} released rows hold values that this transformer does not "
-            f"release: is it the one that released them, with output={transformer.output!r}?"
+            Message(
+                f"{int((outputs < 0).sum())} released rows hold values that this transformer does "
+                f"not release: is it the one that released them, with ",
+                Setting("output", transformer.output),
+                "?",
+            )
         )
     return outputs
 
@@ -63,8 +68,12 @@ def _from_labels(
     roles, alphabet = transformer._roles, transformer._alphabet
     if not alphabet.can_be_read(transformer._names):
         raise UnreadableLabelsError(
-            "Released labels cannot be read back into outputs: some of them stand for a pool of "
-            "rare combinations, of which each column is drawn on its own. Use output='symbol'."
+            Message(
+                "Released labels cannot be read back into outputs: some of them stand for a pool "
+                "of rare combinations, of which each column is drawn on its own. Use ",
+                Setting("output", "symbol"),
+                ".",
+            )
         )
     names = [roles.name(position) for position in roles.x_positions]
     symbols, _ = alphabet.encode(_chosen(transformer, columns, names), names)

@@ -5,6 +5,7 @@ from collections.abc import Hashable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from .._messages import Message, Setting
 from .._typing import IntArray
 from .._warnings import warn
 from ..encoding import UNKNOWN, Alphabet
@@ -58,6 +59,9 @@ def unknown_error(
     first = [_short(text) for text in list(dict.fromkeys(map(repr, values)))[:5]]
     where = _joint(labels) if label is None else repr(label)
     return ValueError(
-        f"Found unknown values in column {where} during transform: {', '.join(first)}. Use "
-        f"handle_unknown='resample' to draw them from P(Y)."
+        Message(
+            f"Found unknown values in column {where} during transform: {', '.join(first)}. Use ",
+            Setting("handle_unknown", "resample"),
+            " to draw them from P(Y).",
+        )
     )

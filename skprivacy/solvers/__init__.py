@@ -3,6 +3,7 @@
 from dataclasses import fields
 from typing import Any
 
+from .._messages import InPython, Message, Owner, Setting
 from .._typing import Scope
 from .._validation import check_choice, message
 from ..joint import Joint
@@ -82,8 +83,17 @@ def get_solver(
         solver = SOLVERS[solver](**options)
     if requirement := solver.requirement(measure, scope):
         raise ValueError(
-            f"The solver {solver.name!r} needs {requirement}. {owner} got measure={measure!r}, "
-            f"scope={scope!r}."
+            Message(
+                f"The solver {solver.name!r} needs ",
+                requirement,
+                ". ",
+                Owner(owner),
+                " got ",
+                InPython(f"measure={measure!r}", Setting("measure", measure.name)),
+                ", ",
+                Setting("scope", scope),
+                ".",
+            )
         )
     return solver
 

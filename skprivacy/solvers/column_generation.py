@@ -15,6 +15,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from .._messages import Message, Setting
 from .._typing import FloatArray, Scope
 from .._validation import check_integer, check_real
 from .._warnings import warn
@@ -106,9 +107,12 @@ class ColumnGenerationSolver(Solver):
     def _warn_if_late(self, search: ColumnSearch, epsilon: float) -> None:
         if search.is_late():
             warn(
-                f"Column generation has stopped at epsilon={epsilon:g} because max_time="
-                f"{self.max_time} seconds are over: the mechanism keeps its budget, but more "
-                f"time might find a better one.",
+                Message(
+                    "Column generation has stopped at ",
+                    Setting("epsilon", epsilon),
+                    f" because max_time={self.max_time} seconds are over: the mechanism keeps its "
+                    f"budget, but more time might find a better one.",
+                ),
                 ConvergenceWarning,
             )
 

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from .._messages import Message, Setting
 from .._typing import FloatArray, IntArray, Scope
 from ..joint import Joint
 from ..measures import Measure
@@ -33,7 +34,7 @@ class GreedyFunnelSolver(Solver):
     name: ClassVar[str] = "greedy_funnel"
 
     def requirement(self, measure: Measure, scope: Scope) -> str | None:
-        return None if scope == "average" else "scope='average'"
+        return None if scope == "average" else Message(Setting("scope", "average"))
 
     def solve_path(
         self,

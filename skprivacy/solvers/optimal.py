@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from .._messages import InPython, Message, Setting
 from .._typing import Scope
 from .._validation import check_choice, check_integer, check_real
 from .._warnings import warn
@@ -120,8 +121,12 @@ class OptimalSolver(Solver):
         why = _WHY[reason].format(solver=self)
         gap = problem.gap(solution)
         warn(
-            f"The optimal solver has stopped at epsilon={epsilon:g} because {why}: the mechanism "
-            f"keeps its budget, but up to {gap:.2g} of the largest utility may be missing, more "
-            f"than tol={self.tol:g}. See mechanism.gap.",
+            Message(
+                "The optimal solver has stopped at ",
+                Setting("epsilon", epsilon),
+                f" because {why}: the mechanism keeps its budget, but up to {gap:.2g} of the "
+                f"largest utility may be missing, more than tol={self.tol:g}.",
+                InPython(" See mechanism.gap."),
+            ),
             ConvergenceWarning,
         )
