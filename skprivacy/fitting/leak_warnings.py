@@ -42,7 +42,7 @@ def warn_of_bins(names: Sequence[Hashable], alphabet: Alphabet, n_bins: Any) -> 
                     f"number within its bin. If they are codes, do not cut them: ",
                     BinsOf(name, at_edges=False),
                     ". To choose the bins, give ",
-                    InPython("edges there", BinsOf(name, at_edges=True)),
+                    InPython("edges there", Named("edges")),
                     ".",
                 ),
                 PrivacyLeakWarning,

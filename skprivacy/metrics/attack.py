@@ -27,7 +27,7 @@ from sklearn.preprocessing import TargetEncoder
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from .._messages import Message, Parameter, message_of
+from .._messages import InPython, Message, Parameter, message_of
 from .._typing import BoolArray, ColumnsLike, FloatArray, IntArray
 from .._validation import check_real, message
 from .._warnings import warn
@@ -213,8 +213,13 @@ def _check_groups(target: IntArray, n_splits: int) -> None:
     smallest = np.bincount(target).min()
     if smallest < n_splits:
         raise ValueError(
-            f"The smallest group of S has {smallest} rows, fewer than the {n_splits} folds of the "
-            f"'cv' parameter of audit: pool groups, or pass a smaller cv."
+            Message(
+                f"The smallest group of S has {smallest} rows, fewer than the {n_splits} folds",
+                InPython(" of the 'cv' parameter of audit"),
+                ": pool groups",
+                InPython(", or pass a smaller cv"),
+                ".",
+            )
         )
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from .._messages import Message, Setting
+from .._messages import InPython, Message, Setting
 from .._typing import FloatArray, Scope
 from .._validation import check_integer
 from ..exceptions import SolverError
@@ -63,10 +63,14 @@ class BestPartitionSolver(Solver):
             raise SolverError(
                 Message(
                     f"The solver 'best_partition' looks at every partition of X, which has {n_x} "
-                    f"symbols: more than max_symbols={self.max_symbols}. Pool rare symbols of X, "
-                    f"use ",
+                    f"symbols: more than ",
+                    InPython("max_symbols="),
+                    f"{self.max_symbols}. Pool rare symbols of X, ",
+                    InPython("use ", "or use "),
                     Setting("solver", "subset_merging"),
-                    " for a good partition, or raise max_symbols.",
+                    " for a good partition",
+                    InPython(", or raise max_symbols"),
+                    ".",
                 )
             )
         risk = Risk(joint, measure)
