@@ -22,7 +22,7 @@ class Mention(ABC):
 
 @dataclass(frozen=True)
 class Parameter(Mention):
-    """A parameter at the begin of a sentence.
+    """A parameter where a sentence begins.
 
     >>> str(Parameter("epsilon", "PrivacyFunnelTransformer"))
     "The 'epsilon' parameter of PrivacyFunnelTransformer"

@@ -9,6 +9,7 @@ _BETWEEN = sys.stdlib_module_names | {
     "cloudpickle",
     "dask",
     "distributed",
+    "imblearn",
     "joblib",
     "narwhals",
     "numpy",

@@ -328,6 +328,13 @@ class TestCommands:
         assert main(["apply", "m.json", "rows.csv", "new.csv", "--no-header"]) == 1
         said = capsys.readouterr().err
         assert "X lacks the columns ['x'] that skprivacy was fitted with." in said
+        rows = pd.read_csv("in.csv")[["s", "x"]]
+        funnel = PrivacyFunnelTransformer(0.01, sensitive=0).fit(rows.to_numpy())
+        Path("array.json").write_text(funnel.to_json())
+        rows.to_csv("rows.csv", index=False)
+        assert main(["apply", "array.json", "rows.csv", "new.csv"]) == 0
+        said = capsys.readouterr().err
+        assert "names, but skprivacy was fitted without feature names" in said
         assert main(["audit", "rare.csv", "--sensitive", "s", "--released", "x"]) == 1
         said = capsys.readouterr().err
         assert "has 2 rows, fewer than the 5 folds: pool groups.\n" in said

@@ -95,10 +95,8 @@ class ColumnRoles:
 
     def _warn_about_names(self, table: Table, owner: str) -> None:
         if self.has_string_names and table.names is None:
-            text = (
-                f"X does not have valid feature names, but {owner} was fitted with feature names"
-            )
-            warn(text)
+            text = "X does not have valid feature names, but "
+            warn(Message(text, Owner(owner), " was fitted with feature names"))
         elif self.names is None and table.names is not None:
-            text = f"X has feature names, but {owner} was fitted without feature names"
-            warn(text)
+            text = "X has feature names, but "
+            warn(Message(text, Owner(owner), " was fitted without feature names"))
