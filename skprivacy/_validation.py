@@ -4,14 +4,17 @@ import math
 from collections.abc import Iterable
 from numbers import Integral, Real
 
+from ._messages import Message, Parameter
 
-def message(owner: str, name: str, requirement: str, value: object) -> str:
+
+def message(owner: str, name: str, requirement: str, value: object) -> Message:
     """Say what is wrong with an argument.
 
     >>> message("f", "epsilon", "a float in the range [0, inf]", -1)
     "The 'epsilon' parameter of f must be a float in the range [0, inf]. Got -1 instead."
     """
-    return f"The {name!r} parameter of {owner} must be {requirement}. Got {_shown(value)} instead."
+    told = f". Got {_shown(value)} instead."
+    return Message(Parameter(name, owner), " must be ", requirement, told)
 
 
 def _shown(value: object) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
 
+from ._messages import Message, Parameter
 from ._typing import Scope, TableLike
 from ._validation import message
 from .design import check_epsilons, mechanism_path
@@ -150,8 +151,10 @@ def _named(
         raise ValueError(message(owner, "solvers", "at least one solver", solvers))
     if repeated := {name for name in names if names.count(name) > 1}:
         raise ValueError(
-            f"The 'solvers' parameter of {owner} has {sorted(repeated)[0]!r} more than once: pass "
-            f"a dict, with a name for each."
+            Message(
+                Parameter("solvers", owner),
+                f" has {sorted(repeated)[0]!r} more than once: pass a dict, with a name for each.",
+            )
         )
     return dict(named)
 

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ._messages import InPython, Message, Parameter
 from ._typing import Scope, TableLike
 from ._validation import check_real
 from .design import design_mechanism
@@ -89,9 +90,13 @@ def smallest_epsilon(
     nothing, enough = design(0.0), design(_allowing_everything(joint, measure, scope))
     if enough.normalized_utility < needed - UTILITY_ROUNDING:
         raise ValueError(
-            f"The 'utility_at_least' parameter of {owner} is {needed}, which no budget allows: "
-            f"{measure!r} keeps normalized_utility at {enough.normalized_utility:.6g} or less. "
-            f"Ask for less, or relax the measure."
+            Message(
+                Parameter("utility_at_least", owner),
+                f" is {needed}, which no budget allows: {measure!r} keeps ",
+                InPython("normalized_utility", "the utility"),
+                f" at {enough.normalized_utility:.6g} or less. Ask for less, or relax the "
+                f"measure.",
+            )
         )
     if nothing.normalized_utility >= needed - UTILITY_ROUNDING:
         return nothing

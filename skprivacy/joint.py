@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from ._messages import Message, Parameter
 from ._typing import CountArray, FloatArray, IntArray, Labels, TableLike
 from .codes import count, n_cells, pack
 from .geometry import Points
@@ -100,22 +101,30 @@ def as_joint(p_sx: TableLike, owner: str, name: str = "p_sx") -> Joint:
         total = table.sum()
     if not 0 < total < np.inf:
         raise ValueError(
-            f"The {name!r} parameter of {owner} must have a positive and finite total. "
-            f"Got a total of {total}."
+            Message(
+                Parameter(name, owner),
+                f" must have a positive and finite total. Got a total of {total}.",
+            )
         )
     s_labels, x_labels = _labels(p_sx, table.shape, owner, name)
     p_sx = readonly(table / total)
     if (p_sx[p_sx > 0] < _SMALLEST).any():
         raise ValueError(
-            f"The {name!r} parameter of {owner} must not hold probabilities between 0 and "
-            f"{_SMALLEST}: set them to zero. Got {p_sx[p_sx > 0].min()}."
+            Message(
+                Parameter(name, owner),
+                f" must not hold probabilities between 0 and {_SMALLEST}: set them to zero. Got "
+                f"{p_sx[p_sx > 0].min()}.",
+            )
         )
     return Joint(p_sx, s_labels, x_labels)
 
 
 def _as_table(p_sx: TableLike, owner: str, name: str) -> FloatArray:
-    requirement = f"The {name!r} parameter of {owner} must be a two-dimensional table of numbers, "
-    requirement += "one row per symbol of S and one column per symbol of X."
+    requirement = Message(
+        Parameter(name, owner),
+        " must be a two-dimensional table of numbers, one row per symbol of S and one column per "
+        "symbol of X.",
+    )
     try:
         array = np.asarray(p_sx)
         if array.dtype.kind in "cmMSU" or isinstance(p_sx, np.ma.MaskedArray):
@@ -124,11 +133,14 @@ def _as_table(p_sx: TableLike, owner: str, name: str) -> FloatArray:
     except (TypeError, ValueError, OverflowError):
         # The message of numpy would show a cell, and from a cell somebody's S.
         raise TypeError(
-            f"{requirement} Got {type(p_sx).__name__} with entries that are not numbers: count "
-            f"rows first, for instance with pandas.crosstab."
+            Message(
+                requirement,
+                f" Got {type(p_sx).__name__} with entries that are not numbers: count rows first, "
+                f"for instance with pandas.crosstab.",
+            )
         ) from None
     if table.ndim != 2 or table.size == 0:
-        raise ValueError(f"{requirement} Got shape {table.shape}.")
+        raise ValueError(Message(requirement, f" Got shape {table.shape}."))
     return table
 
 
@@ -141,9 +153,11 @@ def _check_entries(table: FloatArray, owner: str, name: str) -> None:
         if wrong.any():
             row, column = map(int, np.argwhere(wrong)[0])
             raise ValueError(
-                f"The {name!r} parameter of {owner} must hold finite, nonnegative numbers. Got "
-                f"{int(wrong.sum())} {what} entries, the first {table[row, column]} at row {row}, "
-                f"column {column}."
+                Message(
+                    Parameter(name, owner),
+                    f" must hold finite, nonnegative numbers. Got {int(wrong.sum())} {what} "
+                    f"entries, the first {table[row, column]} at row {row}, column {column}.",
+                )
             )
 
 
@@ -156,8 +170,10 @@ def _labels(
         if not index.is_unique:
             repeated = index[index.duplicated()][0]
             raise ValueError(
-                f"The {name!r} parameter of {owner} must have unique labels. "
-                f"Got {repeated!r} more than once in its {axis}."
+                Message(
+                    Parameter(name, owner),
+                    f" must have unique labels. Got {repeated!r} more than once in its {axis}.",
+                )
             )
     return tuple(p_sx.index.tolist()), tuple(p_sx.columns.tolist())
 

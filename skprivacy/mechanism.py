@@ -12,6 +12,7 @@ import pandas as pd
 
 from ._json import label_key, write_document
 from ._json_reader import Place, read_document
+from ._messages import Message, Parameter
 from ._typing import FloatArray, Labels, Scope, TableLike
 from ._validation import check_real, message
 from .joint import as_joint, readonly
@@ -410,8 +411,11 @@ class Mechanism(Evaluation):
         joint = as_joint(p_sx, owner)
         if len(joint.x_labels) != len(self.x_labels):
             raise ValueError(
-                f"The 'p_sx' parameter of {owner} must have {len(self.x_labels)} columns, one per "
-                f"symbol of X. Got {len(joint.x_labels)}."
+                Message(
+                    Parameter("p_sx", owner),
+                    f" must have {len(self.x_labels)} columns, one per symbol of X. Got "
+                    f"{len(joint.x_labels)}.",
+                )
             )
         return Evaluation(
             self.channel,

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import rel_entr, xlogy
 
+from ._messages import Message, Parameter
 from ._typing import BoolArray, FloatArray, IntArray, TableLike
 from ._validation import check_choice, message
 from .geometry import Points
@@ -367,7 +368,10 @@ def get_utility(utility: str | Utility, owner: str = "get_utility") -> Utility:
     check_choice(owner, "utility", utility, UTILITIES, " or an instance of skprivacy.Utility")
     if utility == Target.name:
         raise ValueError(
-            f"The 'utility' parameter of {owner} is 'target', which needs to know the target: "
-            f"pass Target(p_vx) with the table of V and X. (PrivacyFunnelTransformer takes y.)"
+            Message(
+                Parameter("utility", owner),
+                " is 'target', which needs to know the target: pass Target(p_vx) with the table "
+                "of V and X. (PrivacyFunnelTransformer takes y.)",
+            )
         )
     return UTILITIES[utility]()

@@ -511,8 +511,9 @@ class TestPools:
             estimate_distribution(released, fitted)
         with pytest.warns(
             UserWarning, match="exact figures of the audit are missing.*output='symbol'"
-        ):
+        ) as caught:
             table = audit(released, unique["s"], mechanism=fitted)
+        assert caught[0].filename == __file__
         assert table["bayes_accuracy"].isna().all()
         symbols = fitted.set_params(output="symbol").transform(unique)
         assert len(estimate_distribution(symbols, fitted)) == len(fitted.mechanism_.x_labels)

@@ -5,9 +5,9 @@ import os
 import re
 import secrets
 import stat
-import warnings
 from pathlib import Path
 
+from .._warnings import warn
 from ..exceptions import PrivacyLeakWarning
 from ..files.locations import PIPE
 from .words import say
@@ -61,9 +61,8 @@ def read_key(path: str) -> bytes:
             f"line, at least 32, and nothing else. `skprivacy key FILE` makes one."
         )
     if stat.S_ISREG(mode) and mode & _OTHERS:
-        warnings.warn(
+        warn(
             f"{path} is open to other users, who could undo the noise with it: chmod 600 {path}",
             PrivacyLeakWarning,
-            stacklevel=2,
         )
     return bytes.fromhex(found[1].decode())

@@ -1,77 +1,93 @@
-"""What the command line says: the words of the library in terms of options."""
+"""What the command line says: the messages of the library in terms of options."""
 
 import argparse
 import json
 import math
 import numbers
-import re
 import sys
 import warnings
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+from .._messages import (
+    BinsOf,
+    InPython,
+    Mention,
+    Message,
+    Named,
+    Owner,
+    Parameter,
+    Setting,
+    message_of,
+)
 from ..files.locations import is_pipe
 
 # What the library calls a parameter, the command line calls an option.
-_OPTIONS = {
-    "sensitive": "--sensitive",
+OPTIONS = {
+    "allow_leaking": "--allow-leaking",
     "columns": "--columns",
+    "edges": "--edges",
     "epsilon": "--epsilon",
-    "n_bins": "--bins",
-    "min_frequency": "--min-frequency",
-    "max_categories": "--max-categories",
-    "smoothing": "--smoothing",
+    "force": "--force",
     "handle_unknown": "--handle-unknown",
+    "header": "--header",
+    "max_categories": "--max-categories",
     "measure": "--measure",
+    "min_frequency": "--min-frequency",
+    "n_bins": "--bins",
+    "names": "--names",
+    "output": "--output",
+    "record_ids": "--record-ids",
+    "remainder": "--remainder",
     "scope": "--scope",
+    "secret_key": "--key-file",
+    "sensitive": "--sensitive",
+    "smoothing": "--smoothing",
+    "solver": "--solver",
     "utility": "--utility",
     "utility_at_least": "--keep-utility",
-    "solver": "--solver",
-    "output": "--output",
-    "remainder": "--remainder",
-    "edges": "--edges",
-    "record_ids": "--record-ids",
-    "secret_key": "--key-file",
 }
-_SAID = {
-    "force=True": "--force",
-    "allow_leaking=True": "--allow-leaking",
-    "header=True": "--header",
-    "header=False": "--no-header",
-    "names=[...]": "--names",
-    # What only Python can look up.
-    " p_sx_.sum(axis=1), in the order of sensitive_categories_, shows which they are.": "",
-}
-_WITH_UNDERSCORE = "|".join(name for name in _OPTIONS if "_" in name)
-_NAMES = "|".join(sorted(_OPTIONS, key=len, reverse=True))
 
 
-def in_options(text: str) -> str:
-    """Return a message of the library with options in place of parameters."""
-    text = re.sub(
-        r"n_bins=\{'([^']*)': None\}\. To choose the bins, give edges there",
-        r"--categorical \1. To choose the bins, give --edges",
-        text,
-    )
-    text = re.sub(r"n_bins=\{'([^']*)': \[\.\.\.\]\}", r"--edges \1=A,B,...", text)
-    text = re.sub(rf"[Tt]he '({_NAMES})' parameter of \w+", lambda m: _OPTIONS[m[1]], text)
-    text = re.sub(rf"\b({_NAMES})='?([\w.]+)'?", lambda m: f"{_OPTIONS[m[1]]} {m[2]}", text)
-    text = re.sub(rf"\b({_WITH_UNDERSCORE})\b", lambda m: _OPTIONS[m[1]], text)
-    for said, option in _SAID.items():
-        text = text.replace(said, option)
-    text = text.replace(" of PrivacyFunnelTransformer", "")
-    return text.replace("PrivacyFunnelTransformer", "skprivacy")
+def in_options(error: Exception | str) -> str:
+    """Return what the library says, with options in place of parameters."""
+    text = message_of(error) if isinstance(error, Exception) else error
+    return text.rendered(_said) if isinstance(text, Message) else text
+
+
+def _said(mention: Mention) -> str:
+    """Return what a part of a message is called on the command line."""
+    match mention:
+        case Parameter(parameter) | Named(parameter) if parameter in OPTIONS:
+            return OPTIONS[parameter]
+        case Setting(parameter, value) if parameter in OPTIONS:
+            return _setting(OPTIONS[parameter], value)
+        case BinsOf(column, at_edges):
+            return f"--edges {column}=A,B,..." if at_edges else f"--categorical {column}"
+        case Owner():
+            return "skprivacy"
+        case InPython(_, elsewhere):
+            return elsewhere if isinstance(elsewhere, str) else _said(elsewhere)
+    return str(mention)
+
+
+def _setting(option: str, value: object) -> str:
+    if value is False:
+        return option.replace("--", "--no-")
+    if value is True or value is ... or isinstance(value, list):
+        return option
+    return f"{option} {value:g}" if isinstance(value, numbers.Real) else f"{option} {value}"
 
 
 def one_line(error: Exception) -> str:
     """Return what an error says, in one line."""
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         return " ".join(f"{error.filename}: {error.strerror}".split())
-    text = " ".join(str(error).split()) or type(error).__name__
+    text = " ".join(in_options(error).split()) or type(error).__name__
     if isinstance(error, KeyError | MemoryError):
         text = f"{type(error).__name__}: {text}"
-    return in_options(text)
+    return text
 
 
 def _without_breaks(text: str) -> str:
@@ -93,7 +109,7 @@ def warnings_as_lines() -> Iterator[list[str]]:
         file: TextIO | None = None,
         line: str | None = None,
     ) -> None:
-        text = in_options(_without_breaks(str(message)))
+        text = _without_breaks(in_options(message))
         if text not in said:
             said.append(text)
             print(f"skprivacy: warning: {text}", file=sys.stderr)

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
+from .._messages import InPython, Message, Named
 from .._typing import CountArray, FloatArray, IntArray
 from .values import as_numbers
 
@@ -21,6 +22,8 @@ _FEW_EDGES = 32
 
 # A value that fewer rows have is as good as the name of a person, and is not shown for others.
 FEWEST_ROWS = 5
+
+_EDGES = InPython("The edges in n_bins", Named("edges"))
 
 # How many bins, or a sequence of their edges: np.ndim tells.
 BinsLike: TypeAlias = Any
@@ -161,8 +164,11 @@ def as_edges(given: Sequence[Any], label: Hashable) -> FloatArray:
     edges = as_numbers(pd.Series(list(given)), label)
     if len(edges) < 2 or not (np.diff(edges) > 0).all():
         raise ValueError(
-            f"The edges in n_bins for the column {label!r} must increase, and be at least two. "
-            f"Got {list(given)!r}."
+            Message(
+                _EDGES,
+                f" for the column {label!r} must increase, and be at least two. Got "
+                f"{list(given)!r}.",
+            )
         )
     return edges
 
@@ -174,8 +180,11 @@ def _given_edges(
     edges = as_edges(given, label)
     if numbers[0] < edges[0] or numbers[-1] > edges[-1]:
         raise ValueError(
-            f"The edges in n_bins for the column {label!r} do not cover its values. Got "
-            f"{list(given)!r}: begin with -inf and end with inf."
+            Message(
+                _EDGES,
+                f" for the column {label!r} do not cover its values. Got {list(given)!r}: begin "
+                f"with -inf and end with inf.",
+            )
         )
     return edges[1:-1], (edges[0], edges[-1])
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from .._warnings import warn
 from ..exceptions import PrivacyLeakWarning
 from ..releasing.noise import FreshSource, NoiseSource
 from ..releasing.release import Release
@@ -102,11 +102,10 @@ def _warn_of_order(frame: pl.LazyFrame) -> None:
     """Warn of a query whose rows may come in another order each time: it would renumber them."""
     plan = frame.explain(optimized=False)
     if found := _ANY_ORDER.search(plan):
-        warnings.warn(
+        warn(
             f"The rows of this lazy frame may come in another order each time that it is computed "
             f"(because of {found.group().strip()!r}), and each time they would be drawn anew: "
             f"compute the release once, fix the order before it (maintain_order=True in all but "
             f"a join, or .collect().lazy()), or release by record_ids and a secret_key.",
             PrivacyLeakWarning,
-            stacklevel=5,  # scikit-learn wraps transform
         )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from .._messages import Message, Named
 from .._typing import Seed
 from ..releasing.keyed import RecordKeys, RecordNoise, RecordSource, repeated
 from ..releasing.noise import FreshSource, Noise, NoiseKey, RowNoise
@@ -44,8 +45,11 @@ def noise_of_blocks(
     """Yield the noise of a file: fresh without `record_ids`, the name of a column of ids."""
     if record_ids is not None and not isinstance(record_ids, str):
         raise TypeError(
-            f"record_ids must be the name of a column of {source.input.name}. Got a value of "
-            f"type {type(record_ids).__name__}."
+            Message(
+                Named("record_ids"),
+                f" must be the name of a column of {source.input.name}. Got a value of type "
+                f"{type(record_ids).__name__}.",
+            )
         )
     noise = noise_source(release, random_state, record_ids, secret_key)
     if isinstance(noise, FreshSource):
@@ -91,17 +95,22 @@ class _KeyedBlocks(BlockNoise):
             n_missing += int(_are_missing(block.column(self._position)).sum())
             n_rows += len(block)
         return ValueError(
-            f"record_ids names {self._source.names[self._position]!r}, which is missing in "
-            f"{n_missing:,} of the {n_rows:,} rows of {self._source.input.name}: every row needs "
-            f"an id of its own."
+            Message(
+                Named("record_ids"),
+                f" names {self._source.names[self._position]!r}, which is missing in "
+                f"{n_missing:,} of the {n_rows:,} rows of {self._source.input.name}: every row "
+                f"needs an id of its own.",
+            )
         )
 
     def check(self) -> None:
         if (n_repeated := self._seen.n_repeated()) > 0:
             name, file = self._source.names[self._position], self._source.input.name
             raise ValueError(
-                f"record_ids names {name!r}, which must be unique in {file}: "
-                f"{repeated(n_repeated)}"
+                Message(
+                    Named("record_ids"),
+                    f" names {name!r}, which must be unique in {file}: {repeated(n_repeated)}",
+                )
             )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from .._messages import Message, Owner, Setting
 from .._typing import IntArray
 from ..fitted import Fitted
 from ..fitting.encode_and_design import fitted_to
@@ -93,8 +94,10 @@ def sample_source(
 
 def _check_target(settings: Settings) -> None:
     if settings.has_target:
-        owner = settings.owner
-        raise ValueError(f"{owner} with utility='target' needs y, which a file does not have.")
+        needs_y = " needs y, which a file does not have."
+        raise ValueError(
+            Message(Owner(settings.owner), " with ", Setting("utility", "target"), needs_y)
+        )
 
 
 def _reader(block: Block, names: list[str]) -> Callable[[str, IntArray], pd.Series]:

@@ -10,6 +10,7 @@ from typing import Any, TypeGuard
 import numpy as np
 import pandas as pd
 
+from .._messages import Message, Setting, message_of
 from .._typing import IntArray
 from ..tables.column_types import ColumnType, type_of_dtype
 from ..tables.frames import as_series
@@ -127,7 +128,11 @@ class DelimitedSource(Source):
             names = [f"c{column + 1}" for column in range(n_columns)]
         if len(names) != n_columns:
             raise ValueError(
-                f"{self.input.name} has {n_columns} columns, but names=[...] has {len(names)}."
+                Message(
+                    f"{self.input.name} has {n_columns} columns, but ",
+                    Setting("names", [...]),
+                    f" has {len(names)}.",
+                )
             )
         delimiter = self.delimiter.encode()
         fields = [quoted(name.encode(self.encoding), delimiter) for name in names]
@@ -141,8 +146,12 @@ class DelimitedSource(Source):
         for place, name in enumerate(self.names, 1):
             if first.setdefault(name, place) != place:
                 raise ValueError(
-                    f"{self.input.name}: the columns {first[name]} and {place} have the same "
-                    f"name: if there is no header, say header=False."
+                    Message(
+                        f"{self.input.name}: the columns {first[name]} and {place} have the same "
+                        f"name: if there is no header, say ",
+                        Setting("header", False),
+                        ".",
+                    )
                 )
         others = [other for other in _OTHER_DELIMITERS if other in self.names[0]]
         if len(self.names) == 1 and others:
@@ -157,9 +166,16 @@ class DelimitedSource(Source):
         assert isinstance(block, DelimitedBlock)
         if columns := data_fields(self.header, block.fields):
             raise ValueError(
-                f"{self.input.name}: the first line may be a row and no header (see "
-                f"{_counted(columns)}): say header=False if it is a row, with names=[...] for the "
-                f"columns if you like, or header=True if it is a header."
+                Message(
+                    f"{self.input.name}: the first line may be a row and no header (see "
+                    f"{_counted(columns)}): say ",
+                    Setting("header", False),
+                    " if it is a row, with ",
+                    Setting("names", [...]),
+                    " for the columns if you like, or ",
+                    Setting("header", True),
+                    " if it is a header.",
+                )
             )
 
     def decoded(self, field: bytes, where: str) -> str:
@@ -189,7 +205,7 @@ class DelimitedSource(Source):
             try:
                 fields = split(text, self.delimiter, n_columns, line)
             except ValueError as error:
-                raise ValueError(f"{self.input.name}: {error}") from None
+                raise ValueError(Message(f"{self.input.name}: ", message_of(error))) from None
             if len(fields) or (is_first and not piece):
                 yield DelimitedBlock(self, fields)
                 is_first = False

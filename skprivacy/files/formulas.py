@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from .._typing import BoolArray, IntArray
+from .._warnings import warn
 from .fields import Bytes, Fields, gathered
 
 _QUOTE = ord('"')
@@ -84,10 +84,8 @@ def warn_of_formulas(n_rows: Mapping[str, int]) -> None:
     """Warn of columns that were written with formulas in them; n_rows : by name."""
     found = [f"{name!r} ({count:,} rows)" for name, count in n_rows.items() if count]
     if found:
-        warnings.warn(
+        warn(
             f"A spreadsheet may run values of {', '.join(found)} as formulas: they begin with =, "
             f"+, - or @ and are no numbers. They are written as they are: import these columns as "
             f"text, or drop them.",
-            UserWarning,
-            stacklevel=2,
         )

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import islice, pairwise
 
+from .._messages import Message, Setting
 from .fields import Fields, unquoted
 from .text_values import are_numbers, is_number
 
@@ -22,12 +23,21 @@ def check_names(header: bool | None, names: Sequence[str] | None) -> None:
     if names is None:
         return
     if isinstance(names, str) or not all(isinstance(name, str) and name for name in names):
-        raise TypeError("names=[...] must be a list of texts, a name for each column.")
+        raise TypeError(
+            Message(Setting("names", [...]), " must be a list of texts, a name for each column.")
+        )
     if header:
-        raise ValueError("names=[...] is for a file without a header: leave out header=True.")
+        raise ValueError(
+            Message(
+                Setting("names", [...]),
+                " is for a file without a header: leave out ",
+                Setting("header", True),
+                ".",
+            )
+        )
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        raise ValueError(f"names=[...] has {twice[0]!r} twice.")
+        raise ValueError(Message(Setting("names", [...]), f" has {twice[0]!r} twice."))
 
 
 def data_fields(line: Fields, rows: Fields) -> list[int]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
+from .._messages import Message, Setting
 from .._typing import FilePath
 
 PIPE = "-"
@@ -120,7 +121,8 @@ def check_free(path: FilePath, force: bool = False) -> None:
     if not path.parent.is_dir():
         raise FileNotFoundError(f"The folder {str(path.parent)!r} does not exist.")
     if path.exists() and not force:
-        raise FileExistsError(f"{str(path)!r} exists already: use force=True to replace it.")
+        told = f"{str(path)!r} exists already: use "
+        raise FileExistsError(Message(told, Setting("force", True), " to replace it."))
 
 
 def is_pipe(path: FilePath) -> bool:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from .._messages import Message, Named, Setting
 from .._typing import CountArray, IntArray, NamedColumns
+from .._warnings import warn
 from ..codes import UNKNOWN, count, take
 from ..design import design_mechanism
 from ..encoding import DEFAULT_BINS, Alphabet, learn_alphabet
@@ -99,13 +100,19 @@ def _pooled(
     if settings.solver != "auto" or n_x <= kept:
         return alphabet, codes
     pooled, symbols = alphabet.pooled(kept)
-    warnings.warn(
-        f"X has {n_x} symbols, too many for a design in seconds with {n_s} sensitive groups: "
-        f"the {n_x - kept + 1} rarest are pooled into one. Set max_categories, min_frequency "
-        f"or n_bins, or release fewer columns jointly, to choose yourself what is pooled; "
-        f"solver='column_generation' designs for all of them.",
-        UserWarning,
-        stacklevel=5,
+    warn(
+        Message(
+            f"X has {n_x} symbols, too many for a design in seconds with {n_s} sensitive groups: "
+            f"the {n_x - kept + 1} rarest are pooled into one. Set ",
+            Named("max_categories"),
+            ", ",
+            Named("min_frequency"),
+            " or ",
+            Named("n_bins"),
+            ", or release fewer columns jointly, to choose yourself what is pooled; ",
+            Setting("solver", "column_generation"),
+            " designs for all of them.",
+        )
     )
     return pooled, take(np.append(symbols, UNKNOWN), codes)
 

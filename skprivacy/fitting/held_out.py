@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._messages import Message, Setting
 from .._typing import ColumnsLike, FloatArray, IntArray
 from ..encoding import UNKNOWN
 from ..fitted import Fitted
@@ -68,7 +69,11 @@ def _objective(mechanism: Mechanism, y: ColumnsLike | None, x_codes: IntArray) -
         return mechanism.objective
     if y is None:
         raise ValueError(
-            "A transformer with utility='target' needs y, the target, to be evaluated."
+            Message(
+                "A transformer with ",
+                Setting("utility", "target"),
+                " needs y, the target, to be evaluated.",
+            )
         )
     v_codes, _ = coded(y, "y")
     return Target(_counts(v_codes, x_codes, (v_codes.max() + 1, len(mechanism.x_labels) + 1)))

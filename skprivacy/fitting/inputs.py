@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,8 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from .._messages import InPython, Message, Named, Owner, Parameter, Setting
 from .._typing import ColumnsLike, FloatArray, NamedColumns
 from .._validation import message
+from .._warnings import warn
 from ..exceptions import PrivacyLeakWarning
 from ..tables.column_roles import ColumnRoles
 from ..tables.column_types import ColumnType
@@ -188,13 +189,18 @@ def roles_of(
         both = [table.label(position) for position in found if position in s_positions]
         if both:
             raise ValueError(
-                f"The column {both[0]!r} is both sensitive and one of the 'columns' of "
-                f"{owner}: it cannot be protected and released."
+                Message(
+                    f"The column {both[0]!r} is both sensitive and one of ",
+                    InPython(f"the 'columns' of {owner}", Named("columns")),
+                    ": it cannot be protected and released.",
+                )
             )
     if not found:
         raise ValueError(
-            f"The 'columns' parameter of {owner} must name at least one column that is not "
-            f"sensitive. Got {settings.columns!r}."
+            Message(
+                Parameter("columns", owner),
+                f" must name at least one column that is not sensitive. Got {settings.columns!r}.",
+            )
         )
     s_names = tuple(dict.fromkeys([*s_names, *map(table.label, s_positions)]))
     kept = _kept_positions(settings.remainder, table, [*found, *s_positions], owner)
@@ -213,8 +219,11 @@ def _kept_positions(
     kept = table.positions(owner, "remainder", remainder)
     if both := [table.label(position) for position in kept if position in special]:
         raise ValueError(
-            f"The 'remainder' parameter of {owner} names the column {both[0]!r}, which is "
-            f"sensitive or released: it cannot leave as it is."
+            Message(
+                Parameter("remainder", owner),
+                f" names the column {both[0]!r}, which is sensitive or released: it cannot leave "
+                f"as it is.",
+            )
         )
     return sorted(kept)
 
@@ -223,9 +232,11 @@ def roles_of_names(settings: Settings, names: list[str], where: str) -> ColumnRo
     """Return which column is what of a table that is not in memory, where all must be in it."""
     owner = settings.owner
     if settings.sensitive is None:
-        raise ValueError(f"The 'sensitive' parameter of {owner} must name columns of {where}.")
+        told = f" must name columns of {where}."
+        raise ValueError(Message(Parameter("sensitive", owner), told))
     if callable(settings.columns):
-        raise TypeError(f"The 'columns' parameter of {owner} must name columns of {where}.")
+        told = f" must name columns of {where}."
+        raise TypeError(Message(Parameter("columns", owner), told))
     table = as_table(pd.DataFrame(columns=names), owner)
     s_positions = table.positions(owner, "sensitive", settings.sensitive)
     s_names = tuple(map(table.label, s_positions))
@@ -270,16 +281,22 @@ def sensitive_columns(
         return table.named(positions), positions
     if y is None:
         raise ValueError(
-            f"{owner} requires y to be passed, but the target y is None: it does not know what to "
-            f"protect. Name the sensitive column of X with sensitive=..., or pass "
-            f"fit(X, sensitive_features=...)."
+            Message(
+                Owner(owner),
+                " requires y to be passed, but the target y is None: it does not know what to "
+                "protect. Name the sensitive column of X with ",
+                Setting("sensitive", ...),
+                ", or pass fit(X, sensitive_features=...).",
+            )
         )
-    warnings.warn(
-        "y is taken as the sensitive variable and is being protected: a model that predicts y "
-        "from the output will fail. Name the sensitive column with sensitive=..., or pass "
-        "sensitive_features to fit.",
+    warn(
+        Message(
+            "y is taken as the sensitive variable and is being protected: a model that predicts y "
+            "from the output will fail. Name the sensitive column with ",
+            Setting("sensitive", ...),
+            ", or pass sensitive_features to fit.",
+        ),
         PrivacyLeakWarning,
-        stacklevel=4,
     )
     columns = as_columns(y, "y")
     return columns, _named_like(columns, table)
@@ -289,8 +306,13 @@ def target_columns(owner: str, y: ColumnsLike | None, s_columns: NamedColumns) -
     """Return the columns of the target V by name, from y."""
     if y is None:
         raise ValueError(
-            f"{owner} with utility='target' requires y to be passed to fit: it is the target that "
-            f"the output is to say much about."
+            Message(
+                Owner(owner),
+                " with ",
+                Setting("utility", "target"),
+                " requires y to be passed to fit: it is the target that the output is to say much "
+                "about.",
+            )
         )
     columns = as_columns(y, "y")
     if any(
@@ -299,9 +321,15 @@ def target_columns(owner: str, y: ColumnsLike | None, s_columns: NamedColumns) -
         for s_column in s_columns.values()
     ):
         raise ValueError(
-            f"{owner} with utility='target' got the sensitive variable itself as y: it cannot "
-            f"protect it and keep what X says about it. Name the sensitive column with "
-            f"sensitive=..., or pass sensitive_features to fit."
+            Message(
+                Owner(owner),
+                " with ",
+                Setting("utility", "target"),
+                " got the sensitive variable itself as y: it cannot protect it and keep what X "
+                "says about it. Name the sensitive column with ",
+                Setting("sensitive", ...),
+                ", or pass sensitive_features to fit.",
+            )
         )
     return columns
 

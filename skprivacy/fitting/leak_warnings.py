@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,8 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .._messages import BinsOf, InPython, Message, Named, Setting
 from .._text import aligned
 from .._typing import CountArray, FloatArray, IntArray, NamedColumns, Scope
+from .._warnings import warn
 from ..encoding import Alphabet, learn_column
 from ..exceptions import PrivacyLeakWarning
 from ..joint import as_joint, count_pairs
@@ -36,13 +37,17 @@ def warn_of_bins(names: Sequence[Hashable], alphabet: Alphabet, n_bins: Any) -> 
     """Warn of numbers of S that are cut into bins although nobody has asked for it."""
     for name, column in zip(names, alphabet.columns, strict=True):
         if column.edges is not None and not (isinstance(n_bins, dict) and name in n_bins):
-            warnings.warn(
-                f"The sensitive column {name!r} holds numbers with many values: what is protected "
-                f"is which of {len(column.edges) + 1} bins they fall into, not the number within "
-                f"its bin. If they are codes, do not cut them: n_bins={{{name!r}: None}}. To "
-                f"choose the bins, give edges there.",
+            warn(
+                Message(
+                    f"The sensitive column {name!r} holds numbers with many values: what is "
+                    f"protected is which of {len(column.edges) + 1} bins they fall into, not the "
+                    f"number within its bin. If they are codes, do not cut them: ",
+                    BinsOf(name, at_edges=False),
+                    ". To choose the bins, give ",
+                    InPython("edges there", Named("edges")),
+                    ".",
+                ),
                 PrivacyLeakWarning,
-                stacklevel=4,
             )
 
 
@@ -52,7 +57,7 @@ def warn_if_misleading(mechanism: Mechanism, counts: CountArray, group_sizes: Co
     counts : of pairs (s, x), before smoothing; group_sizes : rows for each s, without weights.
     """
     for text in (*_about_groups(mechanism, group_sizes), *_about_release(mechanism, counts)):
-        warnings.warn(text, PrivacyLeakWarning, stacklevel=4)
+        warn(text, PrivacyLeakWarning)
 
 
 def _about_groups(mechanism: Mechanism, sizes: CountArray) -> Iterator[str]:
@@ -62,11 +67,15 @@ def _about_groups(mechanism: Mechanism, sizes: CountArray) -> Iterator[str]:
     n_x = len(mechanism.x_labels)
     if n_small := np.count_nonzero(small := sizes < n_x):
         have = "has" if n_small == 1 else "have"
-        yield (
+        yield Message(
             f"{n_small} of the {len(sizes)} sensitive groups {have} fewer rows than X has symbols "
             f"({n_x}), {sizes[small].sum():g} rows in all: their distribution is estimated badly, "
-            f"and the true leakage may exceed epsilon. Pool symbols of X or set smoothing. "
-            f"p_sx_.sum(axis=1), in the order of sensitive_categories_, shows which they are."
+            f"and the true leakage may exceed epsilon. Pool symbols of X or set ",
+            Named("smoothing"),
+            ".",
+            InPython(
+                " p_sx_.sum(axis=1), in the order of sensitive_categories_, shows which they are."
+            ),
         )
 
 
@@ -77,14 +86,17 @@ def _about_release(mechanism: Mechanism, counts: CountArray) -> Iterator[str]:
     if ((counts > 0).sum(axis=0) <= 1).all():
         yield "X determines S in the data: every symbol of X occurs with a single value of S."
     if mechanism.normalized_utility > 1 - UTILITY_ROUNDING:
-        yield (
-            f"No noise is added to X: epsilon={mechanism.epsilon:g} allows to release its symbols "
-            f"as they are, with a leakage of {mechanism.leakage_in(mechanism.scope):.3g}."
+        yield Message(
+            "No noise is added to X: ",
+            Setting("epsilon", mechanism.epsilon),
+            f" allows to release its symbols as they are, with a leakage of "
+            f"{mechanism.leakage_in(mechanism.scope):.3g}.",
         )
     elif mechanism.normalized_utility < UTILITY_ROUNDING:
-        yield (
-            f"The output is constant or says nothing about X: epsilon={mechanism.epsilon:g} "
-            f"allows no more."
+        yield Message(
+            "The output is constant or says nothing about X: ",
+            Setting("epsilon", mechanism.epsilon),
+            " allows no more.",
         )
 
 
@@ -178,31 +190,40 @@ def warn_of_passed_through(found: Judgement, budget: Budget, allow_leaking: bool
     if found.leaking and not allow_leaking:
         shown = ", ".join(f"{name} ({leakage:.4g})" for name, leakage in found.leaking.items())
         raise ValueError(
-            f"Columns that would leave as they are reveal more about S on their own than "
-            f"epsilon={budget.epsilon:g} allows: {shown}. Release them through the mechanism too, "
-            f"or drop them; allow_leaking=True copies them all the same."
+            Message(
+                "Columns that would leave as they are reveal more about S on their own than ",
+                Setting("epsilon", budget.epsilon),
+                f" allows: {shown}. Release them through the mechanism too, or drop them; ",
+                Setting("allow_leaking", True),
+                " copies them all the same.",
+            )
         )
     if found.unclear and not allow_leaking:
         raise ValueError(
-            f"What the columns {', '.join(map(str, found.unclear))} reveal about S cannot be "
-            f"judged: nearly every row has a value of its own, or types are mixed. Drop them, or "
-            f"allow_leaking=True copies them all the same."
+            Message(
+                f"What the columns {', '.join(map(str, found.unclear))} reveal about S cannot be "
+                f"judged: nearly every row has a value of its own, or types are mixed. Drop them, "
+                f"or ",
+                Setting("allow_leaking", True),
+                " copies them all the same.",
+            )
         )
     if found.leaking:
-        warnings.warn(
-            f"Columns that leave as they are reveal more about S on their own than "
-            f"epsilon={budget.epsilon:g} allows. If they are S, name them as sensitive; "
-            f"otherwise release them through the mechanism too, or drop them.{found.table()}",
+        warn(
+            Message(
+                "Columns that leave as they are reveal more about S on their own than ",
+                Setting("epsilon", budget.epsilon),
+                f" allows. If they are S, name them as sensitive; otherwise release them through "
+                f"the mechanism too, or drop them.{found.table()}",
+            ),
             PrivacyLeakWarning,
-            stacklevel=4,
         )
     if found.unclear:
-        warnings.warn(
+        warn(
             f"What the columns {found.unclear} say about S cannot be judged (nearly every row has "
             f"a value of its own, or types are mixed), and they are passed through: drop them if "
             f"in doubt.",
             PrivacyLeakWarning,
-            stacklevel=4,
         )
 
 
@@ -211,24 +232,26 @@ def warn_of_index(found: Judgement, budget: Budget) -> None:
     if found.unclear:
         warn_of_unjudged([f"{name} (the index)" for name in found.unclear])
     if found.leaking:
-        warnings.warn(
-            f"The index of X leaves with its rows, and the order of its values alone reveals more "
-            f"about S than epsilon={budget.epsilon:g} allows: drop it first, "
-            f"X.reset_index(drop=True), and shuffle rows that are sorted by S.{found.table()}",
+        warn(
+            Message(
+                "The index of X leaves with its rows, and the order of its values alone reveals "
+                "more about S than ",
+                Setting("epsilon", budget.epsilon),
+                f" allows: drop it first, X.reset_index(drop=True), and shuffle rows that are "
+                f"sorted by S.{found.table()}",
+            ),
             PrivacyLeakWarning,
-            stacklevel=4,
         )
 
 
 def warn_of_unjudged(names: Sequence[Hashable]) -> None:
     """Warn of columns that are passed through, and of which too little is known."""
     if names:
-        warnings.warn(
+        warn(
             f"What the columns {list(names)} say about S is not measured, and they are passed "
             f"through: fit some of the rows in memory to have them judged, or drop them if in "
             f"doubt.",
             PrivacyLeakWarning,
-            stacklevel=4,
         )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .._messages import Message, Parameter
 from .._typing import Scope
 from .._validation import check_choice, check_integer, check_real, message
 from ..measures import Measure
@@ -86,8 +87,10 @@ class Settings:
             return
         if unknown := [name for name in self.n_bins if name not in names]:
             raise ValueError(
-                f"The 'n_bins' parameter of {self.owner} names the column {unknown[0]!r}, which X "
-                f"does not have."
+                Message(
+                    Parameter("n_bins", self.owner),
+                    f" names the column {unknown[0]!r}, which X does not have.",
+                )
             )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .._messages import BinsOf, Message
 from .._typing import CountArray, FloatArray, IntArray, NamedColumns
 from ..codes import UNKNOWN, take
 from ..encoding.bins import BinsLike, cut
@@ -28,9 +29,12 @@ def too_many(limit: int, sizes: Mapping[Any, int]) -> ValueError:
     """Return the error for more than `limit` distinct rows; sizes : values of each column."""
     widest = max(sizes, key=sizes.__getitem__)
     return ValueError(
-        f"More than {limit:,} distinct combinations of {', '.join(map(str, sizes))} were found; "
-        f"{widest!r} has the most values. If it is a number, give its edges, "
-        f"n_bins={{{widest!r}: [...]}}; otherwise take fewer columns jointly."
+        Message(
+            f"More than {limit:,} distinct combinations of {', '.join(map(str, sizes))} were "
+            f"found; {widest!r} has the most values. If it is a number, give its edges, ",
+            BinsOf(widest, at_edges=True),
+            "; otherwise take fewer columns jointly.",
+        )
     )
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._messages import InPython, Message
 from .._typing import BoolArray, FloatArray, IntArray
 from ..exceptions import SolverError
 
@@ -69,9 +70,14 @@ def check_count(n_rows: int, n_symbols: int, rank: int, max_bases: int, sides: i
     count = count_bases(n_rows, n_symbols, rank, sides)
     if count > max_bases or count * n_rows > _MOST_CELLS:
         raise SolverError(
-            f"A joint of {n_rows} symbols of S and {n_symbols} of X has up to {count:,} candidate "
-            f"vertices, more than max_bases={max_bases:,}. Pool rare symbols of X, coarsen S, or "
-            f"raise max_bases."
+            Message(
+                f"A joint of {n_rows} symbols of S and {n_symbols} of X has up to {count:,} "
+                f"candidate vertices, more than ",
+                InPython("max_bases="),
+                f"{max_bases:,}. Pool rare symbols of X",
+                InPython(", coarsen S, or raise max_bases", ", or coarsen S"),
+                ".",
+            )
         )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._messages import Message, Owner, Setting
 from .._typing import Scope
 from .._validation import check_choice, message
 from .base import SCOPES, Measure, lift
@@ -67,7 +68,12 @@ def check_scope(owner: str, scope: Scope, measure: Measure) -> Scope:
     check_choice(owner, "scope", scope, SCOPES)
     if scope not in measure.scopes:
         raise ValueError(
-            f"The measure {measure!r} has no scope {scope!r}: it says nothing useful there. "
-            f"{owner} can serve it with scope={measure.scopes[0]!r}."
+            Message(
+                f"The measure {measure!r} has no scope {scope!r}: it says nothing useful there. ",
+                Owner(owner),
+                " can serve it with ",
+                Setting("scope", measure.scopes[0]),
+                ".",
+            )
         )
     return scope

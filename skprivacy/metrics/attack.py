@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-import warnings
 from collections.abc import Hashable, Iterable
 from typing import Any, Self, TypeAlias
 
@@ -28,8 +27,10 @@ from sklearn.preprocessing import TargetEncoder
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
+from .._messages import InPython, Message, Parameter, message_of
 from .._typing import BoolArray, ColumnsLike, FloatArray, IntArray
 from .._validation import check_real, message
+from .._warnings import warn
 from ..joint import count_pairs
 from ..mechanism import Mechanism
 from ..releasing.read_back import UnreadableLabelsError
@@ -142,7 +143,7 @@ def audit(
     check_real(owner, "confidence", confidence, low=0, high=1, low_open=True, high_open=True)
     target, values = coded(sensitive, "sensitive")
     if len(values) < 2:
-        raise ValueError("The 'sensitive' parameter of audit must have at least two values.")
+        raise ValueError(Message(Parameter("sensitive", owner), " must have at least two values."))
     views = _views(released, raw, remainder, len(target))
     attackers = _attackers(owner, attacker)
     exact = _exact(views["released"], sensitive, mechanism, owner)
@@ -212,8 +213,13 @@ def _check_groups(target: IntArray, n_splits: int) -> None:
     smallest = np.bincount(target).min()
     if smallest < n_splits:
         raise ValueError(
-            f"The smallest group of S has {smallest} rows, fewer than the {n_splits} folds of the "
-            f"'cv' parameter of audit: pool groups, or pass a smaller cv."
+            Message(
+                f"The smallest group of S has {smallest} rows, fewer than the {n_splits} folds",
+                InPython(" of the 'cv' parameter of audit"),
+                ": pool groups",
+                InPython(", or pass a smaller cv"),
+                ".",
+            )
         )
 
 
@@ -291,7 +297,7 @@ def _exact(
     except NotFittedError:
         raise
     except UnreadableLabelsError as error:
-        warnings.warn(f"The exact figures of the audit are missing. {error}", stacklevel=3)
+        warn(Message("The exact figures of the audit are missing. ", message_of(error)))
         return unknown
     except ValueError:
         return unknown

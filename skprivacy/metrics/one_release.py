@@ -6,6 +6,7 @@ from collections.abc import Hashable
 
 import pandas as pd
 
+from .._messages import Message, Parameter
 from .._typing import ColumnsLike, IntArray
 from .._validation import message
 from ..mechanism import Mechanism
@@ -30,8 +31,11 @@ def outputs_and_mechanism(
     if (positions < 0).any():
         unknown = values[positions < 0].tolist()[0]
         raise ValueError(
-            f"The 'released' parameter of {owner} must hold outputs of the mechanism. Got "
-            f"{unknown!r}, which is none of its y_labels."
+            Message(
+                Parameter("released", owner),
+                f" must hold outputs of the mechanism. Got {unknown!r}, which is none of its "
+                f"y_labels.",
+            )
         )
     return mechanism, positions[codes]
 

@@ -15,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
+from .._messages import InPython, Message, Named, Parameter
 from .._typing import IntArray
 from ..encoding import ColumnAlphabet
 from ..tables.frames import Table
@@ -34,6 +35,7 @@ from .siphash import n_repeated, siphash
 _FEWEST_KEY_BYTES = 16
 _MOST_KEY_BYTES = 64  # that BLAKE2b takes
 _PERSON = b"skprivacy"
+_MAKE_ONE = "Make one with secrets.token_bytes(32) and keep it in a safe place. "
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -98,8 +100,11 @@ def check_own_column(column: Hashable, special: Collection[Hashable]) -> None:
     """Check that ids are not in one of the columns that are released or sensitive."""
     if column in special:
         raise ValueError(
-            f"record_ids names the column {column!r}, which is released or sensitive itself: "
-            f"noise that depends on it would give it away. Ids are a column of their own."
+            Message(
+                Named("record_ids"),
+                f" names the column {column!r}, which is released or sensitive itself: noise that "
+                f"depends on it would give it away. Ids are a column of their own.",
+            )
         )
 
 
@@ -132,7 +137,7 @@ class RecordNoise(Noise):
     def unique(self) -> Self:
         """Return itself, if no two rows have the same id: they would share their noise."""
         if n_rows := n_repeated(self._hashes):
-            raise ValueError(f"record_ids must be unique: {repeated(n_rows)}")
+            raise ValueError(Message(Named("record_ids"), f" must be unique: {repeated(n_rows)}"))
         return self
 
 
@@ -182,8 +187,11 @@ class GivenRecords(NoiseSource):
         has_index = self.index is not None and isinstance(table.original, pd.DataFrame)
         if has_index and not table.original.index.equals(self.index):
             raise ValueError(
-                "record_ids has another index than X, so that rows would get the noise of "
-                "others: align them, or pass .to_numpy() if the order is right."
+                Message(
+                    Named("record_ids"),
+                    " has another index than X, so that rows would get the noise of others: align "
+                    "them, or pass .to_numpy() if the order is right.",
+                )
             )
         return RecordNoise(self.keys, self.ids).unique()
 
@@ -201,16 +209,22 @@ def check_secret_key(owner: str, secret_key: object) -> bytes:
     """
     if not isinstance(secret_key, bytes | bytearray | memoryview):
         raise TypeError(
-            f"The 'secret_key' parameter of {owner} must be bytes. Make one with "
-            f"secrets.token_bytes(32) and keep it in a safe place. Got a value of type "
-            f"{type(secret_key).__name__}."
+            Message(
+                Parameter("secret_key", owner),
+                " must be bytes. ",
+                InPython(_MAKE_ONE),
+                f"Got a value of type {type(secret_key).__name__}.",
+            )
         )
     key = bytes(secret_key)
     if len(key) < _FEWEST_KEY_BYTES:
         raise ValueError(
-            f"The 'secret_key' parameter of {owner} must have at least {_FEWEST_KEY_BYTES} bytes, "
-            f"or it can be guessed. Make one with secrets.token_bytes(32) and keep it in a safe "
-            f"place. Got {len(key)} bytes."
+            Message(
+                Parameter("secret_key", owner),
+                f" must have at least {_FEWEST_KEY_BYTES} bytes, or it can be guessed. ",
+                InPython(_MAKE_ONE),
+                f"Got {len(key)} bytes.",
+            )
         )
     return key
 

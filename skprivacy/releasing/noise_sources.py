@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .._messages import InPython, Message, Named, Owner
 from .._typing import Seed
 from ..tables.vectors import as_columns
 from .keyed import GivenRecords, RecordSource, check_own_column, record_keys
@@ -26,7 +27,15 @@ def noise_source(
     if record_ids is None or secret_key is None:
         given, missing = ("record_ids", "secret_key")[:: 1 if secret_key is None else -1]
         raise ValueError(
-            f"{release.owner}.transform got {given} without {missing}: a keyed release needs both."
+            Message(
+                Owner(release.owner),
+                InPython(".transform"),
+                " got ",
+                Named(given),
+                " without ",
+                Named(missing),
+                ": a keyed release needs both.",
+            )
         )
     keys = record_keys(release, secret_key)
     if isinstance(record_ids, str | int | np.integer):
@@ -45,12 +54,18 @@ def _as_series(record_ids: Any) -> pd.Series:
         return pd.Series(record_ids, dtype=object)
     if np.ndim(record_ids) == 0 and not hasattr(record_ids, "__len__"):
         raise TypeError(
-            f"record_ids must be the name of a column, or an id for each row. Got a value of type "
-            f"{type(record_ids).__name__}."
+            Message(
+                Named("record_ids"),
+                f" must be the name of a column, or an id for each row. Got a value of type "
+                f"{type(record_ids).__name__}.",
+            )
         )
     columns = list(as_columns(record_ids, "record_ids").values())
     if len(columns) != 1:
         raise ValueError(
-            f"record_ids must be one column. Got {len(columns)}: join them into one id first."
+            Message(
+                Named("record_ids"),
+                f" must be one column. Got {len(columns)}: join them into one id first.",
+            )
         )
     return columns[0]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from .._messages import Message, Named
 from .._typing import FloatArray, IntArray, Labels
 from ..mechanism import Mechanism
 from ..merging import without_cheapest
@@ -76,8 +77,12 @@ def check_names_out(names: Iterable[Hashable]) -> None:
     twice = [text for text, n in Counter(map(str, names)).items() if n > 1]
     if twice:
         raise ValueError(
-            f"The output would have the column {twice[0]!r} twice: rename the column of X "
-            f"that is passed through, or use another output."
+            Message(
+                f"The output would have the column {twice[0]!r} twice: rename the column of X "
+                f"that is passed through, or use another ",
+                Named("output"),
+                ".",
+            )
         )
 
 

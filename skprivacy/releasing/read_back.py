@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from .._messages import Message, Setting
 from .._typing import ColumnsLike, IntArray, NamedColumns
 from ..encoding import UNKNOWN
 from ..fitted import Fitted
@@ -29,8 +30,12 @@ def outputs_of(fitted: Fitted, released: ColumnsLike, output: str) -> IntArray:
     outputs = read[output](fitted, columns, there)
     if (outputs < 0).any():
         raise ValueError(
-            f"{int((outputs < 0).sum())} released rows hold values that this transformer does not "
-            f"release: is it the one that released them, with output={output!r}?"
+            Message(
+                f"{int((outputs < 0).sum())} released rows hold values that this transformer does "
+                f"not release: is it the one that released them, with ",
+                Setting("output", output),
+                "?",
+            )
         )
     return outputs
 
@@ -56,8 +61,12 @@ def _from_labels(fitted: Fitted, columns: NamedColumns, there: list[str]) -> Int
     roles, alphabet, symbol_of_output = fitted.roles, fitted.alphabet, fitted.symbol_of_output
     if not alphabet.can_be_read(symbol_of_output):
         raise UnreadableLabelsError(
-            "Released labels cannot be read back into outputs: some of them stand for a pool of "
-            "rare combinations, of which each column is drawn on its own. Use output='symbol'."
+            Message(
+                "Released labels cannot be read back into outputs: some of them stand for a pool "
+                "of rare combinations, of which each column is drawn on its own. Use ",
+                Setting("output", "symbol"),
+                ".",
+            )
         )
     names = [roles.name(position) for position in roles.x_positions]
     symbols, _ = alphabet.encode(_chosen(columns, names, there), names)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from .._messages import InPython, Message, Named
 from .._typing import BoolArray, IntArray
 from ..codes import chunks
 from .siphash import Messages, Sliceable
@@ -57,8 +58,11 @@ def encode_ids(ids: pd.Series, name: str = "record_ids") -> Sliceable:
     n_missing = int(ids.isna().sum())
     if n_missing:
         raise ValueError(
-            f"{name} must not have missing values: every row needs an id of its own. "
-            f"Got {n_missing} missing of {len(ids)}."
+            Message(
+                Named(name),
+                f" must not have missing values: every row needs an id of its own. Got "
+                f"{n_missing} missing of {len(ids)}.",
+            )
         )
     if kind == "text":
         _check_lengths(distinct, name)
@@ -82,9 +86,12 @@ def _kind_of(values: Any, name: str) -> str:
         if kinds == {"integer"}:
             return "integer"
     raise TypeError(
-        f"{name} must be all integers or all texts. Got {_described(values)}: "
-        f"convert them first, for instance with .astype(str), or whole numbers with "
-        f'.astype("int64").'
+        Message(
+            Named(name),
+            f" must be all integers or all texts. Got {_described(values)}: convert them first",
+            InPython(', for instance with .astype(str), or whole numbers with .astype("int64")'),
+            ".",
+        )
     )
 
 
@@ -101,8 +108,13 @@ def _check_lengths(texts: Any, name: str) -> None:
     )
     if longest > _MOST_CHARACTERS:
         raise ValueError(
-            f"{name} must have at most {_MOST_CHARACTERS:,} characters each. Got one of "
-            f"{longest:,}: hash such ids first, for instance with hashlib.sha256."
+            Message(
+                Named(name),
+                f" must have at most {_MOST_CHARACTERS:,} characters each. Got one of "
+                f"{longest:,}: hash such ids first, for instance with ",
+                InPython("hashlib.sha256", "SHA-256"),
+                ".",
+            )
         )
 
 
@@ -110,8 +122,13 @@ def _check_range(integers: Any, name: str) -> None:
     values = _objects(integers)
     if not -(2**63) <= values.min() <= values.max() < 2**64:
         raise ValueError(
-            f"{name} must lie between -2^63 and 2^64 - 1 where they are integers: convert larger "
-            f"ones with .astype(str)."
+            Message(
+                Named(name),
+                " must lie between -2^63 and 2^64 - 1 where they are integers: convert larger "
+                "ones ",
+                InPython("with .astype(str)", "to texts"),
+                ".",
+            )
         )
 
 

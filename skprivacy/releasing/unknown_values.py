@@ -1,12 +1,13 @@
 """Values of X that `fit` did not see."""
 
-import warnings
 from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
+from .._messages import Message, Setting
 from .._typing import IntArray
+from .._warnings import warn
 from ..encoding import UNKNOWN, Alphabet
 
 _LONGEST = 80  # of a value in a message
@@ -23,10 +24,8 @@ def warn_of_unknown(labels: Sequence[Hashable], unknown: Mapping[Hashable, int])
         f"{n:,} row{'s' if n > 1 else ''} of {_joint(labels) if label is None else repr(label)}"
         for label, n in unknown.items()
     ]
-    warnings.warn(
+    warn(
         f"Values that fit did not see are replaced by draws from P(Y): {', '.join(shown)}.",
-        UserWarning,
-        stacklevel=5,  # scikit-learn wraps transform
     )
 
 
@@ -60,6 +59,9 @@ def unknown_error(
     first = [_short(text) for text in list(dict.fromkeys(map(repr, values)))[:5]]
     where = _joint(labels) if label is None else repr(label)
     return ValueError(
-        f"Found unknown values in column {where} during transform: {', '.join(first)}. Use "
-        f"handle_unknown='resample' to draw them from P(Y)."
+        Message(
+            f"Found unknown values in column {where} during transform: {', '.join(first)}. Use ",
+            Setting("handle_unknown", "resample"),
+            " to draw them from P(Y).",
+        )
     )

@@ -3,6 +3,7 @@
 from dataclasses import fields
 from typing import Any
 
+from .._messages import InPython, Message, Owner, Setting
 from .._validation import check_choice, message
 from ..geometry import Points
 from .algorithm1 import Algorithm1Solver
@@ -74,8 +75,17 @@ def get_solver(
         solver = SOLVERS[solver](**options)
     if requirement := solver.requirement(task.measure, task.scope):
         raise ValueError(
-            f"The solver {solver.name!r} needs {requirement}. {owner} got "
-            f"measure={task.measure!r}, scope={task.scope!r}."
+            Message(
+                f"The solver {solver.name!r} needs ",
+                requirement,
+                ". ",
+                Owner(owner),
+                " got ",
+                InPython(f"measure={task.measure!r}", Setting("measure", task.measure.name)),
+                ", ",
+                Setting("scope", task.scope),
+                ".",
+            )
         )
     return solver
 

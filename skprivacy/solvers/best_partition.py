@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from .._messages import InPython, Message, Setting
 from .._typing import FloatArray
 from .._validation import check_integer
 from ..exceptions import SolverError
@@ -51,9 +52,17 @@ class BestPartitionSolver(Solver):
         n_x = len(task.joint.p_x)
         if n_x > self.max_symbols:
             raise SolverError(
-                f"The solver 'best_partition' looks at every partition of X, which has {n_x} "
-                f"symbols: more than max_symbols={self.max_symbols}. Pool rare symbols of X, "
-                f"use solver='subset_merging' for a good partition, or raise max_symbols."
+                Message(
+                    f"The solver 'best_partition' looks at every partition of X, which has {n_x} "
+                    f"symbols: more than ",
+                    InPython("max_symbols="),
+                    f"{self.max_symbols}. Pool rare symbols of X, ",
+                    InPython("use ", "or use "),
+                    Setting("solver", "subset_merging"),
+                    " for a good partition",
+                    InPython(", or raise max_symbols"),
+                    ".",
+                )
             )
         risk = Risk(task)
         partitions = all_partitions(n_x)

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from .._messages import Message, Setting
 from .._typing import FloatArray, Scope
 from ..exceptions import SolverError
 from ..joint import Joint
@@ -38,7 +39,7 @@ class Chi2DesignSolver(Solver):
     name: ClassVar[str] = "chi2_design"
 
     def requirement(self, measure: Measure, scope: Scope) -> str | None:
-        return None if isinstance(measure, Chi2) else "measure='chi2'"
+        return None if isinstance(measure, Chi2) else Message(Setting("measure", "chi2"))
 
     def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
         """Move the posterior of X by epsilon along one direction, and back."""
@@ -51,8 +52,12 @@ class Chi2DesignSolver(Solver):
         for epsilon in epsilons:
             if epsilon > largest:
                 raise SolverError(
-                    f"The solver 'chi2_design' needs a small epsilon, at most {largest:.6g} here: "
-                    f"beyond it P(X|Y) would be negative. Got {epsilon:g}. Use solver='optimal'."
+                    Message(
+                        f"The solver 'chi2_design' needs a small epsilon, at most {largest:.6g} "
+                        f"here: beyond it P(X|Y) would be negative. Got {epsilon:g}. Use ",
+                        Setting("solver", "optimal"),
+                        ".",
+                    )
                 )
             step = np.clip(epsilon * direction / joint.p_x, -1.0, 1.0)  # but for rounding it is
             yield Solution(np.column_stack([1 - step, 1 + step]) / 2)
@@ -65,9 +70,13 @@ def _direction(joint: Joint) -> FloatArray:
     rank = np.linalg.matrix_rank(given_x)
     if n_s != n_x or rank < n_x:
         raise SolverError(
-            f"The solver 'chi2_design' needs a square and invertible P(S|X). Got {n_s} x {n_x} "
-            f"of rank {rank}. (Symbols that never occur do not count, and copies of a symbol of S "
-            f"count once.) Use solver='optimal'."
+            Message(
+                f"The solver 'chi2_design' needs a square and invertible P(S|X). Got {n_s} x "
+                f"{n_x} of rank {rank}. (Symbols that never occur do not count, and copies of a "
+                f"symbol of S count once.) Use ",
+                Setting("solver", "optimal"),
+                ".",
+            )
         )
     root = np.sqrt(joint.p_s)
     matrix = np.linalg.solve(given_x, np.diag(root))

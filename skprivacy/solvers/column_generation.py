@@ -8,7 +8,6 @@ tangent, and the best point of what is left, a linear program, is the next start
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -16,8 +15,10 @@ from typing import ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from .._messages import Message, Setting
 from .._typing import FloatArray
 from .._validation import check_integer, check_real
+from .._warnings import warn
 from ..exceptions import SolverError
 from ..geometry import Points
 from .base import Solution, Solver
@@ -96,12 +97,14 @@ class ColumnGenerationSolver(Solver):
 
     def _warn_if_late(self, search: ColumnSearch, epsilon: float) -> None:
         if search.is_late():
-            warnings.warn(
-                f"Column generation has stopped at epsilon={epsilon:g} because max_time="
-                f"{self.max_time} seconds are over: the mechanism keeps its budget, but more "
-                f"time might find a better one.",
+            warn(
+                Message(
+                    "Column generation has stopped at ",
+                    Setting("epsilon", epsilon),
+                    f" because max_time={self.max_time} seconds are over: the mechanism keeps its "
+                    f"budget, but more time might find a better one.",
+                ),
                 ConvergenceWarning,
-                stacklevel=7,  # the line that asked for the design
             )
 
 

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from .._messages import Message, Setting
 from .._typing import FloatArray, IntArray, Scope
 from ..measures import Measure
 from .base import Solution, Solver
@@ -32,7 +33,7 @@ class GreedyFunnelSolver(Solver):
     name: ClassVar[str] = "greedy_funnel"
 
     def requirement(self, measure: Measure, scope: Scope) -> str | None:
-        return None if scope == "average" else "scope='average'"
+        return None if scope == "average" else Message(Setting("scope", "average"))
 
     def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
         """Merge until the smallest epsilon holds, and stop on the way for the others."""

@@ -1,7 +1,6 @@
 """The best mechanism there is, with a proof of how good it is."""
 
 import time
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -9,7 +8,9 @@ from typing import ClassVar, Literal
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from .._messages import InPython, Message, Setting
 from .._validation import check_choice, check_integer, check_real
+from .._warnings import warn
 from .base import Solution, Solver
 from .problem import DEFAULT_TOL, Problem
 from .refinement import Limits, OnAverage, PerOutput, Refinement
@@ -109,10 +110,13 @@ class OptimalSolver(Solver):
     def _warn(self, reason: str, solution: Solution, problem: Problem, epsilon: float) -> None:
         why = _WHY[reason].format(solver=self)
         gap = problem.gap(solution)
-        warnings.warn(
-            f"The optimal solver has stopped at epsilon={epsilon:g} because {why}: the mechanism "
-            f"keeps its budget, but up to {gap:.2g} of the largest utility may be missing, more "
-            f"than tol={self.tol:g}. See mechanism.gap.",
+        warn(
+            Message(
+                "The optimal solver has stopped at ",
+                Setting("epsilon", epsilon),
+                f" because {why}: the mechanism keeps its budget, but up to {gap:.2g} of the "
+                f"largest utility may be missing, more than tol={self.tol:g}.",
+                InPython(" See mechanism.gap."),
+            ),
             ConvergenceWarning,
-            stacklevel=7,  # the line that asked for the design
         )

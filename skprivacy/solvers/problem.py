@@ -4,6 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
+from .._messages import Message, Setting
 from .._typing import FloatArray
 from ..exceptions import SolverError
 from ..geometry import Points, slab_vertices
@@ -121,9 +122,14 @@ class Problem:
         if self.count_bases() > DEFAULT_MAX_BASES:
             shape = "{} symbols of S and {} of X".format(*self._merged.joint.p_sx.shape)
             raise SolverError(
-                f"A joint of {shape} has up to {self.count_bases():,} candidate vertices, too "
-                f"many for a certificate at epsilon={epsilon:g}. Use solver='column_generation', "
-                f"pool rare symbols of X, or coarsen S."
+                Message(
+                    f"A joint of {shape} has up to {self.count_bases():,} candidate vertices, too "
+                    f"many for a certificate at ",
+                    Setting("epsilon", epsilon),
+                    ". Use ",
+                    Setting("solver", "column_generation"),
+                    ", pool rare symbols of X, or coarsen S.",
+                )
             )
         if threshold > 0:
             vertices = self._candidates.vertices(epsilon)

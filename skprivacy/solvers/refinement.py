@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._messages import Message, Setting
 from .._typing import FloatArray, IntArray
 from ..exceptions import SolverError
 from ..geometry import OuterPolytope, Points, SlabEpigraph, TooManyVerticesError
@@ -301,8 +302,12 @@ class OnAverage(Refinement):
         self._high = 2 * self._leakage.value(self._leakage.deviations.T).max()
         if self._high == np.inf:
             raise ValueError(
-                f"The measure {problem.measure!r} is infinite for some symbol of X, and cannot be "
-                f"averaged over outputs here: use scope='per_output', or smooth the joint."
+                Message(
+                    f"The measure {problem.measure!r} is infinite for some symbol of X, and "
+                    f"cannot be averaged over outputs here: use ",
+                    Setting("scope", "per_output"),
+                    ", or smooth the joint.",
+                )
             )
         self._start()
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .._messages import Message, Owner
+from .._warnings import warn
 from .table import Table
 
 
@@ -73,16 +74,22 @@ class ColumnRoles:
         if self.names is None or table.names is None:
             if table.n_columns != self.n_columns:
                 raise ValueError(
-                    f"X has {table.n_columns} features, but {owner} is expecting "
-                    f"{self.n_columns} features as input."
+                    Message(
+                        f"X has {table.n_columns} features, but ",
+                        Owner(owner),
+                        f" is expecting {self.n_columns} features as input.",
+                    )
                 )
             self._warn_about_names(table, owner)
             return {position: position for position in range(self.n_columns)}
         missing = [self.names[p] for p in self.order if self.names[p] not in table.names]
         if missing:
             raise ValueError(
-                f"X lacks the columns {missing} that {owner} was fitted with. It has "
-                f"{table.names}."
+                Message(
+                    f"X lacks the columns {missing} that ",
+                    Owner(owner),
+                    f" was fitted with. It has {table.names}.",
+                )
             )
         return {p: table.names.index(self.names[p]) for p in self.order}
 
@@ -93,10 +100,8 @@ class ColumnRoles:
 
     def _warn_about_names(self, table: Table, owner: str) -> None:
         if self.has_string_names and table.names is None:
-            text = (
-                f"X does not have valid feature names, but {owner} was fitted with feature names"
-            )
-            warnings.warn(text, UserWarning, stacklevel=5)
+            text = "X does not have valid feature names, but "
+            warn(Message(text, Owner(owner), " was fitted with feature names"))
         elif self.names is None and table.names is not None:
-            text = f"X has feature names, but {owner} was fitted without feature names"
-            warnings.warn(text, UserWarning, stacklevel=5)
+            text = "X has feature names, but "
+            warn(Message(text, Owner(owner), " was fitted without feature names"))

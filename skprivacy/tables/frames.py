@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.utils import check_array
 
+from .._messages import Message, Owner
 from .._typing import FloatArray, IntArray
 from ..codes import look_up, take
 from .column_types import ColumnType, present, type_of_dtype
@@ -49,7 +50,8 @@ class PandasTable(Table):
         self.n_rows, self.n_columns = frame.shape
         if not frame.columns.is_unique:
             repeated = frame.columns[frame.columns.duplicated()][0]
-            raise ValueError(f"X has the column {repeated!r} more than once: {owner} cannot tell.")
+            told = f"X has the column {repeated!r} more than once: "
+            raise ValueError(Message(told, Owner(owner), " cannot tell."))
 
     def column(self, position: int) -> pd.Series:
         return self.original.iloc[:, position]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .._messages import Message, Parameter
 from .._typing import FloatArray, IntArray, NamedColumns
 from .column_types import ColumnType
 
@@ -102,8 +103,10 @@ class Table(ABC):
         repeated = [column for column in found if found.count(column) > 1]
         if repeated:
             raise ValueError(
-                f"The {parameter!r} parameter of {owner} names the column "
-                f"{self.label(repeated[0])!r} more than once."
+                Message(
+                    Parameter(parameter, owner),
+                    f" names the column {self.label(repeated[0])!r} more than once.",
+                )
             )
         return found
 
@@ -117,6 +120,8 @@ class Table(ABC):
             return self.names.index(column)
         there = f"{self.n_columns} columns" if self.names is None else f"the columns {self.names}"
         raise ValueError(
-            f"The {parameter!r} parameter of {owner} names the column {column!r}, which X does "
-            f"not have. X has {there}."
+            Message(
+                Parameter(parameter, owner),
+                f" names the column {column!r}, which X does not have. X has {there}.",
+            )
         )

@@ -1,0 +1,154 @@
+"""Messages that know which of their words are the library's own.
+
+Their text is for who writes Python. The command line calls a parameter an option, and says these
+words anew; names and values of the user are plain text, which nobody touches.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Self
+
+
+class Mention(ABC):
+    """A part of a message that is called otherwise outside of Python; its `str` is Python's."""
+
+    @abstractmethod
+    def __str__(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Parameter(Mention):
+    """A parameter where a sentence begins.
+
+    >>> str(Parameter("epsilon", "PrivacyFunnelTransformer"))
+    "The 'epsilon' parameter of PrivacyFunnelTransformer"
+    """
+
+    parameter: str
+    owner: str
+
+    def __str__(self) -> str:
+        return f"The {self.parameter!r} parameter of {self.owner}"
+
+
+@dataclass(frozen=True)
+class Named(Mention):
+    """A parameter by its bare name."""
+
+    parameter: str
+
+    def __str__(self) -> str:
+        return self.parameter
+
+
+@dataclass(frozen=True)
+class Setting(Mention):
+    """A parameter with a value: ... for any, [...] for any list.
+
+    >>> str(Setting("handle_unknown", "resample")), str(Setting("names", [...]))
+    ("handle_unknown='resample'", 'names=[...]')
+    """
+
+    parameter: str
+    value: Any
+
+    def __str__(self) -> str:
+        return f"{self.parameter}={self._written}"
+
+    @property
+    def _written(self) -> str:
+        if self.value is ...:
+            return "..."
+        if isinstance(self.value, list):
+            return "[...]"
+        is_number = isinstance(self.value, Real) and not isinstance(self.value, bool)
+        return f"{self.value:g}" if is_number else repr(self.value)
+
+
+@dataclass(frozen=True)
+class BinsOf(Mention):
+    """How the numbers of a column are to be taken: cut at edges, or as codes.
+
+    >>> str(BinsOf("age", at_edges=True)), str(BinsOf("code", at_edges=False))
+    ("n_bins={'age': [...]}", "n_bins={'code': None}")
+    """
+
+    column: Hashable
+    at_edges: bool
+    parameter = "n_bins"
+
+    def __str__(self) -> str:
+        return f"n_bins={{{self.column!r}: {'[...]' if self.at_edges else 'None'}}}"
+
+
+@dataclass(frozen=True)
+class Owner(Mention):
+    """The class or function that a message is about."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class InPython(Mention):
+    """Words that only Python needs; elsewhere : what is said in their place, if anything."""
+
+    words: str
+    elsewhere: str | Mention = ""
+
+    def __str__(self) -> str:
+        return self.words
+
+
+class Message(str):
+    """A text that keeps its parts; other messages among them are taken apart.
+
+    >>> message = Message("Use ", Setting("handle_unknown", "resample"), " instead.")
+    >>> message
+    "Use handle_unknown='resample' instead."
+    >>> message.parameter
+    'handle_unknown'
+    >>> message.rendered(lambda mention: mention.parameter.upper())
+    'Use HANDLE_UNKNOWN instead.'
+    """
+
+    parts: tuple[str | Mention, ...]
+
+    def __new__(cls, *parts: str | Mention) -> Self:
+        flat = tuple(_flat(parts))
+        self = super().__new__(cls, "".join(map(str, flat)))
+        self.parts = flat
+        return self
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str | Mention, ...]]:
+        return type(self), self.parts
+
+    @property
+    def parameter(self) -> str | None:
+        """The first parameter that is mentioned."""
+        mentioned = (getattr(part, "parameter", None) for part in self.parts)
+        return next(filter(None, mentioned), None)
+
+    def rendered(self, said: Callable[[Mention], str]) -> str:
+        """Return the text with other words for what is mentioned."""
+        return "".join(said(x) if isinstance(x, Mention) else x for x in self.parts)
+
+
+def _flat(parts: tuple[str | Mention, ...]) -> Iterator[str | Mention]:
+    for part in parts:
+        if isinstance(part, Message):
+            yield from part.parts
+        else:
+            yield part
+
+
+def message_of(error: BaseException) -> str:
+    """Return what an error or a warning says, with its parts if it has any."""
+    given = error.args[0] if error.args else None
+    return given if isinstance(given, Message) else str(error)
