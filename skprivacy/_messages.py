@@ -7,7 +7,7 @@ words anew; names and values of the user are plain text, which nobody touches.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Self
@@ -152,3 +152,19 @@ def message_of(error: BaseException) -> str:
     """Return what an error or a warning says, with its parts if it has any."""
     given = error.args[0] if error.args else None
     return given if isinstance(given, Message) else str(error)
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows of texts as lines with aligned columns: the first to the left.
+
+    >>> aligned([("column", "leaks"), ("club", "0.37")])
+    ['column  leaks', 'club     0.37']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            text.ljust(width) if i == 0 else text.rjust(width)
+            for i, (text, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

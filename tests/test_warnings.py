@@ -72,7 +72,7 @@ CALLS = {
     "transform of an array": lambda: fitted().transform(FRAME.to_numpy()),
     "design_mechanism": lambda: design_mechanism(JOINT, 0.05, measure="chi2", **LATE),
     "privacy_utility_path": lambda: privacy_utility_path(JOINT, [0.05], measure="chi2", **LATE),
-    "compare_mechanisms": lambda: compare_mechanisms(JOINT, [0.05], [skprivacy.OptimalSolver(max_time=0)]),
+    "compare_mechanisms": lambda: compare_mechanisms(JOINT, [0.05], [skprivacy.solvers.OptimalSolver(max_time=0)]),
     "column generation": lambda: design_mechanism(JOINT, 0.05, **QUICK),
     "smallest_epsilon": lambda: smallest_epsilon(JOINT, 0.5, **QUICK),
     "fit_file": lambda: fit_file(funnel(), "in.csv"),

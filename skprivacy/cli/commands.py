@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._text import aligned
+from .._messages import aligned
 from .._typing import CountArray, FloatArray
 from ..design import privacy_utility_path
 from ..encoding import learn_alphabet

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._text import aligned
+from .._messages import aligned
 from ..datasets import load_diabetes_bands
 from ..files.locations import written
 from ..metrics import audit

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._messages import BinsOf, InPython, Message, Named, Setting
-from .._text import aligned
+from .._messages import BinsOf, InPython, Message, Named, Setting, aligned
 from .._typing import CountArray, FloatArray, IntArray, NamedColumns, Scope
 from .._warnings import warn
 from ..encoding import Alphabet, learn_column
