@@ -4,6 +4,7 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
+from example_tables import graduates
 from hypothesis import settings
 
 # Deadlines say more about the machine than about the code; CI draws the same examples each time.
@@ -30,3 +31,8 @@ def pytest_make_collect_report(collector):
     report = yield
     _fail_if_skipped(report)
     return report
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return graduates()

@@ -6,8 +6,8 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
+from example_tables import funnel, people
 from sklearn.base import clone
-from tables import funnel, people
 
 from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning
 from skprivacy.engines import inputs

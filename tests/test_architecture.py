@@ -141,3 +141,10 @@ def test_no_private_module_of_a_third_party_is_imported():
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and not node.level and node.module != "__future__":
                 assert not re.search(r"(^|\.)_", node.module), (name, node.module)
+
+
+def test_tests_are_in_the_rooms_of_what_they_test():
+    rooms = {path.name for path in Path(__file__).parent.iterdir() if path.is_dir()}
+    assert {room for room in rooms if not room.startswith("_")} < {
+        path.parent.name for path in PACKAGE.glob("*/__init__.py")
+    }

@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from tables import people
+from example_tables import people
 
 from skprivacy import PrivacyFunnelTransformer
 

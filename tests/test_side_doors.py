@@ -11,9 +11,9 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from example_tables import funnel, people
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
-from tables import funnel, people
 
 from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning, audit, estimate_distribution
 from skprivacy.cli import main

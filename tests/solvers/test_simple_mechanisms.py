@@ -27,7 +27,7 @@ from skprivacy import (
 from skprivacy.solvers import BestPartitionSolver, column_generation
 from skprivacy.solvers.best_partition import all_partitions
 
-PUBLISHED = Path(__file__).parents[1] / "examples" / "published" / "fig1a_utility.csv"
+PUBLISHED = Path(__file__).parents[2] / "examples" / "published" / "fig1a_utility.csv"
 MERGING = ["watchdog", "subset_merging", "best_partition"]
 MEASURES = ["kl", "l1", "chi2", "max_lift", AlphaLift(2), AlphaLift(5), "lip", Lip(lower=0.1)]
 SCOPES = ["per_output", "average"]

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from engine_checks import KEY, EngineChecks, plain, rows_to_release
-from tables import funnel
+from example_tables import funnel
 
 from skprivacy.releasing.noise_sources import noise_source
 from skprivacy.transformer import release_by

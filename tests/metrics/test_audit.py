@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from example_tables import funnel, people
 from numpy.testing import assert_allclose
 from sklearn import config_context
 from sklearn.compose import make_column_transformer
@@ -13,7 +14,6 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
-from tables import funnel, people
 from test_metrics import assert_covers
 
 from skprivacy import (

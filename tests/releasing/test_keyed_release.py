@@ -9,10 +9,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import sklearn
+from example_tables import funnel, people
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
-from tables import funnel, people
 
 from skprivacy import (
     PrivacyFunnelTransformer,

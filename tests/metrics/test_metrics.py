@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from example_tables import funnel, people
 from numpy.testing import assert_allclose
 from scipy.stats import binomtest
 from sklearn.metrics import mutual_info_score
-from tables import funnel, people
 
 from skprivacy import PrivacyFunnelTransformer, design_mechanism, metrics, population_leakage
 from skprivacy.metrics.information import interval, jackknife, plain

@@ -7,8 +7,8 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from example_tables import funnel, people
 from numpy.testing import assert_allclose
-from tables import funnel, people
 
 from skprivacy import (
     LeakageDisplay,

@@ -12,7 +12,7 @@ import pytest
 from distributed import Client, LocalCluster, futures_of, wait
 from distributed.protocol import pickle
 from engine_checks import EngineChecks, plain, rows_to_release
-from tables import funnel, people
+from example_tables import funnel, people
 
 from skprivacy import PrivacyLeakWarning
 from skprivacy.engines.dask_frames import _count, _merge

@@ -46,7 +46,7 @@ OPTIMUM = {
 }
 THREE_EPSILONS = (0.05, 0.1, 0.3)
 ALL = {"solver": "algorithm1", "candidates": "all"}
-PUBLISHED = Path(__file__).parents[1] / "examples" / "published"
+PUBLISHED = Path(__file__).parents[2] / "examples" / "published"
 
 
 def utilities(joint, epsilons, **options):

@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from engine_checks import KEY, EngineChecks, rows_to_release
-from tables import funnel
+from example_tables import funnel
 
 from skprivacy import engines
 

@@ -7,7 +7,7 @@ import matplotlib as mpl
 import matplotlib.pyplot
 import numpy as np
 import pytest
-from tables import funnel, people
+from example_tables import funnel, people
 
 from skprivacy import KL, PrivacyFunnelTransformer, PrivacyReport
 

@@ -1,0 +1,219 @@
+"""Where S, X and the target come from, and what is refused."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from example_tables import N, make, quiet_fit
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.compose import make_column_selector
+
+from skprivacy import (
+    PrivacyFunnelTransformer,
+    PrivacyLeakWarning,
+    Target,
+)
+from skprivacy.utilities import mutual_information
+
+
+class TestWhereSComesFrom:
+    def test_all_three_ways_agree(self, frame):
+        by_name = make().fit(frame)
+        passed = make(sensitive=None).fit(frame, sensitive_features=frame["sex"])
+        rest = frame.drop(columns="sex")
+        with pytest.warns(PrivacyLeakWarning, match="y is taken as the sensitive variable"):
+            by_y = make(sensitive=None).fit(rest, frame["sex"])
+        for other in (passed, by_y):
+            assert_array_equal(by_name.p_sx_, other.p_sx_)
+
+    def test_sensitive_features_go_first_and_their_column_stays_hidden(self, frame):
+        transformer = make(sensitive=None, columns=None, n_bins=3, max_categories=3)
+        quiet_fit(transformer, frame[["sex", "education"]], sensitive_features=frame["sex"])
+        assert transformer.get_feature_names_out().tolist() == ["education"]
+        other = quiet_fit(make(sensitive="sex"), frame, sensitive_features=frame["city"])
+        assert other.sensitive_categories_[0].tolist() == ["z", "y", "x"]
+        assert "sex" not in other.transform(frame)
+
+    @pytest.mark.parametrize("remainder", ["drop", "passthrough"])
+    @pytest.mark.parametrize(
+        "sensitive",
+        ["sex", 0, np.int64(0), ["sex"], make_column_selector("sex")],
+        ids=["name", "position", "numpy", "list", "selector"],
+    )
+    def test_a_named_column_stays_hidden_when_s_is_passed_beside_it(
+        self, frame, sensitive, remainder
+    ):
+        transformer = make(sensitive=sensitive, remainder=remainder)
+        quiet_fit(transformer, frame, sensitive_features=frame["sex"].to_numpy())
+        assert "sex" not in transformer.transform(frame).columns
+
+    def test_a_column_named_like_y_stays_hidden(self, frame):
+        transformer = quiet_fit(make(sensitive=None, remainder="passthrough"), frame, frame["sex"])
+        assert "sex" not in transformer.transform(frame).columns
+
+    def test_a_sensitive_column_that_is_not_there_is_no_error_when_s_is_passed(self, frame):
+        rest = frame.drop(columns="sex")
+        fitted = make().fit(rest, sensitive_features=frame["sex"])
+        assert_array_equal(fitted.p_sx_, make().fit(frame).p_sx_)
+
+    @pytest.mark.parametrize("kind", ["list", "array", "frame", "polars"])
+    def test_sensitive_features_of_every_kind(self, frame, kind):
+        given = {
+            "list": frame["sex"].tolist(),
+            "array": frame["sex"].to_numpy(),
+            "frame": frame[["sex"]],
+            "polars": pl.Series("sex", frame["sex"].tolist()),
+        }[kind]
+        fitted = make(sensitive=None).fit(frame, sensitive_features=given)
+        assert_array_equal(fitted.p_sx_, make().fit(frame).p_sx_)
+
+    def test_several_columns_are_taken_jointly(self, frame):
+        fitted = make(sensitive=["sex", "city"]).fit(frame)
+        assert fitted.p_sx_.shape == (6, 4)
+        assert fitted.mechanism_.s_labels[0] == ("f", "z")
+        assert len(fitted.sensitive_categories_) == 2
+
+    def test_numeric_and_missing_s(self, frame):
+        fitted = quiet_fit(make(sensitive="income"), frame)
+        assert fitted.p_sx_.shape == (10, 4)
+        holes = frame.assign(sex=frame["sex"].where(frame.index % 4 > 0))
+        assert make().fit(holes).mechanism_.s_labels == ("f", "m", None)
+
+    def test_no_s_at_all(self, frame):
+        with pytest.raises(ValueError, match=r"requires y to be passed.*sensitive=\.\.\."):
+            make(sensitive=None).fit(frame)
+
+
+class TestTarget:
+    """With utility="target" the output keeps what X says about y."""
+
+    @pytest.fixture
+    def target(self, frame):
+        return frame["children"] > 1
+
+    def test_y_is_the_target(self, frame, target):
+        fitted = make(utility="target", epsilon=0.01).fit(frame, target)
+        mechanism = fitted.mechanism_
+        counts = pd.crosstab(target, frame["education"])[list(mechanism.x_labels)].to_numpy()
+        assert mechanism.objective == Target(counts)
+        p_vy = counts / counts.sum() @ mechanism.channel
+        assert_allclose(mechanism.utility, mutual_information(p_vy), atol=1e-12)
+        plain = make(epsilon=0.01).fit(frame, target).mechanism_
+        other = Target(counts).of_channel(plain.p_x, plain.channel)
+        assert mechanism.utility >= other - 1e-5
+        assert mechanism.mutual_information <= plain.utility + 1e-5
+
+    def test_weights_and_numbers(self, frame):
+        weights = np.arange(len(frame)) % 3
+        y = np.random.default_rng(0).normal(size=len(frame))
+        fitted = make(utility="target").fit(frame, y, sample_weight=weights)
+        assert fitted.mechanism_.objective.p_v_given_x.shape[0] == 10  # quantile bins
+
+    def test_needs_y(self, frame):
+        with pytest.raises(ValueError, match="utility='target' requires y"):
+            make(utility="target").fit(frame)
+
+    def test_y_must_not_be_s(self, frame):
+        with pytest.raises(ValueError, match="got the sensitive variable itself as y"):
+            make(utility="target").fit(frame, frame["sex"])
+        with pytest.raises(ValueError, match="itself as y"), pytest.warns(PrivacyLeakWarning):
+            make(utility="target", sensitive=None).fit(frame[["education"]], frame["sex"])
+
+    def test_is_shipped(self, frame, target):
+        fitted = make(utility="target").fit(frame, target)
+        shipped = PrivacyFunnelTransformer.from_json(fitted.to_json())
+        assert shipped.mechanism_.utility == fitted.mechanism_.utility
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("options", "text"),
+        [
+            ({"sensitive": "gender"}, "'sensitive' parameter .* 'gender', which X does not have"),
+            ({"columns": ["degree"]}, "'columns' parameter .* 'degree', which X does not have"),
+            ({"columns": [17]}, "17, which X does not have"),
+            ({"columns": ["education", "education"]}, "'education' more than once"),
+            ({"sensitive": ["sex", "sex"]}, "'sex' more than once"),
+            ({"columns": ["education", "sex"]}, "'sex' is both sensitive and one of the 'columns'"),
+            ({"columns": []}, "must name at least one column"),
+            ({"sensitive": []}, "'sensitive' parameter .* at least one column"),
+            ({"epsilon": -1}, r"'epsilon' parameter of PrivacyFunnelTransformer .* Got -1 instead"),
+            ({"output": "values"}, "'output' parameter .*'label', 'posterior', 'symbol'"),
+            ({"remainder": "keep"}, "'remainder' parameter"),
+            ({"handle_unknown": "ignore"}, "'handle_unknown' parameter"),
+            ({"smoothing": -1.0}, "'smoothing' parameter"),
+            ({"n_bins": 0}, "'n_bins' parameter"),
+            ({"min_frequency": 0}, "'min_frequency' parameter"),
+            ({"min_frequency": 1.5}, "'min_frequency' parameter"),
+            ({"max_categories": 0}, "'max_categories' parameter"),
+            ({"measure": "unknown"}, "'measure' parameter"),
+            ({"n_bins": [0, 1], "columns": ["income"]}, "'income' do not cover its values. Got .* begin with -inf"),
+            ({"n_bins": [3, 2, 1], "columns": ["income"]}, "'income' must increase"),
+            ({"n_bins": [5], "columns": ["income"]}, "at least two"),
+            ({"n_bins": {"incom": 3}}, "'n_bins' parameter .* 'incom', which X does not have"),
+        ],
+    )  # fmt: skip
+    def test_parameters(self, frame, options, text):
+        with pytest.raises(ValueError, match=text):
+            make(**options).fit(frame)
+
+    @pytest.mark.parametrize(
+        ("options", "text"),
+        [
+            ({"epsilon": "0.1"}, "'epsilon' parameter"),
+            ({"random_state": "seed"}, "'random_state' parameter"),
+            ({"solver_options": [1]}, "'solver_options' parameter"),
+            ({"n_bins": "ten"}, "'n_bins' parameter"),
+        ],
+    )
+    def test_types(self, frame, options, text):
+        with pytest.raises(TypeError, match=text):
+            make(**options).fit(frame)
+
+    @pytest.mark.parametrize(
+        ("cells", "error", "text"),
+        [
+            ([1.0, np.inf], ValueError, "'x' has infinity among its numbers"),
+            ([1, "a"], TypeError, "'x' mixes numbers and str values: convert"),
+            ([[1], [2]], TypeError, "'x' has cells that cannot be compared"),
+            ([1j, 2j], TypeError, "'x' has values without an order"),
+        ],
+    )
+    def test_cells(self, cells, error, text):
+        table = pd.DataFrame({"sex": list("fm") * 50})
+        table["x"] = cells * 50
+        with pytest.raises(error, match=text):
+            make(columns=["x"]).fit(table)
+
+    def test_names_that_clash(self, frame):
+        with pytest.raises(ValueError, match="'education_phd' twice: rename"):
+            quiet_fit(
+                make(output="posterior", remainder="passthrough"), frame.assign(education_phd=1)
+            )
+
+    def test_shapes(self, frame):
+        with pytest.raises(ValueError, match="0 sample"):
+            make().fit(frame.iloc[:0])
+        with pytest.raises(ValueError, match="inconsistent numbers of samples.*y has 3"):
+            make().fit(frame, [1, 2, 3])
+        with pytest.raises(ValueError, match="sensitive_features has 3"):
+            make().fit(frame, sensitive_features=[1, 2, 3])
+        with pytest.raises(ValueError, match="sample_weight has 3"):
+            make().fit(frame, sample_weight=[1, 2, 3])
+        with pytest.raises(ValueError, match="finite and not negative"):
+            make().fit(frame, sample_weight=np.full(N, -1.0))
+        with pytest.raises(ValueError, match="must not be all zero"):
+            make().fit(frame, sample_weight=np.zeros(N))
+        with pytest.raises(ValueError, match="more than once"):
+            make().fit(pd.concat([frame, frame], axis=1))
+        with pytest.raises(ValueError, match=r"the Series 'education': use \.to_frame"):
+            make().fit(frame["education"])
+
+    def test_little_data_works(self, frame):
+        one = quiet_fit(make(), frame.iloc[:1])
+        assert len(one.transform(frame.iloc[:1])) == 1
+        missing = frame.assign(education=None)
+        assert quiet_fit(make(), missing).transform(missing)["education"].isna().all()
+        constant = frame.assign(education="same")
+        assert (quiet_fit(make(), constant).transform(constant)["education"] == "same").all()
+        assert make().fit(frame).transform(frame.iloc[:0]).shape == (0, 1)
