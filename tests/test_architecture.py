@@ -145,6 +145,6 @@ def test_no_private_module_of_a_third_party_is_imported():
 
 def test_tests_are_in_the_rooms_of_what_they_test():
     rooms = {path.name for path in Path(__file__).parent.iterdir() if path.is_dir()}
-    assert {room for room in rooms if not room.startswith("_")} < {
+    assert {room for room in rooms if not room.startswith("_")} == {
         path.parent.name for path in PACKAGE.glob("*/__init__.py")
     }
