@@ -2,17 +2,20 @@
 Choosing epsilon
 ================
 
-How large a budget should be is not a question of mathematics. What mathematics can do is to say
-what each budget costs and what it allows an attacker. Four views of the same choice, on the 442
-patients of scikit-learn's diabetes data: blood pressure in five bands is to be released, and sex
-is to be protected.
+How large a budget should be is not a mathematical question. But mathematics can tell what each
+budget costs, and what it allows an attacker. Here are four views of the same choice, for the 442
+patients of scikit-learn's diabetes data. We release their blood pressure in five bands (X,
+released as Y) and protect their sex (S). The budget, epsilon, is the most that a released value
+may reveal about S, in nats.
 """
 
 # %%
 # What each budget costs
 # ----------------------
-# ``privacy_utility_path`` designs the best mechanism for each of many budgets. The curves
-# of the first two are certified: no mechanism within the budget lies above them.
+# ``privacy_utility_path`` designs a mechanism for each of many budgets. A budget can hold for
+# every output (released value) or on average. These two curves are certified: no mechanism within
+# the budget lies above them. The third is randomised response, which now and then releases a
+# random band.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -39,18 +42,19 @@ display.ax_.set_xlabel("budget ε (KL)")
 plt.show()
 
 # %%
-# At a budget of zero Y says nothing about sex, and still a good deal about blood pressure: there
-# are five bands and one degree of freedom of S, so most of what X says is not about S.
-# Randomised response cannot use that. Where the curve is flat, a smaller epsilon is nearly free.
+# At a budget of zero, Y reveals nothing about sex, but still tells a good deal about blood
+# pressure: there are five bands and only two sexes, so most of what X tells is not about S.
+# Randomised response cannot exploit that. Where the curve is flat, a smaller epsilon costs almost
+# nothing.
 perfect = design_mechanism(counts, 0)
 print(f"at epsilon = 0, {perfect.normalized_utility:.1%} of H(X) is kept")
 
 # %%
-# From what is needed
-# -------------------
-# Most people know the utility that they need rather than their epsilon. ``smallest_epsilon``
-# returns the mechanism with the least leakage that keeps a given share; its ``epsilon`` is the
-# budget.
+# Start from the utility
+# ----------------------
+# Most people know how much utility they need rather than which epsilon. ``smallest_epsilon``
+# returns the mechanism with the least leakage that keeps a given share of the information; its
+# ``epsilon`` is the budget.
 needed = [smallest_epsilon(counts, share) for share in (0.6, 0.7, 0.8, 0.9)]
 pd.DataFrame(
     {
@@ -64,8 +68,8 @@ pd.DataFrame(
 # What an attacker gains
 # ----------------------
 # The best attacker knows the joint distribution and the channel, sees one released value and
-# guesses the sex. The *advantage* is how much oftener that is right than the best blind guess.
-# The budget alone bounds it, for ``kl`` by the square root of epsilon over two; what the
+# guesses the sex. The *advantage* is how much more often that guess is right than the best blind
+# guess. The budget alone bounds it: for ``kl``, by the square root of epsilon over two. What the
 # designed mechanism really allows is less.
 path = paths["every output"]
 figure, axis = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
@@ -84,10 +88,10 @@ plt.show()
 # %%
 # What the sample adds
 # --------------------
-# The budget holds under the joint distribution that was estimated from 442 rows. In the
-# population they were drawn from more may leak: ``population_leakage`` gives an upper confidence
-# limit. From some epsilon on a smaller budget helps little, because the error of estimation does
-# not shrink with it; more rows do.
+# The budget holds under the joint distribution of S and X that was estimated from 442 rows. In the
+# population that they were drawn from, more may leak: ``population_leakage`` gives an upper
+# confidence limit. Below a certain epsilon a smaller budget helps little, because the estimation
+# error does not shrink with it; more rows do help.
 rows = {"442 rows": 442, "10 times as many": 4420, "100 times as many": 44200}
 limits = pd.DataFrame(
     {
@@ -113,8 +117,8 @@ plt.show()
 #
 # The choice
 # ----------
-# The mechanism for the utility that is needed, say 70%, output by output: what each leaks in the
-# rows, against the budget, and in the population.
+# Say that we need 70% of the utility. This is the mechanism for it, output by output: what each
+# one leaks in these rows, against the budget, and in the population.
 chosen = needed[1]
 LeakageDisplay.from_mechanism(chosen, limits=population_leakage(chosen, 442))
 plt.show()

@@ -2,17 +2,17 @@
 Removing a correlation is not hiding a variable
 ===============================================
 
-Fairlearn's ``CorrelationRemover`` subtracts from a column what a linear model of S explains. The
-result has no correlation with S, which is what it is for: what a linear model can use of S is
-gone. That S cannot be read from the result is another matter, and it is not what the tool
-promises. If the column is discrete, each pair of a value and a group gets a value of its own, and
-whoever sees one knows both.
+Fairlearn's ``CorrelationRemover`` subtracts from a column what a linear model of S, the sensitive
+column, explains. The result has no correlation with S, which is the purpose: nothing is left that
+a linear model can use. Whether S can be read from the result is another matter, and the tool
+promises nothing about it. If the column is discrete, each pair of a value and a group gets a value
+of its own, and whoever sees that value knows both.
 
-The same table, the same column, the same attacker: on the column as it is, after the correlation
-is removed, and after ``PrivacyFunnelTransformer``. The table is simulated, with a seed: a survey
-answer from 1 to 5 (X) of two groups (S) that answer differently.
+Here the same attacker guesses S from the same column three times: from the original column, after
+the correlation is removed, and after ``PrivacyFunnelTransformer``. The table is simulated, with a
+seed: survey answers from 1 to 5 (X) of two groups (S) that answer differently.
 
-It needs Fairlearn: ``pip install fairlearn``.
+This example needs Fairlearn: ``pip install fairlearn``.
 """
 
 import argparse

@@ -2,14 +2,15 @@
 Figure 1 of the paper: the privacy funnel, per output
 =====================================================
 
-Normalised utility, I(S;Y) and the logarithm of the largest lift against epsilon, averaged over
-random joint distributions: Algorithm 1 and subset merging with L(y) <= epsilon, and the optimal
-max-lift mechanism.
+The panels show the normalised utility, the leakage I(S;Y) and the logarithm of the largest lift
+P(s|y) / P(s) against epsilon, averaged over random joint distributions. The mechanisms are
+Algorithm 1 and subset merging with L(y) <= epsilon, and the optimal max-lift mechanism. L(y) is
+what an output y reveals about S, as a Kullback-Leibler divergence.
 
-Subset merging is strict here: blocks are fused until every one of them is private. From epsilon =
-0.02 on, the published curve lies above the best of all partitions that keep the budget, which is
-drawn beside it: no partition can reach it, so its budget was most likely not met
-(docs/corrections.rst, correction 7).
+Subset merging is strict here: blocks of symbols are merged until every block is private. From
+epsilon = 0.02 on, the published curve lies above the best of all partitions (ways to merge
+symbols) that keep the budget, which is also drawn. No partition can reach it, so its budget was
+most likely not met (docs/corrections.rst, correction 7).
 """
 
 import numpy as np

@@ -2,11 +2,13 @@
 Figure 2 of the paper: l1 and chi-squared privacy
 =================================================
 
-Normalised utility, the leakage of the worst output and the logarithm of the largest lift against
-epsilon, averaged over random joint distributions: Algorithm 1 in its corrected form (as written
-it has no solution for these two measures, docs/corrections.rst, correction 2), subset merging in
-its strict form, and the best partition. The numbers of the published figure are not available, so
-there is nothing to compare with. For chi2 the leakage is the root, which epsilon bounds.
+The panels show the normalised utility, the leakage of the worst output and the logarithm of the
+largest lift P(s|y) / P(s) against epsilon, averaged over random joint distributions. The
+mechanisms are Algorithm 1 in its corrected form (as written it has no solution for these two
+measures: docs/corrections.rst, correction 2), subset merging in its strict form, and the best
+partition, which is the best way to merge symbols. The numbers of the published figure are not
+available, so there is nothing to compare with. For chi2 the leakage shown is the square root of
+chi2, because that is what epsilon bounds.
 """
 
 import numpy as np

@@ -2,9 +2,10 @@
 Figure 3 of the paper: Algorithm 1 against the chi-squared theory
 =================================================================
 
-Example 1 (Zamani et al.): S and X have two symbols each, and the optimal mechanism is known in
-closed form. The published utility panel is labelled I(X;Y) but shows I(X;Y) / H(X); the leakage
-panel shows chi2 itself, which is bounded by epsilon squared (docs/corrections.rst, correction 5).
+In Example 1 of the paper (from Zamani et al.), S and X have two symbols each, and the optimal
+mechanism is known in closed form. The published utility panel is labelled I(X;Y) but shows I(X;Y)
+/ H(X). The leakage panel shows chi2 itself, which is bounded by epsilon squared
+(docs/corrections.rst, correction 5).
 """
 
 import numpy as np

@@ -2,16 +2,17 @@
 Tables that do not fit into memory
 ==================================
 
-All that a fit needs are counts of S and X, and a release is one draw for each row. Both can be had
-block by block, so that memory does not grow with the file. On the command line this is
-``skprivacy sanitize IN OUT``; here it is done from Python.
+All that a fit needs is how often each pair of values of S (the sensitive column) and X (the
+released ones) occurs, and a release is one draw for each row. Both can be done block by block, so
+memory does not grow with the file. On the command line this is ``skprivacy sanitize IN OUT``; here
+it is done from Python.
 """
 
 # %%
 # A file
 # ------
-# A gigabyte would do as well; a few megabytes are enough to see it. The last column is a number
-# with millions of possible values.
+# A gigabyte would work just as well, but a few megabytes are enough to show it. The last column is
+# a number with millions of possible values.
 import secrets
 import tempfile
 from pathlib import Path
@@ -42,8 +43,8 @@ with open(folder / "people.csv") as file:
 # %%
 # One pass to count, one to rewrite
 # ---------------------------------
-# Quantiles of a column with very many values would need all of them. Its edges are given instead;
-# each bin is shown by about its median.
+# To find the quantiles of a column with very many values, all of them would have to be kept. So we
+# give the edges of its bins instead. Each bin is shown as approximately its median.
 funnel = PrivacyFunnelTransformer(
     0.01,
     sensitive="sex",
@@ -59,7 +60,7 @@ print(f"{n_rows:,} rows, epsilon = {mechanism.epsilon}, leakage {mechanism.max_l
 print(f"{mechanism.normalized_utility:.1%} kept, at most {mechanism.normalized_upper_bound:.1%}")
 
 # %%
-# What each of the released values says about sex, against the budget:
+# What each released value reveals about sex, against the budget:
 display = LeakageDisplay.from_estimator(funnel)
 
 # %%
@@ -68,8 +69,8 @@ released = pd.read_csv(folder / "released.csv.gz", dtype={"zip": str})
 print(released.head())
 
 # %%
-# A release on another machine
-# ----------------------------
+# Release on another machine
+# --------------------------
 # The fitted transformer travels as text: the encoder and the channel, without S and without rows.
 # It releases new rows as they come, in frames or in files.
 shipped = PrivacyFunnelTransformer.from_json(funnel.to_json())
@@ -81,8 +82,8 @@ print(shipped.transform(new))
 # %%
 # The same rows, month after month
 # --------------------------------
-# A row that is released again with fresh noise says more each time. With ids and a secret key it
-# gets the same value every time. The key is kept where the data are, not where the releases are.
+# A row that is released again with fresh noise reveals more each time. With an id and a secret key
+# it gets the same value every time. Keep the key with the data, not with the releases.
 key = secrets.token_bytes(32)
 monthly = [shipped.transform(new, record_ids=[1, 2], secret_key=key) for _ in range(12)]
 print(all(release.equals(monthly[0]) for release in monthly))
@@ -91,8 +92,8 @@ print(all(release.equals(monthly[0]) for release in monthly))
 # Batches from anywhere
 # ---------------------
 # ``partial_fit`` counts rows that come in batches, from a database for instance. After the last
-# one it is the same as one ``fit`` to all of them. (Frames of Dask and Spark, and lazy ones of
-# polars, can be passed to ``fit`` and ``transform`` as they are.)
+# batch the result is the same as that of one ``fit`` to all rows. (Dask, Spark and lazy polars
+# frames can be passed to ``fit`` and ``transform`` directly: :doc:`/beyond`.)
 streamed = clone(funnel).set_params(remainder="drop")
 for batch in pd.read_csv(folder / "people.csv", chunksize=50_000):
     streamed.partial_fit(batch)
@@ -100,9 +101,9 @@ print(f"{streamed.n_samples_seen_:,} rows, {streamed.mechanism_}")
 print(bool((streamed.p_sx_ == funnel.p_sx_).all()))
 
 # %%
-# What an attacker makes of it
-# ----------------------------
-# On some of the rows: how well can sex be guessed, before and after?
+# What an attacker can do with it
+# -------------------------------
+# How well can sex be guessed, before and after? We attack some of the rows.
 people = pd.read_csv(folder / "people.csv").iloc[::20]
 columns = ["education", "income"]
 attacks = audit(released.iloc[::20][columns], people["sex"], raw=people[columns])

@@ -3,20 +3,21 @@ Pipelines, grid search and routing
 ==================================
 
 ``PrivacyFunnelTransformer`` is a scikit-learn transformer. It works inside ``Pipeline`` and
-``ColumnTransformer``, its epsilon can be searched by ``GridSearchCV``, S can be routed to it as
-metadata, and it can keep what a model needs rather than everything.
+``ColumnTransformer``. ``GridSearchCV`` can search its epsilon, the most that a release may reveal
+about the sensitive column, S. S can be passed to it as metadata. And it can keep just what a model
+needs instead of everything.
 
-The data are the 442 patients of scikit-learn's diabetes data. A model is to predict whether the
-disease has progressed more than the median a year later, from blood pressure, body mass index and
-a blood value. What is released of them must not give away the patient's sex.
+The data are the 442 patients of scikit-learn's diabetes data. A model predicts from blood
+pressure, body mass index and a blood value whether the disease has progressed more than the median
+a year later. What is released of these columns must not give away the patient's sex.
 """
 
 # %%
 # A pipeline
 # ----------
-# The transformer finds S in the table by its name, drops it, and hands the released columns on.
+# The transformer finds S in the table by its name, drops it, and passes the released columns on.
 # Columns that are released jointly are protected jointly. Without a seed the noise differs each
-# time; here a seed keeps the page the same.
+# time; here a seed keeps this page the same.
 import matplotlib.pyplot as plt
 import pandas as pd
 import sklearn
@@ -44,9 +45,9 @@ print(f"accuracy {scores.mean():.3f}")
 # %%
 # What the model needs
 # --------------------
-# By default as much as possible of X is kept. A model needs only what X says about its target:
-# ``utility="target"`` keeps that, with the y that the pipeline passes to ``fit`` and within the
-# same budget.
+# By default, as much as possible of X (the released columns) is kept. A model needs only what X
+# tells about its target, V. ``utility="target"`` keeps that, within the same budget; V is the y
+# that the pipeline passes to ``fit``. ``I(V;Y)`` is the information about V in the release Y.
 target = PrivacyFunnelTransformer(
     epsilon=0.02, sensitive="sex", columns=["bp", "bmi"], n_bins=3, utility="target"
 ).fit(patients, progressed)
@@ -70,9 +71,9 @@ pd.Series(
 # %%
 # Several columns, one transformer each
 # -------------------------------------
-# In a ``ColumnTransformer`` each transformer gets its own columns, S among them. Each release
-# keeps its budget; taken together they may leak more. What has to be protected together belongs
-# in one transformer. A column that is merely scaled, as ``s5`` here, is not protected at all.
+# In a ``ColumnTransformer`` each transformer gets its own columns, including S. Each release keeps
+# its budget, but taken together they may leak more. What has to be protected together belongs in
+# one transformer. A column that is merely scaled, such as ``s5`` here, is not protected at all.
 columns = ColumnTransformer(
     [
         ("bp", PrivacyFunnelTransformer(0.02, sensitive="sex", n_bins=5), ["sex", "bp"]),
@@ -85,15 +86,15 @@ columns.set_output(transform="pandas").fit_transform(patients).head(3).round(2)
 # %%
 # A search over epsilon
 # ---------------------
-# Three scores for each budget, on rows held out: the accuracy of the model, the leakage of the
-# channel, and the share of the utility that is kept. The last two are computed from the channel,
-# without drawing any Y. ``best_within_leakage`` takes the best score whose leakage is small
-# enough.
+# Each budget gets three scores on held-out rows: the accuracy of the model, the leakage of the
+# channel (the probabilities ``P(Y|X)``), and the share of the utility that is kept. The last two
+# are computed from the channel, without drawing any Y. ``best_within_leakage`` takes the best
+# score among those whose leakage is small enough.
 #
-# On few rows leakage comes out too large, because they differ by chance from the rows of the
-# design: on 221 rows even a budget of 0.001 seems to leak more than 0.01. So the leakage that is
-# accepted is above the budgets that it is meant for. The accuracies differ by less than their
-# error, so that what is kept of I(V;X) decides.
+# On few rows the leakage comes out too large, because they differ by chance from the rows of the
+# design: on 221 rows even a budget of 0.001 seems to leak more than 0.01. So the accepted leakage
+# is set above the budgets that it is meant for. The accuracies differ by less than their error, so
+# the share of ``I(V;X)`` that is kept decides.
 model = make_pipeline(
     PrivacyFunnelTransformer(
         sensitive="sex",
@@ -152,8 +153,8 @@ plt.show()
 # %%
 # S as metadata
 # -------------
-# Where S is not a column of X, it is passed beside it. With metadata routing it reaches the
-# transformer inside pipelines and searches, and the scorers too, which ask for it by themselves.
+# Where S is not a column of X, pass it separately. With metadata routing it reaches the
+# transformer inside pipelines and searches, and also the scorers, which request it by themselves.
 without_sex = patients.drop(columns="sex")
 with sklearn.config_context(enable_metadata_routing=True):
     routed = PrivacyFunnelTransformer(columns=["bp", "bmi"], n_bins=3, random_state=0)

@@ -2,17 +2,17 @@
 Quickstart: release a column without giving away another
 =========================================================
 
-442 patients, from scikit-learn's diabetes data. Their blood pressure is useful, and it gives away
-their sex. We release it, in five bands, so that whoever sees a released band learns at most
-epsilon about the sex of that patient. Five steps: fit, look, release, attack, report.
+The data are 442 patients from scikit-learn's diabetes data. Their blood pressure is useful, but it
+gives away their sex. We release it, in five bands, so that a released band reveals at most epsilon
+about the sex of that patient. It takes five steps: fit, look, release, attack, report.
 """
 
 # %%
 # The table
 # ---------
-# ``sex`` is what must not leak, S. ``band`` is what is to be released, X: the blood pressure in
-# five bands of about equal size. The data set codes sex as 1 and 2 and does not say which is
-# which.
+# ``sex`` is what must not leak; we call it S. ``band`` is what we want to release, X: the blood
+# pressure in five bands of about equal size. What is released in its place is called Y. The data
+# set codes sex as 1 and 2 and does not say which is which.
 import matplotlib.pyplot as plt
 import pandas as pd
 from sklearn.datasets import load_diabetes
@@ -39,9 +39,10 @@ pd.crosstab(patients["sex"], patients["band"])
 # %%
 # Fit
 # ---
-# One object, as in scikit-learn. The budget is in nats: ``epsilon=0.005`` means that no released
-# value moves the distribution of sex by more than 0.005, as a Kullback-Leibler divergence.
-# ``random_state`` makes this page the same each time; leave it out when you release.
+# All it takes is one object, as in scikit-learn. The budget is in nats, the unit of information
+# when logarithms are natural: ``epsilon=0.005`` means that no released value moves the
+# distribution of sex by more than 0.005, measured as a Kullback-Leibler divergence.
+# ``random_state`` makes this page the same each time; leave it out when you release real data.
 funnel = PrivacyFunnelTransformer(epsilon=0.005, sensitive="sex", columns=["band"], random_state=0)
 funnel.fit(patients)
 mechanism = funnel.mechanism_
@@ -52,16 +53,17 @@ print(f"and no mechanism could keep more than {mechanism.normalized_upper_bound:
 # %%
 # Look at the mechanism
 # ---------------------
-# Each row is a band of blood pressure, each column a released value, and each cell how often the
-# one becomes the other. Only as much noise is added as the budget asks for.
+# Each row is a band of blood pressure, each column a released value, and each cell shows how often
+# the one becomes the other. Only as much noise is added as the budget requires.
 MechanismDisplay.from_estimator(funnel)
 plt.show()
 
 # %%
-# What a released value says about S. Left, its leakage against the budget. Right, the share of
-# each sex among the patients with that released value: close to that of all patients, which the
-# lines show. The budget is about the 442 rows; the orange marks are limits for the population
-# that they come from. They are far above it: 442 rows are few.
+# The next picture shows what each released value reveals about S. On the left is its leakage
+# against the budget. On the right is the share of each sex among the patients with that released
+# value: it is close to the share among all patients, which the lines show. The budget holds for
+# these 442 rows. The orange marks are limits for the population that they come from; they are far
+# above the budget, because 442 rows are few.
 limits = population_leakage(funnel)
 LeakageDisplay.from_estimator(funnel, limits=limits)
 plt.show()
@@ -69,17 +71,18 @@ plt.show()
 # %%
 # Release
 # -------
-# ``transform`` needs no S, and S never comes out of it. The released column has the name and the
-# dtype of the old one.
+# ``transform`` needs no S, and never releases it. The released column has the same name and dtype
+# as the original.
 released = funnel.transform(patients)
 released.head()
 
 # %%
 # Audit
 # -----
-# Classifiers are trained to guess the sex from the raw and from the released column, and judged
-# on rows that they have not seen. ``advantage_bound`` is the most that the budget allows any
-# attacker beyond a blind guess, under the joint distribution of these rows.
+# Classifiers are trained to guess the sex from the raw and from the released column, and judged on
+# rows that they have not seen. ``advantage`` is how much more often they are right than a blind
+# guess, and ``advantage_bound`` is the most that the budget allows any attacker, under the joint
+# distribution of these rows.
 attacks = audit(released, patients["sex"], raw=patients[["band"]], mechanism=funnel)
 columns = ["attacked", "attacker", "accuracy", "blind", "advantage", "advantage_bound"]
 attacks[columns].round(3)
@@ -87,7 +90,14 @@ attacks[columns].round(3)
 # %%
 # Report
 # ------
-# For whoever signs off the release: ``report.save("report.html")`` writes one page that needs no
-# network. As text it begins so:
+# The report is for whoever signs off the release: ``report.save("report.html")`` writes a single
+# page that needs no network. As text it begins like this:
 report = PrivacyReport.from_estimator(funnel, patients)
 print("\n".join(str(report).splitlines()[:22]))
+
+# %%
+# What next
+# ---------
+# Read :doc:`/guarantee` before you release anything: it says what is protected and what is not.
+# :doc:`/auto_examples/choosing_epsilon` helps with the budget, :doc:`/transformer` has all the
+# options, and :doc:`/commands` does the same for files, without Python.

@@ -2,21 +2,22 @@
 Which mechanism should I use?
 =============================
 
-The same budgets, every mechanism. The table is real: 442 patients of scikit-learn's diabetes
-data. Blood pressure in eight bands (X) is to be released; sex and age group taken together (S)
-must not be given away. Your own table: ``--table rows.csv --sensitive sex --column education``.
+Every mechanism, at the same budgets. The table is real: the 442 patients of scikit-learn's
+diabetes data. Blood pressure in eight bands (X) is released; sex and age group, taken together
+(S), must not be given away. To use your own table, say
+``--table rows.csv --sensitive sex --column education``.
 
-What to take from it:
+What it shows:
 
-- ``auto`` keeps the most at every budget. Here it is the certified optimum: the column ``gap`` of
-  the table proves that no mechanism keeps more. It is what you get if you say nothing.
+- ``auto``, the default, keeps the most at every budget. Here it is the certified optimum: the
+  column ``gap`` of the table proves that no mechanism keeps more.
 - If noise is not acceptable (the same value must always be released as the same value), take
-  ``best_partition``; beyond ten symbols, ``subset_merging``.
-- ``randomized_response`` is what one would do by hand. The symbol that stays riskiest under the
-  noise sets the noise for all of them.
-- If the budget may hold on average over outputs instead of for every one, the optimum keeps more,
-  and so do merging and randomised response. Algorithm 1 and bounded lifts are made for every
-  output and gain nothing until the budget allows X itself.
+  ``best_partition``; if X has more than ten values, ``subset_merging``.
+- ``randomized_response`` is what one would do by hand. The value that stays riskiest despite the
+  noise determines the noise for all of them.
+- If the budget has to hold only on average over outputs (released values) instead of for every
+  one, the optimum keeps more, and so do merging and randomised response. Algorithm 1 and bounded
+  lifts are made for budgets on every output, and gain nothing until the budget allows X itself.
 """
 
 import argparse
@@ -87,7 +88,7 @@ def draw_seconds(axis, tables):
     axis.invert_yaxis()
     axis.set_xscale("log")
     axis.set_xlabel(f"seconds for {len(EPSILONS)} budgets")
-    axis.set_title("What the design takes", fontsize="medium")
+    axis.set_title("How long the design takes", fontsize="medium")
     axis.grid(alpha=0.3, axis="x")
     axis.legend(fontsize="small", loc="lower right")
 

@@ -15,9 +15,9 @@ path = [
 lower, upper = [m.utility for m in path], [m.upper_bound for m in path]
 figure, axis = plt.subplots(figsize=(6.4, 2.9))
 axis.fill_between(tolerances, lower, upper, color="#e5e7eb", step="post", lw=0)
-axis.step(tolerances, upper, where="post", color=BUDGET, lw=2, label="no mechanism exceeds")
-axis.step(tolerances, lower, where="post", color=RELEASED, lw=2, label="the mechanism reaches")
+axis.step(tolerances, upper, where="post", color=BUDGET, lw=2, label="no mechanism exceeds this")
+axis.step(tolerances, lower, where="post", color=RELEASED, lw=2, label="reached by the mechanism")
 axis.axhline(path[-1].utility, color=QUIET, ls=":", lw=1.2)
-axis.set(xscale="log", xlabel="tol, the gap that is accepted", ylabel="I(X;Y), nats")
+axis.set(xscale="log", xlabel="tol, the accepted gap", ylabel="I(X;Y), nats")
 axis.invert_xaxis()
 axis.legend(loc="lower right")

@@ -1,4 +1,4 @@
-"""A channel is a matrix: each row says what becomes of a symbol of X."""
+"""A channel is a matrix: each row says what a symbol of X becomes."""
 
 from dataclasses import replace
 

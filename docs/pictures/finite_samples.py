@@ -25,7 +25,7 @@ for n in SIZES:
 figure, axis = plt.subplots(figsize=(6.8, 3.3))
 for i, values in enumerate(leakage):
     jitter = rng.uniform(-0.16, 0.16, size=DRAWS)
-    label = "one design, under the true joint" if i == 0 else None
+    label = "one design, under the true distribution" if i == 0 else None
     axis.scatter(i + jitter, values, s=14, color=RELEASED, alpha=0.55, lw=0, label=label)
 middle = [np.median(values) for values in leakage]
 style = {"color": RELEASED, "lw": 3, "label": "their median"}
@@ -39,5 +39,5 @@ axis.set_yscale("log")
 axis.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
 axis.set_yticks([], minor=True)
 axis.set(xticks=range(len(SIZES)), xticklabels=[f"{n:,}" for n in SIZES])
-axis.set(xlabel="rows that the joint was estimated from", ylabel="leakage (nats)")
+axis.set(xlabel="rows that the joint distribution was estimated from", ylabel="leakage (nats)")
 axis.legend(loc="upper right", fontsize="small")

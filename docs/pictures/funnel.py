@@ -1,7 +1,7 @@
 """A useful column gives away a sensitive one; we release a randomised column instead.
 
-Left, what each value of X says about S. In the middle, how often each becomes which Y. Right, what
-each Y says about S. ``python docs/pictures/funnel.py FILE`` writes the picture to a file.
+Left, what each value of X reveals about S. In the middle, how often it becomes which Y. Right,
+what each Y reveals about S. ``python docs/pictures/funnel.py FILE`` writes the picture to a file.
 """
 
 import sys
@@ -90,7 +90,7 @@ def main():
     centres = positions(mechanism.p_x) - mechanism.p_x / 2
     draw_posterior(axes[0], centres, raw.sensitive_posterior[:, 0], prior, USEFUL, title, names)
     draw_channel(axes[1], mechanism, names)
-    title = f"Y, released instead,\nkeeps {mechanism.normalized_utility:.0%} of what X says"
+    title = f"Y, released instead,\nkeeps {mechanism.normalized_utility:.0%} of the information"
     centres = positions(mechanism.p_y) - mechanism.p_y / 2
     posterior = mechanism.sensitive_posterior[:, 0]
     draw_posterior(axes[2], centres, posterior, prior, RELEASED, title, names)
@@ -98,7 +98,7 @@ def main():
     axes[2].tick_params(right=False)
     for axis in axes:
         axis.set_ylim(-1 - 5 * GAP, 0.03)
-    note = "red: what a value says about sex, beyond the share among all patients (dashed)"
+    note = "red: how far a value moves the share of sex 1 from that of all patients (dashed)"
     figure.supxlabel(note, fontsize=9.5, color=SENSITIVE)
     return figure
 

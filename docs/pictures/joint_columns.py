@@ -1,4 +1,4 @@
-"""Two columns: released one by one they say more together than each budget allows."""
+"""Two columns: released one by one, they reveal more together than each budget allows."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -22,7 +22,7 @@ together = design_mechanism(pairs, EPSILON)
 labels = together.s_labels, together.x_labels, tuple(range(len(one.p_y) * len(two.p_y)))
 apart = Evaluation(np.kron(one.channel, two.channel), together.p_sx, *labels, KL())
 
-names = ["blood pressure alone", "body mass index alone", "both, released apart"]
+names = ["blood pressure alone", "body mass index alone", "both, released separately"]
 names.append("both, released jointly")
 figure, axis = plt.subplots(figsize=(7.2, 2.4))
 values = [m.max_leakage for m in (one, two, apart, together)]

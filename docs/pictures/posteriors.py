@@ -27,7 +27,7 @@ for i, evaluation in enumerate(rows.values()):
 axis.axvline(prior[0], color=QUIET, ls="--", lw=1.2)
 axis.annotate("all patients", (prior[0], -0.62), ha="center", color=QUIET, annotation_clip=False)
 axis.fill_between([], [], color="#fde68a", label="what ε allows")
-axis.scatter([], [], color=QUIET, s=60, label="one value; its size: how often it is seen")
+axis.scatter([], [], color=QUIET, s=60, label="one value; its size shows how often it occurs")
 axis.set(xlim=(0.3, 0.8), ylim=(2.5, -0.5), yticks=range(3), yticklabels=list(rows))
 axis.set_xlabel("P(sex 1 | value)")
 axis.tick_params(left=False)

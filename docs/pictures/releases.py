@@ -1,4 +1,4 @@
-"""The same row, released again and again: what all its releases together say about S."""
+"""The same row, released again and again: what all its releases together reveal about S."""
 
 import matplotlib.pyplot as plt
 import numpy as np
