@@ -11,7 +11,10 @@ import skprivacy
 
 PACKAGE = Path(skprivacy.__file__).parent
 MAP = (Path(__file__).parents[1] / "docs" / "architecture.rst").read_text()
-MODULES = {path.relative_to(PACKAGE).as_posix(): path for path in PACKAGE.rglob("*.py")}
+MODULES = {
+    path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text())
+    for path in PACKAGE.rglob("*.py")
+}
 
 
 def mapped():
@@ -35,7 +38,7 @@ def mapped():
 def imports_of(name):
     """Yield the modules of the package that a module imports, also for type checkers only."""
     folder = PACKAGE / name
-    for node in ast.walk(ast.parse(MODULES[name].read_text())):
+    for node in ast.walk(MODULES[name]):
         if not isinstance(node, ast.ImportFrom) or not node.level:
             continue
         place = folder.parents[node.level - 1].joinpath(*(node.module or "").split("."))
@@ -75,7 +78,7 @@ def test_few_modules_stay_at_the_top():
 
 
 def privates_of_the_estimator():
-    tree = ast.parse(MODULES["transformer.py"].read_text())
+    tree = MODULES["transformer.py"]
     (body,) = [node.body for node in tree.body if isinstance(node, ast.ClassDef)]
     for node in (part for statement in body for part in ast.walk(statement)):
         if isinstance(node, ast.FunctionDef):
@@ -87,10 +90,10 @@ def privates_of_the_estimator():
 def test_only_the_transformer_names_its_private_attributes():
     privates = {name for name in privates_of_the_estimator() if re.match(r"_[a-z]", name)}
     assert {"_fitted", "_batches"} <= privates
-    for name, path in MODULES.items():
+    for name, tree in MODULES.items():
         if name == "transformer.py":
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and ast.unparse(node.value) != "self":
                 assert node.attr not in privates, (name, node.lineno)
 
@@ -98,8 +101,8 @@ def test_only_the_transformer_names_its_private_attributes():
 def importers_of(library):
     """Return the modules that import a library of others."""
     found = set()
-    for name, path in MODULES.items():
-        for node in ast.walk(ast.parse(path.read_text())):
+    for name, tree in MODULES.items():
+        for node in ast.walk(tree):
             modules = []
             if isinstance(node, ast.Import):
                 modules = [alias.name for alias in node.names]
@@ -118,8 +121,8 @@ def claims():
             room = found[1]
         if found := re.match(r"     (\w+\.py).*the only import of (\w+)", line):
             yield f"{room}{found[1]}", found[2]
-    for name, path in MODULES.items():
-        said = ast.get_docstring(ast.parse(path.read_text())) or ""
+    for name, tree in MODULES.items():
+        said = ast.get_docstring(tree) or ""
         if found := re.search(r"the\s+only\s+import\s+of\s+(\w+)", said):
             yield name, found[1]
 
@@ -137,8 +140,8 @@ def test_pyarrow_is_imported_where_arrow_comes_from_files_or_from_spark():
 
 
 def test_no_private_module_of_a_third_party_is_imported():
-    for name, path in MODULES.items():
-        for node in ast.walk(ast.parse(path.read_text())):
+    for name, tree in MODULES.items():
+        for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and not node.level and node.module != "__future__":
                 assert not re.search(r"(^|\.)_", node.module), (name, node.module)
 

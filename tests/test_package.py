@@ -152,8 +152,8 @@ def test_the_figures_of_the_readme_about_randomised_response(tmp_path):
 @pytest.mark.parametrize(
     ("script", "tables"),
     [
-        (["figure_1.py", "--joints", "2", "--jobs", "1"], 3),
-        (["figure_2.py", "--joints", "2", "--jobs", "1"], 6),
+        (["figure_1.py", "--joints", "1", "--jobs", "1"], 3),
+        (["figure_2.py", "--joints", "1", "--jobs", "1"], 6),
         (["figure_3.py"], 3),
         (["which_mechanism.py"], 1),
         (["correlation_remover.py", "--rows", "2000"], 1),
@@ -208,7 +208,7 @@ def test_the_comparison_of_a_table_of_ones_own(tmp_path):
             "fit without design, string / factorize both",
         ),
         (["simple_mechanisms.py", "--joints", "2"], "5 x 200:"),
-        (["large_file.py", "--megabytes", "10"], "ratio: "),
+        (["large_file.py", "--megabytes", "4"], "ratio: "),
         (
             ["dask_and_spark.py", "--rows", "100000", "--engines", "dask"],
             "all 100,000 ids are there once",

@@ -80,9 +80,10 @@ def test_batches_are_one_fit(frame, columns):
     assert_same(streamed(settings, frame), clone(settings).fit(frame), frame)
 
 
-def test_a_thousand_batches_are_one_fit(frame):
+def test_hundreds_of_batches_are_one_fit(frame):
+    rows = frame.iloc[:2000]
     settings = funnel(columns=["noise", "maybe"], sensitive=["sex", "label"], max_categories=4)
-    assert_same(streamed(settings, frame, 1000), clone(settings).fit(frame), frame)
+    assert_same(streamed(settings, rows, 300), clone(settings).fit(rows), rows)
 
 
 @pytest.mark.parametrize(
