@@ -62,7 +62,7 @@ class TestSanitize:
             "columns left out." in said
         )
         assert (
-            "every released value says at most epsilon = 0.02 about sex (kl; reached: 0.02)"
+            "every released value reveals at most epsilon = 0.02 about sex (kl; reached: 0.02)"
             in said
         )
         assert "Wrote r.html" in said
@@ -376,7 +376,7 @@ class TestOtherCommands:
         assert best["raw"] > 0.05 > best["released"]
         assert run("audit", "patients.csv", "--sensitive", "sex", "--released", "bmi") == 0
         text = capsys.readouterr().out
-        assert "442 rows, guessing sex; a blind guess is right in 53.2%." in text
+        assert "442 rows, guessing sex; a blind guess is right 53.2% of the time." in text
         assert "released" in text
 
     def test_an_audit_in_another_encoding(self, patients, capsys):
@@ -420,7 +420,7 @@ class TestOtherCommands:
         assert sorted(os.listdir("skprivacy-demo-2")) == facts["files"]
         assert list(pd.read_csv("skprivacy-demo-2/released.csv")) == ["blood_pressure", "bmi"]
         assert run("demo", "skprivacy-demo-2") == 1
-        assert "exists already" in capsys.readouterr().err
+        assert "already exists" in capsys.readouterr().err
 
 
 class TestErrors:
@@ -436,10 +436,10 @@ class TestErrors:
             (["patients.csv", "x.xls"], "'x.xls' does not tell what kind of table it is"),
             (["patients.csv", "x.csv", "--report", "x.csv"], "are the same file"),
             (["patients.csv", "-", "--json"], "--json prints to the standard output"),
-            (["patients.csv", "x.csv", "--report", "-"], "need files of their own"),
+            (["patients.csv", "x.csv", "--report", "-"], "must be a file of its own"),
             (
                 ["patients.csv", "x.csv", "--save-mechanism", "patients.csv", "--force"],
-                "need files of their own",
+                "must be a file of its own",
             ),
             (["patients.csv", "x.csv", "--delimiter", ";"], "is the delimiter another one"),
         ],
@@ -463,20 +463,20 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("option", "text"),
         [
-            (["--epsilon", "-1"], "argument --epsilon: -1 is not a number from 0 on"),
-            (["--epsilon", "nan"], "nan is not a number from 0 on"),
+            (["--epsilon", "-1"], "argument --epsilon: -1 is not a finite number of at least 0"),
+            (["--epsilon", "nan"], "nan is not a finite number of at least 0"),
             (["--epsilon", "much"], "'much' is not a number"),
-            (["--measure", "kk"], "'kk' is none of kl, l1"),
+            (["--measure", "kk"], "'kk' is not one of kl, l1"),
             (["--measure", "alpha_lift:alpha=0.5"], "alpha"),
             (["--measure", "kl:beta=1"], "argument --measure"),
             (["--columns", "a,,b"], "has an empty name in it"),
             (["--columns", ""], "has an empty name in it"),
-            (["--edges", "age=3,2"], "each edge larger"),
-            (["--edges", "age=nan"], "each edge larger"),
+            (["--edges", "age=3,2"], "with increasing edges"),
+            (["--edges", "age=nan"], "with increasing edges"),
             (["--columns", "a\nb"], "is not a list of names"),
             (["--measure", "kl:owner=3"], "unexpected keyword argument 'owner'"),
-            (["--edges", "40"], "is not like age=18,40,65"),
-            (["--bins", "0"], "is not a whole number from 1 on"),
+            (["--edges", "40"], "is not of the form age=18,40,65"),
+            (["--bins", "0"], "is not a whole number of at least 1"),
             (["--min-frequency", "1.5"], "is not a share between 0 and 1"),
             (["--delimiter", "ab"], "is not one ASCII character"),
             (["--encoding", "utf-16"], "does not agree with ASCII"),
@@ -541,7 +541,7 @@ class TestErrors:
         fit_source = commands.fit_source
         monkeypatch.setattr(commands, "fit_source", fit_and_change)
         assert run("sanitize", "patients.csv", "x.csv", *DESIGN, "--epsilon", 0.1) == 1
-        assert "patients.csv has changed while it was read" in capsys.readouterr().err
+        assert "patients.csv changed while it was being read" in capsys.readouterr().err
         assert os.listdir() == ["patients.csv"]
 
 
