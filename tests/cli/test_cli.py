@@ -429,7 +429,7 @@ class TestErrors:
         [
             (
                 ["patients.csv", "patients.csv"],
-                "'patients.csv' exists already: use --force to replace it",
+                "'patients.csv' already exists: use --force to replace it",
             ),
             (["none.csv", "x.csv"], "none.csv: No such file or directory"),
             (["patients.csv", "no/x.csv"], "The folder 'no' does not exist"),
@@ -441,7 +441,7 @@ class TestErrors:
                 ["patients.csv", "x.csv", "--save-mechanism", "patients.csv", "--force"],
                 "must be a file of its own",
             ),
-            (["patients.csv", "x.csv", "--delimiter", ";"], "is the delimiter another one"),
+            (["patients.csv", "x.csv", "--delimiter", ";"], "is that the delimiter"),
         ],
     )
     def test_one_line_and_exit_code_1(self, patients, capsys, arguments, text):
@@ -478,8 +478,8 @@ class TestErrors:
             (["--edges", "40"], "is not of the form age=18,40,65"),
             (["--bins", "0"], "is not a whole number of at least 1"),
             (["--min-frequency", "1.5"], "is not a share between 0 and 1"),
-            (["--delimiter", "ab"], "is not one ASCII character"),
-            (["--encoding", "utf-16"], "does not agree with ASCII"),
+            (["--delimiter", "ab"], "is not a single ASCII character"),
+            (["--encoding", "utf-16"], "is not compatible with ASCII"),
             (["--encoding", "latin-99"], "is not an encoding"),
         ],
     )
