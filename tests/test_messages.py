@@ -309,7 +309,7 @@ class TestCommands:
             ("rows.csv --columns x", "use --no-header if it is a row, with --names to name the "
              "columns if you like, or --header if it is a header."),
             ("twice.csv --columns x", "if there is no header, use --no-header."),
-            ("in.csv --columns x --epsilon 9", "No noise is added to X: --epsilon 9 allows"),
+            ("in.csv --columns x --epsilon 9", "No noise is added to X: --epsilon 9 is large"),
             ("rare.csv --columns x --epsilon 0.001", "Pool symbols of X or set --smoothing.\n"),
         ],
     )  # fmt: skip

@@ -66,7 +66,7 @@ class TestSanitize:
             in said
         )
         assert "Wrote r.html" in said
-        assert warned.startswith("skprivacy: warning: What the columns ['zip'] say about S")
+        assert warned.startswith("skprivacy: warning: What the columns ['zip'] reveal about S")
         assert warned.count("\n") == 1
         saved = PrivacyFunnelTransformer.from_json(Path("m.json").read_text())
         assert saved.mechanism_.epsilon == 0.02
@@ -152,7 +152,7 @@ class TestSanitize:
         ]
         assert run("sanitize", *arguments) == 0
         warned = capsys.readouterr().err
-        assert "which of 10 bins they fall into, not the number within its bin" in warned
+        assert "which of 10 bins a number falls into, not the number within its bin" in warned
         assert "--categorical code. To choose the bins, give --edges" in warned
         assert run("sanitize", *arguments, "--categorical", "code", "--force", "--json") == 0
         facts = json.loads(capsys.readouterr().out)
@@ -163,7 +163,7 @@ class TestSanitize:
                         ["choose", *common, "--columns", "x"],
                         ["audit", *common, "--released", "x"]):  # fmt: skip
             assert run(*command) == 0
-            assert "which of 10 bins they fall into" in capsys.readouterr().err
+            assert "which of 10 bins a number falls into" in capsys.readouterr().err
             assert run(*command, "--categorical", "code") == 0
             assert "bins" not in capsys.readouterr().err
 
@@ -212,7 +212,7 @@ class TestRemainder:
         assert self.sanitize("--remainder", "coin,club") == 1
         said = capsys.readouterr().err
         assert "reveal more about S on their own than --epsilon 0.02 allows: club (0." in said
-        assert "--allow-leaking copies them all the same" in said
+        assert "--allow-leaking copies them anyway" in said
         assert said.count("\n") == 1
         assert "out.csv" not in os.listdir()
         assert self.sanitize("--remainder", "passthrough", "--allow-leaking") == 0
