@@ -339,7 +339,7 @@ def test_batches_that_do_not_fit(frame):
     with pytest.raises(ValueError, match="columns of S, of the target"):
         fitted.partial_fit(frame, sensitive_features=frame["label"].rename("other"))
     assert fitted.n_samples_seen_ == len(frame)
-    with pytest.raises(ValueError, match="fitted by fit, or loaded.*Begin with partial_fit"):
+    with pytest.raises(ValueError, match="fitted by fit, or loaded.*Start with partial_fit"):
         funnel().fit(frame).partial_fit(frame)
     loaded = PrivacyFunnelTransformer.from_json(fitted.to_json())
     with pytest.raises(ValueError, match="fitted by fit, or loaded"):
