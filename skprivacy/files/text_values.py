@@ -46,7 +46,7 @@ def _are_told_apart(texts: Sequence[str]) -> bool:
 
 
 def _integer(text: str) -> float:
-    """Return an integer, infinity for one that is too large in any case."""
+    """Return an integer, infinity for one that is too large anyway."""
     digits = text.strip().lstrip("+-").lstrip("0")
     if len(digits) > _MOST_DIGITS:
         return math.inf

@@ -173,7 +173,7 @@ class RecordSource(NoiseSource):
 
 @dataclass(frozen=True, eq=False)
 class GivenRecords(NoiseSource):
-    """Noise by ids that are passed beside the table.
+    """Noise by ids that are passed alongside the table.
 
     index : of a pandas Series, which must be that of the table.
     """
