@@ -56,8 +56,8 @@ __all__ = [
     "smallest_epsilon",
 ]
 
-# Which module each name is from. It is imported when the name is first asked for, so that what
-# needs none of them, such as the help of the command line, need not wait for scikit-learn.
+# Which module each name is from. It is imported when the name is first used, so that what needs
+# none of them, such as the help of the command line, need not wait for scikit-learn.
 _NAMES = {
     "comparison": ["compare_mechanisms"],
     "design": ["design_mechanism", "privacy_utility_path"],

@@ -1,4 +1,4 @@
-"""JSON documents of the package, and labels of symbols in them without loss."""
+"""JSON documents of the package, and the labels of symbols in them, without loss."""
 
 import datetime
 import hashlib
@@ -13,10 +13,10 @@ import pandas as pd
 # Raised whenever a document gets other keys or another meaning.
 VERSION = 2
 
-# Integers that fit into 64 bits, signed or not: others have no column of a table to stand in.
+# Integers that fit into 64 bits, signed or not: no column of a table can hold others.
 _LEAST_INTEGER, _LARGEST_INTEGER = -(2**63), 2**64 - 1
 
-# What `isoformat` writes, and names of time zones. pandas reads much else: "now", or a file.
+# What `isoformat` writes, and names of time zones. pandas accepts much more: "now", or a file.
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?", re.ASCII)
 _DURATION = re.compile(r"P-?\d+DT\d+H\d+M\d+(\.\d+)?S", re.ASCII)
 _ZONE = re.compile(r"(?!dateutil)\w[\w/+:-]*", re.ASCII)
@@ -52,7 +52,7 @@ def is_text(value: object) -> bool:
 
 
 def is_zone(name: str) -> bool:
-    """Tell whether a text may be the name of a time zone, and is no file to pandas."""
+    """Tell whether a text may be the name of a time zone, and not of a file to pandas."""
     return _ZONE.fullmatch(name) is not None
 
 
@@ -113,13 +113,13 @@ def decode_label(value: object) -> Any:
         label = _decoded(value)
         if encode_label(label) == value:
             return label
-    except Exception:  # of pandas and of the database of time zones, which have many kinds
+    except Exception:  # pandas and the database of time zones raise many kinds
         pass
     raise ValueError(f"{value!r:.80} is not a label that skprivacy writes.")
 
 
 def _decoded(value: object) -> Any:
-    """Return a label of whatever resembles one."""
+    """Return a label from whatever resembles one."""
     match value:
         case {"missing": "NaT"}:
             return pd.NaT
@@ -144,7 +144,7 @@ def _in_zone(moment: pd.Timestamp, zone: str | None) -> pd.Timestamp:
     if zone is None:
         return moment
     if not is_zone(zone):
-        raise ValueError(f"{zone!r} is no time zone.")
+        raise ValueError(f"{zone!r} is not a time zone.")
     return moment.tz_localize("UTC").tz_convert(zone)
 
 

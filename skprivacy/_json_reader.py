@@ -1,4 +1,4 @@
-"""Reading JSON that anybody may have edited: what is wrong in it is said with its place.
+"""Reading JSON that anybody may have edited: errors say where it is wrong.
 
 A document is read as a `Place`, and a format is described by what its places must be::
 
@@ -10,8 +10,8 @@ A document is read as a `Place`, and a format is described by what its places mu
 
 Whatever is not as described is a ValueError such as "The JSON text of this mechanism is malformed:
 channel[2][1] must be a finite number of at least 0. Got -1 instead." Relations between parts are
-checked by `require` and `different`, and what a constructor checks is said with its place within
-`making`. Values of S are read through `secret`, and show in no message.
+checked by `require` and `different`, and `making` adds the place to the errors of a constructor.
+Values of S are read through `secret`, and appear in no message.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ T = TypeVar("T")
 # Far more than any document has, and far less than what Python recurses into.
 _DEEPEST = 64
 
-# All but the brackets of a JSON text; the quote that closes a text may be missing at its end.
+# Everything but the brackets of a JSON text; its last closing quote may be missing.
 _NO_BRACKETS = re.compile(r'"(?:[^"\\]+|\\.)*+"?|[^"\[\]{}]+', re.DOTALL)
 
 # An integer of more digits may be too large for a float.
@@ -44,7 +44,7 @@ _LONGEST = 80  # of a value or key in a message
 
 
 class Place:
-    """A value in a document, and where it stands.
+    """A value in a document, and where it is.
 
     value : what JSON says there; path : such as ``columns[0].values[3]``, empty for the document;
     kind : of the document; is_secret : whether messages must not show the value.
@@ -78,7 +78,7 @@ class Place:
         return self.malformed(f"{where} must be {requirement}. Got {self.shown()} instead.")
 
     def shown(self) -> str:
-        """Return the value for a message: of a list or an object only that it is one."""
+        """Return the value for a message; of a list or an object, only what it is."""
         if self.is_secret or isinstance(self.value, dict | list):
             return _type_of(self.value)
         return _short(json.dumps(self.value))
@@ -94,11 +94,11 @@ class Place:
     def different(self, keys: Iterable[Hashable], what: str) -> None:
         """Refuse a list in which an entry has the key of an earlier one."""
         index = pd.Index(list(keys), dtype=object, tupleize_cols=False)
-        self.require(~index.duplicated(), f"{what} that is not in the list before")
+        self.require(~index.duplicated(), f"{what} that is not in the list already")
 
     @contextmanager
     def making(self) -> Iterator[None]:
-        """Say the place of what is wrong when an object is made of the values here."""
+        """Add this place to the error if an object cannot be made from the values here."""
         try:
             with np.errstate(all="ignore"):
                 yield
@@ -167,7 +167,7 @@ class Place:
         return self.value
 
     def number(self, *, low: float = -math.inf, high: float = math.inf) -> float:
-        """Return a number; infinity is the label that says so."""
+        """Return a number; infinity is written as a label."""
         try:
             number = decode_label(self.value)
         except ValueError:
@@ -208,7 +208,7 @@ class Place:
     def integers(
         self, length: int | None, width: int | None = None, *, low: int, high: int
     ) -> IntArray:
-        """Return a list of integers, or a table with `width` columns, as `numbers`."""
+        """Return a list of integers, or a table with `width` columns, like `numbers`."""
         requirement = f"an integer from {low} to {high}"
         return self._array(length, width, {int}, (low, high), requirement).astype(np.intp)
 
@@ -235,7 +235,7 @@ class Place:
     def _cells(
         self, length: int | None, fewest: int, types: set[type], requirement: str
     ) -> list[Any]:
-        """Return a list of values of some types; True is no integer."""
+        """Return a list of values of some types; True is not an integer."""
         cells = self._list(length, fewest)
         if not types.issuperset(map(type, cells)):
             self.require(np.array([type(cell) in types for cell in cells]), requirement)
@@ -266,8 +266,8 @@ def _type_of(value: object) -> str:
 def read_document(text: str, kind: str) -> Place:
     """Return the content of a document of some kind, without its header.
 
-    It is of the version that we read and as it was written: no key is twice in it, and it has its
-    checksum.
+    Its version is one that we read, and it is as it was written: no key appears twice, and its
+    checksum matches.
     """
     place = Place(_parsed(text, kind), kind)
     content = place.value
@@ -322,12 +322,12 @@ def _parsed(text: str, kind: str) -> Any:
         raise ValueError(f"{is_not} {error}.") from error
     for place in _objects(Place(content, kind)) if repeated else ():
         if place.value is repeated[0]:
-            raise place.wrong("an object that has every key once")
+            raise place.wrong("an object without repeated keys")
     return content
 
 
 def _check_depth(text: str) -> None:
-    """Refuse lists in lists that Python would run out of stack with."""
+    """Refuse lists nested so deep that Python would run out of stack."""
     depths = np.cumsum(_opened(_NO_BRACKETS.sub("", text)))
     if depths.max(initial=0) > _DEEPEST:
         aligned = _NO_BRACKETS.sub(lambda found: " " * len(found[0]), text)

@@ -1,7 +1,7 @@
 """Messages that know which of their words are the library's own.
 
-Their text is for who writes Python. The command line calls a parameter an option, and says these
-words anew; names and values of the user are plain text, which nobody touches.
+Their text is for those who write Python. The command line calls a parameter an option, and rewords
+these parts; names and values of the user are plain text, which is never touched.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Self
 
 
 class Mention(ABC):
-    """A part of a message that is called otherwise outside of Python; its `str` is Python's."""
+    """A part of a message with another name outside Python; its `str` is the name in Python."""
 
     @abstractmethod
     def __str__(self) -> str: ...
@@ -22,7 +22,7 @@ class Mention(ABC):
 
 @dataclass(frozen=True)
 class Parameter(Mention):
-    """A parameter where a sentence begins.
+    """A parameter at the start of a sentence.
 
     >>> str(Parameter("epsilon", "PrivacyFunnelTransformer"))
     "The 'epsilon' parameter of PrivacyFunnelTransformer"
@@ -71,7 +71,7 @@ class Setting(Mention):
 
 @dataclass(frozen=True)
 class BinsOf(Mention):
-    """How the numbers of a column are to be taken: cut at edges, or as codes.
+    """How to treat the numbers of a column: cut at edges, or as codes.
 
     >>> str(BinsOf("age", at_edges=True)), str(BinsOf("code", at_edges=False))
     ("n_bins={'age': [...]}", "n_bins={'code': None}")
@@ -107,7 +107,7 @@ class InPython(Mention):
 
 
 class Message(str):
-    """A text that keeps its parts; other messages among them are taken apart.
+    """A text that keeps its parts; a message among them is split into its own.
 
     >>> message = Message("Use ", Setting("handle_unknown", "resample"), " instead.")
     >>> message
@@ -136,7 +136,7 @@ class Message(str):
         return next(filter(None, mentioned), None)
 
     def rendered(self, said: Callable[[Mention], str]) -> str:
-        """Return the text with other words for what is mentioned."""
+        """Return the text with each mention in other words."""
         return "".join(said(x) if isinstance(x, Mention) else x for x in self.parts)
 
 

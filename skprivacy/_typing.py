@@ -1,4 +1,4 @@
-"""Types that several modules speak of."""
+"""Types that several modules use."""
 
 from collections.abc import Hashable, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ FloatArray: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.integer]
 BoolArray: TypeAlias = npt.NDArray[np.bool]
 
-# Counts of rows are whole, unless the rows have weights.
+# Counts of rows are whole numbers, unless the rows have weights.
 CountArray: TypeAlias = IntArray | FloatArray
 
 # A table: of probabilities or counts, where a DataFrame has the names of symbols; or of rows.
@@ -25,12 +25,12 @@ TableLike: TypeAlias = npt.ArrayLike | pd.DataFrame
 # One column of samples, or several taken jointly.
 ColumnsLike: TypeAlias = npt.ArrayLike | Sequence[Hashable] | pd.Series | pd.DataFrame
 
-# Columns by name or, of an array, by position.
+# Columns by name or, for an array, by position.
 NamedColumns: TypeAlias = dict[Any, pd.Series]
 
 Labels: TypeAlias = tuple[Hashable, ...]
 
-# Where reproducible noise comes from; None: nowhere reproducible.
+# Where reproducible noise comes from; None: the noise is not reproducible.
 Seed: TypeAlias = int | np.random.Generator | None
 
 # A file; "-" is a pipe.

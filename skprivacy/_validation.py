@@ -18,7 +18,7 @@ def message(owner: str, name: str, requirement: str, value: object) -> Message:
 
 
 def _shown(value: object) -> str:
-    """Return a value for a message: not a table, which may hold what is to be protected."""
+    """Return a value for a message, but never a table, which may hold what must be protected."""
     if hasattr(value, "shape") and value.shape:
         return f"{type(value).__name__} of shape {value.shape}"
     text = repr(value)

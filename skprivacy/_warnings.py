@@ -1,4 +1,4 @@
-"""Warnings that point at the user's line, however many frames of ours lie before it."""
+"""Warnings that point at the user's line, however many frames of ours lie in between."""
 
 import sys
 import warnings
@@ -27,7 +27,7 @@ _BETWEEN = sys.stdlib_module_names | {
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the line of the user's code that led here.
 
-    In a thread or a process of workers there is none: then at the line where it began.
+    A worker thread or process has none: the warning is then at the line where that began.
     """
     frame = _users_frame(sys._getframe(1))
     # The module and the registry of that line, as `warnings.warn` takes those of its caller:

@@ -4,8 +4,8 @@
 class SolverError(RuntimeError):
     """A solver could not produce a mechanism.
 
-    Raised instead of returning a mechanism that would be wrong; the message says which
-    step failed and what can be done about it.
+    Raised instead of returning a wrong mechanism; the message says which step failed and what can
+    be done about it.
 
     Examples
     --------
@@ -24,11 +24,11 @@ class SolverError(RuntimeError):
 
 
 class NotDesignedError(ValueError, AttributeError):
-    """A fitted attribute is not there, because the design that it is asked for has failed.
+    """A fitted attribute is not available, because the design that it needs has failed.
 
-    After `partial_fit` the channel is designed when it is first asked for. The message is that of
-    the error that the design ended with, its cause. As with scikit-learn's `NotFittedError`,
-    `hasattr` takes it for an attribute that is missing.
+    After `partial_fit` the channel is designed when it is first needed. The message is that of
+    the error that stopped the design, which is its cause. As with scikit-learn's
+    `NotFittedError`, `hasattr` treats the attribute as missing.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class PrivacyLeakWarning(UserWarning):
 
     Examples
     --------
-    Where nobody reads warnings, let no such release through:
+    Where nobody reads warnings, stop such a release:
 
     >>> import warnings
     >>> import pandas as pd
@@ -62,5 +62,6 @@ class PrivacyLeakWarning(UserWarning):
     ...
     skprivacy.exceptions.PrivacyLeakWarning: X determines S in the data: ...
 
-    Where it has been understood, ``warnings.simplefilter("ignore", PrivacyLeakWarning)``.
+    Once it has been understood, silence it with
+    ``warnings.simplefilter("ignore", PrivacyLeakWarning)``.
     """

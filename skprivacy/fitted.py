@@ -1,4 +1,4 @@
-"""Fitted: what `fit` leaves behind, for whatever releases, saves, evaluates or reports."""
+"""Fitted: what `fit` leaves behind, for whatever releases, saves, evaluates or reports it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .tables.column_types import ColumnType
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """What is known of S where a mechanism was fitted, and travels in no file.
+    """What is known about S where a mechanism was fitted, and is never written to a file.
 
     alphabet : the symbols of S; names : of its columns; counts : of pairs (s, x), weighted and
     before smoothing; n_rows : how many rows there were; effective_rows : how many equally weighted
-    ones say as much.
+    ones would say as much.
     """
 
     alphabet: Alphabet
@@ -33,10 +33,10 @@ class Training:
 class Fitted:
     """What `fit` has learned and designed.
 
-    roles : which column is what; types : that the columns of X are released as; alphabet : their
-    symbols; symbol_of_output : the symbol that each output is called by; leaking : what columns
-    that leave as they are were found to leak, NaN where that cannot be told; training : None for
-    one that was loaded.
+    roles : which column is what; types : those that the columns of X are released as; alphabet :
+    their symbols; symbol_of_output : the symbol that each output is named after; leaking : what
+    columns that are passed through were found to leak, NaN where that cannot be judged; training :
+    None for one that was loaded.
     """
 
     roles: ColumnRoles

@@ -26,7 +26,7 @@ _PARAMETERS = {
     "handle_unknown": ("resample", "error"),
 }
 
-# Of a table that was an array, whose columns have no names that would be as long in the file.
+# In a table that was an array: without names of its columns, a short file could claim any number.
 _MOST_COLUMNS = 1_000_000
 
 
@@ -39,7 +39,7 @@ def write_transformer(fitted: Fitted, parameters: Mapping[str, Any], indent: int
             "names": None if roles.names is None else [encode_label(n) for n in roles.names],
             "n_columns": roles.n_columns,
             "replaced": _labels(roles, roles.x_positions),
-            # Nothing else leaves as it is; of these, what some were found to leak.
+            # No other columns are passed through; below, what some of these were found to leak.
             "copied": _labels(roles, roles.kept_positions),
             "leaking": [
                 {
@@ -165,7 +165,7 @@ def _check_labels(place: Place, labels: Labels, expected: list[Any]) -> None:
 
 
 def _read_symbols(place: Place, channel: FloatArray) -> IntArray:
-    """Return the symbol that each output is called by, one that it can come from."""
+    """Return the symbol that each output is named after, one that it can come from."""
     n_x, n_y = channel.shape
     symbols = place.integers(n_y, low=0, high=n_x - 1)
     place.different(symbols.tolist(), "a symbol")

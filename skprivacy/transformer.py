@@ -45,56 +45,57 @@ _Transformer = TypeVar("_Transformer", bound="PrivacyFunnelTransformer")
 
 
 class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
-    """Replace columns X by a randomised Y that says at most epsilon about a sensitive S.
+    """Replace columns X by a randomised Y that reveals at most epsilon about a sensitive S.
 
     `fit` learns the joint distribution of S and X and designs the channel P(Y|X) that keeps the
     most about X within the budget; `transform` draws Y for each row. It needs no S, and S never
     comes out of it.
 
     The guarantee is about the joint distribution estimated by `fit` and about Y alone: not about
-    other columns that are passed through, not about an index, not about several releases of the
-    same row taken together. It is not differential privacy.
+    other columns that are passed through, an index, or several releases of the same row taken
+    together. It is not differential privacy.
 
     Parameters
     ----------
     epsilon : float, default=0.02
-        The budget, see `design_mechanism`.
+        The budget: see `design_mechanism`.
     sensitive : str, int or list of these, default=None
         The columns of X that hold S, taken jointly. None: S is passed to `fit` as
         `sensitive_features`, or is y.
     columns : str, int, list of these, or callable, default=None
-        The columns to be replaced, taken jointly as one X; a callable such as
-        `sklearn.compose.make_column_selector` gets the table. None: all that are not sensitive.
+        The columns to replace, taken jointly as one X; a callable such as
+        `sklearn.compose.make_column_selector` is called with the table. None: all that are not
+        sensitive.
     measure, scope, utility, solver : default="kl", "per_output", "mutual_information", "auto"
         As in `design_mechanism`. With utility="target", V is the y that is passed to `fit`: the
         output keeps what X says about y.
     solver_options : dict, default=None
         Options of the solver.
     output : {"label", "symbol", "posterior"}, default="label"
-        "label": the same columns with the dtypes that `fit` saw, each output named by a value of
-        X; of rare combinations that are pooled, every column is drawn on its own. "symbol": one
+        "label": the same columns with the dtypes that `fit` saw, each output named after a value
+        of X; for rare combinations that are pooled, each column is drawn separately. "symbol": one
         categorical column. "posterior": a column of P(x|y) for each symbol x.
     remainder : {"drop", "passthrough"} or list of columns, default="drop"
-        What happens to the other columns: all are dropped, all come out as they are, or those
-        listed do. The sensitive ones are always dropped. It is decided by `fit`.
+        What happens to the other columns: all are dropped, all are passed through unchanged, or
+        those listed are. The sensitive ones are always dropped. This is decided by `fit`.
     n_bins : int, sequence of edges, dict of these per column, or None, default=10
-        Numbers and times with more distinct values are cut at quantiles, or at the edges given.
-        None: never.
+        Numbers and times with more distinct values than this are cut at quantiles, or at the edges
+        given. None: never.
     min_frequency, max_categories : default=None
         Pool the rare categories of each column, as in `sklearn.preprocessing.OneHotEncoder`.
     smoothing : float, default=0.0
         Added to every count of a pair (s, x): the parameter of a Dirichlet prior.
     handle_unknown : {"resample", "error"}, default="resample"
         What `transform` does with values or combinations that `fit` did not see: draw from P(Y),
-        which says nothing about the row, with a warning; or raise an error.
+        which reveals nothing about the row, with a warning; or raise an error.
     random_state : int, RandomState, Generator or None, default=None
         None draws with a new key from the operating system's cryptographic source each time.
-        A seed makes the output reproducible, also for an attacker who guesses it: it is for tests.
+        A seed makes the output reproducible, even for an attacker who guesses it: it is for tests.
 
     Attributes
     ----------
     mechanism_ : Mechanism
-        The channel and its figures, under the joint distribution that `fit` has learned.
+        The channel and its figures, under the joint distribution that `fit` learned.
     p_sx_ : ndarray of shape (n_s, n_x)
         That joint distribution.
     categories_ : list of ndarray
@@ -102,7 +103,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
     sensitive_categories_ : list of ndarray
         The symbols of each sensitive column.
     n_samples_seen_ : int
-        From how many rows it was learned.
+        How many rows it was learned from.
     n_features_in_ : int
         The number of columns seen by `fit`.
     feature_names_in_ : ndarray of str
@@ -124,7 +125,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
     True
     """
 
-    # What was fitted; the batches that it is designed for, if it was fitted by them, and the
+    # What was fitted; the batches that it is designed for, if it was fitted to batches, and the
     # parameters of that design.
     _fitted: Fitted | None = None
     _batches: Batches | None = None
@@ -180,14 +181,14 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : frame or array-like of shape (n_samples, n_features)
-            The table. pandas, polars and pyarrow frames, and arrays. Frames of Dask and Spark and
+            The table: a pandas, polars or pyarrow frame, or an array. Frames of Dask and Spark and
             lazy ones of polars are counted where they are, and S must be among their columns.
         y : array-like, default=None
             The target, which only utility="target" uses. Where S comes neither from
             `sensitive_features` nor from the `sensitive` columns of X, y itself is S, with a
             warning. For a lazy frame, the name of a column.
         sensitive_features : array-like or frame, default=None
-            S. Goes before the `sensitive` columns of X.
+            S. Takes precedence over the `sensitive` columns of X.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows: the guarantee is about the weighted joint distribution.
 
@@ -210,16 +211,16 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         sensitive_features: ColumnsLike | None = None,
         sample_weight: npt.ArrayLike | None = None,
     ) -> Self:
-        """Count one more batch of rows; the channel is designed when it is first asked for.
+        """Count one more batch of rows; the channel is designed when it is first needed.
 
         After any number of batches the transformer is the same as after one `fit` to all their
-        rows, to the last bit where weights are integers. What is kept between them is how often
-        each combination of values occurs, as they are: alphabets grow, and numbers are cut and
-        rare values pooled only in the design. Up to 500,000 distinct combinations of S and X (and
-        y, as a target) are counted; beyond, numbers need edges in `n_bins`, and a bin is then
-        shown by about its median. The first batch decides on `sensitive`, `columns` and
-        `remainder`. A pickle holds the counts, with the values of S; of columns that are passed
-        through, some rows are kept to judge them, and left out of it.
+        rows, to the last bit where weights are integers. What is kept between batches is how often
+        each combination of raw values occurs: alphabets grow, and numbers are cut and rare values
+        pooled only in the design. Up to 500,000 distinct combinations of S and X (and y, as a
+        target) are counted; beyond that, numbers need edges in `n_bins`, and a bin is then shown
+        as roughly its median. The first batch decides `sensitive`, `columns` and `remainder`. A
+        pickle holds the counts, with the values of S. Some rows of columns that are passed through
+        are kept to judge these columns, and left out of a pickle.
 
         Parameters
         ----------
@@ -248,11 +249,11 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         if self._fitted is not None and self._batches is None:
             raise ValueError(
                 f"This {settings.owner} was fitted by fit, or loaded: it has no counts of raw "
-                f"values that partial_fit could go on with. Begin with partial_fit, on a clone of "
+                f"values for partial_fit to continue from. Start with partial_fit, on a clone of "
                 f"it."
             )
         if self._batches is not None and counts_nothing(X, sample_weight):
-            return self  # as a stream may have it; the first batch shows the columns
+            return self  # a stream may have empty batches; the first one shows the columns
         inputs = read_inputs(settings, X, y, sensitive_features, sample_weight)
         if inputs.index:
             judge_index(settings, inputs, code_sensitive(settings, inputs.rows)[1])
@@ -267,16 +268,16 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         return self._fitted is not None or self._batches is not None
 
     def _is_current(self, settings: Settings) -> bool:
-        """Return whether batches were designed for, with these settings."""
+        """Return whether there is a design for the batches, with these settings."""
         return self._fitted is not None and self._designed_for == settings.of_design
 
     def _up_to_date(self) -> Fitted:
-        """Return what was fitted; of batches, designed now if it is not yet."""
+        """Return what was fitted; after batches, it is designed now if it is not yet."""
         check_is_fitted(self)
         if self._batches is not None:
             settings = settings_of(self)
             if not self._is_current(settings):
-                self._fitted = None  # that of other parameters, should this fail
+                self._fitted = None  # should this fail, do not keep that of other parameters
                 self._fitted = fitted_to(settings, self._batches.inputs())
                 self._designed_for = settings.of_design
         assert self._fitted is not None
@@ -293,12 +294,12 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
 
     @property
     def mechanism_(self) -> Mechanism:
-        """The channel and its figures, under the joint distribution that `fit` has learned."""
+        """The channel and its figures, under the joint distribution that `fit` learned."""
         return self._for_attribute().mechanism
 
     @property
     def p_sx_(self) -> FloatArray:
-        """The joint distribution of S and X, as `fit` has learned it."""
+        """The joint distribution of S and X, as `fit` learned it."""
         if (p_sx := self.mechanism_.p_sx) is None:
             raise self._no_attribute("p_sx_")
         return p_sx
@@ -318,8 +319,8 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
     def _no_attribute(self, name: str) -> AttributeError:
         owner = type(self).__name__
         return AttributeError(
-            f"{owner!r} object has no attribute {name!r}: it was loaded, and what is known of S "
-            f"stays where it was fitted."
+            f"{owner!r} object has no attribute {name!r}: it was loaded, and what is known about "
+            f"S stays where it was fitted."
         )
 
     def _set_features(self, roles: ColumnRoles) -> None:
@@ -346,18 +347,18 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         record_ids : array-like of shape (n_samples,), or the name of a column, default=None
             Unique ids of the rows, integers or texts. With them and `secret_key` a row gets the
             same Y every time, as long as its X and the mechanism stay the same: several releases
-            then say what one says. Without, each call draws anew, and several releases say more.
-            For a lazy frame, the name of a column.
+            then reveal no more than one. Without them each call draws anew, and several releases
+            reveal more. For a lazy frame, the name of a column.
         secret_key : bytes, default=None
-            At least 16, for instance from ``secrets.token_bytes(32)``. It is not kept. Whoever
-            has it and the ids can undo the noise.
+            At least 16 bytes, for instance from ``secrets.token_bytes(32)``. It is not kept.
+            Whoever has it and the ids can undo the noise.
 
         Returns
         -------
         frame or ndarray
-            Of the kind that was given. A lazy frame (polars, Dask, Spark) stays lazy, and gives
+            The same kind of table as X. A lazy frame (polars, Dask, Spark) stays lazy, and gives
             the same rows whenever it is computed from the same rows in the same partitions and
-            order; with `record_ids`, in any.
+            order; with `record_ids`, in any partitions and order.
 
         Examples
         --------
@@ -378,7 +379,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
             if container != "default":
                 raise TypeError(
                     f"set_output(transform={container!r}) does not apply to lazy frames, which "
-                    f"stay what they are: collect it first, or use 'default'."
+                    f"stay what they are: collect the frame first, or use 'default'."
                 )
             return lazy.released(release, source)
         table = as_table(converted(X, container), owner)
@@ -406,8 +407,8 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         Returns
         -------
         Evaluation
-            Under the joint distribution of these rows. Values that `fit` did not see are one
-            more symbol, which is released as a draw from P(Y). There is no budget in it.
+            The figures under the joint distribution of these rows. Values that `fit` did not see
+            are one more symbol, which is released as a draw from P(Y). There is no budget in it.
 
         Examples
         --------
@@ -424,9 +425,9 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
     def to_json(self, *, indent: int | None = None) -> str:
         """Return what another machine needs to apply the fitted transformer, as JSON text.
 
-        The encoder and the channel, without P_SX and without the values of S. What matters only
-        to `fit` (n_bins, the solver, ...) is left out, and so is the random state: whoever loads
-        it draws from the cryptographic source.
+        It holds the encoder and the channel, without P_SX and without the values of S. What
+        matters only to `fit` (n_bins, the solver, ...) is left out, and so is the random state:
+        whoever loads it draws from the cryptographic source.
 
         Parameters
         ----------
@@ -482,15 +483,15 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         return np.array(names, dtype=object)
 
     def _x_labels(self) -> Labels:
-        """Return the labels of the symbols of X, of batches without designing for them."""
+        """Return the labels of the symbols of X; for batches, without a design."""
         if self._batches is None or self._is_current(_settings(self)):
             return self._up_to_date().mechanism.x_labels
         return tuple(code_rows(settings_of(self), self._batches.rows()).alphabet.labels)
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
-        """Return what scikit-learn shows of a fitted transformer in a notebook: nothing of S.
+        """Return what scikit-learn shows of a fitted transformer in a notebook: nothing about S.
 
-        It looks at every attribute. Of batches that were not designed for yet there are few.
+        It looks at every attribute. Before batches have a design there are few.
         """
         shown = copy(self)
         if self._batches is not None and not self._is_current(_settings(self)):
@@ -523,7 +524,7 @@ def _settings(transformer: PrivacyFunnelTransformer) -> Settings:
 
 
 def fitted_of(transformer: PrivacyFunnelTransformer) -> Fitted:
-    """Return what a transformer was fitted to, after batches designed now if need be."""
+    """Return what was fitted; after batches, it is designed now if need be."""
     return transformer._up_to_date()
 
 
@@ -536,7 +537,7 @@ def release_by(transformer: PrivacyFunnelTransformer) -> Release:
 def set_fitted(transformer: _Transformer, fitted: Fitted) -> _Transformer:
     """Return the same transformer, fitted; batches that it has counted are forgotten.
 
-    All is set at once and last, so that a fit that fails leaves a transformer as it was.
+    Everything is set at once and last, so that a fit that fails leaves a transformer as it was.
     """
     transformer._fitted, transformer._batches = fitted, None
     transformer._set_features(fitted.roles)

@@ -334,7 +334,7 @@ class TestJson:
             ({"x_labels": "abcd"}, "x_labels must be a list"),
             (
                 {"x_labels": ["a", "a", "b", "c"]},
-                r"x_labels\[1\] must be a label that is not in the list before",
+                r"x_labels\[1\] must be a label that is not in the list already",
             ),
             ({"comment": "mine"}, "comment is not a key that skprivacy writes"),
             ({"channel": [[1.0]]}, "channel must be a list of 4. Got a list of 1"),

@@ -209,7 +209,7 @@ class TestNamesOfTheUser:
         arguments = ["--sensitive", "s", "--columns", "x", "--epsilon", "1"]
         assert main(["sanitize", "in.csv", "force=True n_bins=3.csv", *arguments]) == 1
         assert (
-            "'force=True n_bins=3.csv' exists already: use --force to replace it."
+            "'force=True n_bins=3.csv' already exists: use --force to replace it."
             in capsys.readouterr().err
         )
 
@@ -306,10 +306,10 @@ class TestCommands:
             ("in.csv --columns x --names a,b", "in.csv has 5 columns, but --names has 2."),
             ("rows.csv --columns x --names a,a,b", "--names has 'a' twice."),
             ("rows.csv --columns x --names a,b,c --header", "a header: leave out --header."),
-            ("rows.csv --columns x", "say --no-header if it is a row, with --names for the columns "
-             "if you like, or --header if it is a header."),
-            ("twice.csv --columns x", "if there is no header, say --no-header."),
-            ("in.csv --columns x --epsilon 9", "No noise is added to X: --epsilon 9 allows"),
+            ("rows.csv --columns x", "use --no-header if it is a row, with --names to name the "
+             "columns if you like, or --header if it is a header."),
+            ("twice.csv --columns x", "if there is no header, use --no-header."),
+            ("in.csv --columns x --epsilon 9", "No noise is added to X: --epsilon 9 is large"),
             ("rare.csv --columns x --epsilon 0.001", "Pool symbols of X or set --smoothing.\n"),
         ],
     )  # fmt: skip

@@ -193,7 +193,7 @@ class TestTexts:
         joint = [[20, 10, 5], [10, 20, 30]]
         text = design_mechanism(joint, 0.1, measure="alpha_lift", utility=target).to_json()
         sentence = refusal(Mechanism, text.replace(old, f"{old}: 3, {old}", 1))
-        assert f"malformed: {path} must be an object that has every key once" in sentence
+        assert f"malformed: {path} must be an object without repeated keys" in sentence
 
     def test_a_label_with_a_key_that_is_there_twice(self, by_columns):
         before, types, after = by_columns["zone"].partition('"columns"')
@@ -270,7 +270,7 @@ class TestMechanism:
             (["channel"], [], "channel must be a list of 3. Got a list of 0"),
             (["channel"], {"0": 1}, "channel must be a list. Got an object"),
             (["x_labels"], [], "x_labels must be a list of at least 1"),
-            (["x_labels", 1], "low", "x_labels[1] must be a label that is not in the list before"),
+            (["x_labels", 1], "low", "x_labels[1] must be a label that is not in the list already"),
             (["p_sx", 0, 0], 1e-200, "p_sx"),
             (["p_sx", 0, 0], 1.0, "p_sx must sum to 1"),
             (["epsilon"], True, "epsilon must be a number of at least 0. Got true"),
@@ -318,12 +318,12 @@ class TestTransformer:
     @pytest.mark.parametrize(
         ("steps", "value", "place"),
         [
-            (["columns", 1, "values", 1], "a", "columns[1].values[1] must be a value that is not in the list before"),
+            (["columns", 1, "values", 1], "a", "columns[1].values[1] must be a value that is not in the list already"),
             (["columns", 1, "values", 1], None, "columns[1].values[1] must be null for an empty bin and as the"),
             (["columns", 1, "values", -1], "z", "columns[1].values[5] must be null for an empty bin and as the"),
             (["columns", 1, "values", 1], {"missing": "NaT"}, "columns[1].values[1] must be a value"),
             (["columns", 1, "values"], [], "columns[1].values must be a list of at least 1"),
-            (["columns", 1, "labels", 1], "a", "columns[1].labels[1] must be a label that is not in the list before"),
+            (["columns", 1, "labels", 1], "a", "columns[1].labels[1] must be a label that is not in the list already"),
             (["columns", 1, "labels", 1], "z", "columns[1].labels[1] must be the value at the same position"),
             (["columns", 0, "labels", 1], 7, "columns[0].labels[1] must be a text for a bin"),
             (["columns", 0, "labels"], ["a"], "columns[0].labels must be a list of 4"),
@@ -359,7 +359,7 @@ class TestTransformer:
             (["names", 0], -1, "names[0] must be an integer from 0 to"),
             (["weights", 0], "1", "weights[0] must be a finite number"),
             (["layout", "n_columns"], 10**9, "layout.n_columns must be an integer from 1 to 1000000"),
-            (["layout", "names", 1], "sex", "layout.names[1] must be a label that is not in the list before"),
+            (["layout", "names", 1], "sex", "layout.names[1] must be a label that is not in the list already"),
             (["layout", "names", 1], {"missing": "<NA>"}, "layout.names[1] must be a name that can be compared"),
             (["layout", "names"], ["a"], "layout.names must be a list of 6"),
             (["layout", "replaced"], ["age", "age"], "layout.replaced[1] must be a column that is not in the list"),

@@ -184,7 +184,7 @@ class TestState:
             ({"names": [0, 0, 0, 99]}, r"names\[3\] must be an integer from 0 to 3. Got 99"),
             (
                 {"names": [0, 0, 0, 0]},
-                r"names\[1\] must be a symbol that is not in the list before",
+                r"names\[1\] must be a symbol that is not in the list already",
             ),
             ({"weights": [-1, 1, 1, 1]}, r"weights\[0\] must be a finite number from 0"),
             ({"comment": 1}, "comment is not a key"),

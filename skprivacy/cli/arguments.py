@@ -36,8 +36,8 @@ examples:
   skprivacy sanitize patients.csv keyed.csv --sensitive sex --columns bmi \\
       --epsilon 0.02 --record-ids patient --key-file secret.key
 
-One pass over IN counts, a second one writes OUT: memory does not grow with the file.
-Columns that are named nowhere are left out. Those of --remainder are copied to the
+A first pass over IN counts and a second one writes OUT: memory does not grow with the
+file. Columns that no option names are left out. Those of --remainder are copied byte for
 byte, unless one of them alone reveals more about the sensitive columns than the budget
 allows.
 """
@@ -51,7 +51,7 @@ examples:
       --key-file secret.key
 
 IN needs the columns that are replaced and those that are copied. It needs no sensitive
-column; one that it has is left out. Only columns that were copied by the `sanitize` that
+column; any that it has is left out. Only columns that were copied by the `sanitize` that
 wrote M.json can be copied: what they reveal was measured there.
 """
 _KEY = """\
@@ -61,7 +61,7 @@ examples:
       --epsilon 0.02 --record-ids patient --key-file secret.key
 
 FILE gets 64 hexadecimal digits from the operating system's cryptographic source, and
-only you can read it. A file that is there is never replaced.
+only you can read it. An existing file is never replaced.
 """
 _CURVE = """\
 examples:
@@ -95,7 +95,7 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     top = _Parser(
         prog="skprivacy",
-        description="Release columns of a table so that they say little about a sensitive one.",
+        description="Release columns of a table so that they reveal little about a sensitive one.",
         epilog="skprivacy COMMAND --help shows the options of a command, with examples.",
     )
     top.add_argument("--version", action="version", version=f"skprivacy {__version__}")
@@ -145,7 +145,7 @@ def _add_demo(subparsers: _Subparsers) -> None:
 
 
 def _add_sanitize(subparsers: _Subparsers) -> None:
-    summary = "replace columns of a file by a release that says little about another"
+    summary = "replace columns of a file by a release that reveals little about another"
     usage = "IN OUT --sensitive NAMES --columns NAMES --epsilon E [options]"
     command = _command(subparsers, "sanitize", "commands:sanitize", summary, usage, _SANITIZE)
     _add_input(command)
@@ -156,7 +156,7 @@ def _add_sanitize(subparsers: _Subparsers) -> None:
         type=budget,
         required=True,
         metavar="E",
-        help="what each released value may say about the sensitive columns at most",
+        help="the most that each released value may reveal about the sensitive columns",
     )
     command.add_argument(
         "--output",
@@ -167,7 +167,7 @@ def _add_sanitize(subparsers: _Subparsers) -> None:
     )
     _add_remainder(command)
     _add_unknown(command)
-    command.add_argument("--report", metavar="R.html", help="write a report for who signs off")
+    command.add_argument("--report", metavar="R.html", help="write a report for whoever signs off")
     command.add_argument(
         "--save-mechanism", metavar="M.json", help="write what `skprivacy apply` needs"
     )
@@ -177,7 +177,7 @@ def _add_sanitize(subparsers: _Subparsers) -> None:
 
 
 def _add_apply(subparsers: _Subparsers) -> None:
-    summary = "release new rows with a mechanism that was saved, without sensitive data"
+    summary = "release new rows through a saved mechanism, without sensitive data"
     usage = "M.json IN OUT [options]"
     command = _command(subparsers, "apply", "commands:apply", summary, usage, _APPLY)
     command.add_argument("mechanism", metavar="M.json", help="written by --save-mechanism")
@@ -190,7 +190,7 @@ def _add_apply(subparsers: _Subparsers) -> None:
 
 
 def _add_key(subparsers: _Subparsers) -> None:
-    summary = "make a secret key, with which a row gets the same values in every release"
+    summary = "make a secret key that gives a row the same values in every release"
     command = _command(subparsers, "key", "key_files:key", summary, "FILE [--json]", _KEY)
     command.add_argument("file", metavar="FILE", help="where to write it")
     command.add_argument("--json", action="store_true", help="print the outcome as JSON")
@@ -205,7 +205,7 @@ def _add_curve(subparsers: _Subparsers) -> None:
     command.add_argument(
         "--epsilons",
         type=budgets,
-        help="budgets, separated by commas (default: 20 up to what the columns leak unchanged)",
+        help="budgets, separated by commas (default: 20, up to what the unchanged columns leak)",
     )
     command.add_argument(
         "-o",
@@ -229,7 +229,7 @@ def _add_choose(subparsers: _Subparsers) -> None:
         type=share,
         default=0.9,
         metavar="SHARE",
-        help="of the utility of the columns as they are (default: 0.9)",
+        help="the share of the utility of the unchanged columns to keep (default: 0.9)",
     )
     _add_design(command)
     _add_reading(command)
@@ -265,42 +265,48 @@ def _add_reading(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--format",
         choices=["csv", "tsv", "parquet"],
-        help="of IN where its name does not tell (default for -: csv)",
+        help="the kind of table IN is, if its name does not tell (default for -: csv)",
     )
     group.add_argument(
-        "--delimiter", type=delimiter, metavar="CHAR", help="between fields, if not by the name"
+        "--delimiter",
+        type=delimiter,
+        metavar="CHAR",
+        help="the character between fields (default: a comma or, for .tsv, a tab)",
     )
     group.add_argument(
-        "--encoding", default="utf-8", type=encoding, help="of a text file (default: utf-8)"
+        "--encoding",
+        default="utf-8",
+        type=encoding,
+        help="the encoding of a text file (default: utf-8)",
     )
     group.add_argument(
         "--header",
         action=argparse.BooleanOptionalAction,
-        help="whether the first line of IN names its columns (default: yes, and if it looks like "
-        "data that is an error); without, they are c1, c2, ..., and OUT gets a header",
+        help="whether the first line of IN names its columns (default: yes, but an error if it "
+        "looks like data); without a header they are c1, c2, ..., and OUT gets one",
     )
     group.add_argument(
         "--names",
         type=names,
         metavar="NAMES",
-        help="of the columns of IN, all of them, separated by commas: it has no header",
+        help="the names of all columns of IN, separated by commas, if it has no header",
     )
     group.add_argument(
         "--progress",
         action=argparse.BooleanOptionalAction,
         default=sys.stderr.isatty(),
-        help="a bar on the standard error (default: in a terminal)",
+        help="show a progress bar on the standard error (default: only in a terminal)",
     )
     group.add_argument("--json", action="store_true", help="print the outcome as JSON")
 
 
 def _add_output(command: argparse.ArgumentParser) -> None:
-    command.add_argument("target", metavar="OUT", help="as IN; it appears when it is complete")
+    command.add_argument("target", metavar="OUT", help="like IN; it appears once it is complete")
     _add_force(command)
 
 
 def _add_force(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--force", action="store_true", help="replace files that are there")
+    command.add_argument("--force", action="store_true", help="replace existing files")
 
 
 def _add_columns(command: argparse.ArgumentParser) -> None:
@@ -320,8 +326,8 @@ def _add_design(command: argparse.ArgumentParser) -> None:
         "--measure",
         type=measure,
         default="kl",
-        help=f"of leakage: {', '.join(MEASURES)}; or with a parameter, alpha_lift:alpha=4 "
-        f"(default: kl)",
+        help=f"the measure of leakage: {', '.join(MEASURES)}; or one with a parameter, such as "
+        f"alpha_lift:alpha=4 (default: kl)",
     )
     group.add_argument(
         "--scope",
@@ -333,14 +339,15 @@ def _add_design(command: argparse.ArgumentParser) -> None:
         "--utility",
         choices=["mutual_information", "guess"],
         default="mutual_information",
-        help="what is kept: information, or the chance to guess the columns",
+        help="what is kept: information, or the chance of guessing the columns",
     )
     group.add_argument(
         "--solver",
         choices=["auto", *SOLVERS],
         default="auto",
         metavar="NAME",
-        help="(default: auto, the certified optimum where the table is not too large)",
+        help="the solver to use (default: auto, the certified optimum where the table is not too "
+        "large)",
     )
     _add_encoding(group)
 
@@ -351,7 +358,8 @@ def _add_encoding(group: Any) -> None:
         type=positive,
         default=DEFAULT_BINS,
         metavar="N",
-        help=f"numbers with more values are cut at quantiles (default: {DEFAULT_BINS})",
+        help=f"numbers with more distinct values than this are cut at quantiles (default: "
+        f"{DEFAULT_BINS})",
     )
     group.add_argument(
         "--edges",
@@ -366,13 +374,13 @@ def _add_encoding(group: Any) -> None:
         "--min-frequency",
         type=frequency,
         metavar="N",
-        help="pool values that are rarer: a number of rows, or a share of them",
+        help="pool values rarer than this: a number of rows, or a share of them",
     )
     group.add_argument(
         "--max-categories",
         type=positive,
         metavar="N",
-        help="pool the rarest values of each column beyond so many",
+        help="pool the rarest values of each column beyond this many",
     )
     group.add_argument(
         "--smoothing",
@@ -396,16 +404,16 @@ def _add_categorical(command: Any) -> None:
 
 def _add_keyed(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group(
-        "keyed release", "the same row gets the same values every time; both options or none"
+        "keyed release", "the same row gets the same values every time; both options or neither"
     )
     group.add_argument(
         "--record-ids",
         metavar="COLUMN",
-        help="of IN, with an id of its own for every row; in a text file, texts as they are "
-        "written",
+        help="the column of IN with a unique id for every row; in a text file, ids are taken "
+        "exactly as written",
     )
     group.add_argument(
-        "--key-file", metavar="FILE", help="a secret key, as `skprivacy key FILE` makes it"
+        "--key-file", metavar="FILE", help="a secret key, made by `skprivacy key FILE`"
     )
 
 
@@ -416,7 +424,7 @@ def _add_remainder(command: argparse.ArgumentParser) -> None:
         default="drop",
         metavar="drop|passthrough|NAMES",
         help="which other columns are copied as they are: none, all but the sensitive ones and "
-        "those of --record-ids, or these, separated by commas (default: drop)",
+        "that of --record-ids, or those named, separated by commas (default: drop)",
     )
     command.add_argument(
         "--allow-leaking",
@@ -431,5 +439,5 @@ def _add_unknown(command: argparse.ArgumentParser) -> None:
         choices=["error", "resample"],
         default="error",
         help="what to do with values that were not seen before: stop, or draw from the "
-        "distribution of the release, which says nothing about the row (default: error)",
+        "distribution of the release, which reveals nothing about the row (default: error)",
     )

@@ -1,4 +1,4 @@
-"""What the options can be, by name: known without the library, which takes seconds to import.
+"""The names that options accept, known without the library, which takes seconds to import.
 
 A test compares them with what the library has.
 """

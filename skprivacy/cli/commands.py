@@ -53,7 +53,7 @@ def sanitize(options: argparse.Namespace) -> None:
         handle_unknown=options.handle_unknown,
     )
     with _source(options) as source, ExitStack() as files:
-        if options.record_ids:  # what is wrong is said before any work is done
+        if options.record_ids:  # errors come before any work is done
             id_position(source, options.record_ids)
             check_own_column(options.record_ids, [*options.columns, *options.sensitive])
         named = {*options.columns, *options.sensitive}
@@ -79,13 +79,13 @@ def sanitize(options: argparse.Namespace) -> None:
             file.write(_report(transformer, sample, options).to_html().encode())
         n_rows = release_rows(fitted, settings, source, sink, **keyed, is_watched=options.progress)
         if n_rows != transformer.n_samples_seen_ or source.input.stamp != stamp:
-            raise RuntimeError(f"{options.source} has changed while it was read.")
+            raise RuntimeError(f"{options.source} changed while it was being read.")
     facts = _facts(transformer, n_rows, options)
     say(options, facts, _sentences(facts))
 
 
 def apply(options: argparse.Namespace) -> None:
-    """Release a file through a mechanism that was saved."""
+    """Release a file through a saved mechanism."""
     _check_outputs([options.target], options)
     if _is_same(options.target, options.mechanism):
         raise ValueError(f"{options.target} is the mechanism itself: name another file.")
@@ -119,7 +119,7 @@ def apply(options: argparse.Namespace) -> None:
 
 
 def _copied(options: argparse.Namespace, others: Sequence[str]) -> list[str]:
-    """Return which of the other columns are copied; ids are where they are named."""
+    """Return which of the other columns are copied; ids are only if they are named."""
     if options.remainder == "drop":
         return []
     if options.remainder == "passthrough":
@@ -128,13 +128,13 @@ def _copied(options: argparse.Namespace, others: Sequence[str]) -> list[str]:
 
 
 def _copied_by(transformer: PrivacyFunnelTransformer, options: argparse.Namespace) -> list[str]:
-    """Return which columns are copied by a mechanism that was saved."""
+    """Return which columns a saved mechanism copies."""
     may_leave = [] if transformer.remainder == "drop" else list(transformer.remainder)
     copied = _copied(options, may_leave)
     if unlisted := [name for name in copied if name not in may_leave]:
         raise ValueError(
             f"{options.mechanism} does not list the column {unlisted[0]!r} among those that may "
-            f"leave as they are: give --remainder to the `skprivacy sanitize` that writes it."
+            f"be copied: pass --remainder to the `skprivacy sanitize` that writes it."
         )
     return copied
 
@@ -147,7 +147,7 @@ def curve(options: argparse.Namespace) -> None:
             raise ValueError(f"{options.out} is the table itself: name another file.")
         if (suffix := Path(options.out).suffix.lower()) not in _PICTURES | {".csv"}:
             raise ValueError(
-                f"{options.out}: a curve is .csv, .png, .svg or .pdf, not {suffix!r}."
+                f"{options.out}: a curve is written as .csv, .png, .svg or .pdf, not {suffix!r}."
             )
     counts, design = _counts(options)
     epsilons = options.epsilons or _budgets(counts, design)
@@ -248,10 +248,10 @@ def audit_file(options: argparse.Namespace) -> None:
 
 
 def _released_rows(options: argparse.Namespace, n_rows: int, limit: int) -> pd.DataFrame:
-    """Return rows of the released file: the same ones as of the other file."""
+    """Return rows of the released file: the same ones as from the other file."""
     kinds = [kind_of(path, options.format)[0] for path in (options.released, options.source)]
     delimiter = options.delimiter if kinds[0] == kinds[1] else None
-    # A release has a header in any case. Were its first line a row, there would be one too few.
+    # A release always has a header. If its first line were a row, there would be one too few.
     is_said = options.header is not None or options.names is not None
     with read_from(
         options.released,
@@ -263,8 +263,8 @@ def _released_rows(options: argparse.Namespace, n_rows: int, limit: int) -> pd.D
         released, n_released = sample_source(source, limit, is_watched=options.progress)
     if n_released != n_rows:
         raise ValueError(
-            f"{options.released} has {n_released:,} rows and {options.source} has {n_rows:,}: to "
-            f"be attacked, a release needs the rows that it was made of, in their order."
+            f"{options.released} has {n_released:,} rows and {options.source} has {n_rows:,}: a "
+            f"release can only be attacked with the rows that it was made from, in the same order."
         )
     there = [name for name in options.sensitive if name in released]
     if there:
@@ -296,15 +296,15 @@ def _audit_lines(table: pd.DataFrame, options: argparse.Namespace, n_rows: int) 
             (row.attacked, row.attacker, f"{row.accuracy:.1%}", f"{row.advantage:+.1%}", interval)
         )
     return [
-        f"{n_rows:,} rows, guessing {listed(options.sensitive)}; a blind guess is right in "
-        f"{table['blind'][0]:.1%}.",
+        f"{n_rows:,} rows, guessing {listed(options.sensitive)}; a blind guess is right "
+        f"{table['blind'][0]:.1%} of the time.",
         "",
         *aligned(rows),
     ]
 
 
 def _check_outputs(paths: Sequence[str], options: argparse.Namespace) -> None:
-    """Check before any work is done that files may be written, and are not one and the same."""
+    """Check before any work is done that files may be written, and that no two are the same."""
     for path in paths:
         check_free(path, options.force)
     if not is_pipe(options.target):
@@ -313,17 +313,19 @@ def _check_outputs(paths: Sequence[str], options: argparse.Namespace) -> None:
         raise ValueError("--json prints to the standard output: OUT must be a file, not a pipe.")
     beside = [path for path in paths if path is not options.target]
     if any(is_pipe(path) or _is_same(path, options.source) for path in beside):
-        raise ValueError(f"{', '.join(beside)}: these need files of their own.")
+        raise ValueError(
+            f"{', '.join(beside)}: each of these must be a file of its own, neither a pipe nor IN."
+        )
     if len({str(Path(path).resolve()) for path in paths}) < len(paths):
         raise ValueError(f"Two of the outputs {', '.join(paths)} are the same file.")
 
 
 def _keyed(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the ids and the key of a keyed release, nothing for another one."""
+    """Return the ids and the key of a keyed release, nothing for any other."""
     if options.record_ids is None and options.key_file is None:
         return {}
     if not options.record_ids or not options.key_file:
-        raise ValueError("--record-ids and --key-file go together: give both, or none of them.")
+        raise ValueError("--record-ids and --key-file go together: give both, or neither.")
     outputs = [getattr(options, name, None) for name in ("target", "report", "save_mechanism")]
     if any(_is_same(path, options.key_file) for path in outputs if path):
         raise ValueError(f"{options.key_file} is the key itself: name another file.")
@@ -334,7 +336,7 @@ def _keyed_lines(record_ids: str | None) -> list[str]:
     if not record_ids:
         return []
     return [
-        f"The noise comes from {record_ids} and a secret key: released again by the same "
+        f"The noise comes from {record_ids} and a secret key: released again with the same "
         f"mechanism and key, an unchanged row gets the same values."
     ]
 
@@ -434,11 +436,11 @@ def _what_became(facts: dict[str, Any]) -> str:
 
 def _sentences(facts: dict[str, Any]) -> list[str]:
     protected, is_worst = listed(facts["protected"]), facts["scope"] == "per_output"
-    where = "every released value says" if is_worst else "released values on average say"
+    where = "every released value reveals" if is_worst else "released values on average reveal"
     reached = facts["max_leakage" if is_worst else "average_leakage"]
     lines = [
         f"{facts['out']}: {facts['rows']:,} rows; {_what_became(facts)}.",
-        f"By these rows, {where} at most epsilon = {facts['epsilon']:g} about {protected} "
+        f"Judging by these rows, {where} at most epsilon = {facts['epsilon']:g} about {protected} "
         f"({facts['measure']}; reached: {reached:.4g}).",
         f"{facts['utility_kept']:.1%} of the utility of {facts['symbols']:,} symbols (values, "
         f"bins and pools) is kept; no mechanism keeps more than "

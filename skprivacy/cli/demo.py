@@ -21,14 +21,15 @@ _CHOSEN = 0.02
 _FILES = ("patients.csv", "released.csv", "report.html")
 _RELEASED = ["blood_pressure", "bmi"]
 _TEXT = """\
-What may be released of blood pressure and BMI without giving away sex?
+How much of blood pressure and BMI can be released without giving away sex?
 442 patients; S = sex (2 values), X = blood pressure and BMI taken jointly ({n_x} values).
-"leaks" is the most that a released value says about S, in nats; "attacker" how often the best one
-guesses S, who knows how the release was made. A blind guess is right in {blind:.1%}.
+"leaks" is the most that a released value reveals about S, in nats; "attacker" is how often the
+best attacker, who knows how the release was made, guesses S. A blind guess is right {blind:.1%}
+of the time.
 """
 _AFTER = """
-A trained attacker, on rows it had not seen: {raw:.1%} right from the columns as they are,
-{released:.1%} from the release at epsilon = {epsilon:g}.
+A trained attacker, on rows it had not seen, is right {raw:.1%} of the time with the columns as
+they are, {released:.1%} with the release at epsilon = {epsilon:g}.
 The guarantee is about the distribution estimated from these rows.
 
 Wrote to {folder}:
@@ -46,7 +47,7 @@ def demo(options: argparse.Namespace) -> None:
     folder = _folder(options.folder)
     there = [name for name in _FILES if (folder / name).exists()]
     if there:
-        raise FileExistsError(f"{str(folder / there[0])!r} exists already: name another folder.")
+        raise FileExistsError(f"{str(folder / there[0])!r} already exists: name another folder.")
     patients = load_diabetes_bands()
     funnels = {
         epsilon: PrivacyFunnelTransformer(epsilon, sensitive="sex", columns=_RELEASED)

@@ -1,4 +1,4 @@
-"""Files with a secret key: made, and read. What is in them is shown nowhere."""
+"""Files with a secret key: made and read. The key itself is never shown."""
 
 import argparse
 import os
@@ -30,14 +30,14 @@ def key(options: argparse.Namespace) -> None:
 
 
 def write_key(path: str) -> None:
-    """Write a new key to a file that is not there."""
+    """Write a new key to a file that does not exist yet."""
     if path == PIPE:
-        raise ValueError("A key is not shown: name a file.")
+        raise ValueError("A key is never printed: name a file.")
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         raise FileExistsError(
-            f"{path!r} exists already, and a key is never replaced: name another file."
+            f"{path!r} already exists, and a key is never replaced: name another file."
         ) from None
     try:
         with os.fdopen(handle, "w") as file:
@@ -57,12 +57,13 @@ def read_key(path: str) -> bytes:
     found = _KEY.fullmatch(text)
     if found is None or len(text) > _MOST_FILE_BYTES:
         raise ValueError(
-            f"{path} does not hold a key: it needs an even number of hexadecimal digits in one "
+            f"{path} does not hold a key: it needs an even number of hexadecimal digits on one "
             f"line, at least 32, and nothing else. `skprivacy key FILE` makes one."
         )
     if stat.S_ISREG(mode) and mode & _OTHERS:
         warn(
-            f"{path} is open to other users, who could undo the noise with it: chmod 600 {path}",
+            f"{path} is open to other users, who could undo the noise with it: run chmod 600 "
+            f"{path}",
             PrivacyLeakWarning,
         )
     return bytes.fromhex(found[1].decode())

@@ -1,4 +1,4 @@
-"""A command that was understood is run; what goes wrong is one line and an exit code."""
+"""Runs a command that was understood; an error becomes one line and an exit code."""
 
 import argparse
 import os
@@ -16,14 +16,14 @@ _TERMINATED = 143
 def run(options: argparse.Namespace, is_closed: bool) -> int:
     """Run the command that the options name, and return its exit code.
 
-    is_closed : whether there is no standard output.
+    is_closed : whether the standard output is closed.
     """
     if is_closed and getattr(options, "target", None) == PIPE:
         print("skprivacy: error: the standard output is closed.", file=sys.stderr)
         return 1
     module, name = options.run.split(":")
     command = getattr(import_module(f".{module}", __package__), name)
-    # Told to stop, tidy up as after an error.
+    # When told to stop, tidy up as after an error.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit(_TERMINATED))
     try:

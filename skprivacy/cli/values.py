@@ -40,10 +40,10 @@ def _number(text: str) -> float:
 
 
 def budget(text: str) -> float:
-    """Return a finite number from 0 on."""
+    """Return a finite number of at least 0."""
     number = _number(text)
     if not 0 <= number < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is not a number from 0 on")
+        raise argparse.ArgumentTypeError(f"{text} is not a finite number of at least 0")
     return number
 
 
@@ -61,9 +61,9 @@ def share(text: str) -> float:
 
 
 def positive(text: str) -> int:
-    """Return a whole number from 1 on."""
+    """Return a whole number of at least 1."""
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return int(text)
 
 
@@ -73,12 +73,14 @@ def frequency(text: str) -> float:
 
 
 def edges(text: str) -> tuple[str, list[float]]:
-    """Return the name of a column and its edges, without end on either side."""
+    """Return the name of a column and its edges, with infinity at either end."""
     name, _, numbers = text.rpartition("=")
     edges = [_number(part) for part in numbers.split(",")]
     grow = all(low < high for low, high in pairwise(edges))
     if not name or not grow or any(map(math.isnan, edges)):
-        raise argparse.ArgumentTypeError(f"{text!r} is not like age=18,40,65, each edge larger")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not of the form age=18,40,65, with increasing edges"
+        )
     inner = [edge for edge in edges if math.isfinite(edge)]
     return name, [-math.inf, *inner, math.inf]
 
@@ -89,7 +91,7 @@ def measure(text: str) -> Measure:
 
     name, _, parameters = text.partition(":")
     if name not in MEASURES:
-        raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(MEASURES)}")
+        raise argparse.ArgumentTypeError(f"{name!r} is not one of {', '.join(MEASURES)}")
     given = dict(part.partition("=")[::2] for part in parameters.split(",") if part)
     try:
         return MEASURES[name](**{key: _number(value) for key, value in given.items()})

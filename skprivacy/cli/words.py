@@ -91,7 +91,7 @@ def one_line(error: Exception) -> str:
 
 
 def _without_breaks(text: str) -> str:
-    """Return a sentence in one line; the lines of a table after it stay, and are set off."""
+    """Return a sentence in one line; the lines of a table after it stay, indented."""
     sentence, *table = text.split("\n")
     return "\n".join([" ".join(sentence.split()), *(f"  {line}" for line in table)])
 

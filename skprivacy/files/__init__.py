@@ -29,26 +29,26 @@ def fit_file(
 ) -> PrivacyFunnelTransformer:
     """Fit a transformer to a table in a file, in one pass and in bounded memory.
 
-    It learns what `fit` would learn from the frame (of a Parquet file: the table of pyarrow): the
-    counts are the same, to the last bit.
+    It learns what `fit` would learn from the frame (for a Parquet file, from the table of
+    pyarrow): the counts are the same, to the last bit.
 
     Parameters
     ----------
     transformer : PrivacyFunnelTransformer
-        With `sensitive` set. Columns of a text file are numbers where all their fields are, and
-        categories otherwise; fields with leading zeros are categories, empty ones are missing.
-        Up to 500,000 distinct combinations of S and X are counted as they are; beyond that,
-        numbers need edges in `n_bins`, and a bin is shown by about its median.
+        With `sensitive` set. A column of a text file is read as numbers if all its fields are
+        numbers, and as categories otherwise; fields with leading zeros are categories, empty ones
+        are missing. Up to 500,000 distinct combinations of S and X are counted as they are; beyond
+        that, numbers need edges in `n_bins`, and a bin is shown as roughly its median.
     path : str or Path
         .csv, .tsv (both also .gz) or .parquet; "-" is the standard input.
     delimiter : str, default=None
-        Between the fields of a text file; by default a comma or, for .tsv, a tab.
+        What separates the fields of a text file; by default a comma or, for .tsv, a tab.
     encoding : str, default="utf-8"
-        Of a text file.
+        The encoding of a text file.
     header : bool, default=None
         Whether the first line of a text file has the names of its columns. By default it is
-        taken for a header, unless it looks like data: then that is an error, because a row that
-        is taken for names would be published as it is.
+        taken for a header, but if it looks like data that is an error, because a row mistaken
+        for names would be published as it is.
     names : list of str, default=None
         The names of the columns of a text file without a header; with ``header=False`` alone
         they are c1, c2 and so on.
@@ -96,8 +96,8 @@ def transform_file(
 ) -> int:
     """Release the rows of a file through a fitted transformer, in bounded memory.
 
-    From text to text with the same delimiter, fields that are not replaced are copied to the
-    byte. `out` appears when it is complete; it has a header in any case.
+    From text to text with the same delimiter, fields that are not replaced are copied byte for
+    byte. `out` appears once it is complete, and always has a header.
 
     Parameters
     ----------
@@ -106,19 +106,19 @@ def transform_file(
     path, delimiter, encoding, header, names, verbose
         As in `fit_file`.
     out : str or Path
-        Where to write: as `path`, also of another kind.
+        Where to write: like `path`, possibly of another kind.
     record_ids : str, default=None
         The name of a column of unique ids; it is written to `out` only if it is passed through.
         With it and `secret_key` a row gets the same Y in every release, as from `transform`. Ids
         of a text file are texts as they are written, without their quotes: ``007`` is not ``7``,
-        and `transform` gets the same as ``frame["id"].astype(str)``. Those of a Parquet file have
-        the type that they have there; the integer 7 and the text "7" are different ids. That
-        no two rows have the same id is checked over the whole file, beyond a million rows with
-        a temporary file of 8 bytes for each.
+        and `transform` must get them as ``frame["id"].astype(str)`` to give the same Y. Those of
+        a Parquet file keep the type that they have there; the integer 7 and the text "7" are
+        different ids. The whole file is checked for rows with the same id; beyond a million rows
+        this takes a temporary file of 8 bytes per row.
     secret_key : bytes, default=None
         As in `transform`.
     force : bool, default=False
-        Whether to replace a file that is there.
+        Whether to replace an existing file.
 
     Returns
     -------
@@ -138,7 +138,8 @@ def transform_file(
     >>> transform_file(funnel, folder / "patients.csv", folder / "released.csv")
     442
 
-    By ids and a key, another release gives every row the same values, in any order of the rows:
+    With ids and a key, another release gives every row the same values, whatever the order of the
+    rows:
 
     >>> import secrets
     >>> keyed = {"record_ids": "patient", "secret_key": secrets.token_bytes(32)}

@@ -42,7 +42,7 @@ def noise_of_blocks(
     record_ids: str | None,
     secret_key: bytes | None,
 ) -> Iterator[BlockNoise]:
-    """Yield the noise of a file: fresh without `record_ids`, the name of a column of ids."""
+    """Yield the noise of a file: by `record_ids`, the name of a column of ids, or else fresh."""
     if record_ids is not None and not isinstance(record_ids, str):
         raise TypeError(
             Message(
@@ -62,7 +62,7 @@ def noise_of_blocks(
 
 
 def id_position(source: Source, column: str) -> int:
-    """Return where the ids are, if the column is there."""
+    """Return the position of the column of ids, which must be there."""
     header = as_table(pd.DataFrame(columns=source.names), "transform_file")
     (position,) = header.positions("transform_file", "record_ids", [column])
     return position
@@ -115,5 +115,5 @@ class _KeyedBlocks(BlockNoise):
 
 
 def _are_missing(ids: pd.Series) -> pd.Series:
-    """Tell which ids are missing: empty fields of a text, nothing in a Parquet file."""
+    """Tell which ids are missing: empty fields of a text file, nulls of a Parquet file."""
     return ids.isna() | ids.eq("").fillna(False).astype(bool)

@@ -106,7 +106,7 @@ def _reader(block: Block, names: list[str]) -> Callable[[str, IntArray], pd.Seri
 
 
 def _cut(column: pd.Series, edges: Container[Hashable]) -> pd.Series:
-    """Return texts with edges as numbers; others are judged when all their values are known."""
+    """Return the texts of a column with edges as numbers; others wait until all are known."""
     if column.name not in edges or not isinstance(column.dtype, pd.CategoricalDtype):
         return column
     return meant(column, "numbers", column.name)
@@ -117,7 +117,7 @@ def _family(name: Hashable, texts: pd.Series, edges: Container[Hashable] = ()) -
 
 
 def _decoded(column: pd.Series) -> pd.Series:
-    """Return a column of a dictionary as its values: it has no order of its own."""
+    """Return a dictionary-encoded column as its values, which have no order of their own."""
     is_dictionary = isinstance(column.dtype, pd.CategoricalDtype)
     return column.astype(column.cat.categories.dtype) if is_dictionary else column
 

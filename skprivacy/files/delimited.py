@@ -46,7 +46,10 @@ _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 def check_delimiter(delimiter: str) -> str:
     """Return a delimiter, if it is one byte that can separate fields."""
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
-        raise ValueError(f"The delimiter {delimiter!r} is not one ASCII character.")
+        raise ValueError(
+            f"The delimiter {delimiter!r} is not a single ASCII character other than a quote or a "
+            f"line end."
+        )
     return delimiter
 
 
@@ -58,7 +61,7 @@ def check_encoding(encoding: str) -> str:
     except LookupError:
         raise ValueError(f"{encoding!r} is not an encoding.") from None
     if not agrees:
-        raise ValueError(f"{encoding} does not agree with ASCII: convert the file to UTF-8.")
+        raise ValueError(f"{encoding} is not compatible with ASCII: convert the file to UTF-8.")
     return encoding
 
 
@@ -99,7 +102,7 @@ class DelimitedSource(Source):
         text, end = stream.read(len(_MARK)), 0
         self.mark = _MARK if text == _MARK else b""
         text = text.removeprefix(_MARK)
-        # Each time as much again as there is: a long row is read in linear time.
+        # Each read doubles what there is: a long row is read in linear time.
         while not end and len(text) <= _MOST_ROW_BYTES:
             if not (piece := stream.read(max(LINE_BYTES, len(text)))):
                 break
@@ -116,7 +119,7 @@ class DelimitedSource(Source):
         if b"\n" not in line and b"\r" in line:
             raise ValueError(f"{self.input.name} ends lines with CR alone: convert them to LF.")
         if not line.strip():
-            raise ValueError(f"{self.input.name} is empty: a table has a header with names.")
+            raise ValueError(f"{self.input.name} is empty: a table needs a header with names.")
         is_too_long = len(line) > _MOST_ROW_BYTES
         if not is_ended and (is_too_long or is_inside_quotes(line, self.delimiter)):
             raise ValueError(self._endless(1))
@@ -140,7 +143,7 @@ class DelimitedSource(Source):
         return split(delimiter.join(fields) + line_end, self.delimiter, n_columns, 1)
 
     def check_names(self) -> None:
-        """Check that a name stands for one column, and that these are columns."""
+        """Check that each name stands for one column, and that the line was split into columns."""
         # No name is shown: the line may be a row, with a value of S in it.
         first: dict[str, int] = {}
         for place, name in enumerate(self.names, 1):
@@ -148,7 +151,7 @@ class DelimitedSource(Source):
                 raise ValueError(
                     Message(
                         f"{self.input.name}: the columns {first[name]} and {place} have the same "
-                        f"name: if there is no header, say ",
+                        f"name: if there is no header, use ",
                         Setting("header", False),
                         ".",
                     )
@@ -156,8 +159,8 @@ class DelimitedSource(Source):
         others = [other for other in _OTHER_DELIMITERS if other in self.names[0]]
         if len(self.names) == 1 and others:
             raise ValueError(
-                f"{self.input.name} has only one column, with {others[0]!r} in its name: is the "
-                f"delimiter another one?"
+                f"{self.input.name} has only one column, with {others[0]!r} in its name: is that "
+                f"the delimiter?"
             )
 
     def _check_header(self) -> None:
@@ -167,12 +170,12 @@ class DelimitedSource(Source):
         if columns := data_fields(self.header, block.fields):
             raise ValueError(
                 Message(
-                    f"{self.input.name}: the first line may be a row and no header (see "
-                    f"{_counted(columns)}): say ",
+                    f"{self.input.name}: the first line may be a row rather than a header (see "
+                    f"{_counted(columns)}): use ",
                     Setting("header", False),
                     " if it is a row, with ",
                     Setting("names", [...]),
-                    " for the columns if you like, or ",
+                    " to name the columns if you like, or ",
                     Setting("header", True),
                     " if it is a header.",
                 )
@@ -223,7 +226,7 @@ class DelimitedSource(Source):
         return text if not text or text.endswith(b"\n") else text + b"\n"
 
     def _endless(self, line: int) -> str:
-        return f"{self.input.name}: the row in line {line:,} does not end: is a quote missing?"
+        return f"{self.input.name}: the row on line {line:,} does not end: is a quote missing?"
 
 
 def _counted(columns: Sequence[int]) -> str:
@@ -268,7 +271,7 @@ class DelimitedSink(Sink):
     """A CSV or TSV file that is being written."""
 
     def __init__(self, file: ByteStream, delimiter: str, encoding: str = "utf-8") -> None:
-        self._file: Any = file  # it takes arrays, which hints say from Python 3.12 on
+        self._file: Any = file  # it takes arrays, which type hints can say from Python 3.12
         self._delimiter = delimiter
         self._encoding = encoding
         self._has_header = False
@@ -338,4 +341,4 @@ class DelimitedSink(Sink):
         warn_of_formulas(self._n_formulas)
 
     def close(self) -> None:
-        """Everything is written already."""
+        """Do nothing: everything is written already."""

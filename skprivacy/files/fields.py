@@ -1,8 +1,8 @@
 """Delimited text as bytes: where each field of each row is, and rows put together from fields.
 
-Fields are found and copied without being decoded: what is not replaced stays as it is, to the
-byte, with its quotes and its leading zeros. Quotes mean something at the start of a field only,
-and a doubled quote in a quoted field is one (RFC 4180).
+Fields are found and copied without being decoded: what is not replaced stays the same byte for
+byte, with its quotes and its leading zeros. A quote has a meaning only at the start of a field,
+and a doubled quote in a quoted field stands for one (RFC 4180).
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ from .._typing import BoolArray, IntArray
 _QUOTED = re.compile(rb'"((?:[^"]++|"")*+)"(.*)', re.DOTALL)
 _NEWLINE, _RETURN, _QUOTE = ord("\n"), ord("\r"), ord('"')
 
-# Of a word of eight bytes, the first 0 to 8.
+# Masks that keep the first 0 to 8 bytes of a word of eight.
 _KEPT_BYTES = np.array([(1 << 8 * n) - 1 for n in range(9)], dtype=np.uint64)
 
-# Short fields are compared eight bytes at a time, all of them at once; long ones one by one. Long
-# are those beyond so many bytes, or so many times the bytes of a row: fewer than one in so many.
+# Short fields are compared eight bytes at a time, all of them at once; long ones one by one. A
+# field is long beyond `_LONG` bytes, or beyond `_MOST_PADDING` times the mean bytes of a row,
+# which fewer than one in `_MOST_PADDING` can be.
 _LONG = 256
 _MOST_PADDING = 8
 
-# Of pieces of more bytes, copying each costs less than an index for each of its bytes.
+# Beyond this many bytes, copying a piece costs less than an index for each of its bytes.
 _LONG_PIECE = 1 << 12
 ODD_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
@@ -43,7 +44,7 @@ class Fields:
     """The fields of complete rows.
 
     text : the bytes of the rows; starts, ends : (n_rows, n_columns), where each field is;
-    row_ends : behind the line end of each row.
+    row_ends : just past the line end of each row.
     """
 
     text: bytes
@@ -72,7 +73,7 @@ class Fields:
 
     @cached_property
     def _padded(self) -> bytes:
-        """The text and a word more, so that words can be read from any place in it."""
+        """The text and one more word, so that words can be read from any place in it."""
         return self.text + bytes(8)
 
     def distinct(
@@ -117,7 +118,7 @@ class Fields:
 
 
 def _factorized(text: bytes, starts: IntArray, lengths: IntArray) -> tuple[IntArray, IntArray]:
-    """Return a code for each field, and the row in which each distinct one is seen first.
+    """Return a code for each field, and the row in which each distinct one is first seen.
 
     text : padded by a word.
     """
@@ -229,7 +230,7 @@ def split(text: bytes, delimiter: str, n_columns: int, line: int) -> Fields:
 
 
 def first_row_end(text: bytes, delimiter: str) -> int:
-    """Return where the first row of a text ends, behind its line end; 0 if it does not."""
+    """Return where the first row of a text ends, just past its line end; 0 if it does not."""
     array = np.frombuffer(text, np.uint8)
     separators = _separators(text, array, delimiter)
     row_ends = separators[array[separators] == _NEWLINE]
@@ -263,7 +264,7 @@ def _check_shape(
         line += int(np.count_nonzero(array[:start] == _NEWLINE))
         raise ValueError(
             f"line {line:,} has {sizes[row]} fields where the first line has {n_columns}: is a "
-            f"quote missing, or is the delimiter another one?"
+            f"quote missing, or is the delimiter wrong?"
         )
 
 
@@ -272,7 +273,7 @@ def _quotes(array: Bytes, delimiter: int) -> IntArray:
     quotes = np.flatnonzero(array == _QUOTE)
     before = array[np.maximum(quotes - 1, 0)]
     is_begin = (before == delimiter) | (before == _NEWLINE) | (quotes == 0)
-    # If each that opens stands at the start of a field or doubles the one before, parity tells.
+    # If every quote that opens is at the start of a field or doubles the one before, parity tells.
     doubles = np.diff(quotes, prepend=-2) == 1
     if (is_begin | doubles)[::2].all():
         return quotes
@@ -280,15 +281,15 @@ def _quotes(array: Bytes, delimiter: int) -> IntArray:
 
 
 def _quotes_that_count(quotes: IntArray, is_begin: BoolArray, is_first: BoolArray) -> IntArray:
-    """Return the same for text in which quotes stand inside of fields: 5" is no quoted field.
+    """Return the same for text with quotes inside fields: 5" is not a quoted field.
 
     is_begin : at the start of a field; is_first : of quotes side by side.
     """
-    # Side by side, two cancel out: what is left of each run is its first one, or nothing.
+    # Two side by side cancel out: what is left of each run is its first quote, or nothing.
     first = np.flatnonzero(is_first)
     first = first[np.diff(first, append=len(quotes)) & 1 == 1]
     # At the start of a field a quote begins a quoted text, unless it ends one; elsewhere it can
-    # only end one. So what counts are those at a start since the last that stands elsewhere.
+    # only end one. So what counts is how many were at a start since the last one elsewhere.
     n_begin = np.cumsum(is_begin[first])
     n_before = np.maximum.accumulate(np.where(is_begin[first], 0, n_begin))
     is_inside = (n_begin - n_before) & 1 == 1

@@ -12,7 +12,7 @@ from .fields import Bytes, Fields, gathered
 
 _QUOTE = ord('"')
 
-# Numbers are shorter: what is longer is none.
+# No number is longer than this.
 _LONGEST = 64
 
 
@@ -25,7 +25,7 @@ _MAY_BEGIN = _table(b"=+-@\t\r")
 _IS_MARK = _table(b"=+-@\t\r ")
 _MAY_END = _table(b"0123456789. ")
 
-# What a byte is in a number, and what may follow what. So 1.2.3 passes, which nothing computes.
+# What a byte is in a number, and what may follow what. 1.2.3 passes too: nothing computes it.
 _PARTS = [b"", b"0123456789", b".", b"eE", b"+-", b" "]
 _PART = np.sum([i * _table(part) for i, part in enumerate(_PARTS)], axis=0).astype(np.uint8)
 _MAY_FOLLOW = np.zeros(8 * 8, dtype=bool)
@@ -86,6 +86,6 @@ def warn_of_formulas(n_rows: Mapping[str, int]) -> None:
     if found:
         warn(
             f"A spreadsheet may run values of {', '.join(found)} as formulas: they begin with =, "
-            f"+, - or @ and are no numbers. They are written as they are: import these columns as "
+            f"+, - or @ and are not numbers. They are written unchanged: import these columns as "
             f"text, or drop them.",
         )

@@ -1,6 +1,6 @@
 """Whether the first line of a text file names its columns, or is a row like the others.
 
-A row that is taken for names is published as it is: a line that may be one is refused.
+A row mistaken for names would be published as it is: a line that may be a row is refused.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def check_names(header: bool | None, names: Sequence[str] | None) -> None:
         return
     if isinstance(names, str) or not all(isinstance(name, str) and name for name in names):
         raise TypeError(
-            Message(Setting("names", [...]), " must be a list of texts, a name for each column.")
+            Message(Setting("names", [...]), " must be a list of texts, one name for each column.")
         )
     if header:
         raise ValueError(
@@ -44,7 +44,7 @@ def data_fields(line: Fields, rows: Fields) -> list[int]:
     """Return which fields of a first line look like data; none if it is a header.
 
     A field looks like data if it consists of digits and signs (a number, a date), or is a value of
-    its own column in the rows below. The line is a header all the same if more fields must be
+    its own column in the rows below. The line is still a header if more fields than that must be
     names, because they are words above nothing but numbers. And numbers that enumerate, such as
     years, are names, unless one is a value of its column or the next row enumerates as well.
     """
@@ -71,7 +71,7 @@ def _texts(rows: Fields) -> list[str]:
 
 
 def _is_empty(rows: Fields, column: int) -> bool:
-    """Tell whether nothing is in a column: a delimiter at the end of each line makes one."""
+    """Tell whether a column is empty: a delimiter at the end of each line makes one."""
     return not (rows.ends[:, column] > rows.starts[:, column]).any()
 
 
@@ -80,14 +80,15 @@ def _is_digits(text: str) -> bool:
 
 
 def _is_word(text: str) -> bool:
-    """Tell whether a text is more than a number, or a sign for one that is missing."""
+    """Tell whether a text is more than a number, or a mark for a missing one."""
     return not is_number(text) and any(map(str.isalpha, text))
 
 
 def _enumerates(texts: Sequence[str]) -> bool:
     """Tell whether the numbers in a line are in order, as the names of columns may be.
 
-    Two of these must hold as well: they go by one, they are years, there are more than two.
+    Two of these must hold as well: they go up or down by one, they are years, there are more than
+    two.
     """
     found = [text for text in texts if _is_digits(text)]
     if len(found) < 2 or not all(map(_WHOLE.fullmatch, found)):

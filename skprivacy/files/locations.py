@@ -27,7 +27,7 @@ _KINDS = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet", ".
 _GZIP_MAGIC = b"\x1f\x8b"
 _PARQUET_MAGIC = b"PAR1"
 
-# Fast, and within some percent of the size that gzip's own default reaches.
+# Fast, and within a few percent of the size that gzip's own default reaches.
 _COMPRESSION = 4
 
 # Bytes, compressed on their way or not.
@@ -52,7 +52,7 @@ def kind_of(path: FilePath, kind: str | None = None) -> tuple[str, bool]:
             f".tsv or .parquet (the first two also with .gz)."
         )
     if compressed and found == "parquet":
-        raise ValueError(f"{str(path)!r}: Parquet is compressed by itself, use .parquet.")
+        raise ValueError(f"{str(path)!r}: Parquet files are compressed already: use .parquet.")
     return found, compressed
 
 
@@ -81,7 +81,7 @@ class Input:
 
     @property
     def size(self) -> int:
-        """How many bytes there are, compressed ones if they are."""
+        """How many bytes there are, before they are decompressed."""
         return os.fstat(self.raw.fileno()).st_size
 
 
@@ -112,16 +112,16 @@ def opened(path: FilePath, kind: str | None = None) -> Iterator[Input]:
 
 
 def check_free(path: FilePath, force: bool = False) -> None:
-    """Check that a file may be written: it is not there, or `force` is said."""
+    """Check that a file may be written: it does not exist, or `force` is set."""
     path = Path(path)
     if path.is_dir():
-        raise IsADirectoryError(f"{str(path)!r} is a folder.")
+        raise IsADirectoryError(f"{str(path)!r} is a folder: name a file.")
     if is_pipe(path):
         return
     if not path.parent.is_dir():
         raise FileNotFoundError(f"The folder {str(path.parent)!r} does not exist.")
     if path.exists() and not force:
-        told = f"{str(path)!r} exists already: use "
+        told = f"{str(path)!r} already exists: use "
         raise FileExistsError(Message(told, Setting("force", True), " to replace it."))
 
 
@@ -138,7 +138,7 @@ def written(path: FilePath, force: bool = False) -> Iterator[BinaryIO]:
     """Yield a binary file that becomes `path` when the block ends without an error.
 
     Before that there is only a hidden file beside it, which is removed after an error. A pipe
-    ("-" or a device) gets its bytes at the end, too.
+    ("-" or a device) gets its bytes only at the end, too.
     """
     check_free(path, force)
     if is_pipe(path):
@@ -175,9 +175,11 @@ def _publish(name: str, target: Path, force: bool) -> None:
         os.replace(name, target)
         return
     try:
-        os.link(name, target)  # fails if somebody has made it in the meantime
+        os.link(name, target)  # fails if the target was created in the meantime
     except FileExistsError:
-        raise FileExistsError(f"{str(target)!r} was made by somebody else meanwhile.") from None
+        raise FileExistsError(
+            f"{str(target)!r} was created by another process in the meantime: name another file."
+        ) from None
     except OSError:  # a file system without links
         check_free(target)
         os.rename(name, target)
@@ -194,7 +196,7 @@ def _permissions(target: Path) -> int:
 
 @contextmanager
 def compressed_if(file: BinaryIO, compressed: bool) -> Iterator[ByteStream]:
-    """Yield a file to write to, which compresses what it gets if it should."""
+    """Yield a file to write to, which compresses what it gets if `compressed` says so."""
     if not compressed:
         yield file
         return

@@ -29,7 +29,7 @@ def read_from(
         try:
             if input_.kind == "parquet":
                 if header is False or names is not None:
-                    raise ValueError(f"{path}: a Parquet file has the names of its columns in it.")
+                    raise ValueError(f"{path}: a Parquet file already names its columns.")
                 yield ParquetSource(input_)
             else:
                 yield DelimitedSource(input_, delimiter, encoding, header, names)
@@ -56,5 +56,5 @@ def write_to(path: FilePath, source: Source, *, force: bool = False) -> Iterator
         try:
             yield sink
         finally:
-            sink.close()  # after an error too: what is left open complains when it is collected
+            sink.close()  # after an error too: if left open, it complains when it is collected
         sink.warn()

@@ -27,7 +27,7 @@ def _pyarrow() -> Any:
 
 
 class ParquetSource(Source):
-    """A Parquet file; its types are kept, what else its makers noted in it is not."""
+    """A Parquet file; its types are kept, its other metadata is not."""
 
     def __init__(self, input_: Input) -> None:
         self.input = input_

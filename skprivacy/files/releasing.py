@@ -39,7 +39,7 @@ def release_rows(
 ) -> int:
     """Write the rows of a source with X replaced by Y, and return how many there were.
 
-    copied : which of the columns that may leave as they are do, None for all; allow_leaking :
+    copied : which of the columns that may be copied are copied, None for all; allow_leaking :
     whether one of them may exceed the budget.
     """
     roles, owner = fitted.roles, settings.owner

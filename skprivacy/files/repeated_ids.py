@@ -1,4 +1,4 @@
-"""How many rows have the id of another one, over a file of any size."""
+"""How many rows repeat the id of another row, over a file of any size."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from .._typing import IntArray
 from ..releasing.noise import Words
 from ..releasing.siphash import n_repeated
 
-RUN_ROWS = 1 << 20  # that are kept in memory: 8 MB
+RUN_ROWS = 1 << 20  # kept in memory: 8 MB
 _ROW_BYTES = 8
-_SHARE_BITS = 10  # of an id, that say in which of 1,024 shares it is
+_SHARE_BITS = 10  # of a hash, which say in which of 1,024 shares it is
 
 
 class RepeatedIds(AbstractContextManager["RepeatedIds"]):
@@ -43,7 +43,7 @@ class RepeatedIds(AbstractContextManager["RepeatedIds"]):
             self._write(self._taken())
 
     def n_repeated(self) -> int:
-        """Return how many rows have an id that a row before them has."""
+        """Return how many rows repeat the id of an earlier row."""
         if self._file is None:
             return n_repeated(self._taken())
         self._write(self._taken())

@@ -30,7 +30,7 @@ class Source(ABC):
 
     @abstractmethod
     def type_of(self, position: int, values: pd.Series) -> ColumnType:
-        """Return the type of a column; values : all that it has, as they were meant."""
+        """Return the type of a column; values : all that it has, as what they mean."""
 
     def watched_blocks(self, doing: str, is_watched: bool) -> Iterator[Block]:
         """Yield the blocks, with a progress bar on the standard error if it is watched."""
@@ -43,10 +43,10 @@ class Source(ABC):
             bar.update(size - bar.n)
 
     def check_names(self) -> None:
-        """Check that a name stands for one column."""
+        """Check that each name stands for one column."""
         twice = [name for name, count in Counter(self.names).items() if count > 1]
         if twice:
-            raise ValueError(f"{self.input.name}: the column {twice[0]!r} is there twice.")
+            raise ValueError(f"{self.input.name}: the column {twice[0]!r} appears twice.")
 
 
 class Block(ABC):
@@ -80,7 +80,7 @@ class Sink(ABC):
         """
 
     def warn(self) -> None:  # noqa: B027
-        """Warn, when all rows are there, of what others should know who open the file."""
+        """Warn, once all rows are written, of what people who open the file should know."""
 
     @abstractmethod
     def close(self) -> None:

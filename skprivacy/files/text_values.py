@@ -14,12 +14,12 @@ from .._typing import IntArray
 # be Namibia.
 _MISSING = {"", "NA", "N/A", "NaN", "nan", "NULL", "null", "None"}
 
-# Nothing is given back once it is matched (++): a long field is read once.
+# Nothing that was matched is given back (++): a long field is read once.
 _NUMBER = re.compile(r"\s*+[+-]?(\d++(\.\d*+)?|\.\d++)([eE][+-]?\d++)?\s*+", re.ASCII)
 _INTEGER = re.compile(r"\s*+[+-]?\d++\s*+", re.ASCII)
 _CODE = re.compile(r"\s*[+-]?0\d", re.ASCII)  # 00123 is a name made of digits
 
-# Integers that are told apart: in a column of integers, and among floats.
+# The largest integers that can be told apart: in a column of integers, and among floats.
 _LARGEST_INTEGER = 2**63 - 1
 _LARGEST_EXACT = 2**53
 _MOST_DIGITS = 19
@@ -46,7 +46,7 @@ def _are_told_apart(texts: Sequence[str]) -> bool:
 
 
 def _integer(text: str) -> float:
-    """Return an integer, infinity for one that is too large in any case."""
+    """Return an integer, infinity for one that is too large anyway."""
     digits = text.strip().lstrip("+-").lstrip("0")
     if len(digits) > _MOST_DIGITS:
         return math.inf
@@ -66,7 +66,7 @@ def meant(column: pd.Series, family: str, name: Hashable) -> pd.Series:
     elif family == "bool":
         values = pd.array([_boolean(text, name) for text in texts], dtype="boolean")
     else:
-        # The missing text is a category; a symbol of the alphabet is None.
+        # An empty text is a category here; among the symbols of an alphabet it is None.
         return column.cat.remove_categories([text for text in texts if text == ""])
     codes = column.cat.codes.to_numpy()
     return pd.Series(values.take(codes, allow_fill=True), name=column.name)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Batches:
-    """Batches of rows, counted as they come: values are cut and pooled when all are there.
+    """Batches of rows, counted as they come: values are cut and pooled once all are there.
 
     first : shows the columns that all batches must have. It is not counted yet.
     """
@@ -33,7 +33,7 @@ class Batches:
         self._sample = RowSample(names, whole=self._counted.s)
 
     def add(self, settings: Settings, batch: FitInputs) -> None:
-        """Count a batch; if that fails, it is as if it had not been there."""
+        """Count a batch; if that fails, it is as if the batch had never come."""
         self._check(batch)
         rows = batch.rows
         self._tally.edges = edges_of(settings.n_bins, self._counted.x)
@@ -61,15 +61,15 @@ class Batches:
             or list(batch.passed_through) != self._passed
         ):
             raise ValueError(
-                f"This batch has other columns of S, of the target, or passed through than the "
-                f"first one: {self._owner}.partial_fit needs the same in every batch."
+                f"The columns of S, of the target, or passed through differ from those of the "
+                f"first batch: {self._owner}.partial_fit needs the same in every batch."
             )
         if (batch.rows.weights is not None) != self._is_weighted:
             raise ValueError("sample_weight must be passed with every batch or with none.")
         if batch.roles != self.roles:
             raise ValueError(
-                f"The columns of X differ from those of the first batch, in name, order, or in "
-                f"what they are to {self._owner}: {batch.roles.names} after {self.roles.names}."
+                f"The columns of X differ from those of the first batch in name, order, or role "
+                f"in {self._owner}: {batch.roles.names} after {self.roles.names}."
             )
 
     def rows(self) -> LabelledRows:

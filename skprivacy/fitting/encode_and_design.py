@@ -102,7 +102,7 @@ def _pooled(
     pooled, symbols = alphabet.pooled(kept)
     warn(
         Message(
-            f"X has {n_x} symbols, too many for a design in seconds with {n_s} sensitive groups: "
+            f"X has {n_x} symbols, too many to design for in seconds with {n_s} sensitive groups: "
             f"the {n_x - kept + 1} rarest are pooled into one. Set ",
             Named("max_categories"),
             ", ",
@@ -120,7 +120,7 @@ def _pooled(
 def fitted_to(settings: Settings, inputs: FitInputs, *, allow_leaking: bool = True) -> Fitted:
     """Learn the alphabets and the joint distribution, design the channel, and judge the rest.
 
-    allow_leaking : whether columns that leave as they are may exceed the budget.
+    allow_leaking : whether columns that are passed through may exceed the budget.
     """
     roles, rows = inputs.roles, inputs.rows
     coded = code_rows(settings, rows)
@@ -170,7 +170,7 @@ def _design(
 
 
 def judge_index(settings: Settings, inputs: FitInputs, s_codes: IntArray) -> None:
-    """Warn of an index that says more about S than the budget allows."""
+    """Warn of an index that reveals more about S than the budget allows."""
     if inputs.index:
         budget = Budget(settings.epsilon, get_measure(settings.measure), settings.scope)
         found = judged(budget, inputs.index, s_codes, inputs.rows.weights, in_order=True)
@@ -180,7 +180,7 @@ def judge_index(settings: Settings, inputs: FitInputs, s_codes: IntArray) -> Non
 def _judge_passed_through(
     inputs: FitInputs, coded: CodedRows, budget: Budget, allow_leaking: bool
 ) -> dict[Any, float]:
-    """Return what columns that leave as they are leak, where that is more than the budget.
+    """Return what columns that are passed through leak, where that is more than the budget.
 
     NaN for a column that cannot be judged.
     """

@@ -32,7 +32,7 @@ def evaluated_on(
     training, mechanism = fitted.training, fitted.mechanism
     if training is None or mechanism.s_labels is None:
         raise ValueError(
-            f"This {owner} was loaded without the values of S, and does not know them in other "
+            f"This {owner} was loaded without the values of S, and cannot recognise them in other "
             f"rows. Use mechanism_.evaluate(p_sx) with a table of counts."
         )
     table = as_table(X, owner)
@@ -57,14 +57,14 @@ def evaluated_on(
 
 
 def _counts(rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> FloatArray:
-    """Return the table of counts of two columns of codes, also of symbols that are not there."""
+    """Return the table of counts of two columns of codes; symbols that never occur count 0."""
     counts = np.zeros(shape)
     np.add.at(counts, (rows, columns), 1.0)
     return counts
 
 
 def _objective(mechanism: Mechanism, y: ColumnsLike | None, x_codes: IntArray) -> Utility:
-    """Return the utility as these rows have it: a target is theirs."""
+    """Return the utility for these rows: a target is their own."""
     if not isinstance(mechanism.objective, Target):
         return mechanism.objective
     if y is None:

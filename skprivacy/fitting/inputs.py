@@ -30,8 +30,8 @@ class LabelledRows:
 
     s_columns, x_columns : pandas Series by name; target : those of V, for utility="target";
     weights : of the rows, None for one each; multiplicities : how many rows of the data each row
-    stands for, None for one; n_effective : how many equally weighted rows say as much, where
-    that cannot be told from the weights.
+    stands for, None for one; n_effective : how many equally weighted rows would say as much,
+    where the weights do not tell.
     """
 
     s_columns: NamedColumns
@@ -50,7 +50,7 @@ class LabelledRows:
 
     @property
     def effective_rows(self) -> int:
-        """How many equally weighted rows say as much."""
+        """How many equally weighted rows would say as much."""
         if self.n_effective is not None:
             return self.n_effective
         if self.multiplicities is not None or self.weights is None:
@@ -68,7 +68,7 @@ class CountedColumns:
 
     @classmethod
     def of(cls, rows: LabelledRows) -> CountedColumns:
-        """Return the counted of the columns of some rows."""
+        """Return the names of the columns of some rows."""
         target = None if rows.target is None else tuple(rows.target)
         return cls(tuple(rows.s_columns), tuple(rows.x_columns), target)
 
@@ -145,7 +145,7 @@ def read_inputs(
     levels = table.index_levels()
     check_no_copy(levels, roles.s_names, s_columns, owner)
     settings.check_bin_names([*(table.names or range(table.n_columns)), *s_columns])
-    # A row of weight zero counts as little as one that is not there.
+    # A row of weight zero counts no more than one that is not there.
     counted = slice(None) if weights is None else np.flatnonzero(weights)
 
     def rows_of(columns: NamedColumns) -> NamedColumns:
@@ -212,7 +212,7 @@ def roles_of(
 def _kept_positions(
     remainder: Any, table: Table, special: Sequence[int], owner: str
 ) -> Sequence[int]:
-    """Return the columns that come out as they are; special : those of S and X."""
+    """Return the columns that are passed through; special : those of S and X."""
     if isinstance(remainder, str):
         every = range(table.n_columns) if remainder == "passthrough" else ()
         return [position for position in every if position not in special]
@@ -221,15 +221,15 @@ def _kept_positions(
         raise ValueError(
             Message(
                 Parameter("remainder", owner),
-                f" names the column {both[0]!r}, which is sensitive or released: it cannot leave "
-                f"as it is.",
+                f" names the column {both[0]!r}, which is sensitive or released: it cannot be "
+                f"passed through.",
             )
         )
     return sorted(kept)
 
 
 def roles_of_names(settings: Settings, names: list[str], where: str) -> ColumnRoles:
-    """Return which column is what of a table that is not in memory, where all must be in it."""
+    """Return which columns are what in a table that is not in memory: S must be among them."""
     owner = settings.owner
     if settings.sensitive is None:
         told = f" must name columns of {where}."
@@ -253,7 +253,7 @@ def counts_nothing(X: Any, sample_weight: npt.ArrayLike | None) -> bool:
 
 
 def kish(total: float, squares: float) -> int:
-    """Return how many equally weighted rows say as much: Kish's effective sample size.
+    """Return how many equally weighted rows would say as much: Kish's effective sample size.
 
     total : of the weights; squares : of their squares.
     """
@@ -310,8 +310,8 @@ def target_columns(owner: str, y: ColumnsLike | None, s_columns: NamedColumns) -
                 Owner(owner),
                 " with ",
                 Setting("utility", "target"),
-                " requires y to be passed to fit: it is the target that the output is to say much "
-                "about.",
+                " requires y to be passed to fit: it is the target that the output should stay "
+                "informative about.",
             )
         )
     columns = as_columns(y, "y")
@@ -335,7 +335,7 @@ def target_columns(owner: str, y: ColumnsLike | None, s_columns: NamedColumns) -
 
 
 def _named_like(columns: NamedColumns, table: Table) -> list[int]:
-    """Return the columns of the table that hold S although S was passed beside it."""
+    """Return the columns of the table that hold S even though S was passed separately."""
     if table.names is None:
         return []
     return [p for p, name in enumerate(table.names) if name in columns]

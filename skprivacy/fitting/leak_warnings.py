@@ -1,4 +1,4 @@
-"""Where a release keeps its budget and would mislead its user all the same."""
+"""Where a release keeps its budget but would still mislead its user."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from ..utilities import UTILITY_ROUNDING
 _MOST_DISTINCT = 0.4
 _MANY_ROWS = 50
 
-# How rarely a column that has nothing to do with S may be warned of, and from how many draws that
-# is judged: the fewest for columns of very many values.
+# How rarely to warn of a column that has nothing to do with S, and from how many draws that is
+# judged: the fewest for columns with very many values.
 _CHANCE = 0.05
 _DRAWS = 99, 499
 _MOST_CELLS = 5_000_000
 
 
 def warn_of_bins(names: Sequence[Hashable], alphabet: Alphabet, n_bins: Any) -> None:
-    """Warn of numbers of S that are cut into bins although nobody has asked for it."""
+    """Warn of numbers of S that are cut into bins although nobody asked for it."""
     for name, column in zip(names, alphabet.columns, strict=True):
         if column.edges is not None and not (isinstance(n_bins, dict) and name in n_bins):
             warn(
                 Message(
                     f"The sensitive column {name!r} holds numbers with many values: what is "
-                    f"protected is which of {len(column.edges) + 1} bins they fall into, not the "
-                    f"number within its bin. If they are codes, do not cut them: ",
+                    f"protected is which of {len(column.edges) + 1} bins a number falls into, not "
+                    f"the number within its bin. If they are codes, do not cut them: ",
                     BinsOf(name, at_edges=False),
                     ". To choose the bins, give ",
                     InPython("edges there", Named("edges")),
@@ -68,8 +68,8 @@ def _about_groups(mechanism: Mechanism, sizes: CountArray) -> Iterator[str]:
         have = "has" if n_small == 1 else "have"
         yield Message(
             f"{n_small} of the {len(sizes)} sensitive groups {have} fewer rows than X has symbols "
-            f"({n_x}), {sizes[small].sum():g} rows in all: their distribution is estimated badly, "
-            f"and the true leakage may exceed epsilon. Pool symbols of X or set ",
+            f"({n_x}), {sizes[small].sum():g} rows in all: their distribution is poorly "
+            f"estimated, and the true leakage may exceed epsilon. Pool symbols of X or set ",
             Named("smoothing"),
             ".",
             InPython(
@@ -88,7 +88,7 @@ def _about_release(mechanism: Mechanism, counts: CountArray) -> Iterator[str]:
         yield Message(
             "No noise is added to X: ",
             Setting("epsilon", mechanism.epsilon),
-            f" allows to release its symbols as they are, with a leakage of "
+            f" is large enough to release its symbols unchanged, with a leakage of "
             f"{mechanism.leakage_in(mechanism.scope):.3g}.",
         )
     elif mechanism.normalized_utility < UTILITY_ROUNDING:
@@ -118,13 +118,13 @@ class Budget:
         return leakage_unchanged(self.scope, self.measure, joint.p_sx)
 
     def in_scope(self, values: FloatArray, shares: FloatArray) -> float:
-        """Return the leakage of a column from that of each value; shares : how often it occurs."""
+        """Return the leakage of a column from that of its values; shares : of rows with each."""
         return leakage_in(self.scope, self.measure, values, shares)
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What columns that leave as they are say about S.
+    """What columns that are passed through reveal about S.
 
     leaking : by name, the leakage of those that alone exceed the budget, and not by chance;
     unclear : the names of those that cannot be judged.
@@ -135,7 +135,7 @@ class Judgement:
 
     @classmethod
     def restored(cls, leakage: Mapping[Any, float], names: Container[Any]) -> Judgement:
-        """Return what was found of some columns before; NaN: it could not be judged."""
+        """Return what was found earlier about some columns; NaN: it could not be judged."""
         known = {name: x for name, x in leakage.items() if name in names}
         unclear = [name for name, x in known.items() if np.isnan(x)]
         return cls({name: x for name, x in known.items() if name not in unclear}, unclear)
@@ -172,9 +172,9 @@ def judged(
 def _excess(
     budget: Budget, s_codes: IntArray, codes: IntArray, weights: FloatArray | None
 ) -> float:
-    """Return what a column leaks if that is more than the budget, and than chance; else 0.
+    """Return what a column leaks if that exceeds both the budget and chance; else 0.
 
-    Chance is that of rows, whatever their weights: a few heavy ones show nothing beyond it.
+    Chance is judged by rows without their weights: a few heavy rows prove nothing.
     """
     counts = count_pairs(s_codes, codes, None)
     leakage = budget.leakage(counts)
@@ -185,32 +185,32 @@ def _excess(
 
 
 def warn_of_passed_through(found: Judgement, budget: Budget, allow_leaking: bool) -> None:
-    """Warn of columns that leave as they are and should not, or refuse them."""
+    """Warn of columns that are passed through and should not be, or refuse them."""
     if found.leaking and not allow_leaking:
         shown = ", ".join(f"{name} ({leakage:.4g})" for name, leakage in found.leaking.items())
         raise ValueError(
             Message(
-                "Columns that would leave as they are reveal more about S on their own than ",
+                "Columns that would be passed through reveal more about S on their own than ",
                 Setting("epsilon", budget.epsilon),
                 f" allows: {shown}. Release them through the mechanism too, or drop them; ",
                 Setting("allow_leaking", True),
-                " copies them all the same.",
+                " copies them anyway.",
             )
         )
     if found.unclear and not allow_leaking:
         raise ValueError(
             Message(
                 f"What the columns {', '.join(map(str, found.unclear))} reveal about S cannot be "
-                f"judged: nearly every row has a value of its own, or types are mixed. Drop them, "
-                f"or ",
+                f"judged: nearly every row has a value of its own, or types are mixed. Drop "
+                f"them; ",
                 Setting("allow_leaking", True),
-                " copies them all the same.",
+                " copies them anyway.",
             )
         )
     if found.leaking:
         warn(
             Message(
-                "Columns that leave as they are reveal more about S on their own than ",
+                "Columns that are passed through reveal more about S on their own than ",
                 Setting("epsilon", budget.epsilon),
                 f" allows. If they are S, name them as sensitive; otherwise release them through "
                 f"the mechanism too, or drop them.{found.table()}",
@@ -219,9 +219,9 @@ def warn_of_passed_through(found: Judgement, budget: Budget, allow_leaking: bool
         )
     if found.unclear:
         warn(
-            f"What the columns {found.unclear} say about S cannot be judged (nearly every row has "
-            f"a value of its own, or types are mixed), and they are passed through: drop them if "
-            f"in doubt.",
+            f"What the columns {found.unclear} reveal about S cannot be judged (nearly every row "
+            f"has a value of its own, or types are mixed), and they are passed through: drop them "
+            f"if in doubt.",
             PrivacyLeakWarning,
         )
 
@@ -244,10 +244,10 @@ def warn_of_index(found: Judgement, budget: Budget) -> None:
 
 
 def warn_of_unjudged(names: Sequence[Hashable]) -> None:
-    """Warn of columns that are passed through, and of which too little is known."""
+    """Warn of columns that are passed through although too little is known about them."""
     if names:
         warn(
-            f"What the columns {list(names)} say about S is not measured, and they are passed "
+            f"What the columns {list(names)} reveal about S is not measured, and they are passed "
             f"through: fit some of the rows in memory to have them judged, or drop them if in "
             f"doubt.",
             PrivacyLeakWarning,
@@ -264,7 +264,7 @@ def _ranks(column: pd.Series) -> pd.Series:
 
 
 def _codings(name: Hashable, column: pd.Series, in_order: bool) -> Iterator[IntArray]:
-    """Yield a column as codes in the ways in which it may tell S: by its values, by bins of them.
+    """Yield a column as codes in the ways in which it may reveal S: by value, or by bin.
 
     Nothing is yielded where nearly every row has a value of its own and there are no bins.
     """
@@ -280,9 +280,9 @@ def _codings(name: Hashable, column: pd.Series, in_order: bool) -> Iterator[IntA
 def is_beyond_chance(budget: Budget, counts: CountArray) -> bool:
     """Return whether a column leaks more than one independent of S would, in 95% of cases.
 
-    Two figures are compared with what they are for columns that have the same values as often and
-    nothing to do with S: the leakage itself, and the mutual information, which many values that
-    occur once do not drown. Each may exceed chance in half of the remaining cases.
+    Two figures are compared with those of columns that have the same values equally often and
+    nothing to do with S: the leakage itself, and the mutual information, which is not drowned out
+    by many values that occur once. Each may exceed chance in half of the remaining cases.
     """
     counts = counts[:, counts.sum(axis=0) > 0]
     sizes, prior = counts.sum(axis=0), counts.sum(axis=1) / counts.sum()

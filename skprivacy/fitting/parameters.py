@@ -53,7 +53,7 @@ class Settings:
         return cls(owner, **{name: parameters[name] for name in names})
 
     def parameters(self) -> dict[str, Any]:
-        """Return all parameters by name, in the order of the alphabet."""
+        """Return all parameters by name, in alphabetical order."""
         return {name: value for name, value in sorted(vars(self).items()) if name != "owner"}
 
     def check(self) -> None:
@@ -73,16 +73,16 @@ class Settings:
 
     @property
     def has_target(self) -> bool:
-        """Whether the output is to keep what X says about the y of `fit`."""
+        """Whether the output should keep what X says about the y of `fit`."""
         return isinstance(self.utility, str) and self.utility == Target.name
 
     @property
     def of_design(self) -> tuple[Any, ...]:
-        """What equals that of other settings only where both lead to the same design."""
+        """A value that two settings share only if they lead to the same design."""
         return tuple(_frozen(getattr(self, name)) for name in _OF_DESIGN)
 
     def check_bin_names(self, names: Sequence[Hashable]) -> None:
-        """Check that `n_bins`, if it is a dict, speaks of columns that are there."""
+        """Check that `n_bins`, if it is a dict, names columns that exist."""
         if not isinstance(self.n_bins, dict):
             return
         if unknown := [name for name in self.n_bins if name not in names]:

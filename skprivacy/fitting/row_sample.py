@@ -19,16 +19,16 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 def most_rows(n_columns: int) -> int:
-    """Return how many rows of so many columns may be kept."""
+    """Return how many rows of `n_columns` columns may be kept."""
     return min(_MOST_ROWS, _MOST_CELLS // max(1, n_columns))
 
 
 class RowSample:
-    """Rows of some columns, chosen by their number alone: the same ones from files as long.
+    """Rows of some columns, chosen by row number alone: the same ones from files of equal length.
 
-    Which ones looks random, so that rows in a pattern (one of each couple after the other) do not
-    fall together with it. All rows, as long as they are not more than `limit`. Long texts are cut,
-    but for those of the columns in `whole`.
+    The choice looks random, so that it does not fall in with a pattern of the rows (couples, one
+    partner after the other). Up to `limit` rows, all are kept. Long texts are cut, except in the
+    columns in `whole`.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class RowSample:
     def add(self, n_rows: int, column_of: Callable[[Any, IntArray], pd.Series]) -> None:
         """Choose among the next rows.
 
-        column_of : gives the column of a name at some of these rows.
+        column_of : returns the column of a name at some of these rows.
         """
         if not self._names:
             return
@@ -80,7 +80,7 @@ class RowSample:
 
 
 def _shortened(column: pd.Series) -> pd.Series:
-    """Return texts of which long ones are cut, and still differ where they differ."""
+    """Return texts with long ones cut; those that differ still do."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column.cat.rename_categories(_short)
     return column if pd.api.types.is_numeric_dtype(column.dtype) else column.map(_short)

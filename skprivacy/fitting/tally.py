@@ -15,12 +15,12 @@ from ..codes import UNKNOWN, take
 from ..encoding.bins import BinsLike, cut
 from ..encoding.values import as_numbers, factorize, family_of
 
-# Beyond so many distinct rows of S and X, numbers must be cut at edges that are known beforehand.
+# Beyond this many distinct rows of S and X, numbers must be cut at edges known beforehand.
 MOST_DISTINCT = 500_000
 
 
 def edges_of(n_bins: Any, x_names: Iterable[Hashable]) -> dict[Any, BinsLike]:
-    """Return the edges that are given for columns, by name; without names they are for X."""
+    """Return the edges given for columns, by name; edges without names are for X."""
     given = n_bins if isinstance(n_bins, dict) else dict.fromkeys(x_names, n_bins)
     return {name: edges for name, edges in given.items() if np.ndim(edges) == 1}
 
@@ -33,7 +33,7 @@ def too_many(limit: int, sizes: Mapping[Any, int]) -> ValueError:
             f"More than {limit:,} distinct combinations of {', '.join(map(str, sizes))} were "
             f"found; {widest!r} has the most values. If it is a number, give its edges, ",
             BinsOf(widest, at_edges=True),
-            "; otherwise take fewer columns jointly.",
+            "; otherwise release fewer columns jointly.",
         )
     )
 
@@ -42,8 +42,8 @@ class Tally:
     """How often each distinct row of some columns occurs.
 
     names : of the columns; edges : for some of them, where they are cut into bins; limit : of
-    distinct rows, by default `MOST_DISTINCT`. Values of a column with edges are kept as they are
-    as long as there is room; then one value stands for each bin, about its median.
+    distinct rows, by default `MOST_DISTINCT`. Values of a column with edges are kept unchanged as
+    long as there is room; after that, one value stands for each bin, roughly its median.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Tally:
         counts: CountArray | None = None,
         weights: FloatArray | None = None,
     ) -> None:
-        """Count the rows of a chunk; if that fails, it is as if they had not been there.
+        """Count the rows of a chunk; if that fails, it is as if they had never come.
 
         columns : a pandas Series for each name; counts : how often each row occurs, None for
         once; weights : totals of the weights of these rows, for all chunks or for none.

@@ -46,7 +46,7 @@ class RecordKeys:
 
 
 def record_keys(release: Release, secret_key: object) -> RecordKeys:
-    """Return the keys of a release. The secret key cannot be told from them."""
+    """Return the keys of a release. They do not reveal the secret key."""
     secret = check_secret_key(f"{release.owner}.transform", secret_key)
     told = fingerprint(release)
     n_lanes = max(IDENTITY_LANE, column_lane(len(release.roles.x_positions) - 1)) + 1
@@ -54,10 +54,10 @@ def record_keys(release: Release, secret_key: object) -> RecordKeys:
 
 
 def fingerprint(release: Release) -> bytes:
-    """Return bytes that differ for mechanisms which give a row other outputs.
+    """Return bytes that differ for mechanisms that give a row different outputs.
 
     They depend on the columns that are replaced, on which values are which symbols, and on the
-    channel: not on how the outputs are shown, because two forms of one draw are one release. What
+    channel, but not on how the outputs are shown: two forms of one draw are one release. What
     goes into them must never change, or every row would be released a second time.
     """
     roles, alphabet = release.roles, release.alphabet
@@ -81,7 +81,7 @@ def _symbols_of(column: ColumnAlphabet) -> list[Any]:
 
 
 def _spelled(value: Any) -> str:
-    """Return a value as a text that does not depend on the type that it happens to have."""
+    """Return a value as a text that does not depend on the type it happens to have."""
     if value is None or isinstance(value, str | bool | np.bool):
         return f"{type(value).__name__.rstrip('_')} {value}"
     if isinstance(value, datetime.date | np.datetime64):
@@ -103,7 +103,7 @@ def check_own_column(column: Hashable, special: Collection[Hashable]) -> None:
             Message(
                 Named("record_ids"),
                 f" names the column {column!r}, which is released or sensitive itself: noise that "
-                f"depends on it would give it away. Ids are a column of their own.",
+                f"depends on it would give it away. Ids need a column of their own.",
             )
         )
 
@@ -122,7 +122,7 @@ class RecordNoise(Noise):
 
     @cached_property
     def _hashes(self) -> Words:
-        """A word for each id, the same for no two ids but by a chance of 1 in 2^64."""
+        """A word for each id; two ids share one only with a chance of 1 in 2^64."""
         return siphash(self._keys.of_lane[OUTPUT_LANE], self._ids)
 
     def words(self, lane: int, start: int, stop: int) -> Words:
@@ -142,11 +142,11 @@ class RecordNoise(Noise):
 
 
 def repeated(n_rows: int) -> str:
-    """Return what is wrong with ids of which so many were there before."""
-    have = "row has the id of another one" if n_rows == 1 else "rows have the id of another one"
+    """Return what is wrong with ids of which `n_rows` repeat an earlier one."""
+    have = "row has the id of another" if n_rows == 1 else "rows have the id of another"
     return (
         f"{n_rows:,} {have}. Rows with the same noise give each other away: release each record "
-        f"once, and join what was released."
+        f"once, and join the result."
     )
 
 
@@ -173,7 +173,7 @@ class RecordSource(NoiseSource):
 
 @dataclass(frozen=True, eq=False)
 class GivenRecords(NoiseSource):
-    """Noise by ids that are passed beside the table.
+    """Noise by ids that are passed alongside the table.
 
     index : of a pandas Series, which must be that of the table.
     """
@@ -189,8 +189,8 @@ class GivenRecords(NoiseSource):
             raise ValueError(
                 Message(
                     Named("record_ids"),
-                    " has another index than X, so that rows would get the noise of others: align "
-                    "them, or pass .to_numpy() if the order is right.",
+                    " has a different index from X, so that rows would get the noise of others: "
+                    "align them, or pass .to_numpy() if the order is right.",
                 )
             )
         return RecordNoise(self.keys, self.ids).unique()
@@ -230,16 +230,16 @@ def check_secret_key(owner: str, secret_key: object) -> bytes:
 
 
 def derive_key(secret_key: bytes, fingerprint: bytes, lane: int) -> bytes:
-    """Return a key for `siphash`: unrelated ones for other fingerprints and lanes.
+    """Return a key for `siphash`, unrelated to those of other fingerprints and lanes.
 
     Parameters
     ----------
     secret_key : bytes
         At least 16, see `check_secret_key`.
     fingerprint : bytes
-        Of what the key is for.
+        That of what the key is for.
     lane : int
-        From 0 on: several keys for the same thing.
+        0, 1, ..., for several keys for the same thing.
 
     Returns
     -------
@@ -249,7 +249,7 @@ def derive_key(secret_key: bytes, fingerprint: bytes, lane: int) -> bytes:
     Examples
     --------
     >>> from skprivacy.releasing.keyed import derive_key
-    >>> secret = bytes(32)  # secrets.token_bytes(32), in earnest
+    >>> secret = bytes(32)  # in real use, secrets.token_bytes(32)
     >>> len({derive_key(secret, b"mechanism", lane) for lane in range(10)})
     10
     """

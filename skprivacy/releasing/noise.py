@@ -1,9 +1,9 @@
 """Noise: the random words that decide which output each row gets.
 
-A word of eight bytes is a function of a key and of what a row is called, never of when or where it
-is computed: a partition that is computed twice repeats its draw instead of releasing its rows
-a second time. Fresh noise knows a row by its number in the table. Row numbers have 64 bits: the
-partition in the upper ones, the position within it in the lower `POSITION_BITS`. The words of
+A word of eight bytes is a function of a key and of what identifies a row, never of when or where
+it is computed: a partition that is computed twice repeats its draw instead of releasing its rows
+a second time. Fresh noise identifies a row by its number in the table. Row numbers have 64 bits:
+the partition in the upper ones, the position within it in the lower `POSITION_BITS`. The words of
 a partition are the key stream of ChaCha20, which can be entered at any position.
 """
 
@@ -28,7 +28,8 @@ Words: TypeAlias = npt.NDArray[np.uint64]
 CHUNK = 1 << 16  # rows at once: the buffers stay in the cache
 POSITION_BITS = 33
 
-# Words for different purposes never meet. Columns of X that are drawn apart have a lane each.
+# Words for different purposes are kept apart. Columns of X that are drawn separately have a lane
+# each.
 OUTPUT_LANE, FIRST_COLUMN_LANE, IDENTITY_LANE, SECOND_COLUMN_LANE = 0, 1, 2, 3
 
 
@@ -54,7 +55,7 @@ class Noise(ABC):
         """Return a word for each row from `start` to `stop`, at most `CHUNK` of them."""
 
     def uniform(self, rows: IntArray, column: int) -> FloatArray:
-        """Return floats from [0, 1) for some of the rows, apart from what decides the outputs.
+        """Return floats from [0, 1) for some of the rows, unrelated to what decides the outputs.
 
         rows : their positions, which increase; column : of X, each with numbers of its own.
         """
@@ -75,7 +76,7 @@ class NoiseKey:
     secret: bytes
 
     def stream(self, lane: int, number: int, n: int) -> Words:
-        """Return the words of n rows from a row number on, all of one partition."""
+        """Return the words of n rows starting at a row number, all of one partition."""
         partition, position = divmod(number, 1 << POSITION_BITS)
         if position + n > 1 << POSITION_BITS:
             raise OverflowError(f"A partition may have at most 2^{POSITION_BITS} rows.")
@@ -89,7 +90,7 @@ class NoiseKey:
 
 @dataclass(frozen=True, eq=False)
 class RowNoise(Noise):
-    """Noise by row numbers: a range, or an array in which they mostly count up."""
+    """Noise by row numbers: a range, or an array of mostly consecutive numbers."""
 
     key: NoiseKey
     numbers: range | IntArray
@@ -106,7 +107,7 @@ class RowNoise(Noise):
 
 
 class NoiseSource(ABC):
-    """Where the noise of a table comes from, also of one that is computed elsewhere."""
+    """Where the noise of a table comes from, including one that is computed elsewhere."""
 
     @property
     def columns(self) -> tuple[Any, ...]:
@@ -148,6 +149,6 @@ def fresh_key(random_state: Seed | np.random.RandomState) -> NoiseKey:
         return NoiseKey(os.urandom(32))
     if isinstance(random_state, np.random.Generator | np.random.RandomState):
         return NoiseKey(random_state.bytes(32))
-    # Apart from the stream that the same seed gives elsewhere: data that were drawn from it would
+    # Unlike the stream that the same seed gives elsewhere: data that were drawn from that would
     # not be independent of the noise.
     return NoiseKey(np.random.default_rng([random_state, _DOMAIN]).bytes(32))

@@ -1,4 +1,4 @@
-"""Where the noise of a call of `transform` comes from: fresh, or by ids and a secret key."""
+"""Where the noise of a call to `transform` comes from: fresh, or by ids and a secret key."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def noise_source(
     record_ids: Any,
     secret_key: object,
 ) -> NoiseSource:
-    """Return where the noise of a call of `transform` comes from."""
+    """Return where the noise of a call to `transform` comes from."""
     if record_ids is None and secret_key is None:
         return FreshSource(fresh_key(random_state))
     if record_ids is None or secret_key is None:

@@ -1,4 +1,4 @@
-"""Names for outputs: each y is called by a symbol of X, one to one, so that nothing is lost.
+"""Names for outputs: each y is named after a symbol of X, one to one, so that nothing is lost.
 
 The assignment maximises P(X = name(Y)): released names are right as often as possible.
 """
@@ -73,7 +73,7 @@ def names_out(roles: ColumnRoles, x_labels: Labels, output: str) -> list[Any]:
 
 
 def check_names_out(names: Iterable[Hashable]) -> None:
-    """Refuse an output with two columns of one name."""
+    """Refuse an output with two columns of the same name."""
     twice = [text for text, n in Counter(map(str, names)).items() if n > 1]
     if twice:
         raise ValueError(

@@ -14,7 +14,7 @@ from ..fitted import Fitted
 from ..tables.vectors import as_columns
 from .output_names import names_out, output_names, posterior_names
 
-# Posteriors that were written to a file and read again differ by no more.
+# Posteriors that were written to a file and read again differ by no more than this.
 _CLOSE = 1e-6
 
 
@@ -41,7 +41,7 @@ def outputs_of(fitted: Fitted, released: ColumnsLike, output: str) -> IntArray:
 
 
 def _chosen(columns: NamedColumns, names: Sequence[str], there: list[str]) -> list[pd.Series]:
-    """Return the columns of that name; of a table without names, those at their positions.
+    """Return the columns with these names; of a table without names, those at their positions.
 
     there : the names of all columns of a release.
     """
@@ -63,7 +63,7 @@ def _from_labels(fitted: Fitted, columns: NamedColumns, there: list[str]) -> Int
         raise UnreadableLabelsError(
             Message(
                 "Released labels cannot be read back into outputs: some of them stand for a pool "
-                "of rare combinations, of which each column is drawn on its own. Use ",
+                "of rare combinations, whose columns are each drawn separately. Use ",
                 Setting("output", "symbol"),
                 ".",
             )

@@ -16,8 +16,8 @@ from .siphash import Messages, Sliceable
 
 _MOST_CHARACTERS = 1_000  # of an id
 
-# What the first byte of a message says. The eight bytes of 2^63 and more are those of negative
-# integers too: the first byte tells them apart.
+# What the first byte of a message says. Integers from 2^63 on have the same eight bytes as some
+# negative ones: the first byte tells them apart.
 _INTEGER, _LARGE_INTEGER, _TEXT = b"\x01\x02\x03"
 _INTEGER_DTYPES = {"i": np.dtype(np.int64), "u": np.dtype(np.uint64)}
 _INTEGER_BYTES = np.dtype([("type", np.uint8), ("value", "<u8")])
@@ -157,7 +157,7 @@ class _Integers:
 def _as_words(integers: npt.NDArray[Any]) -> tuple[npt.NDArray[np.uint64], BoolArray]:
     """Return the lower 64 bits of integers, and which are 2^63 or more."""
     if integers.dtype == object:
-        # Python's own, of any size: those of numpy overflow when they are compared.
+        # Python's own integers, of any size: those of numpy overflow when they are compared.
         integers = np.array(list(map(operator.index, integers)), dtype=object)
         are_large = (integers >= 2**63).astype(bool)
         return (integers & (2**64 - 1)).astype(np.uint64), are_large
@@ -181,7 +181,7 @@ class _Texts:
         type_ = chr(_TEXT)
         joined = "".join([type_, type_.join(texts)])  # the byte before each
         lengths: IntArray = np.fromiter(map(len, texts), np.int64, len(texts)) + 1
-        # Python's texts may hold halves of surrogate pairs, which UTF-8 has no bytes for.
+        # Python's texts may hold halves of surrogate pairs, for which UTF-8 has no bytes.
         data = joined.encode(errors="surrogatepass")
         if len(data) > len(joined):
             lengths = _lengths_in_bytes(data, lengths)

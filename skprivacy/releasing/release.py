@@ -1,4 +1,4 @@
-"""The release of a table: all that `transform` needs of what was fitted, and nothing of S.
+"""The release of a table: all that `transform` needs of what was fitted, and nothing about S.
 
 It is what travels to other processes and machines: the encoder and the channel, no P_SX.
 """
@@ -56,7 +56,7 @@ class Release:
         return Sampler(self.channel, self.p_y)
 
     def __getstate__(self) -> dict[str, Any]:
-        # The tables of the sampler are made again where they are used.
+        # The tables of the sampler are rebuilt where they are used.
         return {name: value for name, value in vars(self).items() if name != "_sampler"}
 
     def rows(self, table: Table, source: NoiseSource, numbers: range | IntArray) -> Any:

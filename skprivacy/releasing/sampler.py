@@ -1,7 +1,7 @@
 r"""Drawing Y from P(Y|X): integer tables, and the budget of what is sampled.
 
 A row of the channel becomes integers ``0 = c_0 <= c_1 <= ... <= c_n = 2^63``, and a random word w
-in [0, 2^63) gives the output y with ``c_y <= w < c_(y+1)``: the probabilities that are really
+in [0, 2^63) gives the output y with ``c_y <= w < c_(y+1)``: the probabilities that are actually
 sampled are ``(c_(y+1) - c_y) / 2^63``, exactly. A table of what the first bits of a word decide
 makes most draws a single look-up.
 """
@@ -65,7 +65,7 @@ class Sampler:
 
     @cached_property
     def _boundaries(self) -> Words:
-        # The row of unknown symbols is last, so that it is the one at index -1.
+        # The row of unknown symbols is last, where the index -1 finds it.
         return integer_boundaries(np.vstack([self.channel, self.p_y / self.p_y.sum()]))
 
     @cached_property
@@ -88,11 +88,11 @@ class Sampler:
         return np.concatenate(table).astype(np.min_scalar_type(-self.channel.shape[1] - 1))
 
     def draw(self, symbols: IntArray, noise: Noise) -> IntArray:
-        """Return one output for each of `symbols`, an array of ints from -1 on.
+        """Return one output for each of `symbols`, an array of ints of at least -1.
 
-        noise : of as many rows.
+        noise : of the same number of rows.
         """
-        assert len(noise) == len(symbols)  # or noise would be used for other rows than its own
+        assert len(noise) == len(symbols)  # or rows would get the noise of others
         outputs = np.empty(len(symbols), dtype=self._decided.dtype)
         shift = np.uint64(64 - self._first_bits)
         for start in range(0, len(symbols), CHUNK):

@@ -72,7 +72,7 @@ class Messages:
         return anywhere[offsets].astype(np.uint64, copy=False)
 
     def longest_first(self) -> tuple[Messages, IntArray | slice]:
-        """Return the messages by falling length, and where each of them was."""
+        """Return the messages by decreasing length, and where each of them was."""
         if len(self) == 0 or self.lengths.min() == self.lengths.max():
             return self, slice(None)
         order = np.argsort(-self.lengths)
@@ -111,8 +111,8 @@ def siphash(key: bytes, messages: Sliceable) -> _Words:
 
 
 def n_repeated(hashes: _Words) -> int:
-    """Return how many of some hashes are there more often than once, not counting the first."""
-    in_order = np.sort(hashes)  # several times as fast as hashing them again
+    """Return how many of some hashes repeat an earlier one."""
+    in_order = np.sort(hashes)  # several times faster than hashing them again
     return int(np.count_nonzero(in_order[1:] == in_order[:-1]))
 
 
@@ -151,7 +151,7 @@ class _State:
         self._scratch = np.empty(n, dtype=np.uint64)
 
     def absorb(self, words: _Words) -> None:
-        """Take in one word each of the first messages."""
+        """Take in one word of each of the first messages."""
         n = len(words)
         v, scratch = [word[:n] for word in self._v], self._scratch[:n]
         v[3] ^= words

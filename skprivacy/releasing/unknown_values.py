@@ -16,7 +16,8 @@ _LONGEST = 80  # of a value in a message
 def warn_of_unknown(labels: Sequence[Hashable], unknown: Mapping[Hashable, int]) -> None:
     """Warn of rows that are drawn from P(Y).
 
-    unknown : how many rows of each column were not seen by `fit`; None for combinations.
+    unknown : for each column, how many rows have values that `fit` did not see; the key None is
+    for combinations.
     """
     if not unknown:
         return

@@ -27,13 +27,13 @@ from ..utilities import Utility
 from .sections import Figure, Section, Table
 
 _LIMITS = (
-    "The guarantee is about the joint distribution of S and X as it was estimated from the rows "
-    "of fit, and about one release of each row. Within that, the attacker may know the joint "
+    "The guarantee is about the joint distribution of S and X as estimated from the rows of fit, "
+    "and about one release of each row. Within that, the attacker may know the joint "
     "distribution and the channel.",
-    "It is not differential privacy: it bounds what a released value says about S, not about "
-    "whether a person is in the data.",
+    "It is not differential privacy: it bounds what a released value reveals about S, not what it "
+    "reveals about whether a person is in the data.",
     "Not protected: columns that are passed through, alone or together with the release; a row "
-    "index that carries S; several releases of the same row taken together; rows that depend on "
+    "index that reveals S; several releases of the same row taken together; rows that depend on "
     "each other.",
 )
 _SEEDED = (
@@ -41,13 +41,13 @@ _SEEDED = (
     "with random_state=None."
 )
 
-# A limit for the population beyond so many budgets is said to be far above.
+# A limit for the population of more than this many budgets is called far above the budget.
 _FAR = 2.0
 
 
 @dataclass(frozen=True, eq=False)
 class Attacked:
-    """Rows with their S, and their release, which classifiers attack as in `audit`."""
+    """Rows with their S, and their release, for classifiers to attack as in `audit`."""
 
     df: TableLike
     sensitive_features: ColumnsLike | None
@@ -117,13 +117,14 @@ def _headline(mechanism: Mechanism, released: list[str], protected: str) -> str:
     names, verb = _listed(released), "is" if len(released) == 1 else "are"
     per_output = mechanism.scope == "per_output"
     scope = "whichever value is seen" if per_output else "on average over the released values"
-    limit = f"at most epsilon = {mechanism.epsilon:g} about {protected}, {scope}, by the rows seen"
+    limit = f"at most epsilon = {mechanism.epsilon:g} about {protected}, {scope}"
+    limit += ", judging by the rows seen"
     without_noise = bool(np.isin(mechanism.channel, [0.0, 1.0]).all())
     if without_noise and mechanism.channel.sum(axis=0).max() == 1:
-        return f"{names} {verb} released unchanged, without noise: that says {limit}."
+        return f"{names} {verb} released unchanged, without noise: that reveals {limit}."
     kind = "coarser release, without noise," if without_noise else "randomised release"
     return (
-        f"{names} {verb} replaced by a {kind} that says {limit}. It keeps "
+        f"{names} {verb} replaced by a {kind} that reveals {limit}. It keeps "
         f"{mechanism.normalized_utility:.1%} of {_worth(mechanism.objective, names)}."
     )
 
@@ -133,22 +134,22 @@ def _worth(objective: Utility, names: str) -> str:
     words = {
         "mutual_information": f"the information in {names}",
         "target": f"what {names} tells about the target",
-        "guess": f"the chance to guess {names}, beyond a blind guess",
+        "guess": f"the chance of guessing {names}, beyond a blind guess",
     }
     return words.get(objective.name, f"the utility, {objective!r}")
 
 
 def _caveat(mechanism: Mechanism, limits: PopulationLeakage) -> str:
-    """Say what the budget is worth for people who are not in the rows."""
+    """Say what the budget means for people who are not in the rows."""
     limit = limits.leakage_in(mechanism.scope)
     text = (
-        f"In the population that the rows were drawn from it may be more: up to {limit:.4g}, with "
-        f"a confidence of {_percent(limits.confidence)}."
+        f"In the population that the rows were drawn from, it may be more: up to {limit:.4g}, "
+        f"with {_percent(limits.confidence)} confidence."
     )
     if limit > _FAR * mechanism.epsilon:
         text += (
-            " That is far above the budget: too few rows for so many symbols and groups. Take "
-            "more rows, pool symbols of X or groups of S, or take a smaller epsilon."
+            " That is far above the budget: there are too few rows for this many symbols and "
+            "groups. Use more rows, pool symbols of X or groups of S, or use a smaller epsilon."
         )
     return text
 
@@ -179,14 +180,13 @@ def _guarantee(mechanism: Mechanism, limits: PopulationLeakage) -> Section:
     return Section(
         "What leaks",
         [
-            f"The budget is about the joint distribution as it was estimated from the rows of "
-            f"fit. The release was fitted to these rows, and under the true distribution it may "
-            f"leak more: the last column is a limit of that, with a confidence of "
-            f"{_percent(confidence)}.",
+            f"The budget is about the joint distribution as estimated from the rows of fit. The "
+            f"release was fitted to these rows, and under the true distribution it may leak more: "
+            f"the last column is an upper limit on that, with {_percent(confidence)} confidence.",
             f"The best attacker, who knows the joint distribution and the channel and sees one "
-            f"released value, guesses S oftener than blindly by "
-            f"{mechanism.attacker_advantage:.2%}; the budget alone allows "
-            f"{mechanism.advantage_bound:.2%} at most.",
+            f"released value, is right about S more often than a blind guess, by "
+            f"{mechanism.attacker_advantage:.2%}; the budget alone allows at most "
+            f"{mechanism.advantage_bound:.2%}.",
         ],
         [
             Table("Leakage against the budget", reached),
@@ -222,7 +222,7 @@ def _utility(mechanism: Mechanism) -> Section:
         "I(X;Y)": f"{mechanism.mutual_information:.5f} nats",
         "I(S;Y)": f"{mechanism.sensitive_information:.5f} nats",
     }
-    room = "No mechanism within the budget keeps more than the utility and the certified gap."
+    room = "No mechanism within the budget keeps more than the utility plus the certified gap."
     return Section("What is kept", [room], [Table("Utility", pd.DataFrame({"value": figures}))])
 
 
@@ -308,10 +308,10 @@ def _attack(fitted: Fitted, settings: Settings, attacked: Attacked, confidence: 
     )
     again = "a fresh release of each" if settings.random_state is None else "their release"
     text = (
-        f"Classifiers were trained to guess S on {table.n_rows:,} rows with {again}, and judged "
+        f"Classifiers were trained to guess S on {table.n_rows:,} rows with {again}, and tested "
         f"on rows that they had not seen. A blind guess is right in {figures['blind'][0]:.1%} of "
-        f"the rows; the advantage is beyond that. Where one group is that common it can be zero "
-        f"although something leaks."
+        f"the rows; the advantage is what exceeds that. Where one group is that common, it can be "
+        f"zero even though something leaks."
     )
     return Section("Attacked", [text], [Table("How well S can be guessed", cells)])
 
@@ -340,7 +340,7 @@ def _recipe(mechanism: Mechanism, settings: Settings) -> Section:
         "made on": datetime.now(UTC).date().isoformat(),
     }
     return Section(
-        "To repeat it",
+        "How to repeat it",
         ["The same rows, with the same weights, and these parameters give the same channel."],
         [
             Table("Parameters of PrivacyFunnelTransformer", pd.DataFrame({"value": parameters})),

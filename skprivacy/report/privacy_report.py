@@ -1,4 +1,4 @@
-"""PrivacyReport: what was protected, from what, by how much, under which assumption."""
+"""PrivacyReport: what was protected, from what, by how much, and under which assumption."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PrivacyReport:
     """A report on the release of a fitted transformer, for whoever signs it off.
 
     Made by `from_estimator`. It prints as text, shows as HTML in a notebook, and `save` writes a
-    single HTML file that needs no network. It holds aggregate figures of S and no row.
+    single HTML file that needs no network. It holds aggregate figures on S, and no rows.
 
     Examples
     --------
@@ -56,11 +56,11 @@ class PrivacyReport:
         transformer : PrivacyFunnelTransformer
             Fitted.
         df : frame, default=None
-            Rows with their S: they are released once more, and the release is attacked.
+            Rows with their S: they are released again, and the release is attacked.
         sensitive_features : array-like, default=None
-            S of `df`, where `fit` got it so.
+            S of `df`, if `fit` got S this way.
         confidence : float, default=0.95
-            Of the limits for the population, and of the intervals of the audit.
+            The confidence of the limits for the population and of the intervals of the audit.
         attacker, cv
             As in `audit`.
 

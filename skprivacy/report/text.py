@@ -8,7 +8,7 @@ _WIDTH = 88
 
 
 def as_text(title: str, sections: list[Section]) -> str:
-    """Return the report as lines of text; pictures are what they show."""
+    """Return the report as lines of text, with captions in place of pictures."""
     lines = [title, "=" * len(title)]
     for section in sections:
         lines += ["", section.title, "-" * len(section.title)]

@@ -1,1 +1,1 @@
-"""Any table, as columns: what each is of, what it is for, and rows counted."""
+"""Any table, as columns: the type of each, its role, and counts of its rows."""

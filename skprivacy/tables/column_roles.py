@@ -16,8 +16,8 @@ class ColumnRoles:
     """Which columns `fit` saw, and what each of them is.
 
     names : of all columns, or None for an array; x_positions : the columns that are replaced;
-    s_positions : those that hold S; s_names : what S is called, also where it came beside the
-    table; kept_positions : the columns that come out as they are. No other one comes out.
+    s_positions : those that hold S; s_names : what S is called, even where it came separately from
+    the table; kept_positions : the columns that are passed through. No others come out.
     """
 
     names: list[Any] | None
@@ -34,11 +34,11 @@ class ColumnRoles:
 
     @property
     def order(self) -> list[int]:
-        """The columns that come out, replaced or as they are, in the order of `fit`."""
+        """The columns that come out, replaced or unchanged, in the order of `fit`."""
         return sorted([*self.x_positions, *self.kept_positions])
 
     def keeping(self, names: Container[Any]) -> ColumnRoles:
-        """Return the roles with fewer columns that come out as they are: those of these names."""
+        """Return the roles with fewer columns passed through: only those with these names."""
         kept = (p for p in self.kept_positions if self.name_or_position(p) in names)
         return replace(self, kept_positions=tuple(kept))
 

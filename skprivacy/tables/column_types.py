@@ -1,7 +1,7 @@
 """The types of released columns: learned by `fit`, and the same for every batch.
 
-A batch's own dtype says something about its rows (that a value is missing, or not whole), so that
-no part of it may leave. What is kept of the table of `fit` is a description in plain words, which
+A batch's own dtype reveals something about its rows (that a value is missing, or not whole), so no
+part of it may come out. What is kept of the table of `fit` is a description in plain words, which
 can be written as JSON, and from which every library makes its nearest type.
 """
 
@@ -22,7 +22,7 @@ _NUMBERS = {"i": "int", "u": "uint", "f": "float"}
 UNITS = ("s", "ms", "us", "ns")
 
 
-# What types are called, but for zones that are files to pandas, and those that list their values.
+# Names of types, except zones that pandas would read as files, and types that list their values.
 _NAME = re.compile(r"(?!.*dateutil)[\w\[\]<>(), /+:.=-]{0,200}", re.ASCII)
 
 
@@ -68,9 +68,9 @@ class ColumnType:
         return np.dtype(f"{self.family}{self.bits}")
 
     def pandas_dtype(self, values: list[Any]) -> Any:
-        """Return a dtype of pandas for a column of these values; None: what they ask for.
+        """Return a dtype of pandas for a column of these values; None: whatever they need.
 
-        Categories are made apart: they are a list of values.
+        Categories are made elsewhere: they are a list of values.
         """
         if self.library == "pandas" and (dtype := _parsed(self.native or None)) is not None:
             return dtype
@@ -108,7 +108,7 @@ def _parsed(name: Any) -> Any:
     try:
         return None if name is None else pd.api.types.pandas_dtype(name)
     except (TypeError, ValueError, KeyError, ImportError, NotImplementedError):
-        return None  # of another version, a zone without a name
+        return None  # one of another version, or a zone without a name
 
 
 def type_of_dtype(dtype: Any, library: str) -> ColumnType:

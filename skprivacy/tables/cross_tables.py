@@ -62,7 +62,7 @@ def observed(s: ColumnsLike, y: ColumnsLike, owner: str) -> CrossTable:
 
 
 def coded(columns: ColumnsLike, name: str) -> tuple[IntArray, pd.Index]:
-    """Return a code from 0 on for each row, and the values that they stand for.
+    """Return a code for each row, 0 or more, and the values that the codes stand for.
 
     columns : a vector, or a table whose columns are taken jointly. A missing value is a value.
     """
@@ -70,7 +70,7 @@ def coded(columns: ColumnsLike, name: str) -> tuple[IntArray, pd.Index]:
         pd.factorize(c, use_na_sentinel=False) for c in as_columns(columns, name).values()
     ]
     if len({len(codes) for codes, _ in parts}) > 1:
-        raise ValueError(f"The columns of {name} must have equally many rows.")
+        raise ValueError(f"The columns of {name} must all have the same number of rows.")
     if len(parts) == 1:
         codes, values = parts[0]
         return codes, pd.Index(values)

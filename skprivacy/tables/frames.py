@@ -1,7 +1,7 @@
-"""Tables of every kind behind one face: pandas, polars and pyarrow frames, and arrays.
+"""Tables of every kind behind one interface: pandas, polars and pyarrow frames, and arrays.
 
-The rest of the package sees columns as pandas Series and hands back values with codes; what kind
-of table they came from and go into is known here only.
+The rest of the package sees columns as pandas Series and hands back values with codes; only this
+module knows what kind of table they come from and go into.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class PandasTable(Table):
         if not frame.columns.is_unique:
             repeated = frame.columns[frame.columns.duplicated()][0]
             told = f"X has the column {repeated!r} more than once: "
-            raise ValueError(Message(told, Owner(owner), " cannot tell."))
+            raise ValueError(Message(told, Owner(owner), " cannot tell them apart. Rename one."))
 
     def column(self, position: int) -> pd.Series:
         return self.original.iloc[:, position]
@@ -75,7 +75,7 @@ class PandasTable(Table):
             return pd.Series(decoded, index=index, copy=False)
         dtype = type_.pandas_dtype(shown)
         decoded = _taken(_typed(values, dtype, shown), codes)
-        # Said explicitly, or pandas would take objects that are all strings for a string column.
+        # Set explicitly, or pandas would turn objects that are all strings into a string column.
         is_object = dtype is not None and dtype == np.dtype(object)
         return pd.Series(decoded, index=index, dtype=object if is_object else None, copy=False)
 
@@ -108,7 +108,7 @@ class PandasTable(Table):
 
 
 def _typed(values: list[Any], dtype: Any, shown: list[Any]) -> Any:
-    """Return values as a pandas array of `dtype`, or of one that all values shown ask for."""
+    """Return values as a pandas array of `dtype`, or of one that all values shown fit into."""
     return pd.array(values, dtype=dtype if _can_hold(dtype, shown) else pd.array(shown).dtype)
 
 
@@ -119,7 +119,7 @@ def _can_hold(dtype: Any, values: list[Any]) -> bool:
         typed = pd.array(values, dtype=dtype)
     except (TypeError, ValueError, OverflowError):  # a missing value in a column of ints, say
         return False
-    # 1.5 as an int would be 1, a missing bool False; a float of fewer bits is near enough.
+    # 1.5 as an int would be 1, a missing bool False; a float of fewer bits is close enough.
     is_float = getattr(dtype, "kind", "") == "f"
     return all(
         pd.isna(t) if v is None else t == v or (is_float and np.isclose(t, v))
@@ -135,7 +135,7 @@ def _taken(values: Any, codes: IntArray) -> Any:
 
 
 def _numbers(column: npt.NDArray[Any]) -> list[Any]:
-    """Return values; numbers that an array has made texts of because of others, as numbers."""
+    """Return values; numbers that an array holds as texts beside others become numbers."""
     if column.dtype.kind not in "US":
         return column.tolist()
     return pd.to_numeric(pd.Series(column.tolist(), dtype=object), errors="coerce").tolist()
@@ -168,7 +168,7 @@ class ArrayTable(Table):
                 return column
             if _can_hold(dtype, values := _numbers(column)):
                 return np.array(values, dtype=dtype)
-        # As its own values ask for: texts as wide as these, integers if all of them are whole.
+        # As its own values need: texts as wide as these, integers if all of them are whole.
         if column.dtype.kind in "US":
             return np.array(column.tolist(), dtype=column.dtype.kind)
         is_whole = column.dtype.kind == "f" and not (column % 1).any()  # NaN is not zero
@@ -181,7 +181,7 @@ class ArrayTable(Table):
         self, type_: ColumnType, shown: list[Any], values: list[Any], codes: IntArray
     ) -> npt.NDArray[Any]:
         dtype = type_.numpy_dtype(shown)
-        if dtype in ("U", "S"):  # as wide as the longest that may be shown
+        if dtype in ("U", "S"):  # as wide as the longest text that may be shown
             return np.array([*shown, *values], dtype=dtype)[len(shown) :].take(codes)
         return look_up(np.asarray(_typed(list(values), dtype, shown)), codes)
 

@@ -20,7 +20,7 @@ from .table import Table
 _TEXTS = ("string", "large_string", "string_view")
 _MOST_TEXTS = 1 << 16
 
-# What a dictionary of pyarrow is called, with the types of its values and codes.
+# The name of a dictionary type of pyarrow, with the types of its values and codes.
 _DICTIONARY = re.compile(r"dictionary<values=(.+), indices=(\w+), ordered=[01]>")
 
 _WHOLE = ("int", "uint")
@@ -39,7 +39,7 @@ def lazy_kind(X: Any) -> str | None:
     if isinstance(X, pd.DataFrame | np.ndarray):
         return None
     frame = nw.from_native(X, pass_through=True)
-    # Spark through its server has frames of the same kind.
+    # Frames of Spark Connect are of the same kind.
     return str(frame.implementation).split("[")[0] if isinstance(frame, nw.LazyFrame) else None
 
 
@@ -74,7 +74,7 @@ class NarwhalsTable(Table):
             return _few_texts(series)
         column = _to_pandas(series)
         if series.dtype == nw.Categorical() and isinstance(column.dtype, pd.CategoricalDtype):
-            # Of polars, in which the order of texts is that of their appearance anywhere.
+            # polars orders texts by when they first appeared, in any column.
             return column.cat.reorder_categories(sorted(column.cat.categories), ordered=False)
         return column
 
@@ -95,7 +95,7 @@ class NarwhalsTable(Table):
         shown, values = _none_for_missing(shown), _none_for_missing(values)
         if type_.family == "category":
             return self._of_categories(present(shown), type_, values, codes)
-        # Of one type with all values that may be shown, whichever of them are needed here.
+        # Typed together with all values that may be shown, whichever of them are needed here.
         typed = self._typed(type_, [*shown, *values])
         native = self._native_type(type_)
         if native is None or typed.to_native().type != native:
@@ -118,7 +118,7 @@ class NarwhalsTable(Table):
             return self._series(values)
 
     def _native_type(self, type_: ColumnType) -> Any:
-        """Return a type of pyarrow that `fit` saw, which are finer than those of narwhals."""
+        """Return the type of pyarrow that `fit` saw: they are finer than those of narwhals."""
         if not (self._is_arrow and type_.library == "pyarrow"):
             return None
         return self._arrow_type(type_.native)
@@ -136,9 +136,9 @@ class NarwhalsTable(Table):
     def _of_categories(
         self, categories: list[Any], type_: ColumnType, values: list[Any], codes: IntArray
     ) -> nw.Series:
-        """Return a column that lists all categories, those that do not occur in it too.
+        """Return a column that lists all categories, including those that do not occur in it.
 
-        An Enum of polars: codes of its Categorical depend on all texts that were seen before.
+        In polars, an Enum: codes of its Categorical depend on all texts that were seen before.
         """
         if not self._is_arrow:
             is_text = all(isinstance(category, str) for category in categories)
@@ -171,7 +171,7 @@ class NarwhalsTable(Table):
         return nw.new_series("", values, nw.Float64(), backend=self._frame.implementation)
 
     def assemble(self, columns: Sequence[tuple[Any, Any]]) -> Any:
-        # A new frame: one of pyarrow may carry notes of its makers, rows of people among them.
+        # A new frame: the metadata of one of pyarrow may hold anything, even rows of people.
         natives = {name: column.to_native() for name, column in columns}
         return self._library.table(natives) if self._is_arrow else self._library.DataFrame(natives)
 
@@ -186,7 +186,7 @@ def _to_pandas(series: nw.Series) -> pd.Series:
     native = series.to_native()
     type_: Any = getattr(native, "type", None)
     if hasattr(type_, "index_type"):
-        # Narwhals would turn what is missing in a dictionary of pyarrow into its first value.
+        # Narwhals would turn missing values in a dictionary of pyarrow into its first value.
         decoded = nw.from_native(native.cast(type_.value_type), series_only=True)
         return _to_pandas(decoded).rename(series.name)
     if series.dtype.is_integer() and series.null_count():
@@ -203,7 +203,7 @@ def _to_pandas(series: nw.Series) -> pd.Series:
 
 
 def _has_few_texts(series: nw.Series) -> bool:
-    """Return whether a column is of pyarrow, and dictionaries of texts say what is in it."""
+    """Return whether a column is of pyarrow, encoded by dictionaries of few texts."""
     type_: Any = getattr(series.to_native(), "type", None)
     if not hasattr(type_, "index_type") or str(type_.value_type) not in _TEXTS:
         return False
@@ -211,9 +211,10 @@ def _has_few_texts(series: nw.Series) -> bool:
 
 
 def _few_texts(series: nw.Series) -> pd.Series:
-    """Return a column of dictionaries of texts as if it were one of texts, without decoding it.
+    """Return a column encoded by dictionaries of texts like one of texts, without decoding it.
 
-    Sorted categories are to an alphabet what texts are; the order of a dictionary means nothing.
+    To an alphabet, sorted categories are the same as texts; the order of a dictionary means
+    nothing.
     """
     codes, texts = dictionary_codes(series.to_native())
     order = sorted(range(len(texts)), key=texts.__getitem__)
@@ -223,7 +224,7 @@ def _few_texts(series: nw.Series) -> pd.Series:
 
 
 def _alike(values: list[Any], is_whole: bool) -> list[Any]:
-    """Return numbers all as integers, if they are to be and can, or all as floats."""
+    """Return numbers all as integers, if `is_whole` and they can be, or all as floats."""
     numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
     if len(numbers) < len(present(values)) or not any(isinstance(v, float) for v in numbers):
         return values
@@ -240,7 +241,7 @@ def _type_of(series: nw.Series) -> ColumnType:
     dtype, native = series.dtype, series.to_native()
     library = str(series.implementation.name).lower()
     name = str(getattr(native, "type", getattr(native, "dtype", "")))
-    # Of an Enum of polars the name would list its values.
+    # The name of an Enum of polars would list its values.
     return ColumnType(
         **_described(dtype, native), library=library, native=name if is_name(name) else ""
     )
@@ -263,7 +264,7 @@ def _described(dtype: Any, native: Any) -> dict[str, Any]:
 
 
 def _dtype_for(type_: ColumnType) -> Any:
-    """Return a dtype of narwhals; None: what the values ask for."""
+    """Return a dtype of narwhals; None: whatever the values need."""
     if type_.family in _NUMBERS:
         # There are no floats of 16 bits.
         bits = max(type_.bits or 64, 32) if type_.family == "float" else type_.bits

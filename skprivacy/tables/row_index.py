@@ -21,7 +21,7 @@ def check_no_copy(
         is_named = level.name is not None and level.name in s_names
         if is_named or any(
             are_equal(level, column)
-            and column.nunique(dropna=False) > 1  # one value tells nothing
+            and column.nunique(dropna=False) > 1  # a single value reveals nothing
             for column in s_columns.values()
         ):
             raise copy_error(levels, number, owner)
@@ -46,9 +46,9 @@ def are_equal(level: pd.Series, column: pd.Series) -> bool:
 
 
 def labels_of(levels: Sequence[pd.Series]) -> list[object]:
-    """Return what to call the levels of an index, each differently.
+    """Return what to call the levels of an index, all different.
 
-    Those without a name as reset_index would call them.
+    Those without a name are called what reset_index would call them.
     """
     own = ["index"] if len(levels) == 1 else [f"level_{i}" for i in range(len(levels))]
     names = [level.name for level in levels]

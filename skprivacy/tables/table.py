@@ -43,8 +43,8 @@ class Table(ABC):
     ) -> Any:
         """Return a new column of a type, with ``values[codes]``.
 
-        shown : all values that such a column may have, in their order: the categories of one that
-        has any. Nothing but these four decides on the dtype, no column of this table.
+        shown : all values that such a column may have, in their order: its categories, if it has
+        any. Only these four decide the dtype, not any column of this table.
         """
 
     @abstractmethod
@@ -60,30 +60,30 @@ class Table(ABC):
         """Return a table of this kind from (name, native column) pairs."""
 
     def index_levels(self) -> list[pd.Series]:
-        """Return what leaves with the rows beside the columns: the levels of an index.
+        """Return what comes out with the rows besides the columns: the levels of an index.
 
-        A mere numbering of the rows is none.
+        A mere numbering of the rows is not one.
         """
         return []
 
     def kept(self, position: int, type_: ColumnType) -> Any:
-        """Return a column that leaves as it is.
+        """Return a column that is passed through.
 
-        type_ : that `fit` saw. In an array all columns have one type, which is not to say
-        anything about the others.
+        type_ : the type that `fit` saw. In an array all columns share one type, which must not
+        reveal anything about the others.
         """
         return self.native(position)
 
     def label(self, position: int) -> Any:
-        """Return how to call a column in a message."""
+        """Return what to call a column in a message."""
         return position if self.names is None else self.names[position]
 
     def named(self, positions: Iterable[int]) -> NamedColumns:
-        """Return columns by what they are called."""
+        """Return columns by their labels."""
         return {self.label(position): self.column(position) for position in positions}
 
     def positions_there(self, owner: str, parameter: str, columns: Any) -> list[int]:
-        """Return the positions of the columns that are there, of those given."""
+        """Return the positions of those of the given columns that exist."""
         listed = self._listed(columns)
         there = [c for c in listed if not isinstance(c, str) or c in (self.names or ())]
         return self.positions(owner, parameter, there)

@@ -1,4 +1,4 @@
-"""Vectors that come beside a table: y, weights, S, ids; each with an entry for every row."""
+"""Vectors passed alongside a table: y, weights, S, ids; each with an entry for every row."""
 
 from __future__ import annotations
 
@@ -52,6 +52,6 @@ def as_columns(vectors: ColumnsLike, name: str) -> NamedColumns:
     if not hasattr(vectors, "columns") and (array := np.asarray(vectors)).ndim == 1:
         return {name: pd.Series(array)}
     table = as_table(vectors, name)
-    # The columns of an array have no names, and must not be taken for columns of X that have.
+    # The columns of an array have no names, and must not be mistaken for columns of X that do.
     named = table.names or [f"{name}_{p}" if p else name for p in range(table.n_columns)]
     return {label: table.column(p) for p, label in enumerate(named)}

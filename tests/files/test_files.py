@@ -67,7 +67,7 @@ class TestLocations:
         assert kind_of(name, kind) == expected
 
     @pytest.mark.parametrize(
-        ("name", "text"), [("a.dat", "does not tell"), ("a.parquet.gz", "by itself")]
+        ("name", "text"), [("a.dat", "does not tell"), ("a.parquet.gz", "compressed already")]
     )
     def test_names_that_do_not_tell(self, name, text):
         with pytest.raises(ValueError, match=text):
@@ -98,7 +98,7 @@ class TestLocations:
             file.write(b"newer")
         assert stat.S_IMODE(target.stat().st_mode) == 0o600
         race = tmp_path / "race.csv"
-        with pytest.raises(FileExistsError, match="meanwhile"), written(race) as file:
+        with pytest.raises(FileExistsError, match="in the meantime"), written(race) as file:
             race.write_text("somebody else")
         assert race.read_text() == "somebody else"
         with pytest.raises(IsADirectoryError):
@@ -310,13 +310,13 @@ class TestDelimited:
             ("sex,band\n", "has no rows"),
             (
                 "sex,band,sex\nm,a,b\n",
-                "columns 1 and 3 have the same name: if there is no header, say header=False",
+                "columns 1 and 3 have the same name: if there is no header, use header=False",
             ),
             ("sex,band\nm,a\nm\n", "line 3 has 1 fields where the first line has 2"),
             ('sex,band\nm,a\nm,"b\n', "line 3 does not end: is a quote missing"),
             (
                 "sex;band\nm;a\n",
-                "only one column, with ';' in its name: is the delimiter another one",
+                "only one column, with ';' in its name: is that the delimiter",
             ),
             ("\ufeffsex,band\nm,\udcff\n", "not in utf-8"),
         ],

@@ -236,7 +236,7 @@ class TestFiles:
 
     def test_a_row_with_another_delimiter_is_not_shown(self, tmp_path):
         (tmp_path / "in.csv").write_text("HIV;no\nnone;yes\n")
-        with pytest.raises(ValueError, match="is the delimiter another one") as caught:
+        with pytest.raises(ValueError, match="is that the delimiter") as caught:
             fit_file(funnel("a", "b"), tmp_path / "in.csv")
         assert "HIV" not in str(caught.value)
 
@@ -244,13 +244,13 @@ class TestFiles:
         people.to_parquet(tmp_path / "in.parquet")
         fit_file(funnel("sex", "band"), tmp_path / "in.parquet", header=True)
         for options in ({"header": False}, {"names": ["a", "b", "c"]}):
-            with pytest.raises(ValueError, match="a Parquet file has the names"):
+            with pytest.raises(ValueError, match="a Parquet file already names"):
                 fit_file(funnel("sex", "band"), tmp_path / "in.parquet", **options)
 
     def test_a_first_row_that_does_not_end(self, tmp_path):
         for text in ('"', '"abc', 'a,"b', 'a,"b\nc,d\n'):
             (tmp_path / "in.csv").write_text(text)
-            with pytest.raises(ValueError, match="the row in line 1 does not end"):
+            with pytest.raises(ValueError, match="the row on line 1 does not end"):
                 fit_file(funnel("a", "b"), tmp_path / "in.csv")
 
     def test_a_quoted_name_after_a_mark(self, tmp_path):
@@ -290,7 +290,7 @@ class TestCommands:
         command = ["sanitize", "in.csv", "out.csv", *design]
         assert main([*command, "--sensitive", "c2", "--columns", "c3"]) == 1
         said = capsys.readouterr().err
-        assert "say --no-header if it is a row, with --names" in said
+        assert "use --no-header if it is a row, with --names" in said
         assert "male" not in said
         named = ["--names", "id,sex,band"]
         saved = ["--save-mechanism", "m.json", *named]

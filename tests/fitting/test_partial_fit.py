@@ -222,9 +222,9 @@ def test_a_pickle_holds_counts_and_no_rows(frame):
     fitted = funnel(remainder="passthrough").partial_fit(rows)
     pickled = pickle.dumps(fitted)
     assert b"person number" not in pickled
-    with pytest.warns(PrivacyLeakWarning, match=r"\['name'\] say about S is not measured"):
+    with pytest.warns(PrivacyLeakWarning, match=r"\['name'\] reveal about S is not measured"):
         _ = pickle.loads(pickled).mechanism_
-    with pytest.warns(PrivacyLeakWarning, match=r"\['name'\] say about S cannot be judged"):
+    with pytest.warns(PrivacyLeakWarning, match=r"\['name'\] reveal about S cannot be judged"):
         _ = fitted.mechanism_
 
 
@@ -337,10 +337,10 @@ def test_batches_that_do_not_fit(frame):
         fitted.partial_fit(frame[["sex", "band"]])
     with pytest.raises(ValueError, match="columns of X differ from those of the first batch"):
         fitted.partial_fit(frame.rename(columns={"zip": "place"}))
-    with pytest.raises(ValueError, match="other columns of S"):
+    with pytest.raises(ValueError, match="columns of S, of the target"):
         fitted.partial_fit(frame, sensitive_features=frame["label"].rename("other"))
     assert fitted.n_samples_seen_ == len(frame)
-    with pytest.raises(ValueError, match="fitted by fit, or loaded.*Begin with partial_fit"):
+    with pytest.raises(ValueError, match="fitted by fit, or loaded.*Start with partial_fit"):
         funnel().fit(frame).partial_fit(frame)
     loaded = PrivacyFunnelTransformer.from_json(fitted.to_json())
     with pytest.raises(ValueError, match="fitted by fit, or loaded"):

@@ -255,7 +255,7 @@ class TestErrors:
     def test_ids_of_other_rows(self, frame, fitted):
         ids = pd.Series(IDS, index=frame.index)
         shuffled = frame.sample(frac=1, random_state=0)
-        with pytest.raises(ValueError, match="record_ids has another index than X"):
+        with pytest.raises(ValueError, match="record_ids has a different index from X"):
             keyed(fitted, shuffled, ids)
         aligned = keyed(fitted, shuffled, ids[shuffled.index])
         assert aligned.sort_index().equals(keyed(fitted, frame, ids.to_numpy()))
@@ -265,7 +265,7 @@ class TestErrors:
             ValueError, match="record_ids must be unique: 1 row has the id of anot"
         ):
             keyed(fitted, frame.iloc[:3], [1, 2, 2])
-        with pytest.raises(ValueError, match="unique: 2,995 rows have the id of another one"):
+        with pytest.raises(ValueError, match="unique: 2,995 rows have the id of another"):
             keyed(fitted, frame, frame["band"])  # all noise would be the same for each X
 
     @pytest.mark.parametrize("column", ["band", "sex"])

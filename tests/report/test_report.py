@@ -59,7 +59,7 @@ class TestText:
         mechanism = transformer.mechanism_
         for expected in (
             "Privacy report: band released, sex protected",
-            "says at most epsilon = 0.01",
+            "reveals at most epsilon = 0.01",
             f"keeps {mechanism.normalized_utility:.1%} of the information in band",
             "3,000 rows",
             "KL(), per output",
@@ -89,7 +89,7 @@ class TestText:
         assert "band and zip released" in text
         assert "on average over the released values" in text
         assert "of what band and zip tells about the target" in text
-        assert "are replaced by a coarser release, without noise, that says" in text
+        assert "are replaced by a coarser release, without noise, that reveals" in text
 
     def test_sensitive_features_beside_the_frame(self):
         frame = people()
@@ -118,7 +118,7 @@ class TestText:
 
     def test_few_rows_are_said_to_be_few(self):
         text = re.sub(r"\s+", " ", str(PrivacyReport.from_estimator(funnel().fit(people(300)))))
-        assert "That is far above the budget: too few rows" in text
+        assert "That is far above the budget: there are too few rows" in text
         many = re.sub(
             r"\s+", " ", str(PrivacyReport.from_estimator(funnel(0.1).fit(people(20_000))))
         )
