@@ -7,6 +7,7 @@ import cdd
 import numpy as np
 from scipy.optimize import linprog
 
+from skprivacy import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Measure
 from skprivacy.geometry import Points
 
 THREE_BY_THREE = np.array([[0.90, 0.08, 0.40], [0.025, 0.82, 0.05], [0.075, 0.10, 0.55]]) / 3
@@ -163,3 +164,42 @@ def best_on_grid(p_sx, epsilon, measure, scope, utility, steps=120):
     result = linprog(-values, **options)
     assert result.success, result.message
     return utility.offset(p_x) - result.fun
+
+
+def naive_value(measure, posterior, prior):
+    """The table of measures, symbol by symbol."""
+    pairs = list(zip(posterior, prior, strict=True))
+    lifts = [t / p for t, p in pairs]
+    match measure:
+        case KL():
+            return sum(t * np.log(t / p) for t, p in pairs if t > 0)
+        case L1():
+            return sum(abs(t - p) for t, p in pairs)
+        case Chi2():
+            return sum((t - p) ** 2 / p for t, p in pairs)
+        case MaxLift():
+            return max(lifts)
+        case AlphaLift(alpha=alpha):
+            return sum(p * (t / p) ** alpha for t, p in pairs) ** (1 / alpha)
+        case Lip(lower=None):
+            return max(max(lifts), np.divide(1, min(lifts)))
+        case Lip(lower=lower):
+            return max(lifts) if min(lifts) >= np.exp(-lower) else np.inf
+
+
+class Hellinger(Measure):
+    """A measure that the package does not know."""
+
+    name = "hellinger"
+
+    def value(self, posterior, prior):
+        return ((np.sqrt(posterior) - np.sqrt(prior)) ** 2).sum(axis=-1) / 2
+
+    def subgradient(self, posterior, prior):
+        return (1 - np.sqrt(prior / np.maximum(posterior, 1e-12))) / 2
+
+    def threshold(self, epsilon):
+        return epsilon**2
+
+    def inverse(self, value):
+        return np.sqrt(value)

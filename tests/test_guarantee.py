@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from reference import THREE_BY_THREE, random_joint
-from test_measures import naive_value
+from reference import THREE_BY_THREE, naive_value, random_joint
 
 from skprivacy import AlphaLift, Lip, SolverError, design_mechanism, privacy_utility_path
 from skprivacy.measures import get_measure

@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 from documents import sealed
 from numpy.testing import assert_allclose
-from reference import THREE_BY_THREE, entropy
-from test_solvers import Hellinger
+from reference import THREE_BY_THREE, Hellinger, entropy
 
 from skprivacy import KL, AlphaLift, Evaluation, Lip, Mechanism, Target, design_mechanism
 from skprivacy._json import decode_label, encode_label

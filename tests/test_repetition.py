@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from reference import THREE_BY_THREE, random_joint
-from test_measures import naive_value
+from reference import THREE_BY_THREE, naive_value, random_joint
 
 from skprivacy import (
     KL,

@@ -289,7 +289,7 @@ class TestAdvantage:
                 assert gained <= measure.advantage(epsilon, p_s) + 1e-9
 
     def test_of_a_measure_of_ones_own_nothing_is_known(self):
-        from test_solvers import Hellinger
+        from reference import Hellinger
 
         assert Hellinger().advantage(0.1, np.array([0.5, 0.5])) == 1.0
 

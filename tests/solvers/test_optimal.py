@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 from reference import (
     EXAMPLE_1,
     THREE_BY_THREE,
+    Hellinger,
     best_on_grid,
     entropy,
     random_joint,
@@ -18,7 +19,7 @@ from reference import (
 )
 from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
-from test_solvers import OPTIMUM, THREE_EPSILONS, Hellinger
+from test_solvers import OPTIMUM, THREE_EPSILONS
 
 from skprivacy import (
     AlphaLift,

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from reference import EXAMPLE_1, THREE_BY_THREE, entropy, random_joint
+from reference import EXAMPLE_1, THREE_BY_THREE, entropy, naive_value, random_joint
 from sklearn.exceptions import ConvergenceWarning
-from test_measures import naive_value
 
 from skprivacy import (
     AlphaLift,

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 from reference import (
     EXAMPLE_1,
     THREE_BY_THREE,
+    Hellinger,
     best_weights,
     cdd_vertices,
     entropy,
@@ -22,7 +23,6 @@ from skprivacy import (
     AlphaLift,
     Chi2,
     Lip,
-    Measure,
     SolverError,
     design_mechanism,
     privacy_utility_path,
@@ -348,24 +348,6 @@ class TestAverageScope:
         joint = np.array([[(1 - d) * (1 - q), d * q], [d * (1 - q), (1 - d) * q]])
         mechanism = design_mechanism(joint, leakage, scope="average")
         assert 0 < mechanism.utility <= utility + 2e-8
-
-
-class Hellinger(Measure):
-    """A measure that the package does not know."""
-
-    name = "hellinger"
-
-    def value(self, posterior, prior):
-        return ((np.sqrt(posterior) - np.sqrt(prior)) ** 2).sum(axis=-1) / 2
-
-    def subgradient(self, posterior, prior):
-        return (1 - np.sqrt(prior / np.maximum(posterior, 1e-12))) / 2
-
-    def threshold(self, epsilon):
-        return epsilon**2
-
-    def inverse(self, value):
-        return np.sqrt(value)
 
 
 class TestOwnMeasure:

@@ -4,9 +4,9 @@ import warnings
 
 import numpy as np
 import pytest
+from reference import Hellinger
 from sklearn.exceptions import ConvergenceWarning
 from test_optimal import SCOPES, certified, optimal
-from test_solvers import Hellinger
 
 from skprivacy import Lip, SolverError, design_mechanism, privacy_utility_path
 from skprivacy.measures import MEASURES
