@@ -1,8 +1,8 @@
 """Frames that are computed later or elsewhere: lazy polars, Dask and Spark.
 
 `fit` counts where the rows are, in one aggregation, and only counts travel; `transform` returns
-a lazy frame of the same kind. Each library is imported in a module of its own, and only when it is
-given one of its frames.
+a lazy frame of the same kind. Each library is imported in a module of its own, and only when one
+of its frames is given.
 """
 
 from __future__ import annotations

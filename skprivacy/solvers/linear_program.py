@@ -331,7 +331,7 @@ class MixtureProgram:
         prices = self._prices(duals)
         surplus = room[:-1] * prices.surplus(offers)
         own = self.independent - float(prices.symbols @ self.p_x)
-        # The candidates are known only to so many digits: their reduced costs are not exact.
+        # The candidates have only limited accuracy: their reduced costs are not exact.
         worst = max(surplus.max(initial=0.0), own, 0.0) + _CANDIDATE_ACCURACY * np.abs(duals).max()
         return float(prices.symbols @ self.p_x) + prices.budget + len(duals) * worst
 
