@@ -1,7 +1,7 @@
 """Columns of codes: looked up, packed and counted, in narrow types and chunks that fit the cache.
 
-A code is a number from 0 on; -1 stands for what is missing or unknown. In a table by code the last
-entry is the one for -1.
+A code is a number from 0 on; -1 stands for what is missing or unknown. In a table indexed by code,
+the last entry is the one for -1.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ UNKNOWN = -1
 
 _CHUNK = 1 << 15
 
-# Up to so many codes of a byte each, comparing with every one of them is the fastest way to count.
+# Up to this many codes of one byte, comparing with every one of them is the fastest way to count.
 _FEW = 8
 
 
@@ -31,7 +31,7 @@ def narrow(codes: IntArray) -> IntArray:
 
 
 def look_up(table: npt.NDArray[Any], codes: IntArray) -> npt.NDArray[Any]:
-    """Return ``table[codes]``: numpy makes eight bytes of every code, which stay in the cache."""
+    """Return ``table[codes]``, by chunks: numpy widens codes to eight bytes, which stay cached."""
     found = np.empty(len(codes), dtype=table.dtype)
     for rows in chunks(len(codes)):
         table.take(codes[rows], out=found[rows], mode="wrap")
@@ -49,8 +49,8 @@ def take(table: IntArray, codes: IntArray) -> IntArray:
 
 
 def count(codes: IntArray, n: int, weights: FloatArray | None = None) -> CountArray:
-    """Return how often, or with what weight, each code below n occurs, and last how often -1."""
-    if weights is not None:  # in one go: another order of sums would round otherwise
+    """Return how often, or with what weight, each code below n occurs, and at the end -1."""
+    if weights is not None:  # in one go: another order of sums would round differently
         shifted = np.add(codes, 1, dtype=np.intp, casting="unsafe")
         return np.roll(np.bincount(shifted, weights=weights, minlength=n + 1), -1)
     if n <= _FEW and codes.dtype.itemsize == 1:
@@ -63,16 +63,16 @@ def count(codes: IntArray, n: int, weights: FloatArray | None = None) -> CountAr
 
 
 def n_cells(sizes: Sequence[int]) -> float:
-    """Return how many numbers `pack` uses for columns with so many codes each."""
+    """Return how many numbers `pack` uses for columns with `sizes` codes."""
     return float(np.prod([size + 1.0 for size in sizes]))
 
 
 def pack(codes: Sequence[IntArray], sizes: Sequence[int]) -> IntArray:
-    """Return one number for each row of codes, which says all of them.
+    """Return one number for each row of codes, from which all of them can be recovered.
 
-    Every column has room for -1, so that nothing needs to be known about its rows. Numbers are in
-    the lexicographic order of the rows. The narrow type overflows on the way, but the last sum is
-    right: it is computed modulo a number larger than itself.
+    Every column has room for -1, so nothing needs to be known about its rows. Numbers are in the
+    lexicographic order of the rows. The narrow type may overflow along the way, but the final sum
+    is right: it is computed modulo a number larger than itself.
     """
     dtype = np.min_scalar_type(int(n_cells(sizes)) - 1)
     packed = codes[0].astype(dtype)
@@ -84,10 +84,10 @@ def pack(codes: Sequence[IntArray], sizes: Sequence[int]) -> IntArray:
 
 
 def pack_few(rows: IntArray, sizes: Sequence[int]) -> IntArray:
-    """Return what `pack` gives for rows of codes, as a table with a column each."""
+    """Return what `pack` gives for rows of codes, given as a table with one column each."""
     return np.ravel_multi_index(tuple(rows.T + 1), [size + 1 for size in sizes])
 
 
 def unpack(packed: IntArray, sizes: Sequence[int]) -> IntArray:
-    """Return the rows of codes of packed numbers, a column each."""
+    """Return the rows of codes of packed numbers, as a table with one column each."""
     return np.stack(np.unravel_index(packed, [size + 1 for size in sizes]), axis=1) - 1

@@ -23,7 +23,7 @@ from .utilities import BOUND_TOLERANCE, Utility
 
 _OWNER = "compare_mechanisms"
 
-# "auto" is one of these, but where something simpler is optimal.
+# "auto" is one of these, except where something simpler is optimal.
 _GENERAL = ("optimal", "column_generation")
 
 # How the columns of leakage begin.
@@ -49,8 +49,8 @@ def compare_mechanisms(
     epsilons : sequence of float
         The budgets.
     solvers : list of str or Solver, or dict, default=None
-        Names or objects, such as ``Algorithm1Solver(candidates="all")``; a dict gives each a
-        name of your own. None: "auto" and every other solver that serves the measure and scope.
+        Names or objects, such as ``Algorithm1Solver(candidates="all")``; with a dict you choose
+        their names. None: "auto" and every other solver that serves the measure and scope.
     measure, scope, utility
         As in `design_mechanism`.
     verbose : bool, default=False
@@ -59,22 +59,22 @@ def compare_mechanisms(
     Returns
     -------
     DataFrame
-        One row per solver and epsilon, with the mechanisms of `privacy_utility_path`: one for a
-        smaller budget is kept where a heuristic does worse with a larger one.
+        One row per solver and epsilon, with the mechanisms of `privacy_utility_path`: where a
+        heuristic does worse with a larger budget, the mechanism of the smaller one is kept.
 
         - `solver`, `epsilon`;
-        - `utility` and `normalized_utility`, as of a `Mechanism`;
+        - `utility` and `normalized_utility`, as in a `Mechanism`;
         - `leakage`, which epsilon bounds;
         - `worst_kl`, `average_kl`, ...: leakage by every measure, of the worst output and on
           average, on the epsilon scale of the measure (`worst_max_lift` is a logarithm; alpha is
           2 unless `measure` says otherwise); `max_lift`, the largest lift itself;
-        - `seconds` that the design took, after those for smaller budgets: the smallest bears
-          the work that solvers share between budgets;
+        - `seconds` that the design took after those for smaller budgets: the smallest budget
+          bears the work that solvers share between budgets;
         - `outputs`: how many symbols Y has;
         - `gap`: how much more utility any mechanism could have at that budget, at most. The
-          tightest bound that one of the solvers has proved holds for all of them;
-        - `reason`: why a solver has failed, with its error. Its figures are missing then, and
-          the other rows are there.
+          tightest bound that any of the solvers has proved holds for all of them;
+        - `reason`: the error with which a solver failed. Its figures are then missing; the other
+          rows are unaffected.
 
     Examples
     --------
@@ -153,14 +153,14 @@ def _named(
         raise ValueError(
             Message(
                 Parameter("solvers", owner),
-                f" has {sorted(repeated)[0]!r} more than once: pass a dict, with a name for each.",
+                f" has {sorted(repeated)[0]!r} more than once: pass a dict with a name for each.",
             )
         )
     return dict(named)
 
 
 def _figures(mechanism: Mechanism, measures: dict[str, Measure]) -> dict[str, Any]:
-    """Return what a row says of a mechanism."""
+    """Return what a row says about a mechanism."""
     evaluations = {name: mechanism.with_measure(measure) for name, measure in measures.items()}
     return {
         "utility": mechanism.utility,
@@ -192,7 +192,7 @@ def _table(rows: list[dict[str, Any]], measures: dict[str, Measure]) -> pd.DataF
     after = ["max_lift", "seconds", "outputs", "upper_bound", "reason"]
     table = pd.DataFrame(rows, columns=[*before, *_leakages(measures), *after])
     bound = table.pop("upper_bound")
-    # A bound that another solver exceeds was wrong, but for the tolerances of budgets.
+    # A bound that another solver exceeds was wrong, except within the tolerances of budgets.
     reached = table["utility"].groupby(table["epsilon"]).transform("max")
     bound = bound.where(bound >= reached - BOUND_TOLERANCE)
     bound = bound.groupby(table["epsilon"]).transform("min")

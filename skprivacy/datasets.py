@@ -81,8 +81,9 @@ def _patients() -> pd.DataFrame:
 
 
 def _bands(column: pd.Series, n_bands: int) -> pd.Series:
-    """Return a column cut at quantiles, each band called by its ends."""
-    # Rounded: a quantile that is a value must not fall beside it, as versions of pandas differ in.
+    """Return a column cut at quantiles, each band named by its ends."""
+    # Rounded: a quantile that equals a value must not fall next to it, as in some versions of
+    # pandas.
     edges = np.unique(np.quantile(column, np.linspace(0, 1, n_bands + 1)).round(9)).tolist()
     bands = pd.cut(column, edges, include_lowest=True)
     smallest = column.min()

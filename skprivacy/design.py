@@ -36,9 +36,9 @@ def design_mechanism(
     ----------
     p_sx : array-like or DataFrame of shape (n_s, n_x)
         The joint distribution of S (rows) and X (columns), as probabilities or counts. Labels
-        are taken from a DataFrame, such as `pandas.crosstab` returns.
+        are taken from a DataFrame, such as the one that `pandas.crosstab` returns.
     epsilon : float
-        The budget, from 0 (the output says nothing about S) to infinity (Y = X), in nats for
+        The budget, from 0 (the output reveals nothing about S) to infinity (Y = X), in nats for
         the logarithmic measures.
     measure : str or Measure, default="kl"
         What leakage is: "kl", "l1", "chi2", "max_lift", "alpha_lift", "lip", or an object such
@@ -46,16 +46,16 @@ def design_mechanism(
     scope : {"per_output", "average"}, default="per_output"
         Whether every output must keep the budget, or all on average.
     utility : str or Utility, default="mutual_information"
-        What is maximised: "mutual_information" is I(X;Y), "guess" the chance to guess X from Y,
-        and ``Target(p_vx)`` is I(V;Y) for a target V.
+        What is maximised: "mutual_information" is I(X;Y), "guess" is the chance of guessing X
+        from Y, and ``Target(p_vx)`` is I(V;Y) for a target V.
     solver : str or Solver, default="auto"
         "optimal" (certified), "column_generation" (large alphabets), "max_lift" (bounded lifts,
         optimal for `max_lift` and `lip` per output), or "auto": one of these; `Mechanism.solver`
-        says which. To compare with: "algorithm1" (the paper's), "best_partition",
+        says which. For comparison: "algorithm1" (the paper's), "best_partition",
         "subset_merging", "watchdog", "greedy_funnel" (symbols merged, no noise),
         "randomized_response", "chi2_design".
     **options
-        Of the solver, see its class in `skprivacy.solvers`: `OptimalSolver`,
+        Options of the solver; see its class in `skprivacy.solvers`: `OptimalSolver`,
         `ColumnGenerationSolver`, `Algorithm1Solver`, `MaxLiftSolver`, `BestPartitionSolver`; the
         others take none.
 
@@ -68,7 +68,7 @@ def design_mechanism(
     Raises
     ------
     SolverError
-        When a solver fails. There is no mechanism then.
+        If the solver fails; there is then no mechanism.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def privacy_utility_path(
 
 
 def check_epsilons(owner: str, epsilons: Iterable[float]) -> list[float]:
-    """Return a list of floats, if `epsilons` is a sequence of budgets."""
+    """Return a list of floats if `epsilons` is a sequence of budgets."""
     if isinstance(epsilons, str) or not np.iterable(epsilons):
         raise TypeError(message(owner, "epsilons", "a sequence of floats", epsilons))
     epsilons = [check_real(owner, "epsilons", epsilon, low=0) for epsilon in epsilons]
@@ -170,14 +170,14 @@ def mechanism_path(
     before = None
     solutions = solver.solve_path(small, increasing)
     for epsilon, solution in zip(increasing, solutions, strict=True):
-        # On average a budget may allow Y = X where no solver for every output would see it.
+        # A budget on average may allow Y = X where solvers that bound every output would miss it.
         if task.scope == "average" and unchanged <= epsilon:
             solution = Solution(np.eye(len(small.joint.p_x)))
         solution = replace(solution, channel=symbols.expanded(solution.channel))
         mechanism = _finish(task, solution, epsilon, solver)
         if before is not None and before.utility > mechanism.utility:
-            # What a smaller budget allows, a larger one does. Solvers fall short by rounding,
-            # heuristics such as subset merging by more.
+            # What a smaller budget allows, a larger one does too. Solvers fall short of that by
+            # rounding, heuristics such as subset merging by more.
             bound = max(before.utility, mechanism.upper_bound)
             mechanism = replace(before, epsilon=epsilon, upper_bound=bound)
         before = mechanism
@@ -187,7 +187,7 @@ def mechanism_path(
 def _finish(task: DesignTask, solution: Solution, epsilon: float, solver: Solver) -> Mechanism:
     """Return the mechanism of a solution for all symbols: outputs in order, checked."""
     joint, measure, scope, utility = task.joint, task.measure, task.scope, task.utility
-    # Outputs in the order of the symbol that each makes likeliest, then of their probability.
+    # Outputs are ordered by the symbol that each makes likeliest, then by their probability.
     likeliest = (joint.p_x[:, None] * solution.channel).argmax(axis=0)
     channel = solution.channel[:, np.lexsort((-(joint.p_x @ solution.channel), likeliest))]
     labels = joint.s_labels, joint.x_labels, tuple(range(channel.shape[1]))
@@ -212,7 +212,7 @@ def _finish(task: DesignTask, solution: Solution, epsilon: float, solver: Solver
 def _credible(
     upper_bound: float | None, channel: FloatArray, p_x: FloatArray, utility: Utility
 ) -> float:
-    """Return a bound unless the utility exceeds it: then the solver erred, and knows of none."""
+    """Return a bound unless the utility exceeds it: the solver was then wrong, and knows none."""
     if upper_bound is None or utility.of_channel(p_x, channel) > upper_bound + BOUND_TOLERANCE:
         return np.inf
     return upper_bound

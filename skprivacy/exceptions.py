@@ -17,7 +17,7 @@ class SolverError(RuntimeError):
     ... except SolverError as error:
     ...     print(str(error)[:79])
     ...     mechanism = design_mechanism(joint, 0.01, solver="subset_merging")
-    The solver 'best_partition' looks at every partition of X, which has 12 symbols
+    The solver 'best_partition' examines every partition of X, which has 12 symbols
     >>> mechanism.solver
     'subset_merging'
     """

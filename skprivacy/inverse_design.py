@@ -1,4 +1,4 @@
-"""The other way round: from the utility that is needed to the smallest budget that allows it."""
+"""Design in reverse: from the utility that is needed to the smallest budget that allows it."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from .utilities import UTILITY_ROUNDING, Utility
 
 _Design: TypeAlias = Callable[[float], Mechanism]
 
-# The budget is found to this share of itself.
+# The budget is found to within this share of itself.
 _RTOL = 1e-4
 _ATOL = 1e-12
 
-# A budget that is larger than a leakage by so much surely allows it.
+# A budget that exceeds a leakage by this much surely allows it.
 _ALLOWING_RTOL = 1e-12
 _ALLOWING_ATOL = 1e-15
 
-# Beyond this budget only an infinite one is tried.
+# Above this budget, only an infinite one is tried.
 _LARGEST = 1e3
 
 
@@ -42,9 +42,9 @@ def smallest_epsilon(
     solver: str | Solver = "auto",
     **options: Any,
 ) -> Mechanism:
-    """Return the Mechanism of the smallest epsilon that keeps a share of the utility.
+    """Return the Mechanism with the smallest epsilon that keeps a share of the utility.
 
-    Not a number: the budget is its `epsilon`, and it is ready to be used.
+    It returns not a number but a mechanism that is ready for use; the budget is its `epsilon`.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def smallest_epsilon(
 
 
 def _allowing_everything(joint: Joint, measure: Measure, scope: Scope) -> float:
-    """Return what releasing X itself leaks, and a little more, against rounding."""
+    """Return what releasing X itself leaks, plus a little more to allow for rounding."""
     unchanged = max(0.0, leakage_unchanged(scope, measure, joint.p_sx))
     return unchanged * (1 + _ALLOWING_RTOL) + _ALLOWING_ATOL
 
@@ -114,7 +114,7 @@ def _allowing_everything(joint: Joint, measure: Measure, scope: Scope) -> float:
 def _finite(
     design: _Design, below: Mechanism, above: Mechanism, needed: float
 ) -> tuple[Mechanism, Mechanism]:
-    """Return two finite budgets around the one that is needed, if there are."""
+    """Return two finite budgets around the one that is needed, if there are any."""
     epsilon = 1.0
     while epsilon < _LARGEST:
         middle = design(epsilon)
@@ -141,6 +141,6 @@ def _search(design: _Design, below: Mechanism, above: Mechanism, needed: float) 
             above = middle
         else:
             below = middle
-        # A chord alone can come from one side only, with ever smaller steps.
+        # A chord alone may approach from one side only, in ever smaller steps.
         bisect = above.epsilon - below.epsilon > 0.5 * width
     return above

@@ -19,7 +19,7 @@ _SMALLEST = 1e-100
 # Deviations of lifts from 1 up to this are rounding: a tenth of the tolerance of budgets.
 DEVIATION_ROUNDING = 1e-13
 
-# Distributions and deviations that agree to so many digits are the same.
+# Distributions and deviations that agree to this many digits are the same.
 SAME_DIGITS = 13
 
 
@@ -43,17 +43,17 @@ class Joint:
 
     @cached_property
     def deviations(self) -> FloatArray:
-        """``P(s|x) / P(s) - 1``, |S| x |X|: how the lifts of releasing x unchanged differ from 1.
+        """``P(s|x) / P(s) - 1``, |S| x |X|: by how much the lift of an unchanged x differs from 1.
 
         The lifts of any output are ``1 + deviations @ W``. Needs a joint without empty rows or
-        columns. Where S and X are nearly independent this is a small difference of large numbers:
+        columns. If S and X are nearly independent this is a small difference of large numbers:
         extended precision keeps its digits.
         """
         p_sx = self.p_sx.astype(np.longdouble)
         p_sx /= p_sx.sum()
         independent = p_sx.sum(axis=1, keepdims=True) * p_sx.sum(axis=0, keepdims=True)
         deviations = ((p_sx - independent) / independent).astype(float)
-        # A symbol of S that is independent of X but for the rounding of its probabilities.
+        # A symbol of S that is independent of X except for the rounding of its probabilities.
         deviations[np.abs(deviations).max(axis=1) <= DEVIATION_ROUNDING] = 0.0
         return deviations
 
@@ -70,7 +70,7 @@ class Joint:
         return Joint(self.p_sx[np.ix_(s, x)], keep(self.s_labels, s), keep(self.x_labels, x))
 
     def without_copies(self) -> Joint:
-        """Return the joint with symbols of S that go with the same P(X|s) merged.
+        """Return the joint with symbols of S that have the same P(X|s) merged.
 
         They have the same lifts in every output: merging them changes no measure of leakage, and
         a sensitive variable with very many values often has few such distributions.
@@ -84,7 +84,7 @@ class Joint:
         return Joint(merged, tuple(self.s_labels[i] for i in first), self.x_labels)
 
     def merged(self, groups: IntArray) -> Joint:
-        """Return the joint with symbols of X merged: `groups` has the new symbol of each."""
+        """Return the joint with symbols of X merged: `groups` gives the new symbol of each."""
         merged = np.zeros((len(self.p_s), groups.max() + 1))
         np.add.at(merged.T, groups, self.p_sx.T)
         return Joint(merged, self.s_labels, tuple(range(merged.shape[1])))
@@ -93,7 +93,7 @@ class Joint:
 def as_joint(p_sx: TableLike, owner: str, name: str = "p_sx") -> Joint:
     """Return a `Joint` from an array or DataFrame of probabilities or counts.
 
-    Rows are symbols of S, columns symbols of X; the total is divided out.
+    Rows are symbols of S, columns are symbols of X; entries are divided by their total.
     """
     table = _as_table(p_sx, owner, name)
     _check_entries(table, owner, name)
@@ -131,7 +131,7 @@ def _as_table(p_sx: TableLike, owner: str, name: str) -> FloatArray:
             raise TypeError
         table = np.array(array, dtype=float)
     except (TypeError, ValueError, OverflowError):
-        # The message of numpy would show a cell, and from a cell somebody's S.
+        # numpy's own message would show a cell, which may hold somebody's S.
         raise TypeError(
             Message(
                 requirement,

@@ -1,4 +1,4 @@
-"""The frozen answer: a channel, what it says about S, and the budget that it provably keeps."""
+"""The frozen answer: a channel, what it reveals about S, and the budget that it provably keeps."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .utilities import (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
-    """A channel P(Y|X) under a joint distribution P_SX: what is kept and what leaks.
+    """A channel P(Y|X) under a joint distribution P_SX: what it keeps and what it leaks.
 
     Attributes
     ----------
@@ -44,13 +44,13 @@ class Evaluation:
     measure : Measure
         The measure of leakage.
     objective : Utility
-        What `utility` means: what the channel was designed for.
+        What `utility` measures: what the channel was designed for.
     p_x : ndarray of shape (n_x,)
         The distribution of X.
 
     Examples
     --------
-    A channel under another joint distribution than that of its design:
+    A channel under a joint distribution other than that of its design:
 
     >>> from skprivacy import design_mechanism
     >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02)
@@ -72,7 +72,7 @@ class Evaluation:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "objective", get_utility(self.objective, type(self).__name__))
-        if self.p_sx is not None:  # given beside a joint, p_x could contradict it
+        if self.p_sx is not None:  # a p_x given along with a joint could contradict it
             object.__setattr__(self, "p_x", np.sum(self.p_sx, axis=0))
         for name in ("channel", "p_sx", "p_x"):
             value = getattr(self, name)
@@ -192,7 +192,7 @@ class Evaluation:
 
     @property
     def attacker_advantage(self) -> float:
-        """How much oftener that is right than the best blind guess."""
+        """How much more often that is right than the best blind guess."""
         return max(0.0, self.attacker_accuracy - float(self._joint.sum(axis=1).max()))
 
     @cached_property
@@ -220,7 +220,7 @@ class Evaluation:
 
     @property
     def normalized_utility(self) -> float:
-        """The share that is kept of the utility of X, beyond what a constant output has.
+        """The share of the utility of X that is kept, beyond what a constant output has.
 
         1 where there is none to keep.
         """
@@ -256,7 +256,7 @@ class Evaluation:
         return pd.DataFrame(columns, columns=names, index=index)
 
     def _figures(self) -> Iterator[str]:
-        """Return what `repr` says of leakage and utility."""
+        """Yield what `repr` says about leakage and utility."""
         n_x, n_y = self.channel.shape
         yield f"{n_x} symbols -> {n_y} outputs"
         if self.p_sx is None:
@@ -277,10 +277,11 @@ class Evaluation:
 class Mechanism(Evaluation):
     """A channel P(Y|X) that keeps a privacy budget under a joint distribution P_SX.
 
-    Made by `design_mechanism`. A mechanism with a joint cannot exist that breaks its budget:
-    leakage is computed from the floats of the channel itself when the object is made, also when
-    it is loaded. The guarantee is about `p_sx`, the joint distribution it was designed for. Where
-    that was left out of a saved mechanism, the budget is only what its file claims.
+    Made by `design_mechanism`. A mechanism with a joint that breaks its budget cannot exist:
+    leakage is computed from the floats of the channel itself whenever the object is made,
+    including when it is loaded. The guarantee is about `p_sx`, the joint distribution it was
+    designed for. If that was left out of a saved mechanism, the budget is only what its file
+    claims.
 
     Attributes
     ----------
@@ -308,7 +309,7 @@ class Mechanism(Evaluation):
     epsilon: float = field(kw_only=True)
     scope: Scope = field(kw_only=True)
     solver: str = field(kw_only=True)
-    # None is for a bound that is not known: then it is the largest utility, once made.
+    # None means that no bound is known: it is then replaced by the largest utility.
     upper_bound: float = field(kw_only=True, default=None)  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
@@ -369,7 +370,7 @@ class Mechanism(Evaluation):
 
     @property
     def gap(self) -> float:
-        """How much utility a better mechanism could have at most."""
+        """The most utility that a better mechanism could add."""
         return self.upper_bound - self.utility
 
     @property
@@ -379,7 +380,7 @@ class Mechanism(Evaluation):
 
     @property
     def advantage_bound(self) -> float:
-        """How much oftener than blindly S can be guessed from Y, as far as the budget tells."""
+        """How much more often than blindly S can be guessed from Y, at most, given the budget."""
         prior = self._joint.sum(axis=1)
         return min(self.measure.advantage(self.epsilon, prior), 1 - float(prior.max()))
 
@@ -389,13 +390,13 @@ class Mechanism(Evaluation):
         Parameters
         ----------
         p_sx : array-like or DataFrame of shape (n_s, n_x)
-            Probabilities or counts. S may have other symbols than in the design. The columns of
-            a DataFrame are matched with `x_labels`.
+            Probabilities or counts. S may have symbols other than those of the design. The columns
+            of a DataFrame are matched with `x_labels`.
 
         Returns
         -------
         Evaluation
-            There is no budget in it: under another joint the channel may leak more.
+            It has no budget: under another joint the channel may leak more.
 
         Examples
         --------
@@ -448,15 +449,15 @@ class Mechanism(Evaluation):
         yield f"solver={self.solver!r}"
 
     def to_json(self, *, include_joint: bool = True, indent: int | None = None) -> str:
-        """Return the mechanism as JSON text, to the last bit.
+        """Return the mechanism as JSON text, exact to the last bit.
 
         Parameters
         ----------
         include_joint : bool, default=True
             False leaves out P_SX, the symbols of S and the table of a target: whoever applies
             the channel needs none of them. Leakage cannot be computed from such a file. (The
-            channel itself was designed for P_SX, and somebody who knows how can still infer a
-            little about it.)
+            channel itself was designed for P_SX, and an expert can still infer a little about it
+            from the channel.)
         indent : int, default=None
             As in `json.dumps`.
 
@@ -478,7 +479,7 @@ class Mechanism(Evaluation):
         Parameters
         ----------
         text : str
-            The JSON text. Where it is not what `to_json` writes, a ValueError names the place.
+            The JSON text. If it is not what `to_json` writes, a ValueError names the place.
         measure : Measure, default=None
             Needed for a mechanism designed with a measure of your own.
         utility : Utility, default=None
@@ -507,7 +508,7 @@ M = TypeVar("M", bound=Mechanism)
 def make_mechanism(
     place: Place, make: type[M], measure: Measure | None, utility: Utility | None = None
 ) -> M:
-    """Return the mechanism at some place; what its fields mean together is checked by itself."""
+    """Return the mechanism at some place; it checks itself that its fields fit together."""
     read = read_fields(place, measure, utility)
     with place.making():
         return make(**read)

@@ -14,7 +14,7 @@ from ._typing import FloatArray
 from .measures import MEASURES, SCOPES, Measure
 from .utilities import UTILITIES, RecordedUtility, Target, Utility
 
-# How far the rows of a channel may be from 1.
+# How far the sums of the rows of a channel may be from 1.
 ROW_TOLERANCE = 1e-12
 
 _KEYS = (
@@ -48,7 +48,7 @@ def fields_content(made: Mapping[str, Any], include_joint: bool) -> dict[str, An
 
 
 def read_fields(place: Place, measure: Measure | None, utility: Utility | None) -> dict[str, Any]:
-    """Return the fields of the mechanism at some place; what they mean together is not checked."""
+    """Return the fields of the mechanism at some place; that they fit together is not checked."""
     has_joint = "p_sx" in place.members()
     part = place.keys(*_KEYS, *(("s_labels", "p_sx") if has_joint else ("p_x",)))
     x_labels, y_labels = part["x_labels"].labels(), part["y_labels"].labels()
@@ -117,18 +117,18 @@ def _read_utility(place: Place, given: Utility | None, n_x: int) -> Utility:
 
 
 def _shipped(place: Place, argument: str, shipped: Mapping[str, Any]) -> Any:
-    """Return the class of a measure or a utility, if it is not of the user's own."""
+    """Return the class of a measure or a utility, unless it is the user's own."""
     name = place.key("name")
     if name.text() not in shipped:
         raise ValueError(
-            f"This mechanism was designed with a {argument} of the user's own ({name.path} is "
+            f"This mechanism was designed with a user-defined {argument} ({name.path} is "
             f"{name.shown()}): pass it as from_json(text, {argument}=...)."
         )
     return shipped[name.value]
 
 
 def _check_given(place: Place, given: Measure | Utility) -> None:
-    """Check that the measure or the utility given is the one of the design."""
+    """Check that the given measure or utility is the one of the design."""
     parameters = {
         key: part.value if isinstance(part.value, list) else part.label()
         for key, part in place.members().items()

@@ -1,4 +1,4 @@
-"""Merging outputs: it never adds leakage, and costs utility."""
+"""Merging outputs: it never adds leakage, but costs utility."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from ._typing import FloatArray
 from .geometry import Points
 from .utilities import Utility
 
-# With more outputs than this, all pairs are too many to be compared.
+# With more outputs than this, there are too many pairs to compare all of them.
 _MOST_OUTPUTS = 200
 
 _AT_ONCE = 5_000_000  # entries of posteriors
@@ -15,7 +15,7 @@ _AT_ONCE = 5_000_000  # entries of posteriors
 def without_cheapest(
     channel: FloatArray, p_x: FloatArray, utility: Utility
 ) -> tuple[FloatArray, float]:
-    """Return (channel, cost) with the two outputs merged that cost the least utility."""
+    """Return (channel, cost) after merging the two outputs whose merger costs least utility."""
     p_y = p_x @ channel
     posterior = (p_x[:, None] * channel / p_y).T
     worth = p_y * utility.value(Points.from_dense(posterior))
@@ -35,9 +35,9 @@ def without_cheapest(
 
 
 def tidied(channel: FloatArray, p_x: FloatArray, utility: Utility, allowance: float) -> FloatArray:
-    """Return the channel with outputs merged that together are worth no more than `allowance`.
+    """Return the channel with outputs merged as long as that costs at most `allowance` in total.
 
-    Solvers find several points next to each other, or use one with a weight of 1e-11.
+    Solvers may find several points next to each other, or use one with a weight of 1e-11.
     """
     while 1 < channel.shape[1] <= _MOST_OUTPUTS:
         merged, cost = without_cheapest(channel, p_x, utility)

@@ -1,4 +1,4 @@
-"""Mending what rounding breaks: a little independence."""
+"""Mending what rounding breaks, with a little independence."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from .exceptions import SolverError
 # Anything else is a solver's failure.
 _MOST_ROUNDING = 1e-8
 
-# The smallest share that changes a channel: they are doubled until one is enough.
+# The smallest share that changes a channel: it is doubled until it is enough.
 SMALLEST_SHARE = 2.0**-53
 
 # The largest share of independence that is mixed in: more would cost utility.

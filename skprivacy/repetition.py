@@ -1,4 +1,4 @@
-"""What several fresh releases of the same row say about S, all taken together."""
+"""What several fresh releases of the same row, taken together, reveal about S."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .measures.leakage import leakage_in
 from .mechanism import Evaluation
 from .utilities import mutual_information
 
-# Counts of outputs, times the numbers that each takes: this is half a second and 200 MB. With
-# |S| = 4 and |X| = |Y| = 7 it is reached by 180,000 counts, with k = 19.
+# The number of counts of outputs times the numbers that each takes: this means half a second and
+# 200 MB. With |S| = 4 and |X| = |Y| = 7 it is reached by 180,000 counts, with k = 19.
 _MOST_CELLS = 4_000_000
 
-# Outputs whose likelihoods agree to so many digits are proportional.
+# Outputs whose likelihoods agree to this many digits are proportional.
 _DIGITS = 12
 
 # A number of releases as a float: beyond this nothing changes any more.
@@ -30,7 +30,7 @@ _MOST_RELEASES = 2**1000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RepeatedLeakage:
-    """What k fresh releases of the same row say about S: figures, or upper bounds of them.
+    """What k fresh releases of the same row reveal about S: figures, or upper bounds on them.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class RepeatedLeakage:
     measure : Measure
         The measure of leakage.
     is_exact : bool
-        Whether these are the figures themselves. Otherwise no figure is larger.
+        Whether these are the figures themselves. Otherwise they are upper bounds on them.
     max_leakage, average_leakage : float
         The leakage of the worst k outputs and on average over them, on the eps scale; the
         average is NaN for a measure without one.
@@ -85,11 +85,11 @@ class RepeatedLeakage:
 
 
 def repeated_release_leakage(mechanism: Evaluation, k: int) -> RepeatedLeakage:
-    """Return what k fresh, independent releases of the same row say about S together.
+    """Return what k fresh, independent releases of the same row reveal about S together.
 
-    It is not k times what one release says: releases that say nothing one by one may say much
-    together. What k outputs say does not depend on their order, so that it is computed exactly
-    by counting how often each output occurs, where there are not too many such counts. Beyond,
+    It is not k times what one release reveals: releases that reveal nothing one by one may reveal
+    much together. What k outputs reveal does not depend on their order, so it is computed exactly
+    by counting how often each output occurs, if there are not too many such counts. Beyond that,
     the figures are upper bounds, most of which do not grow with k.
 
     Parameters
@@ -105,8 +105,8 @@ def repeated_release_leakage(mechanism: Evaluation, k: int) -> RepeatedLeakage:
 
     Notes
     -----
-    Let G be the symbols of X, those with equal rows of the channel taken as one: no number of
-    releases tells them apart. The bounds are those of releasing G itself,
+    Let G be the symbols of X, with those that have equal rows of the channel taken as one: no
+    number of releases tells them apart. The bounds are those of releasing G itself,
 
     - per output, ``max_x g(P(S | G = x))``, and on average the mean of these: g is convex;
     - ``I(S;G)``, and ``sum_x max_s P(s, x)`` for the attacker;
@@ -119,8 +119,8 @@ def repeated_release_leakage(mechanism: Evaluation, k: int) -> RepeatedLeakage:
 
     Examples
     --------
-    One release says nothing about S. Two are equal wherever S is the first group, and in half of
-    the cases where it is the second.
+    One release reveals nothing about S. Two are always equal if S is the first group, and in half
+    of the cases if it is the second.
 
     >>> from skprivacy import design_mechanism, repeated_release_leakage
     >>> mechanism = design_mechanism([[0.25, 0.25, 0.0], [0.0, 0.0, 0.5]], epsilon=0)
@@ -129,7 +129,7 @@ def repeated_release_leakage(mechanism: Evaluation, k: int) -> RepeatedLeakage:
     >>> round(repeated_release_leakage(mechanism, 2).sensitive_information, 6)
     0.215762
 
-    Any number of releases says at most what X says:
+    Any number of releases reveals at most what X reveals:
 
     >>> repeated_release_leakage(mechanism, 10**9)
     RepeatedLeakage(KL(), k=1000000000: max_leakage<=0.693147, average_leakage<=0.693147, ...
@@ -164,7 +164,7 @@ _Figures = tuple[float, float, float, float]
 
 @dataclass(frozen=True, eq=False)
 class _Release:
-    """A channel under a joint, with all taken as one that releases do not tell apart."""
+    """A channel under a joint, with everything merged that releases do not tell apart."""
 
     p_sx: FloatArray
     channel: FloatArray
@@ -175,7 +175,8 @@ class _Release:
         """Leave out what has no probability, and merge symbols and outputs."""
         p_sx, channel = evaluation._joint, evaluation.channel
         s, x = p_sx.sum(axis=1) > 0, p_sx.sum(axis=0) > 0
-        # Symbols only where their rows are equal to the last bit: bounds are to hold for every k.
+        # Symbols are merged only if their rows are equal to the last bit: bounds must hold for
+        # every k.
         channel, groups = np.unique(channel[x], axis=0, return_inverse=True)
         p_sx = _merged(p_sx[np.ix_(s, x)].T, groups.reshape(-1)).T
         return cls(p_sx, _merged(channel.T, _directions(channel.T)).T, evaluation.measure)
@@ -206,7 +207,7 @@ class _Release:
             yield block[:n_x] == i, block[n_x:] == i
 
     def n_cells(self, k: int) -> float:
-        """Return how many numbers it takes to try all counts of outputs; infinity is an answer."""
+        """Return how many numbers it takes to try all counts of outputs; it may be infinity."""
         sizes = [int(y.sum()) for _, y in self._blocks()]
         n_types = sum(comb(min(k, _MOST_RELEASES) + n_y - 1.0, n_y - 1.0) for n_y in sizes)
         return float(n_types * (sum(self.p_sx.shape) + max(sizes)))
@@ -214,7 +215,7 @@ class _Release:
     def exact_figures(self, k: int) -> _Figures:
         """Try all counts of outputs, one row each."""
         parts = [self._log_joint(k, *block) for block in self._blocks()]
-        log_joint = np.concatenate(parts)  # of the counts and X
+        log_joint = np.concatenate(parts)  # that of the counts and X
         # Counts may be so rare that no float holds their probability; their posterior is exact.
         likeliest = log_joint.max(axis=1)
         log_joint, likeliest = log_joint[likeliest > -np.inf], likeliest[likeliest > -np.inf]
@@ -226,7 +227,7 @@ class _Release:
 
     def _log_joint(self, k: int, x: BoolArray, y: BoolArray) -> FloatArray:
         """Return ``log P(counts, X)`` for all counts of k outputs y, -inf where it is zero."""
-        k = min(k, _MOST_CELLS)  # more only of the same output, and there it makes no difference
+        k = min(k, _MOST_CELLS)  # k is larger only with a single output, where it is no matter
         counts = _compositions(k, int(y.sum()))
         channel = self.channel[np.ix_(x, y)]
         log_channel = np.log(np.where(channel > 0, channel, 1.0))
@@ -238,7 +239,7 @@ class _Release:
         return log_joint
 
     def _figures(self, posterior: FloatArray, weights: FloatArray) -> _Figures:
-        """Return all figures of outputs with some P(S|output), as rows, and probabilities."""
+        """Return all figures for outputs with P(S|output) given as rows, and probabilities."""
         values = self.measure.value(posterior, self.prior)
         return (
             leakage_in("per_output", self.measure, values, weights),
@@ -259,7 +260,7 @@ class _Release:
         return worst, average, information, accuracy
 
     def _contraction(self) -> float:
-        """Return the largest total variation between what two symbols say about S."""
+        """Return the largest total variation between what two symbols reveal about S."""
         return max(
             float(np.abs(self._s_given_x - row).sum(axis=1).max()) / 2 for row in self._s_given_x
         )
@@ -272,14 +273,14 @@ class _Release:
 def _directions(rows: FloatArray) -> IntArray:
     """Return a group for each row, the same for rows that are proportional; -1 for zero rows."""
     largest = rows.max(axis=1, keepdims=True)
-    # Significant digits: a probability of 1e-20 may decide what others leave open.
+    # Significant digits matter: a probability of 1e-20 may decide what others leave open.
     digits, powers = np.frexp(rows / np.where(largest > 0, largest, 1.0))
     groups = np.unique(np.hstack([digits.round(_DIGITS), powers]), axis=0, return_inverse=True)[1]
     return np.where(largest[:, 0] > 0, groups.reshape(-1), -1)
 
 
 def _merged(rows: FloatArray, groups: IntArray) -> FloatArray:
-    """Return the sums of the rows of each group; without the rows of group -1."""
+    """Return the sums of the rows of each group, leaving out the rows of group -1."""
     merged = np.zeros((groups.max() + 1, rows.shape[1]))
     np.add.at(merged, groups[groups >= 0], rows[groups >= 0])
     return merged[merged.any(axis=1)]

@@ -14,13 +14,13 @@ from ._validation import check_choice, message
 from .geometry import Points
 from .joint import Joint, as_joint, readonly
 
-# Less utility than this, or less of its share, is rounding.
+# A utility below this, or a share of it below this, is rounding.
 UTILITY_ROUNDING = 1e-12
 
-# Where X itself has no more utility than a constant, but for this, there is none to keep.
+# If X itself has no more utility than a constant, up to this, there is none to keep.
 NO_UTILITY = 1e-13
 
-# A bound below the utility of a mechanism by more is wrong, by less it is rounding.
+# A bound below the utility of a mechanism by more than this is wrong; by less, it is rounding.
 BOUND_TOLERANCE = 1e-9
 
 # Where a probability is zero an entropy has no slope: gradients are taken at this probability.
@@ -46,7 +46,7 @@ class Utility(ABC):
 
     Examples
     --------
-    How often X is guessed by a draw from P(X|y):
+    How often a draw from P(X|y) guesses X:
 
     >>> from skprivacy import Utility, design_mechanism
     >>> class RandomGuess(Utility):
@@ -78,7 +78,7 @@ class Utility(ABC):
         """Return u of each of `points`."""
 
     def preference(self, points: Points) -> FloatArray:
-        """Return what decides between mixtures of equal utility, from 0 to -1."""
+        """Return what decides between mixtures of equal utility: numbers from 0 down to -1."""
         return np.zeros(len(points))
 
     @abstractmethod
@@ -90,7 +90,7 @@ class Utility(ABC):
 
     @abstractmethod
     def offset(self, p_x: FloatArray) -> float:
-        """Return what ``sum q u(W)`` lacks to be the utility."""
+        """Return what to add to ``sum q u(W)`` to get the utility."""
 
     @abstractmethod
     def of_channel(self, p_x: FloatArray, channel: FloatArray) -> float:
@@ -105,26 +105,26 @@ class Utility(ABC):
         return 0.0
 
     def given_sensitive(self, joint: Joint) -> float:
-        """Return ``I(V;X|S)``, if the utility is an ``I(V;Y)``, else infinity.
+        """Return ``I(V;X|S)`` if the utility is an ``I(V;Y)``, else infinity.
 
-        ``I(V;Y) <= I(S;Y) + I(V;X|S)`` then bounds what a budget on average leaves.
+        ``I(V;Y) <= I(S;Y) + I(V;X|S)`` then bounds what can be kept under a budget on average.
         """
         return np.inf
 
     def traits(self, n_x: int) -> FloatArray:
-        """Return a matrix with a column for each symbol of X: equal columns, equal use."""
+        """Return a matrix with a column per symbol of X: symbols with equal ones are as useful."""
         return np.eye(n_x)
 
     def restricted(self, symbols: BoolArray | IntArray) -> Utility:
-        """Return the utility for the symbols of X that are left, a mask or an index."""
+        """Return the utility for the remaining symbols of X, given as a mask or an index."""
         return self
 
     def recorded(self, p_x: FloatArray, channel: FloatArray) -> Utility:
-        """Return what can be shipped without the data behind it: itself, or its figures."""
+        """Return what can be shipped without the data behind it: the utility, or its figures."""
         return self
 
     def elsewhere(self) -> Utility:
-        """Return what to measure usefulness by under another joint."""
+        """Return the utility to use under another joint."""
         return self
 
     def to_dict(self) -> dict[str, Any]:
@@ -151,7 +151,7 @@ class MutualInformation(Utility):
     """
 
     name: ClassVar[str] = "mutual_information"
-    # By the data processing inequality: S cannot be told apart better than X.
+    # By the data processing inequality: S cannot be told better than X.
     surplus_convexity: ClassVar[float] = 1.0
 
     def __repr__(self) -> str:
@@ -189,7 +189,8 @@ class Target(Utility):
     ----------
     p_vx : array-like or DataFrame of shape (n_v, n_x)
         The joint distribution of V (rows) and X (columns), as probabilities or counts, or
-        P(V|X): only the shares within each column matter. Columns are in the order of p_sx.
+        P(V|X): only the shares within each column matter. Columns are in the same order as in
+        p_sx.
 
     Examples
     --------
@@ -206,7 +207,7 @@ class Target(Utility):
     def __init__(self, p_vx: TableLike) -> None:
         table = as_joint(p_vx, "Target", "p_vx").p_sx
         total = table.sum(axis=0)
-        # A column without rows says nothing about V. It is refused if X ever takes that symbol.
+        # A column of zeros says nothing about V. It is refused if X ever takes that symbol.
         self._unseen = np.flatnonzero(total == 0)
         self.p_v_given_x = readonly(table / np.where(total > 0, total, 1.0))
 
@@ -253,22 +254,22 @@ class Target(Utility):
         return {"name": self.name, "p_vx": self.p_v_given_x.tolist()}
 
     def _matched(self, p_x: FloatArray) -> FloatArray:
-        """Return P(V|X), if it belongs to this distribution of X."""
+        """Return P(V|X) if it fits this distribution of X."""
         if len(p_x) != self.p_v_given_x.shape[1]:
             requirement = f"a table with {len(p_x)} columns, one per symbol of X"
             raise ValueError(message("Target", "p_vx", requirement, self))
         if (unseen := self._unseen[p_x[self._unseen] > 0]).size:
             raise ValueError(
-                f"The 'p_vx' parameter of Target must say what goes with every symbol of X that "
-                f"occurs: its column {unseen[0]} is all zeros."
+                f"The 'p_vx' parameter of Target must describe V for every symbol of X that "
+                f"occurs. Got only zeros in its column {unseen[0]}."
             )
         return self.p_v_given_x
 
 
 class Guess(Utility):
-    """The chance to guess X from Y: ``sum q max W``.
+    """The chance of guessing X from Y: ``sum q max W``.
 
-    Several mechanisms often have the same chance; of those, the one with the larger ``I(X;Y)``
+    Several mechanisms often have the same chance; of those, the one with the largest ``I(X;Y)``
     is preferred.
 
     Examples
@@ -333,7 +334,9 @@ class RecordedUtility(Utility):
         raise self._forgotten()
 
     def _forgotten(self) -> AttributeError:
-        return AttributeError(f"The data of the utility {self.name!r} was left out when saved.")
+        return AttributeError(
+            f"The data of the utility {self.name!r} was left out when the mechanism was saved."
+        )
 
     def of_channel(self, p_x: FloatArray, channel: FloatArray) -> float:
         return self._reached
@@ -371,7 +374,7 @@ def get_utility(utility: str | Utility, owner: str = "get_utility") -> Utility:
             Message(
                 Parameter("utility", owner),
                 " is 'target', which needs to know the target: pass Target(p_vx) with the table "
-                "of V and X. (PrivacyFunnelTransformer takes y.)",
+                "of V and X. (PrivacyFunnelTransformer takes y instead.)",
             )
         )
     return UTILITIES[utility]()

@@ -320,7 +320,7 @@ class TestJson:
             ({"objective": "profit"}, "objective must be an object"),
             (
                 {"objective": {"name": "profit"}},
-                r"utility of the user's own \(objective.name is \"profit\"\)",
+                r"user-defined utility \(objective.name is \"profit\"\)",
             ),
             (
                 {"objective": {"name": "target", "p_vx": [[1.0]]}},

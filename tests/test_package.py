@@ -95,8 +95,8 @@ def test_only_the_second_engine_needs_cdd():
     command = [sys.executable, "-c", WITHOUT_CDD]
     run = subprocess.run(command, check=False, capture_output=True, text=True)
     assert run.stderr.splitlines()[-1] == (
-        "ImportError: engine='cdd' needs the extra cdd, which a C compiler builds: "
-        "pip install \".[cdd]\" in a clone. The default, engine='parametric', needs nothing."
+        "ImportError: engine='cdd' needs the extra cdd, which is built with a C compiler: run "
+        "pip install \".[cdd]\" in a clone. The default, engine='parametric', needs no extra."
     )
 
 

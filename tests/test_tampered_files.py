@@ -331,12 +331,12 @@ class TestTransformer:
             (["columns", 0, "values", 1], True, "columns[0].values[1] must be a finite number, or a time"),
             (["columns", 0, "values", 1], "33", "columns[0].values[1] must be a finite number, or a time"),
             (["columns", 0, "values", 2], {"float": "inf"}, "columns[0].values[2] must be a finite number"),
-            (["columns", 0, "edges", 1], 0, "columns[0].edges[1] must be larger than the one before"),
+            (["columns", 0, "edges", 1], 0, "columns[0].edges[1] must be larger than the previous one"),
             (["columns", 0, "edges", 1], float("inf"), "columns[0].edges[1] must be a finite number"),
             (["columns", 0, "edges"], None, "columns[0].labels[0] must be the value at the same position"),
             (["columns", 0, "edges"], [], "columns[0].edges must be a list of 2"),
-            (["columns", 0, "bounds"], [0, 1], "columns[0].bounds[1] must be outside of the edges"),
-            (["columns", 0, "bounds"], [99, 0], "columns[0].bounds[0] must be outside of the edges"),
+            (["columns", 0, "bounds"], [0, 1], "columns[0].bounds[1] must be outside the edges"),
+            (["columns", 0, "bounds"], [99, 0], "columns[0].bounds[0] must be outside the edges"),
             (["columns", 0, "bounds", 0], {"float": "nan"}, "columns[0].bounds[0] must be a number"),
             (["columns", 1, "bounds", 0], 0, "columns[1].bounds[0] must be infinite without bins"),
             (["columns", 0, "has_missing"], 1, "columns[0].has_missing must be true or false. Got 1"),
@@ -352,9 +352,9 @@ class TestTransformer:
             (["symbols", 0], 10**9, "symbols[0] must be an integer from 0 to"),
             (["symbols", 0], 2, "symbols must have every number from 0 to"),
             (["combinations", 0, 1], 99, "combinations[0][1] must be an integer from 0 to 3. Got 99"),
-            (["combinations", 1], [0, 0], "combinations[1] must be a row that comes after the one before"),
+            (["combinations", 1], [0, 0], "combinations[1] must be a row that comes after the previous"),
             (["combinations", 1], [0], "combinations[1] must be a list of 2. Got a list of 1"),
-            (["members", 1], [0, 0], "members[1] must be a row that comes after the one before"),
+            (["members", 1], [0, 0], "members[1] must be a row that comes after the previous one"),
             (["member_of", 0], 10**6, "member_of[0] must be an integer from 0 to"),
             (["names", 0], -1, "names[0] must be an integer from 0 to"),
             (["weights", 0], "1", "weights[0] must be a finite number"),
@@ -489,7 +489,7 @@ class TestAnyChange:
     PLACE = re.compile(
         r"is malformed: (\S+ (is missing|is not a key|must be|must have|must sum)|the document must be|.*(channel|p_sx|"
         r"upper_bound|scope|p_vx|parameter of|distribution of X|column ))|line \d+ column \d+|no schema|format version|"
-        r"does not match its checksum|of the user's own \((mechanism\.)?(measure|objective)\.name is"
+        r"does not match its checksum|user-defined \w+ \((mechanism\.)?(measure|objective)\.name is"
     )
     EXPECTED = "X lacks the columns|Found unknown values|features as input|must hold numbers or"
 

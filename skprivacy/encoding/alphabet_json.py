@@ -23,7 +23,7 @@ _COLUMN_KEYS = (
     "has_missing",
 )  # fmt: skip
 
-# Weights up to this have a finite sum.
+# Weights up to this size have a finite sum.
 _HEAVIEST = 1e300
 
 
@@ -54,7 +54,7 @@ def _write_column(column: ColumnAlphabet) -> dict[str, Any]:
 
 
 def read_alphabet(part: dict[str, Place]) -> Alphabet:
-    """Return the alphabet, all of it checked: a wrong one would draw from wrong rows."""
+    """Return the alphabet after checking all of it: a wrong one would draw from the wrong rows."""
     columns = tuple(map(_read_column, part["columns"].items(fewest=1)))
     symbols = _read_codes(part["symbols"])
     combinations = _read_rows(part["combinations"], len(symbols), [c.n_symbols for c in columns])
@@ -70,14 +70,14 @@ def read_alphabet(part: dict[str, Place]) -> Alphabet:
 
 
 def _read_codes(place: Place, n: int | None = None) -> IntArray:
-    """Return numbers from 0 on without gaps, up to `n` where that is given."""
+    """Return numbers from 0 on without gaps, up to `n` if that is given."""
     codes = place.integers(None, low=0, high=(place.length() if n is None else n) - 1)
     _check_all(place, codes, codes.max() + 1 if n is None else n)
     return codes
 
 
 def _check_all(place: Place, codes: IntArray, n: int) -> None:
-    """Refuse codes among which a number below `n` is missing."""
+    """Refuse codes that lack a number below `n`."""
     if len(missing := np.setdiff1d(np.arange(n), codes)):
         raise place.malformed(
             f"{place.path} must have every number from 0 to {n - 1}. Got no {missing[0]}."
@@ -91,7 +91,7 @@ def _read_rows(place: Place, length: int, sizes: list[int]) -> IntArray:
     later, earlier = rows[1:], rows[:-1]
     first = (later != earlier).argmax(axis=1)[:, None]
     ascends = np.take_along_axis(later, first, axis=1) > np.take_along_axis(earlier, first, axis=1)
-    place.require(np.append(True, ascends), "a row that comes after the one before, in order")
+    place.require(np.append(True, ascends), "a row that comes after the previous one in order")
     return rows
 
 
@@ -121,7 +121,7 @@ def _read_column(place: Place) -> ColumnAlphabet:
 def _read_edges(place: Place, n_bins: int) -> FloatArray:
     place.require(n_bins > 0, "null for a column that has no values")
     edges = place.numbers(n_bins - 1)
-    place.require(edges > np.append(-np.inf, edges)[:-1], "larger than the one before")
+    place.require(edges > np.append(-np.inf, edges)[:-1], "larger than the previous one")
     return edges
 
 
@@ -132,7 +132,7 @@ def _read_bounds(place: Place, edges: FloatArray | None) -> tuple[float, float]:
         return low, high
     points = [low, *edges, high]
     is_outside = np.array([low < points[1], high > points[-2]])
-    place.require(is_outside, "outside of the edges, the lower one first")
+    place.require(is_outside, "outside the edges, with the lower one first")
     return low, high
 
 
@@ -149,7 +149,7 @@ def _check_nulls(part: dict[str, Place], column: ColumnAlphabet) -> None:
 
 
 def _check_categories(part: dict[str, Place], column: ColumnAlphabet) -> None:
-    """Check that values are there and different, and that they are their own labels."""
+    """Check that values are present and distinct, and that they are their own labels."""
     is_there = [value is None or not pd.isna(value) for value in column.values]
     part["values"].require(np.array(is_there), "a value")
     part["values"].different(column.values, "a value")
@@ -162,12 +162,12 @@ def _check_categories(part: dict[str, Place], column: ColumnAlphabet) -> None:
 
 
 def _check_bins(part: dict[str, Place], column: ColumnAlphabet) -> None:
-    """Check that bins have names, and values of one kind that are in them."""
+    """Check that bins have names, and values of one kind that lie in them."""
     is_bin = np.arange(len(column.values)) < len(column.values) - column.has_missing
     is_name = [isinstance(label, str) for label in column.labels]
     part["labels"].require(is_name == is_bin, "a text for a bin, null for the missing value")
     seen = np.flatnonzero([value is not None for value in column.values])
-    part["values"].require(len(seen) > 0, "a list with a value for one bin or more")
+    part["values"].require(len(seen) > 0, "a list with a value for at least one bin")
     values = [column.values[i] for i in seen]
     fits = np.ones(len(column.values), dtype=bool)
     fits[seen] = [_kind(value) == _kind(values[0]) is not None for value in values]
@@ -177,7 +177,8 @@ def _check_bins(part: dict[str, Place], column: ColumnAlphabet) -> None:
     part["values"].require(fits, "a value in its own bin")
     pairs = zip(column.values, column.in_pool, strict=True)
     alike = [_kind(value) == _kind(shown) for value, shown in pairs]
-    part["in_pool"].require(np.array(alike), "a number or a time as in values, null where that is")
+    requirement = "of the same kind as in values: a number, a time or null"
+    part["in_pool"].require(np.array(alike), requirement)
 
 
 def _kind(value: object) -> type | None:

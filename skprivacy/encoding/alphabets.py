@@ -29,11 +29,11 @@ _MOST_PACKED = 2.0**62
 class Alphabet:
     """The symbols of several columns taken jointly.
 
-    columns : a `ColumnAlphabet` each; combinations : (n, n_columns), the symbols of the columns
+    columns : one `ColumnAlphabet` each; combinations : (n, n_columns), the symbols of the columns
     that occur together, in lexicographic order; symbols : which symbol each combination is part
-    of. For the way back, members : (m, n_columns), the values that occur together, as positions
-    in each column's list; member_of : which combination each is part of; weights : how often
-    each was seen.
+    of. For decoding, members : (m, n_columns), the values that occur together, as positions in
+    each column's list; member_of : which combination each is part of; weights : how often each
+    was seen.
     """
 
     columns: tuple[ColumnAlphabet, ...]
@@ -69,8 +69,8 @@ class Alphabet:
     ) -> tuple[IntArray, dict[Hashable, int]]:
         """Return the symbol of each row, and how many rows were unknown in each column.
 
-        series, labels : one each for every column. Unknown combinations of known values are
-        counted under the last key, None.
+        series, labels : one for each column. Unknown combinations of known values are counted
+        under the last key, None.
         """
         columns = [self._only_column()] if len(self.columns) == 1 else self.columns
         codes = [c.encode(s, n) for c, s, n in zip(columns, series, labels, strict=True)]
@@ -80,7 +80,7 @@ class Alphabet:
         return symbols, _count_unknown(codes, symbols, labels)
 
     def _only_column(self) -> ColumnAlphabet:
-        """Return the column of an alphabet that has one, with the symbols of the alphabet."""
+        """Return the column of an alphabet that has only one, with the alphabet's symbols."""
         (column,) = self.columns
         return replace(column, symbols=np.append(self.symbols, UNKNOWN).take(column.symbols))
 
@@ -109,7 +109,7 @@ class Alphabet:
         return pd.Index(pack_few(self.combinations, self._sizes))
 
     def __getstate__(self) -> dict[str, Any]:
-        # What can be looked up in is made again where it is used.
+        # Lookup tables are made again where they are used.
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def pooled(self, n_symbols: int) -> tuple[Alphabet, IntArray]:
@@ -127,9 +127,10 @@ class Alphabet:
     def decode(
         self, symbol_of_output: IntArray, outputs: IntArray, uniform: Uniform
     ) -> list[tuple[list[Any], IntArray]]:
-        """Return, for each column, a list of values and for each row an index into it.
+        """Return, for each column, a list of values and an index into it for each row.
 
-        symbol_of_output : that each output stands for; uniform : draws for those that are pools.
+        symbol_of_output : the symbol that each output stands for; uniform : draws for those that
+        are pools.
         """
         pooled = self._is_pool[symbol_of_output]
         if not pooled.any():
@@ -146,8 +147,8 @@ class Alphabet:
     def can_be_read(self, symbols: IntArray) -> bool:
         """Return whether what is shown for these symbols tells which of them it is.
 
-        It does not where columns of a pool are drawn apart, or where a common value stands for
-        the rare ones of a pool.
+        It does not if columns of a pool are drawn separately, or if a common value stands for the
+        rare ones of a pool.
         """
         for symbol in symbols[self._is_pool[symbols]].tolist():
             shown = [[c.values[i] for i in np.unique(c.pools[symbol][0])] for c in self.shown]
@@ -173,8 +174,8 @@ def learn_alphabet(
 ) -> tuple[Alphabet, IntArray]:
     """Return the `Alphabet` of columns taken jointly, and the symbol of each row.
 
-    weights : of the rows, or None; options : the keyword arguments of `learn_column` for each
-    column.
+    weights : those of the rows, or None; options : the keyword arguments of `learn_column` for
+    each column.
     """
     if len(series) == 1:
         column, symbols = learn_column(series[0], weights, labels[0], **options[0])
@@ -186,7 +187,7 @@ def learn_alphabet(
         column, values, distinct = learn_values(column_, weights, label, **option)
         columns.append(column)
         codes.append(take(column.positions_of(distinct, label), values))
-    # Rows are combined once, by value; which of these have symbols in common is seen among them.
+    # Rows are combined once, by value; among those combinations we find which share symbols.
     members, member = _combine(codes, [len(column.values) for column in columns])
     parts = [column.symbols[of] for column, of in zip(columns, members.T, strict=True)]
     combinations, member_of = _combine(parts, [column.n_symbols for column in columns])

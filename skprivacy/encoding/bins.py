@@ -17,15 +17,15 @@ from .._messages import InPython, Message, Named
 from .._typing import CountArray, FloatArray, IntArray
 from .values import as_numbers
 
-# Up to so many edges, comparing with each of them is faster than a binary search for every number.
+# Up to this many edges, comparing with each of them is faster than a binary search per number.
 _FEW_EDGES = 32
 
-# A value that fewer rows have is as good as the name of a person, and is not shown for others.
+# A value that fewer rows have may identify a person, and is not shown for other rows.
 FEWEST_ROWS = 5
 
 _EDGES = InPython("The edges in n_bins", Named("edges"))
 
-# How many bins, or a sequence of their edges: np.ndim tells.
+# How many bins, or a sequence of their edges: np.ndim tells which.
 BinsLike: TypeAlias = Any
 
 
@@ -33,11 +33,10 @@ BinsLike: TypeAlias = Any
 class Bins:
     """Bins of the values of a column, or its values themselves.
 
-    edges : the inner edges, as numbers, None where nothing is cut; bounds : outside of these
-    a number belongs to no bin; labels : readable and distinct; values : one that was seen for
-    each, the median of a bin, None for an empty one; middles : the same, or where few rows have
-    the median, the middle of the bin; weights, rows : how much of the column is in each, and how
-    many rows are.
+    edges : the inner edges, as numbers, or None if nothing is cut; bounds : outside these, a
+    number belongs to no bin; labels : readable and distinct; values : for each bin one that was
+    seen, its median, or None if it is empty; middles : the same, or if few rows have the median,
+    the middle of the bin; weights, rows : the total weight and the number of rows in each.
     """
 
     edges: FloatArray | None
@@ -49,7 +48,7 @@ class Bins:
     rows: CountArray
 
     def with_missing(self, weight: float, n_rows: float) -> Bins:
-        """Return the bins with one more for what is missing: None, the last."""
+        """Return the bins with one more at the end for what is missing: None."""
         return replace(
             self,
             labels=[*self.labels, None],
@@ -61,7 +60,7 @@ class Bins:
 
 
 def uncut(values: list[Any], weights: FloatArray, rows: CountArray, order: list[int]) -> Bins:
-    """Return distinct values in an order, as they are."""
+    """Return distinct values in the given order, unchanged."""
     values = [values[i] for i in order]
     return Bins(None, (-np.inf, np.inf), values, values, values, weights[order], rows[order])
 
@@ -76,13 +75,13 @@ def cut(
 ) -> Bins:
     """Return the `Bins` of distinct values.
 
-    numbers : the values as numbers; weights, rows : of each; n_bins : a number of bins of about
-    equal weight, or edges.
+    numbers : the values as numbers; weights, rows : those of each value; n_bins : a number of bins
+    of about equal weight, or edges.
     """
     if len(np.unique(numbers)) < len(numbers):
         raise ValueError(
-            f"The column {label!r} has integers too large to be told apart as floats: subtract a "
-            f"constant, or convert it to strings."
+            f"The column {label!r} has integers that are too large to tell apart as floats: "
+            f"subtract a constant, or convert it to strings."
         )
     order = np.argsort(numbers, kind="stable")
     values, numbers = [values[i] for i in order], numbers[order]
@@ -108,9 +107,9 @@ def cut(
 
 
 def _middle(low: float, high: float, mean: float, like: Any) -> Any:
-    """Return what is half way between the edges of a bin; of one without end, the mean in it.
+    """Return what is halfway between the edges of a bin; for an unbounded bin, its mean.
 
-    like : a value of the column, which says what a number stands for.
+    like : a value of the column, which shows what a number stands for.
     """
     middle = (low + high) / 2
     middle = middle if np.isfinite(middle) else mean
@@ -125,14 +124,14 @@ def _middle(low: float, high: float, mean: float, like: Any) -> Any:
 
 
 def _as_time(nanoseconds: float, like: Any) -> Any:
-    """Return nanoseconds as a time like another one, without digits that nobody would give."""
+    """Return nanoseconds as a time like another one, without needless digits."""
     if isinstance(like, datetime.timedelta):
         return pd.Timedelta(int(nanoseconds)).ceil("s")
     zone = getattr(like, "tzinfo", None)
     moment = pd.Timestamp(int(nanoseconds))
     moment = moment if zone is None else moment.tz_localize("UTC").tz_convert(zone)
     is_day = pd.Timestamp(like) == pd.Timestamp(like).normalize()
-    # Where clocks are put forward or back, any of two hours will do.
+    # Where clocks go forward or back, either of the two hours will do.
     moment = moment.ceil("D" if is_day else "s", ambiguous=True, nonexistent="shift_forward")
     if isinstance(like, pd.Timestamp):
         return moment.as_unit(like.unit)
@@ -140,7 +139,7 @@ def _as_time(nanoseconds: float, like: Any) -> Any:
 
 
 def edges_below(edges: FloatArray, numbers: FloatArray) -> IntArray:
-    """Return how many edges are below each number: its bin. Where it is NaN, anything."""
+    """Return how many edges are below each number: its bin. For NaN it may be anything."""
     if len(edges) > _FEW_EDGES:
         return np.searchsorted(edges, numbers)
     below = np.zeros(len(numbers), dtype=np.int8)
@@ -150,23 +149,23 @@ def edges_below(edges: FloatArray, numbers: FloatArray) -> IntArray:
 
 
 def _quantiles(numbers: FloatArray, weights: FloatArray, n_bins: int) -> FloatArray:
-    """Return weighted quantiles, each a number that was seen; it belongs to the bin below it."""
+    """Return weighted quantiles, each a number that was seen and belongs to the bin below it."""
     cumulated = weights.cumsum()
     shares = cumulated[-1] * np.arange(1, n_bins) / n_bins
-    # A share that is reached exactly but for rounding is reached.
+    # A share counts as reached if only rounding keeps it from being reached exactly.
     at = np.searchsorted(cumulated, shares * (1 - 1e-12)).clip(max=len(numbers) - 1)
     edges = np.unique(numbers[at])
     return edges[edges < numbers[-1]]
 
 
 def as_edges(given: Sequence[Any], label: Hashable) -> FloatArray:
-    """Return edges that a user gave as numbers."""
+    """Return the edges that a user gave, as numbers."""
     edges = as_numbers(pd.Series(list(given)), label)
     if len(edges) < 2 or not (np.diff(edges) > 0).all():
         raise ValueError(
             Message(
                 _EDGES,
-                f" for the column {label!r} must increase, and be at least two. Got "
+                f" for the column {label!r} must increase, and there must be at least two. Got "
                 f"{list(given)!r}.",
             )
         )

@@ -29,9 +29,9 @@ class ColumnAlphabet:
 
     values : one value for each category or bin; a missing value is None; labels : their names;
     symbols : which symbol each is part of, -1 for an empty bin; weights : how often each was
-    seen; in_pool : what each is shown as where it is one of several, see `showing`; is_rare :
-    whether fewer than five rows had it; edges : the inner edges of the bins, None without bins;
-    bounds : outside of these a number is unknown.
+    seen; in_pool : what each is shown as if it is one of several, see `showing`; is_rare :
+    whether fewer than five rows had it; edges : the inner edges of the bins, or None without
+    bins; bounds : outside these, a number is unknown.
     """
 
     values: tuple[Any, ...]
@@ -65,11 +65,11 @@ class ColumnAlphabet:
         return take(self.of_values(values, label), codes)
 
     def of_values(self, values: list[Any], label: Hashable) -> IntArray:
-        """Return the symbols of some values, and after them that of a missing one."""
+        """Return the symbols of some values, followed by that of a missing one."""
         return self._by_position.take(self.positions_of(values, label))
 
     def positions_of(self, values: list[Any], label: Hashable) -> IntArray:
-        """Return where some values stand in `values`, and after them where a missing one does."""
+        """Return the positions of some values in `values`, followed by that of a missing one."""
         if self.edges is not None:
             found = self._bins_of(as_numbers(pd.Series(values), label))
         else:
@@ -84,7 +84,7 @@ class ColumnAlphabet:
 
     @property
     def _present(self) -> tuple[Any, ...]:
-        """The values that are not the missing one, which is last."""
+        """The values except the missing one, which is last."""
         return self.values[: len(self.values) - self.has_missing]
 
     @property
@@ -94,7 +94,7 @@ class ColumnAlphabet:
 
     def _bins_of(self, numbers: FloatArray) -> IntArray:
         """Return the positions of the bins that numbers fall into."""
-        assert self.edges is not None  # or there would be no bins
+        assert self.edges is not None  # otherwise there would be no bins
         low, high = self.bounds
         bins = np.empty(len(numbers), dtype=np.min_scalar_type(-len(self.values)))
         for rows in chunks(len(numbers)):
@@ -117,8 +117,8 @@ def learn_column(
 ) -> tuple[ColumnAlphabet, IntArray]:
     """Return the `ColumnAlphabet` of a column and the symbol of each row.
 
-    weights : of the rows, or None; pooling : (min_frequency, max_categories); multiplicities :
-    how many rows of the data each row stands for, None for one.
+    weights : those of the rows, or None; pooling : (min_frequency, max_categories);
+    multiplicities : how many rows of the data each row stands for, or None if one.
     """
     alphabet, codes, distinct = learn_values(
         series, weights, label, n_bins, pooling, multiplicities
@@ -178,8 +178,8 @@ def _sorted(values: list[Any], label: Hashable) -> list[int]:
         return sorted(range(len(values)), key=values.__getitem__)
     except TypeError as error:
         raise TypeError(
-            f"The column {label!r} has values without an order ({error}): convert it to strings "
-            f"or to a category first."
+            f"The column {label!r} has values that cannot be sorted ({error}): convert it to "
+            f"strings or to a category first."
         ) from error
 
 
@@ -192,7 +192,7 @@ def _is_to_be_cut(family: str, n_bins: BinsLike | None, n_values: int) -> bool:
 def _finite(numbers: FloatArray, label: Hashable) -> FloatArray:
     if np.isinf(numbers).any():
         raise ValueError(
-            f"The column {label!r} has infinity among its numbers: replace it, or drop those rows."
+            f"The column {label!r} contains infinity: replace it, or drop those rows."
         )
     return numbers
 
@@ -200,7 +200,7 @@ def _finite(numbers: FloatArray, label: Hashable) -> FloatArray:
 def pool(counts: CountArray, min_frequency: float | None, max_categories: int | None) -> IntArray:
     """Return the symbol of each category: rare ones share the last.
 
-    min_frequency and max_categories mean what they mean in scikit-learn's OneHotEncoder.
+    min_frequency and max_categories are as in scikit-learn's OneHotEncoder.
     """
     least = 0 if min_frequency is None else min_frequency
     if not isinstance(least, numbers.Integral):

@@ -1,6 +1,6 @@
 """Columns of Arrow that are dictionary-encoded: codes without decoding a row.
 
-pyarrow is not imported: its objects bring the methods along.
+pyarrow need not be imported: its objects have all the methods needed here.
 """
 
 from typing import Any
@@ -14,8 +14,8 @@ from ..codes import UNKNOWN, look_up, narrow
 def dictionary_codes(column: Any) -> tuple[IntArray, list[Any]]:
     """Return codes, -1 for missing, and the values of a ChunkedArray of dictionaries.
 
-    Dictionaries may differ from chunk to chunk, repeat a value, and have missing ones, as indices
-    may. Some of the values may not occur.
+    Dictionaries may differ from chunk to chunk and repeat a value; both dictionaries and indices
+    may have missing ones. Some of the values may not occur.
     """
     code_of: dict[Any, int] = {}
     codes: list[IntArray] = [np.empty(0, dtype=np.int8)]
@@ -29,7 +29,7 @@ def dictionary_codes(column: Any) -> tuple[IntArray, list[Any]]:
 
 
 def _codes_of(values: list[Any], code_of: dict[Any, int]) -> list[int]:
-    """Return the codes of values; new ones get the next."""
+    """Return the codes of values; new values get the next codes."""
     return [UNKNOWN if v is None else code_of.setdefault(v, len(code_of)) for v in values]
 
 

@@ -1,10 +1,10 @@
 """What symbols are shown as: values of each column.
 
-A symbol with one member is shown by its values. A pooled one stands for many combinations, each
-of which may be the row of one person: so every column is drawn on its own from what the members
-have there, as often as they have it. Values that fewer than five rows of the table have are not
-shown for others: one that is commoner among the members takes their place, or the commonest of
-the column, or if all are that rare, none.
+A symbol with one member is shown as its values. A pooled one stands for many combinations, each of
+which may be the row of one person: so every column is drawn separately from the values that the
+members have there, in proportion to how often they have them. Values that fewer than five rows of
+the table have are not shown for other rows: a commoner value among the members takes their place,
+or the commonest value of the column, or none if all are that rare.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .._typing import FloatArray, IntArray
 from ..codes import UNKNOWN, look_up, narrow
 from .columns import ColumnAlphabet
 
-# Draws from [0, 1) for some rows; the second argument is the column, each with draws of its own.
+# Draws from [0, 1) for some rows; the second argument is the column, as each has its own draws.
 Uniform: TypeAlias = Callable[[IntArray, int], FloatArray]
 
 
@@ -27,9 +27,9 @@ Uniform: TypeAlias = Callable[[IntArray, int], FloatArray]
 class ShownColumn:
     """What one column shows.
 
-    values : that it may show, in the order of the alphabet; single : which of them each symbol
-    with one member shows, -1 for a pool; pools : for each pool, which of them it may show and how
-    often, cumulated.
+    values : those that it may show, in the order of the alphabet; single : which of them each
+    symbol with one member shows, -1 for a pool; pools : for each pool, which of them it may show,
+    and their cumulative weights.
     """
 
     values: list[Any]
@@ -39,7 +39,7 @@ class ShownColumn:
     def codes(self, symbols: IntArray, rows: IntArray, uniform: FloatArray) -> IntArray:
         """Return codes of `values` for rows of symbols.
 
-        rows : those that show a pool; uniform : a number for each of them.
+        rows : those that show a pool; uniform : one number for each of them.
         """
         codes = look_up(narrow(self.single), symbols).astype(
             narrow(np.array(len(self.values))).dtype
@@ -56,8 +56,8 @@ def shown_columns(
 ) -> list[ShownColumn]:
     """Return what each column of an alphabet shows.
 
-    members : the values that occur together, as positions in each column; symbols, weights : of
-    each of them.
+    members : the values that occur together, as positions in each column; symbols, weights : those
+    of each member.
     """
     groups = list(_grouped(symbols))
     return [
@@ -67,7 +67,7 @@ def shown_columns(
 
 
 def _grouped(symbols: IntArray) -> Iterator[tuple[int, IntArray]]:
-    """Yield each symbol that occurs, and where it does."""
+    """Yield each symbol that occurs, and where it occurs."""
     order = np.argsort(symbols, kind="stable")
     found, starts = np.unique(symbols[order], return_index=True)
     ends = np.append(starts[1:], len(order))
@@ -84,7 +84,7 @@ def _shown_column(
 ) -> ShownColumn:
     """Return what a column shows.
 
-    of_member, weights : of each member; groups : the members of each symbol.
+    of_member, weights : one entry for each member; groups : the members of each symbol.
     """
     alone = {symbol: column.values[of_member[own[0]]] for symbol, own in groups if len(own) == 1}
     shares = {
@@ -107,7 +107,7 @@ def _shown_column(
 def _shares(
     column: ColumnAlphabet, positions: IntArray, weights: FloatArray
 ) -> tuple[list[Any], FloatArray]:
-    """Return what a pool shows, and how often; positions : of its members in `values`."""
+    """Return what a pool shows, and how often; positions : those of its members in `values`."""
     share = np.bincount(positions, weights, minlength=len(column.values)).astype(float)
     share[column.is_rare] = 0.0
     if share.any():
@@ -118,6 +118,6 @@ def _shares(
 
 
 def _in_order(wanted: Set[Any], order: Sequence[Any]) -> list[Any]:
-    """Return values in the order of others; a missing one is last."""
+    """Return the wanted values in a given order; a missing one is last."""
     present = [value for value in dict.fromkeys(order) if value is not None and value in wanted]
     return present + [None] * (None in wanted)

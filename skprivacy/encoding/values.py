@@ -13,7 +13,7 @@ from .._typing import FloatArray, IntArray
 from ..codes import UNKNOWN
 from .dictionaries import dictionary_codes
 
-# Integers that span less than this, with so many rows for each, are codes but for an offset.
+# Integers that span less than this, with this many rows for each, serve as codes after an offset.
 _WIDEST = 1 << 16
 _ROWS_PER_VALUE = 8
 
@@ -40,7 +40,7 @@ def factorize(series: pd.Series, label: Hashable) -> tuple[IntArray, list[Any]]:
 def _check_booleans(
     series: pd.Series, codes: IntArray, values: list[Any], label: Hashable
 ) -> None:
-    """Check that no boolean stands among numbers: to pandas, True is the same value as 1."""
+    """Check that no boolean is among numbers: to pandas, True is the same value as 1."""
     alike = [values.index(value) for value in (0, 1) if value in values]
     rows = np.flatnonzero(np.isin(codes, alike))
     family_of(list({type(value): value for value in series.iloc[rows]}.values()), label)
@@ -52,7 +52,7 @@ def coded(series: pd.Series, label: Hashable) -> tuple[IntArray, list[Any]]:
 
 
 def coded_by_offset(series: pd.Series) -> tuple[IntArray, list[Any]] | None:
-    """Return integers that are close together as codes that count from the least; else None."""
+    """Return integers that are close together as codes counted from the least; otherwise None."""
     is_sparse = isinstance(series.dtype, pd.SparseDtype)
     if series.dtype.kind not in "iu" or is_sparse or len(series) < _ROWS_PER_VALUE:
         return None
@@ -65,7 +65,7 @@ def coded_by_offset(series: pd.Series) -> tuple[IntArray, list[Any]] | None:
     low, high = int(numbers.min()), int(numbers.max())
     if high - low >= min(_WIDEST, len(numbers) // _ROWS_PER_VALUE):
         return None
-    # Modulo the size of a type in which all of them, and -1, are different.
+    # Computed modulo the size of a type in which all of them, and -1, are different.
     codes = numbers.astype(np.min_scalar_type(low - high - 1))
     codes -= np.array(low).astype(codes.dtype)
     if missing.any():
@@ -109,15 +109,15 @@ def as_numbers(series: pd.Series, label: Hashable) -> FloatArray:
             times = series.dt.as_unit("ns")
             return np.where(times.isna(), np.nan, times.astype("int64").to_numpy())
     except pd.errors.OutOfBoundsDatetime:
-        # Without the cause, which shows a value: it may be one of S.
+        # The cause is left out because it shows a value, which may be one of S.
         raise ValueError(
-            f"The column {label!r} has times before 1677 or after 2262, which nanoseconds do not "
-            f"reach: convert it to strings, or to years."
+            f"The column {label!r} has times before 1677 or after 2262, which are out of range in "
+            f"nanoseconds: convert it to strings, or to years."
         ) from None
     try:
         return pd.to_numeric(series).to_numpy(dtype=float, na_value=np.nan)
     except (TypeError, ValueError):
-        # Without the cause, which shows a value: it may be one of S.
+        # The cause is left out because it shows a value, which may be one of S.
         raise TypeError(
             f"The column {label!r} must hold numbers or times, but has dtype {series.dtype}."
         ) from None

@@ -1,8 +1,8 @@
 """Frames that are computed later or elsewhere: lazy polars, Dask and Spark.
 
 `fit` counts where the rows are, in one aggregation, and only counts travel; `transform` returns
-a lazy frame of the same kind. Each library is imported in a module of its own, when one of its
-frames comes by.
+a lazy frame of the same kind. Each library is imported in a module of its own, and only when one
+of its frames is given.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TABLES = {
 
 
 def as_lazy_table(X: Any, owner: str) -> LazyTable | None:
-    """Return a `LazyTable` around a lazy frame, None for anything else."""
+    """Return a `LazyTable` around a lazy frame, or None for anything else."""
     kind = lazy_kind(X)
     if kind is None:
         return None
@@ -40,6 +40,6 @@ def as_lazy_table(X: Any, owner: str) -> LazyTable | None:
     except ImportError as error:
         extra = "spark" if kind == "pyspark" else kind
         raise ImportError(
-            f"{error}. Frames of {kind} need more than is installed, or newer versions of it: "
+            f"{error}. Frames of {kind} need packages that are missing or too old here: run "
             f'pip install ".[{extra}]" in a clone.'
         ) from error

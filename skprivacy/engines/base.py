@@ -23,7 +23,7 @@ from ..tables.frames import Table
 class LazyTable(ABC):
     """A table that is computed later or elsewhere.
 
-    names : of its columns.
+    names : those of its columns.
     """
 
     names: list[str]
@@ -34,8 +34,8 @@ class LazyTable(ABC):
     ) -> tuple[NamedColumns, FloatArray]:
         """Return the distinct rows of some columns, and how often each occurs.
 
-        edges : where numbers and times are cut; one value, about the median, may then stand for
-        each bin. More than `limit` distinct rows are an error.
+        edges : where numbers and times are cut; one value near the median may then stand for each
+        bin. More than `limit` distinct rows are an error.
         """
 
     @abstractmethod
@@ -51,7 +51,7 @@ class LazyTable(ABC):
         return tuple(map(self.empty(names).type_of, range(len(names))))
 
     def checked_index(self, s_names: Sequence[str], owner: str) -> list[str]:
-        """Return the names of an index that leaves with the rows, if none of them holds S."""
+        """Return the names of an index that is released with the rows, if none of them holds S."""
         return []
 
 
@@ -59,11 +59,11 @@ def needed_columns(table: LazyTable, release: Release, source: NoiseSource) -> l
     """Return the names of the columns that a release reads."""
     if release.roles.names is None:
         raise ValueError(
-            f"{release.owner} was fitted without column names: fit it to a frame to release one."
+            f"{release.owner} was fitted without column names: to release a frame, fit it to one."
         )
     if isinstance(source, GivenRecords):
         raise TypeError(
-            "record_ids must be the name of a column of a lazy frame, whose rows are elsewhere."
+            "record_ids must be the name of a column of a lazy frame, as its rows are elsewhere."
         )
     own = [release.roles.name(p) for p in release.roles.order]
     missing = [name for name in (*own, *source.columns) if name not in table.names]
@@ -75,7 +75,7 @@ def needed_columns(table: LazyTable, release: Release, source: NoiseSource) -> l
 
 
 class QueriedTable(LazyTable):
-    """A table that is counted by a query: the outline is here, the words are the engine's."""
+    """A table that is counted by a query: outlined here, spelled out by each engine."""
 
     def count(
         self, names: Sequence[str], edges: Mapping[str, BinsLike], limit: int
@@ -105,7 +105,7 @@ class QueriedTable(LazyTable):
 
     @abstractmethod
     def _column(self, name: str) -> Any:
-        """Return a column in which what is not a number is missing."""
+        """Return a column in which NaN counts as missing."""
 
     @abstractmethod
     def _bin(self, column: Any, edges: list[Any]) -> Any:
@@ -113,11 +113,11 @@ class QueriedTable(LazyTable):
 
     @abstractmethod
     def _middle(self, column: Any) -> Any:
-        """Return a value of a group that was seen, about the median: it stands for its bin."""
+        """Return a value seen in a group, near the median: it stands for its bin."""
 
     @abstractmethod
     def _first(self, column: Any) -> Any:
-        """Return the value of a group in which all are the same."""
+        """Return the value of a group whose values are all the same."""
 
     @abstractmethod
     def _bounds(self, column: Any) -> tuple[Any, Any]:
@@ -125,7 +125,7 @@ class QueriedTable(LazyTable):
 
     @abstractmethod
     def _grouped(self, keys: list[Any], values: list[Any], bounds: list[Any], most: int) -> Table:
-        """Return values, counts and bounds for each group by keys, of at most so many groups."""
+        """Return values, counts and bounds of the groups by keys, of at most `most` groups."""
 
 
 def _check_bounds(name: str, edges: BinsLike, lows: pd.Series, highs: pd.Series) -> None:
@@ -138,7 +138,7 @@ def _check_bounds(name: str, edges: BinsLike, lows: pd.Series, highs: pd.Series)
 
 
 def _inner(edges: BinsLike, name: str) -> list[Any]:
-    """Return the edges between bins as Python objects, which queries take."""
+    """Return the edges between bins as Python objects, which queries accept."""
     as_edges(edges, name)  # checks them before the query
     return [_python(edge) for edge in list(edges)[1:-1]]
 

@@ -1,4 +1,4 @@
-"""Frames of Dask; the only import of dask."""
+"""Frames of Dask; the only module that imports dask."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class DaskTable(LazyTable):
     def released(self, release: Release, source: NoiseSource) -> dd.DataFrame:
         frame = _fixed(self._frame[needed_columns(self, release, source)])
         draw = delayed(_released, pure=False)
-        # Sent once, and not with every partition.
+        # Sent once rather than with every partition.
         shared = [delayed(part, pure=False, traverse=False) for part in (release, source)]
         parts = frame.to_delayed(optimize_graph=False)
         parts = [draw(part, i, *shared) for i, part in enumerate(parts)]
@@ -73,16 +73,16 @@ class DaskTable(LazyTable):
 
 
 def _fixed(frame: dd.DataFrame) -> dd.DataFrame:
-    """Return a frame with the partitions that it will have.
+    """Return a frame with the partitions that it will finally have.
 
-    Dask may fuse or drop partitions of a query when it is computed, depending on what is asked
-    of it: the number of a partition would then stand for other rows, and their draw would change.
+    Dask may fuse or drop partitions when it computes a query, depending on what is asked for: the
+    number of a partition would then stand for other rows, and their draw would change.
     """
     return frame.optimize(fuse=False)
 
 
 def _compared(part: pd.DataFrame) -> list[tuple[bool, set[Any]]]:
-    """Return whether the index is a copy of each column, and some of the values of that."""
+    """Return whether the index is a copy of each column, and some values of that column."""
     index = part.index.to_series()
     return [(are_equal(index, column), set(column.unique()[:2])) for _, column in part.items()]
 

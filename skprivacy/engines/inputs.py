@@ -1,4 +1,4 @@
-"""What `fit` gets of a lazy frame: counts."""
+"""What `fit` gets from a lazy frame: counts."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def lazy_inputs(
     ):
         if value is not None:
             raise TypeError(
-                f"{name} cannot be passed beside a lazy frame, whose rows are elsewhere: make it "
-                f"a column of the frame, with sensitive=... for S."
+                f"{name} cannot be passed alongside a lazy frame, whose rows are elsewhere: make "
+                f"it a column of the frame, and use sensitive=... for S."
             )
     roles = roles_of_names(settings, table.names, "the frame")
     counted = _counted(settings, roles, y)
@@ -52,6 +52,6 @@ def _counted(settings: Settings, roles: ColumnRoles, y: Any) -> CountedColumns:
     if not isinstance(y, str) or y not in (roles.names or ()) or y in s:
         raise ValueError(
             f"{owner} with utility='target' needs the name of a column of the lazy frame as y, "
-            f"which is not sensitive."
+            f"one that is not sensitive."
         )
     return CountedColumns(s, x, (y,))

@@ -1,4 +1,4 @@
-"""Lazy frames of polars; the only import of polars."""
+"""Lazy frames of polars; the only module that imports polars."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ..releasing.release import Release
 from ..tables.frames import Table, as_table
 from .base import QueriedTable, needed_columns
 
-# What leaves the order of rows open, in the text of a plan. A join, and in older versions a sort,
-# does not show whether it does.
+# What leaves the order of rows undefined, in the text of a plan. The text of a join, and in older
+# versions that of a sort, does not show whether it does.
 _ANY_ORDER = re.compile(
     r"^ *(?!SEMI|ANTI|ASOF|END)[A-Z]+ JOIN(?=:)"
     r"|^ *(?:UNIQUE|AGGREGATE|UNION)(?=\[maintain_order: false)"
@@ -83,7 +83,7 @@ class PolarsTable(QueriedTable):
             return release.rows(as_table(batch.drop(row), release.owner), source, numbers)
 
         schema = release_batch(self._nothing(names).with_row_index(row)).schema
-        # Nothing may pass to the other side of the draw: a filter on Y would be one on X.
+        # The optimizer must move nothing across the draw: a filter on Y would become one on X.
         return (
             self._frame.select(names)
             .with_row_index(row)
@@ -99,13 +99,13 @@ class PolarsTable(QueriedTable):
 
 
 def _warn_of_order(frame: pl.LazyFrame) -> None:
-    """Warn of a query whose rows may come in another order each time: it would renumber them."""
+    """Warn about a query whose rows may come in a new order each time, which renumbers them."""
     plan = frame.explain(optimized=False)
     if found := _ANY_ORDER.search(plan):
         warn(
-            f"The rows of this lazy frame may come in another order each time that it is computed "
+            f"The rows of this lazy frame may come in a different order each time it is computed "
             f"(because of {found.group().strip()!r}), and each time they would be drawn anew: "
-            f"compute the release once, fix the order before it (maintain_order=True in all but "
-            f"a join, or .collect().lazy()), or release by record_ids and a secret_key.",
+            f"compute the release only once, fix the order before it (maintain_order=True for all "
+            f"but a join, or .collect().lazy()), or release by record_ids and a secret_key.",
             PrivacyLeakWarning,
         )

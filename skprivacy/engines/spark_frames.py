@@ -1,4 +1,4 @@
-"""Frames of Spark; the only import of pyspark, which brings pyarrow."""
+"""Frames of Spark; the only module that imports pyspark, which brings pyarrow."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class SparkTable(QueriedTable):
 
     def released(self, release: Release, source: NoiseSource) -> DataFrame:
         names = needed_columns(self, release, source)
-        # Names of our own on the way: Spark would read a dot as a field of a structure.
+        # Columns get names of our own for now: Spark would read a dot as a field of a structure.
         columns = [_quoted(name).alias(f"column {i}") for i, name in enumerate(names)]
         # Not the number of the task: a task may compute several partitions.
         numbered = self._frame.select(*columns, F.monotonically_increasing_id().alias("row"))
@@ -88,7 +88,7 @@ def _quoted(name: str) -> Column:
 
 @dataclass(frozen=True)
 class _Rewriting:
-    """What is done to a table of Arrow, whose last column has the numbers of rows."""
+    """What is done to an Arrow table, whose last column holds the row numbers."""
 
     names: list[str]
     release: Release
@@ -102,7 +102,7 @@ class _Rewriting:
 
 
 def _without_dictionaries(table: pa.Table) -> pa.Table:
-    """Return a table of Arrow as Spark takes it."""
+    """Return an Arrow table in a form that Spark accepts."""
     for i, field in enumerate(table.schema):
         if pa.types.is_dictionary(field.type):
             table = table.set_column(i, field.name, table.column(i).cast(field.type.value_type))

@@ -1,4 +1,4 @@
-"""The simplex of posteriors ``W = P(X | Y = y)``, cut by bounds on what they say about S."""
+"""The simplex of posteriors ``W = P(X | Y = y)``, cut by bounds on what they reveal about S."""
 
 from .interval import slab_vertices
 from .lift_polytopes import LiftPolytopes

@@ -3,7 +3,7 @@
 Rows should be scaled to a largest entry of 1.
 
 A vertex with m positive entries makes m - 1 of the rows tight, and the square matrix of those
-rows (at those entries) over a row of ones is regular. Trying every such basis is exact also for
+rows (at those entries) over a row of ones is regular. Trying every such basis is exact even for
 degenerate polytopes, and it is pure linear algebra on stacks of tiny matrices.
 """
 
@@ -25,7 +25,7 @@ from ..exceptions import SolverError
 _BATCH = 20_000  # bases at once: a few MB
 _MOST_CELLS = 100_000_000  # bases times rows: what is stored of them
 
-# A basis whose determinant is this small relative to its columns is taken as singular.
+# A basis whose determinant is this small relative to its columns counts as singular.
 _SINGULAR = 1e-13
 
 
@@ -42,15 +42,15 @@ class Bases:
     matrix: FloatArray
 
     def solve(self, offsets: FloatArray | float, total: float) -> FloatArray:
-        """Return the entries W that give the tight rows `offsets` and the sum `total`.
+        """Return the entries W for which the tight rows equal `offsets` and the sum is `total`.
 
-        offsets : (n, m - 1), or a number for all of them.
+        offsets : (n, m - 1), or one number for all of them.
         """
         n, m = self.support.shape
         right = np.empty((n, m, 1))
         right[:, :-1, 0], right[:, -1, 0] = offsets, total
         solution: npt.NDArray[Any] = np.linalg.solve(self.matrix, right)
-        # One refinement makes the error small row by row, also between rows of different size.
+        # One refinement makes the error small in every row, even if rows differ in size.
         solution += np.linalg.solve(self.matrix, right - self.matrix @ solution)
         return solution[:, :, 0]
 
@@ -59,7 +59,7 @@ class Bases:
 
 
 def count_bases(n_rows: int, n_symbols: int, rank: int, sides: int = 1) -> int:
-    """Return how many vertices there may be, each row being bounded from so many sides."""
+    """Return how many vertices there may be, with each row bounded from `sides` sides."""
     return sum(
         comb(n_rows, m - 1) * sides ** (m - 1) * comb(n_symbols, m) for m in range(1, rank + 1)
     )
@@ -82,7 +82,7 @@ def check_count(n_rows: int, n_symbols: int, rank: int, max_bases: int, sides: i
 
 
 def regular_bases(rows: FloatArray, rank: int) -> Iterator[Bases]:
-    """Yield the regular bases of supports of up to `rank` symbols, in batches of one size."""
+    """Yield the regular bases with a support of up to `rank` symbols, in batches of one size."""
     n_rows, n_symbols = rows.shape
     for m in range(1, min(rank, n_symbols) + 1):
         supports = _combinations(n_symbols, m)

@@ -33,12 +33,12 @@ def simplex_vertices(rows: FloatArray, offsets: FloatArray) -> FloatArray:
 
 
 def _cdd() -> Any:
-    """Return the module, if it is there: it is GPL and has to be compiled, so it is an extra."""
+    """Return the module if it is installed: it is GPL and must be compiled, hence an extra."""
     try:
         import cdd
     except ImportError as error:
         raise ImportError(
-            "engine='cdd' needs the extra cdd, which a C compiler builds: "
-            "pip install \".[cdd]\" in a clone. The default, engine='parametric', needs nothing."
+            "engine='cdd' needs the extra cdd, which is built with a C compiler: run "
+            "pip install \".[cdd]\" in a clone. The default, engine='parametric', needs no extra."
         ) from error
     return cdd

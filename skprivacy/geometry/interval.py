@@ -1,7 +1,7 @@
-"""The vertices of a slab of the simplex: where S has one degree of freedom, all there is.
+"""The vertices of a slab of the simplex: all there is where S has one degree of freedom.
 
-If P(S|X) has rank 2, what a posterior W says about S is one number ``t . W``, and a convex budget
-allows an interval of it. Its vertices have at most two symbols.
+If P(S|X) has rank 2, what a posterior W reveals about S is one number ``t . W``, and a convex
+budget allows an interval of values for it. The vertices have at most two symbols.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ def _units(symbols: IntArray) -> Points:
 
 
 def pairs_at(t: FloatArray, level: float) -> Points:
-    """Return the points of all edges of the simplex that cross ``t . W = level``."""
+    """Return the points where edges of the simplex cross ``t . W = level``."""
     small, large = np.flatnonzero(t < level), np.flatnonzero(t > level)
     small, large = np.repeat(small, len(large)), np.tile(large, len(small))
     weight = (level - t[small]) / (t[large] - t[small])

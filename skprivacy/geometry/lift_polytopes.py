@@ -2,9 +2,9 @@ r"""The max-lift polytopes of the paper's equation (22), for every bound at once
 
 ``Delta_t = {W in the simplex: lifts @ W <= t}`` with ``t = e^eps'``. In deviations from 1,
 ``D = lifts - 1`` and ``excess = t - 1``, it reads ``D @ W <= excess``, because the entries of W
-sum to 1; that keeps the digits of nearly independent S and X, and of tiny eps'. For a fixed basis
+sum to 1; that keeps precision for nearly independent S and X, and for tiny eps'. For a fixed basis
 (m - 1 tight rows, a support of m symbols) the vertex is ``W = a + b excess``: it moves on a
-straight line while the excess runs through an interval. One enumeration therefore gives the
+straight line as the excess runs through an interval. One enumeration therefore gives the
 vertices of every Delta_t, as segments between two points (correction 4, docs/corrections.rst).
 """
 
@@ -28,23 +28,23 @@ Engine: TypeAlias = Literal["parametric", "cdd"]
 # because every candidate is measured before it is used; a missed one costs utility.
 _SLACK = 1e-11
 
-# A segment that starts this close to an excess of 0, relative to the largest, may start there but
-# for rounding.
+# A segment that starts this close to an excess of 0, relative to the largest, may in truth start
+# at 0 and be off by rounding.
 _NEAR_ZERO = 1e-6
 
-# Slopes and constants of a linear function below this, relatively, are taken as rounding.
+# Slopes and constants of a linear function below this, in relative terms, count as rounding.
 _FLAT = 1e-12
 
-# cdd's own tolerance: it cannot tell a smaller excess from none.
+# cdd's own tolerance: it cannot tell a smaller excess from zero.
 _SMALLEST_EXCESS_OF_CDD = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class VertexSegments:
-    """The lines on which vertices of Delta_t move, for an excess from `start` to `stop`.
+    """The lines along which vertices of Delta_t move, for an excess from `start` to `stop`.
 
-    support : (n, width) symbols; low, high : (n, width), the point at either end. An end that is
-    off by rounding may have small negative entries: clipping it would bend the whole line.
+    support : (n, width) symbols; low, high : (n, width), the points at the two ends. An end that
+    is off by rounding may have small negative entries: clipping it would bend the whole line.
     """
 
     support: IntArray
@@ -59,7 +59,7 @@ class VertexSegments:
     def fractions(
         self, index: slice | IntArray, excess: FloatArray
     ) -> tuple[FloatArray, BoolArray]:
-        """Return where each excess lies on segments `index`, and whether it does.
+        """Return where on each of the segments `index` each excess lies, and whether it does.
 
         Both of shape (n, len(excess)); 0 is the low end of a segment, 1 its high end.
         """
@@ -90,8 +90,8 @@ class VertexSegments:
 class LiftPolytopes:
     """The polytopes ``{W in the simplex: low <= deviations @ W <= high}`` of a joint.
 
-    deviations : |S| x |X|, of the lifts of the unit vectors from 1; engine : "parametric" or
-    "cdd".
+    deviations : |S| x |X|, how far the lifts of the unit vectors are from 1; engine : "parametric"
+    or "cdd".
     """
 
     deviations: FloatArray
@@ -100,7 +100,7 @@ class LiftPolytopes:
 
     @cached_property
     def largest(self) -> float:
-        """The excess from which on Delta_t is the whole simplex."""
+        """The smallest excess for which Delta_t is the whole simplex."""
         return max(0.0, float(self.deviations.max()))
 
     @cached_property
@@ -150,7 +150,7 @@ class LiftPolytopes:
     def _cdd(self, low: float | None, high: float) -> Points:
         if 0 < high < _SMALLEST_EXCESS_OF_CDD:
             raise SolverError(
-                f"cdd cannot enumerate a polytope whose lifts exceed 1 by {high:.1e} only: use "
+                f"cdd cannot enumerate a polytope whose lifts exceed 1 by only {high:.1e}: use "
                 f"engine='parametric'."
             )
         self._check_count()
@@ -170,7 +170,7 @@ class LiftPolytopes:
         check_count(n_s, n_x, self.rank, self.max_bases, sides)
 
     def _box_vertices(self, bases: Bases, sides: FloatArray, low: float, high: float) -> Points:
-        """Return the vertices whose tight rows are at `sides`, each the low or high bound."""
+        """Return the vertices whose tight rows are at `sides`, each its low or its high bound."""
         values = bases.solve(sides / self._scale[bases.active], 1.0)
         deviations = Points(bases.support, values).times(self.deviations)
         slack = _SLACK * self._scale
@@ -179,7 +179,7 @@ class LiftPolytopes:
         return Points(bases.support[keep], _on_simplex(values[keep]))
 
     def _unit_segments(self) -> VertexSegments:
-        """Return the segments of symbols released unchanged: from their own largest lift on."""
+        """Return the segments of symbols released unchanged, which start at their largest lift."""
         symbols = np.arange(self.deviations.shape[1])[:, None]
         ones = np.ones(symbols.shape)
         start = np.maximum(self.deviations.max(axis=0), 0.0)
@@ -191,8 +191,9 @@ class LiftPolytopes:
         The deviation of this row is positive, so the other one is negative and never binds.
         """
         small, large = np.nonzero((row[:, None] < row[None, :]) & (row[None, :] > 0))
-        # A segment starts where all lifts are 1, or in its smaller symbol if that is above 1.
-        # The former is the same for both rows; the one that varies more gives it accurately.
+        # A segment starts where all lifts are 1, or at the smaller of its two symbols if that one
+        # is above 1. The former is the same for both rows, and more accurate from the row that
+        # varies more.
         wide = self.deviations[np.ptp(self.deviations, axis=1).argmax()]
         with np.errstate(divide="ignore", invalid="ignore"):
             weight = -wide[small] / (wide[large] - wide[small])
@@ -203,7 +204,7 @@ class LiftPolytopes:
         return VertexSegments(support, low, high, np.maximum(row[small], 0.0), row[large])
 
     def _basis_segments(self, bases: Bases) -> VertexSegments:
-        if bases.support.shape[1] == 1:  # the unit vectors, which have a segment already
+        if bases.support.shape[1] == 1:  # the unit vectors, which already have a segment
             return _EMPTY
         # Entries W = a + b excess and slacks excess - D @ W = c + d excess must not be negative.
         one = 1 / self._scale[bases.active]
@@ -238,9 +239,9 @@ class LiftPolytopes:
     ) -> tuple[IntArray, FloatArray]:
         """Return which of the segments marked `near` start at an excess of 0, and where.
 
-        There every lift is 1. Many segments start in the same such point. Computed from the few
-        rows that are tight on a segment it would come out differently each time, and badly where
-        those rows hardly vary: so it is computed from all rows at once.
+        There every lift is 1. Many segments start at the same such point. Computed from the few
+        rows that are tight on a segment, it would differ from segment to segment, and be
+        inaccurate where those rows hardly vary: so it is computed from all rows at once.
         """
         index = np.flatnonzero(near)
         supports, inverse = np.unique(supports[index], axis=0, return_inverse=True)
@@ -250,7 +251,7 @@ class LiftPolytopes:
         right = np.append(np.zeros(len(self._rows)), 1.0)[:, None]
         pseudoinverse = np.linalg.pinv(system)
         points = pseudoinverse @ right
-        for _ in range(2):  # a refinement makes the error small row by row
+        for _ in range(2):  # a refinement makes the error small in every row
             points += pseudoinverse @ (right - system @ points)
         deviations = np.abs(system @ points - right)[:, :-1, 0]
         valid = (deviations <= _SLACK / np.maximum(self._scale, 1.0)).all(axis=1)

@@ -1,18 +1,18 @@
-r"""A polytope around the allowed posteriors, cut smaller one tangent at a time.
+r"""A polytope around the allowed posteriors, cut down one tangent at a time.
 
 The points ``(W, z)`` have W in the simplex of X and a height z, for which a measure g of leakage
 allows ``g <= z``. A tangent of g cuts off part of that: ``normal . d - z <= offset`` for all
 allowed points, with ``d = deviations @ W`` the deviations of their lifts from 1. Vertices and
 edges are kept by double description: a cut removes the vertices beyond it, and puts a new vertex
-on every edge that crosses it. Because cuts see W through d only, of rank r - 1, no vertex that
-matters has more than r positive entries, and neither has any edge that can be cut.
+on every edge that crosses it. Because cuts depend on W only through d, of rank r - 1, no vertex
+that matters has more than r positive entries, and nor does any edge that can be cut.
 
 Two vertices are joined by an edge when they have all but one of their tight constraints in
 common. That is certain for simple polytopes, where a vertex has no more tight constraints than it
-needs: every cut is therefore moved outward by a tiny random amount, which breaks all ties and
-keeps the polytope around what it is around. Whether it has worked is checked for each cut: the
-edges of the new facet must fit together, each with two ends. A cut that fails is moved further,
-and at last left out: what remains is always around the allowed points.
+needs: every cut is therefore moved outward by a tiny random amount, which breaks all ties and cuts
+off none of the allowed points. Whether this has worked is checked for each cut: the edges of the
+new facet must fit together, each with two ends. A cut that fails is moved further, and if that
+does not help it is left out: what remains always contains the allowed points.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from .._typing import FloatArray, IntArray
 from .growing_table import GrowingTable
 from .points import Points
 
-# What is to be known of new vertices, from their points and their deviations.
+# What the caller wants to know about new vertices, from their points and their deviations.
 Describe: TypeAlias = Callable[[Points, FloatArray], FloatArray]
 
 _NO_CUT = -1
@@ -36,7 +36,7 @@ _SEED = 20_240_607  # ties are broken in the same way every time
 
 
 class TooManyVerticesError(Exception):
-    """A cut would leave more vertices than are allowed; the polytope is as before."""
+    """A cut would leave more vertices than are allowed; the polytope is unchanged."""
 
 
 class OuterPolytope:
@@ -45,16 +45,16 @@ class OuterPolytope:
     Parameters
     ----------
     deviations : ndarray of shape (n_s, n_x)
-        Of the lifts of the unit vectors from 1.
+        How far the lifts of the unit vectors are from 1.
     rank : int
         One more than the rank of `deviations`, and at most n_x.
     low, high : float
-        The heights of floor and ceiling. If they are equal, all points have that height.
+        The heights of the floor and the ceiling. If they are equal, all points have that height.
     describe : callable
-        Returns an (n, k) array of what the caller wants to know of new vertices, from their
+        Returns an (n, k) array of what the caller wants to know about new vertices, from their
         `Points` and their deviations.
     n_traits : int
-        That k.
+        The k of that array.
     max_vertices : int
         A cut that would leave more raises `TooManyVerticesError`.
     """
@@ -75,7 +75,7 @@ class OuterPolytope:
         self._max_vertices = max_vertices
         self._random = np.random.default_rng(_SEED)
         self._is_flat = low == high
-        # A set of symbols and cuts is told from others by the sum of its random numbers.
+        # A set of symbols and cuts is identified by the sum of its random numbers.
         self._of_symbol = np.append(self._numbers(self._n_x), np.uint64(0))
         self._of_cut = GrowingTable(number=(np.uint64, ()))
         self._vertices = GrowingTable(
@@ -141,7 +141,7 @@ class OuterPolytope:
     def select(
         self, *, on_floor: bool = False
     ) -> tuple[Points, FloatArray, FloatArray, FloatArray]:
-        """Return (points, deviations, heights, traits) of all vertices, or those on the floor."""
+        """Return (points, deviations, heights, traits) of all vertices or those on the floor."""
         table = self._vertices
         chosen = table["alive"]
         if on_floor and not self._is_flat:
@@ -152,9 +152,9 @@ class OuterPolytope:
         return points, deviations, heights, table["traits"][index]
 
     def raise_floor(self, height: float) -> bool:
-        """Remove what is below `height`, or below very little more: what is there stays in it.
+        """Raise the floor to `height`, or to very little more; return whether it worked.
 
-        Return whether it could be done.
+        No allowed point is lost: what is allowed at one height is allowed at any greater one.
         """
         none = np.zeros((1, self._vertices["deviations"].shape[1]))
         for attempt in range(_ATTEMPTS):
@@ -168,9 +168,9 @@ class OuterPolytope:
         return False
 
     def cut(self, normals: FloatArray, offsets: FloatArray, slack: FloatArray) -> int:
-        """Cut with the halfspaces ``normal . d - z <= offset``; return how many it has done.
+        """Cut with the halfspaces ``normal . d - z <= offset``; return how many were made.
 
-        slack : (n,) by how much, once or twice, each may be moved outward against ties.
+        slack : (n,) by how much, once or twice, each may be moved outward to break ties.
         """
         done, attempt = 0, 0
         waiting = np.arange(len(offsets))
@@ -184,7 +184,7 @@ class OuterPolytope:
         return done
 
     def _cut_all(self, normals: FloatArray, offsets: FloatArray, at_once: bool) -> list[int]:
-        """Cut with all halfspaces, those far apart at once; return the indices that failed."""
+        """Cut with all halfspaces, distant ones at once; return the indices that failed."""
         beyond = self._beyond(0, normals, offsets)
         waiting = [i for i, vertices in enumerate(beyond) if len(vertices)]
         failed: list[int] = []
@@ -213,7 +213,7 @@ class OuterPolytope:
         return inner - table["heights"][vertices] - offsets[cuts]
 
     def _beyond(self, first: int, normals: FloatArray, offsets: FloatArray) -> list[IntArray]:
-        """Return the vertices beyond each cut, of those from `first` on."""
+        """Return the vertices beyond each cut, among those from `first` on."""
         table = self._vertices
         limits = table["deviations"][first:] @ normals.T
         limits -= table["heights"][first:, None]
@@ -228,7 +228,7 @@ class OuterPolytope:
         normals: FloatArray,
         offsets: FloatArray,
     ) -> list[int]:
-        """Bring `beyond` up to date after a batch; return the cuts that have something left."""
+        """Bring `beyond` up to date after a batch; return the cuts with vertices left."""
         alive = self._vertices["alive"]
         new = self._beyond(first, normals[waiting], offsets[waiting])
         for i, vertices in zip(waiting, new, strict=True):
@@ -236,7 +236,7 @@ class OuterPolytope:
         return [i for i in waiting if len(beyond[i])]
 
     def _take_edges(self, vertices: IntArray) -> GrowingTable:
-        """Return the edges of some vertices, and forget them: all others stay as they are."""
+        """Return the edges of some vertices and remove them from the table; others stay."""
         mask = np.zeros(len(self._vertices), bool)
         mask[vertices] = True
         near = mask[self._edges["one"]] | mask[self._edges["other"]]
@@ -248,10 +248,10 @@ class OuterPolytope:
     def _far_apart(
         self, beyond: list[IntArray], waiting: list[int], near: GrowingTable, at_once: bool
     ) -> tuple[list[int], list[int]]:
-        """Return the cuts that can be done at once, and those for later.
+        """Return the cuts that can be made at once, and those left for later.
 
-        Cuts do not interfere when no vertex, and no two vertices joined by an edge, are beyond two
-        of them.
+        Cuts do not interfere when no vertex is beyond two of them, and no two vertices joined by
+        an edge are beyond different ones.
         """
         if not at_once or len(waiting) == 1:
             return waiting[:1], waiting[1:]
@@ -296,7 +296,7 @@ class OuterPolytope:
 
         ends = np.concatenate([outside, inside])
         above, below = _halves(self._excess(ends, np.tile(cut, 2), normals, offsets))
-        # Which side a vertex is on has been decided: rounding must not change it here.
+        # Which side a vertex is on is already decided: rounding must not change it here.
         above, below = np.maximum(above, _TINY), np.minimum(below, 0.0)
         share = above / (above - below)  # of the inner end
         supports = table["support"][ends]
@@ -337,7 +337,7 @@ class OuterPolytope:
         """Return (one, other, key) of the edges between new vertices, or None.
 
         Such an edge lacks one of the tight constraints of a vertex: another cut, or a zero entry.
-        Each must come up exactly twice, once from either end.
+        Each must come up exactly twice, once from each end.
         """
         number_of = np.concatenate([self._of_cut["number"], numbers])
         vertex, column = np.nonzero(cuts[:, 1:] != _NO_CUT)
@@ -357,7 +357,7 @@ class OuterPolytope:
         return ends[::2], ends[1::2], lacking[::2]
 
     def _compact(self) -> None:
-        """Forget removed vertices once they are in the majority."""
+        """Drop removed vertices once they are in the majority."""
         alive = self._vertices["alive"]
         if 2 * self.n_vertices > len(alive) - 256:
             return
@@ -378,14 +378,14 @@ def _halves(rows: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]
 
 
 def _between(share: FloatArray, ends: FloatArray) -> FloatArray:
-    """Return points on edges, at a `share` of the inner end; `ends` has the outer ones first."""
+    """Return points on edges, `share` being the weight of the inner end; outer `ends` first."""
     outside, inside = _halves(ends)
     share = share.reshape(-1, *[1] * (ends.ndim - 1))
     return outside + share * (inside - outside)
 
 
 def _united(one: IntArray, other: IntArray, nothing: int) -> IntArray:
-    """Return the union of sets of symbols: sorted rows, filled up with `nothing`."""
+    """Return the union of sets of symbols: sorted rows, padded with `nothing`."""
     both = np.concatenate([one, other], axis=1)
     both.sort(axis=1)
     both[:, 1:][both[:, 1:] == both[:, :-1]] = nothing
@@ -405,7 +405,7 @@ def _at(support: IntArray, supports: IntArray, values: FloatArray) -> FloatArray
     """Return values that belong to `supports` at the symbols `support`, twice as many rows."""
     wanted = np.concatenate([support, support])
     place = (wanted[:, None, :] < supports[:, :, None]).sum(axis=2)  # all rows are sorted
-    # Where a row is filled up with nothing, its zeros go to what is left, or to a column too many.
+    # Where a row is padded, its zeros go to the places left over, or to an extra column.
     result = np.zeros((len(wanted), wanted.shape[1] + 1))
     np.put_along_axis(result, place, values, axis=1)
     return result[:, :-1]

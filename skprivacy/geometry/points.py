@@ -18,7 +18,7 @@ from .._typing import BoolArray, FloatArray, IntArray
 class Points:
     """Points of the simplex: `values` at the symbols `support`, both (n, width).
 
-    A symbol may stand more than once in a row of `support`, but at most one of its values is
+    A symbol may appear more than once in a row of `support`, but at most one of its values is
     positive.
 
     Examples

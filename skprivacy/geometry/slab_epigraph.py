@@ -1,8 +1,8 @@
-r"""The epigraph of a convex function of one number ``t . W``, from below by straight lines.
+r"""The epigraph of a convex function of one number ``t . W``, bounded below by straight lines.
 
-What `OuterPolytope` is for any rank, where P(S|X) has rank 2: what W says about S is one number t.
-The lower bound on g is a polygon, with corners at few t, and the vertices are the symbols of X and
-the pairs of symbols at each corner: nothing needs to be kept from one cut to the next.
+The counterpart of `OuterPolytope` for P(S|X) of rank 2, where what W reveals about S is one number
+t. The lower bound on g is a polygon with corners at a few values of t, and the vertices are the
+symbols of X and the pairs of symbols at each corner: nothing needs to be kept between cuts.
 """
 
 import numpy as np
@@ -34,7 +34,7 @@ class SlabEpigraph:
         self._selected: tuple[Points, FloatArray, FloatArray, FloatArray] | None = None
 
     def cut(self, normals: FloatArray, offsets: FloatArray, slack: FloatArray) -> int:
-        """Cut with the halfspaces ``normal . d - z <= offset``; return how many it has done."""
+        """Cut with the halfspaces ``normal . d - z <= offset``; return how many were made."""
         slopes, offsets = normals @ self._direction, offsets + slack
         slopes = np.concatenate([self._slopes, slopes])
         offsets = np.concatenate([self._offsets, offsets])

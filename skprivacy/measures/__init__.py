@@ -39,7 +39,7 @@ MEASURES: dict[str, type[Measure]] = {
 
 
 def every_measure(own: Measure) -> dict[str, Measure]:
-    """Return all measures by name, `own` with its parameters among them."""
+    """Return all measures by name, including `own` with its parameters."""
     return {name: cls() for name, cls in MEASURES.items()} | {own.name: own}
 
 
@@ -54,7 +54,9 @@ def get_measure(measure: str | Measure, owner: str = "get_measure", **parameters
     """
     if isinstance(measure, Measure):
         if parameters:
-            raise TypeError(f"{owner} got {sorted(parameters)} beside the object {measure!r}.")
+            raise TypeError(
+                f"{owner} got {sorted(parameters)} in addition to the object {measure!r}."
+            )
         return measure
     if isinstance(measure, type) and issubclass(measure, Measure):
         requirement = f"an instance: write {measure.__name__}(), not the class"
@@ -64,14 +66,14 @@ def get_measure(measure: str | Measure, owner: str = "get_measure", **parameters
 
 
 def check_scope(owner: str, scope: Scope, measure: Measure) -> Scope:
-    """Return `scope`, if `measure` has it."""
+    """Return `scope` if `measure` supports it."""
     check_choice(owner, "scope", scope, SCOPES)
     if scope not in measure.scopes:
         raise ValueError(
             Message(
-                f"The measure {measure!r} has no scope {scope!r}: it says nothing useful there. ",
+                f"The measure {measure!r} has no scope {scope!r}: it is not meaningful there. ",
                 Owner(owner),
-                " can serve it with ",
+                " supports it with ",
                 Setting("scope", measure.scopes[0]),
                 ".",
             )

@@ -24,12 +24,12 @@ SMALLEST_LIFT = 1e-12
 
 
 def budget_with_tolerance(epsilon: float, share: float = 1.0) -> float:
-    """Return epsilon and a `share` of the tolerance of budgets."""
+    """Return epsilon plus a `share` of the tolerance of budgets."""
     return epsilon * (1 + share * BUDGET_RTOL) + share * BUDGET_ATOL
 
 
 def lift(posterior: npt.ArrayLike, prior: npt.ArrayLike) -> FloatArray:
-    """Return ``posterior / prior``, with 0 / 0 = 1: an impossible symbol says nothing."""
+    """Return ``posterior / prior``, with 0 / 0 = 1: an impossible symbol reveals nothing."""
     posterior, prior = np.asarray(posterior, float), np.asarray(prior, float)
     if prior.min(initial=1.0) > 0:
         return posterior / prior
@@ -40,13 +40,13 @@ def lift(posterior: npt.ArrayLike, prior: npt.ArrayLike) -> FloatArray:
 
 @np.errstate(over="ignore")
 def exp(value: float) -> float:
-    """Return ``e^value``, infinity beyond all floats."""
+    """Return ``e^value``, or infinity where it overflows."""
     return float(np.exp(value))
 
 
 @np.errstate(over="ignore")
 def expm1(value: float) -> float:
-    """Return ``e^value - 1``, infinity beyond all floats."""
+    """Return ``e^value - 1``, or infinity where it overflows."""
     return float(np.expm1(value))
 
 
@@ -80,8 +80,8 @@ class Measure(ABC):
     scopes: ClassVar[tuple[Scope, ...]] = SCOPES
     #: Whether `implied_deviations` is the budget itself and not merely sufficient for it.
     is_lift_box: ClassVar[bool] = False
-    #: Whether the prior alone has the smallest value, so that epsilon = 0 is independence. Say so
-    #: of a measure of your own, and its optimum at epsilon = 0 is certified too.
+    #: Whether only the prior has the smallest value, so that epsilon = 0 means independence. Set
+    #: it for a measure of your own to have its optimum at epsilon = 0 certified too.
     is_strict: ClassVar[bool] = False
 
     @abstractmethod
@@ -90,7 +90,7 @@ class Measure(ABC):
 
     @abstractmethod
     def subgradient(self, posterior: FloatArray, prior: FloatArray) -> FloatArray:
-        """Return a subgradient of g at `posterior`, of the shape of `posterior`."""
+        """Return a subgradient of g at `posterior`, with the same shape as `posterior`."""
 
     @abstractmethod
     def threshold(self, epsilon: float) -> float:
@@ -103,7 +103,7 @@ class Measure(ABC):
     def budget(self, epsilon: float, share: float = 1.0) -> float:
         """Return the largest leakage that is accepted under `epsilon`.
 
-        `share` < 1 leaves part of the tolerance to the rounding of later steps.
+        `share` < 1 leaves part of the tolerance for the rounding of later steps.
 
         Examples
         --------
@@ -129,26 +129,30 @@ class Measure(ABC):
     def implied_deviations(self, epsilon: float) -> tuple[float, float] | None:
         """Return (low, high): the budget surely holds where ``low <= l - 1 <= high``.
 
-        None where the measure does not know: they are then found from the data. Deviations from
-        1, and not lifts: a lift of 1 + 1e-12 cannot be told from 1 + 1.0001e-12 in floats.
+        None where the measure knows of no such bounds: they are then found from the data. These
+        are deviations from 1 rather than lifts, because floats cannot tell a lift of 1 + 1e-12
+        from one of 1 + 1.0001e-12.
         """
         return None
 
     def information(self, epsilon: float) -> float:
-        """Return the largest I(S;Y) that a budget of epsilon on average allows, if it is known.
+        """Return the largest I(S;Y) that a budget of epsilon on average allows.
 
-        Infinity where it is not.
+        Infinity where it is not known.
         """
         return math.inf
 
     def advantage(self, epsilon: float, prior: FloatArray) -> float:
-        """Return how much oftener than blindly S can be guessed from Y, at most, in any scope."""
+        """Return how much more often than blindly S can be guessed from Y, at most.
+
+        It holds in any scope.
+        """
         return 1.0
 
     def curvature(self, largest_lift: float) -> float:
-        """Return a k such that ``k KL(T) - g(T)`` is convex where lifts are bounded, if known.
+        """Return a k such that ``k KL(T) - g(T)`` is convex where lifts are bounded.
 
-        Infinity where none is. It makes bounds tighter where S is nearly a function of X.
+        Infinity where none is known. It makes bounds tighter where S is nearly a function of X.
         """
         return math.inf
 

@@ -33,7 +33,7 @@ class KL(ShippedMeasure):
     name: ClassVar[str] = "kl"
 
     def value(self, posterior: npt.ArrayLike, prior: npt.ArrayLike) -> FloatArray:
-        """Return sum ps (l log l - l + 1): nonnegative also after rounding."""
+        """Return sum ps (l log l - l + 1), which is nonnegative even after rounding."""
         return kl_div(posterior, prior).sum(axis=-1)
 
     def subgradient(self, posterior: npt.ArrayLike, prior: npt.ArrayLike) -> FloatArray:
@@ -49,7 +49,7 @@ class KL(ShippedMeasure):
         return epsilon
 
     def advantage(self, epsilon: float, prior: npt.ArrayLike) -> float:
-        """By Pinsker's inequality, and the root is concave."""
+        """Follows from Pinsker's inequality, as the square root is concave."""
         return min(1.0, math.sqrt(epsilon / 2))
 
     def curvature(self, largest_lift: float) -> float:
@@ -85,7 +85,7 @@ class L1(ShippedMeasure):
         return np.asarray(value, float)
 
     def advantage(self, epsilon: float, prior: npt.ArrayLike) -> float:
-        """Half of l1 is total variation, which bounds it."""
+        """Half of l1 is the total variation, which bounds the advantage."""
         return min(1.0, epsilon / 2)
 
     def implied_deviations(self, epsilon: float) -> tuple[float, float]:
@@ -96,7 +96,7 @@ class L1(ShippedMeasure):
         """Sum over A of (T - ps) <= eps / 2 for every proper subset A of the symbols of S."""
         n_s = len(prior)
         if 2**n_s > _MOST_FACETS:
-            raise ValueError(f"l1 has 2^{n_s} - 2 facets here: take subgradients instead.")
+            raise ValueError(f"l1 has 2^{n_s} - 2 facets here: use subgradients instead.")
         normals = np.array(list(product((0.0, 1.0), repeat=n_s)))[1:-1]
         return normals, normals @ prior + epsilon / 2
 
@@ -127,11 +127,11 @@ class Chi2(ShippedMeasure):
         return np.sqrt(value)
 
     def information(self, epsilon: float) -> float:
-        """The divergence is at most the logarithm of 1 + chi2, which is concave."""
+        """The KL divergence is at most the logarithm of 1 + chi2, which is concave."""
         return math.log1p(epsilon * epsilon)
 
     def advantage(self, epsilon: float, prior: npt.ArrayLike) -> float:
-        """Twice the total variation is not above the root of chi2, which is concave."""
+        """Twice the total variation is at most the square root of chi2, which is concave."""
         return min(1.0, epsilon / 2)
 
     def curvature(self, largest_lift: float) -> float:

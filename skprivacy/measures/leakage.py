@@ -9,7 +9,7 @@ from .base import Measure
 def posteriors(joint_with_y: FloatArray, p_y: FloatArray, prior: FloatArray) -> FloatArray:
     """Return P(.|y) as rows; the prior for an output of probability zero.
 
-    joint_with_y : P(., y), one column per output; p_y : how likely each is.
+    joint_with_y : P(., y), one column per output; p_y : the probability of each.
     """
     rows = joint_with_y.T / np.where(p_y > 0, p_y, 1.0)[:, None]
     return np.where((p_y > 0)[:, None], rows, prior)
@@ -21,15 +21,15 @@ def output_values(measure: Measure, posteriors: FloatArray, prior: FloatArray) -
 
 
 def value_in(scope: Scope, values: FloatArray, p_y: FloatArray) -> float:
-    """Return g of a release from that of its outputs: of the worst, or on average."""
+    """Return g of a release from that of its outputs: the worst of them, or their average."""
     return float(values.max() if scope == "per_output" else p_y @ values)
 
 
 def leakage_in(scope: Scope, measure: Measure, values: FloatArray, p_y: FloatArray) -> float:
     """Return the leakage of a release from g of its outputs.
 
-    On average it is that of the mean of g, never the mean of leakages; NaN for a measure without
-    an average.
+    On average it is the leakage of the mean of g, never the mean of the leakages; NaN for a
+    measure without an average.
     """
     if scope == "average" and "average" not in measure.scopes:
         return float("nan")

@@ -30,7 +30,7 @@ class _BoundedLifts(_LiftScale):
     is_lift_box: ClassVar[bool] = True
 
     def information(self, epsilon: float) -> float:
-        """Maximal leakage is not below mutual information."""
+        """Maximal leakage is at least the mutual information."""
         return epsilon
 
     def advantage(self, epsilon: float, prior: npt.ArrayLike) -> float:
@@ -101,7 +101,7 @@ class AlphaLift(_LiftScale):
         return (lift(posterior, prior) / norm) ** (self.alpha - 1)
 
     def information(self, epsilon: float) -> float:
-        """Sibson information does not fall with alpha, and for alpha = 1 it is I(S;Y)."""
+        """Sibson information does not decrease with alpha, and for alpha = 1 it is I(S;Y)."""
         return epsilon * self.alpha / (self.alpha - 1)
 
     def advantage(self, epsilon: float, prior: npt.ArrayLike) -> float:
@@ -125,7 +125,7 @@ class Lip(_BoundedLifts):
 
     Symmetric: ``g = max(max l, 1 / min l)``, which is convex and does not depend on epsilon.
     With a `lower` of its own, g is the largest lift where the lower bound holds and infinite
-    elsewhere. It says nothing useful on average over outputs: scope "per_output" only.
+    elsewhere. An average over outputs is not meaningful for it: scope "per_output" only.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ class Lip(_BoundedLifts):
             return np.maximum(largest, 1 / smallest)
 
     def subgradient(self, posterior: npt.ArrayLike, prior: npt.ArrayLike) -> FloatArray:
-        """Of the bound that is broken most; of the clamped lift where a posterior is zero."""
+        """Taken of the bound exceeded most; of the clamped lift where a posterior is zero."""
         lifts = lift(posterior, prior)
         smallest = np.maximum(lifts.min(axis=-1), SMALLEST_LIFT)
         if self.lower is None:

@@ -48,9 +48,9 @@ _MANY_ROWS = 20_000
 
 
 class BayesTable(ClassifierMixin, BaseEstimator):
-    """Guess the value that went most often with the same row; unseen rows: the commonest.
+    """Guess the value seen most often with the same row; for unseen rows, the commonest value.
 
-    With enough rows no attacker does better on a column of few values.
+    With enough rows, no attacker does better on a column with few values.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class BayesTable(ClassifierMixin, BaseEstimator):
     """
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
-        """Count which value goes with which row."""
+        """Count how often each value occurs with each row."""
         codes, self._rows = coded(np.asarray(X), "X")
         self.classes_, targets = np.unique(np.asarray(y), return_inverse=True)
         counts = count_pairs(targets, codes, None)
@@ -85,45 +85,46 @@ def audit(
     cv: Splits = 5,
     confidence: float = 0.95,
 ) -> pd.DataFrame:
-    """Attack a release, and say how much better than blindly S can be guessed from it.
+    """Attack a release, and report how much better S can be guessed from it than blindly.
 
     Classifiers are trained to predict S, and judged on rows they have not seen.
 
     Parameters
     ----------
     released : array-like or frame
-        The released columns, taken together: also those of several releases of the same rows.
+        The released columns, taken together; they may come from several releases of the same rows.
     sensitive : array-like or frame
         S of the same rows.
     raw : array-like or frame, default=None
-        The columns before they were replaced, to compare with.
+        The columns before they were replaced, for comparison.
     mechanism : Mechanism or PrivacyFunnelTransformer, default=None
-        What released them: adds what the best attacker reaches under the joint distribution of
-        the design, and what the budget allows at most, if `released` is one release of it.
+        What released them. It adds the accuracy of the best attacker under the joint distribution
+        of the design, and the most that the budget allows, if `released` is one release of it.
     remainder : array-like or frame, default=None
-        The columns that are published beside the released ones. They are attacked one by one,
+        The columns that are published alongside the released ones. They are attacked one by one,
         and together with the release: what they give away, the release cannot protect.
     attacker : classifier or dict of classifiers, default=None
-        None: histogram gradient boosting, and a table of which S went with which row most often.
+        None: histogram gradient boosting, and a table of the S seen most often with each row.
         They get categories as codes.
     cv : int, splitter or iterable, default=5
         As in `sklearn.model_selection.cross_val_predict`; for an int, rows are shuffled.
     confidence : float, default=0.95
-        Of the intervals of the advantage.
+        The confidence of the intervals for the advantage.
 
     Returns
     -------
     DataFrame
-        One row per attacked columns and attacker:
+        One row for each set of attacked columns and each attacker:
 
         - `attacked`: "raw", "released", "released and remainder", or a column of the remainder;
         - `attacker`;
-        - `accuracy`, of its guesses on rows held out, and `blind`, of the commonest S instead;
-        - `advantage`, the difference, with its interval `low` to `high`. It can be zero although
-          S leaks: where one group is so common that no released value makes another likelier;
+        - `accuracy`, that of its guesses on held-out rows, and `blind`, that of always guessing
+          the commonest S;
+        - `advantage`, the difference, with its interval `low` to `high`. It can be zero even
+          though S leaks: if one group is so common that no released value makes another likelier;
         - `bayes_accuracy` and `advantage_bound`, where the columns are one release of the
           mechanism: the accuracy of the best attacker under the joint distribution of the
-          design, ``sum_y max_s P(s,y)``, and what the budget allows as an advantage.
+          design, ``sum_y max_s P(s,y)``, and the largest advantage that the budget allows.
 
     Examples
     --------
@@ -153,7 +154,7 @@ def audit(
     splits = list(check_cv(cv, target, classifier=True).split(target, target))
     blind = cross_val_predict(DummyClassifier(), target[:, None], target, cv=splits) == target
     rows = []
-    # Threads that wait for each other on a busy machine cost more than they gain on few rows.
+    # On few rows, threads that wait for each other on a busy machine cost more than they gain.
     with threadpool_limits(1 if len(target) < _MANY_ROWS else None):
         for view, columns in views.items():
             table, is_category = _encoded(columns)
@@ -244,10 +245,10 @@ def _encoded(columns: dict[Hashable, pd.Series]) -> tuple[FloatArray, BoolArray]
 def _told(
     classifier: BaseEstimator, table: FloatArray, is_category: BoolArray, n_groups: int
 ) -> BaseEstimator:
-    """Return a fresh classifier that knows which columns are categories, if it can know.
+    """Return a fresh classifier that is told which columns are categories, if it can be.
 
-    Too many categories for boosting are encoded by how often each group goes with them, within
-    each fold, and by their order.
+    If a column has too many categories for boosting, they are encoded by how often each group
+    occurs with them, within each fold, and by their order.
     """
     classifier = clone(classifier)
     if not isinstance(classifier, HistGradientBoostingClassifier):
@@ -268,7 +269,7 @@ def _figures(right: BoolArray, blind: BoolArray, confidence: float) -> dict[str,
     """Return the accuracy, and the advantage over the blind guess on the same rows."""
     difference = right.astype(float) - blind
     advantage, n, tail = difference.mean(), len(difference), (1 - confidence) / 2
-    # Differences that no row has shown are not impossible: the rule of three.
+    # Differences that no row shows are still possible: the rule of three.
     reach = norm.ppf(1 - tail) * difference.std() / np.sqrt(n) - np.log(tail) / n
     return {
         "accuracy": right.mean(),

@@ -1,4 +1,4 @@
-"""What X was, from rows of Y: unbiased frequencies, because released counts are not."""
+"""The distribution of X from rows of Y: unbiased frequencies, which released counts are not."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ..tables.cross_tables import coded
 from ..transformer import PrivacyFunnelTransformer
 from .one_release import outputs_and_mechanism
 
-# Singular values of the channel below this, of the largest, are dependence.
+# Singular values of the channel below this share of the largest indicate linear dependence.
 _DEPENDENT = 1e-10
 
-# A symbol of X is determined where the rest of its unit vector is smaller.
+# A symbol of X is determined if the residual of its unit vector is smaller than this.
 _DETERMINED = 1e-8
 
 
@@ -29,10 +29,10 @@ def estimate_distribution(
     """Return unbiased frequencies of X, from released rows.
 
     Counts of released values are biased toward each other by the noise: ``P(Y) = P(Y|X) P(X)``.
-    Solving for P(X) gives estimates without bias, with larger standard errors; they can be
+    Solving for P(X) gives estimates without bias but with larger standard errors; they can be
     negative. Where the channel merges symbols, no estimate can tell them apart: these are NaN.
-    The errors are those of P(X) in the population that the rows were drawn from. Rows whose X
-    `fit` did not know are draws from P(Y) of the design, and pull the estimates toward it.
+    The errors are those of P(X) in the population that the rows were drawn from. Rows whose X was
+    unknown to `fit` are draws from P(Y) of the design, and pull the estimates toward it.
 
     Parameters
     ----------
@@ -42,14 +42,14 @@ def estimate_distribution(
     mechanism : PrivacyFunnelTransformer or Mechanism
         What released them.
     by : array-like or frame, default=None
-        Another column of the same rows, or several taken jointly: the cross table with X is
+        Another column of the same rows, or several taken jointly: their cross table with X is
         returned. It must not have influenced the noise.
 
     Returns
     -------
     DataFrame
-        Columns `estimate` and `standard_error`, one row per symbol of X; with `by`, for each pair
-        of a symbol and a value, as shares of all rows.
+        Columns `estimate` and `standard_error`, one row per symbol of X; with `by`, one row for
+        each pair of a symbol and a value, as shares of all rows.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def _cross_table(tables: dict[Hashable, pd.DataFrame], labels: pd.Index) -> pd.D
 
 
 def _left_inverse(mechanism: Mechanism) -> tuple[FloatArray, BoolArray]:
-    """Return A with ``A P(Y) = P(X)``, and for which symbols of X it is determined.
+    """Return A with ``A P(Y) = P(X)``, and which symbols of X it determines.
 
     Outputs are weighted by their expected errors under P(X) of the design.
     """
@@ -127,7 +127,7 @@ def _estimates(
 ) -> pd.DataFrame:
     """Return estimates and standard errors: shares of a multinomial, multiplied by a matrix."""
     estimate = inverse @ shares
-    with np.errstate(divide="ignore", invalid="ignore"):  # one row says nothing of its error
+    with np.errstate(divide="ignore", invalid="ignore"):  # one row tells nothing about its error
         variance = (inverse**2 @ shares - estimate**2) / np.float64(n - 1)
     figures = {"estimate": estimate, "standard_error": np.sqrt(np.maximum(variance, 0.0))}
     return pd.DataFrame({name: np.where(known, f, np.nan) for name, f in figures.items()}, labels)

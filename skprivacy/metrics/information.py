@@ -14,7 +14,7 @@ from ..utilities import entropy
 
 _DRAWS = 200  # of tables
 
-# A variance below this, of the square of the mean, is that of a single possible table.
+# A variance below this share of the squared mean is that of a single possible table.
 _CONSTANT = 1e-6
 
 _ROOT_RTOL = 1e-9  # of a noncentrality
@@ -23,9 +23,9 @@ _ROOT_RTOL = 1e-9  # of a noncentrality
 def mutual_information(s: ColumnsLike, y: ColumnsLike, *, corrected: bool = True) -> float:
     """Return I(S;Y) in nats, estimated from samples.
 
-    The plain estimate is too large: where S with k values and Y with m are nearly independent,
-    by about (k - 1)(m - 1) / 2n. The jackknife corrects this to first order; with fewer rows
-    than pairs of values, much of the bias remains.
+    The plain estimate is too large: if S with k values and Y with m values are nearly independent,
+    by about (k - 1)(m - 1) / 2n. The jackknife corrects this to first order; with fewer rows than
+    pairs of values, much of the bias remains.
 
     Parameters
     ----------
@@ -56,23 +56,24 @@ def mutual_information(s: ColumnsLike, y: ColumnsLike, *, corrected: bool = True
 def mutual_information_interval(
     s: ColumnsLike, y: ColumnsLike, *, confidence: float = 0.95, random_state: Seed = 0
 ) -> tuple[float, float]:
-    """Return a confidence interval of I(S;Y) in nats.
+    """Return a confidence interval for I(S;Y) in nats.
 
-    It is made to cover at least as often as it says, near zero too. It spans three others: that
-    of the likelihood ratio, 2n times the plain estimate, which near independence is noncentral
-    chi-squared with noncentrality 2n I(S;Y), with the degrees of freedom and the scale that
-    tables with the same margins have by chance; that of the jackknife, for columns that depend
-    on each other much; and that of the posterior of half a row in every cell, for rare values.
-    Where a column shows one value only, it allows for another that n rows did not show.
+    It is designed to cover the truth at least as often as it claims, even near zero. It spans
+    three other intervals: that of the likelihood ratio, 2n times the plain estimate, which near
+    independence is noncentral chi-squared with noncentrality 2n I(S;Y), with the degrees of
+    freedom and the scale that tables with the same margins have by chance; that of the jackknife,
+    for columns that depend strongly on each other; and that of the posterior with half a row
+    added to every cell, for rare values. Where a column shows only one value, it allows for
+    another that n rows did not show.
 
     Parameters
     ----------
     s, y : array-like or frame of n_samples rows
         As in `mutual_information`.
     confidence : float, default=0.95
-        The share of such intervals that hold the truth.
+        The share of such intervals that contain the truth.
     random_state : int, Generator or None, default=0
-        Draws the tables.
+        The seed for drawing the tables.
 
     Returns
     -------
@@ -102,9 +103,9 @@ def plain(counts: CountArray) -> FloatArray:
 
 
 def jackknife(counts: CountArray) -> tuple[float, float]:
-    """Return the estimate that is corrected by leaving out one row at a time, and its variance.
+    """Return the estimate corrected by leaving out one row at a time, and its variance.
 
-    Rows of one cell are alike: there are as many sums to update as cells.
+    Rows of one cell are alike, so there are only as many sums to update as cells.
     """
     n = counts.sum()
     s, y = np.nonzero(counts)
@@ -121,7 +122,7 @@ def jackknife(counts: CountArray) -> tuple[float, float]:
 
 
 def chance_tables(counts: CountArray, n_tables: int, random_state: Seed) -> CountArray:
-    """Return tables with the same margins, as they come about when S is permuted."""
+    """Return tables with the same margins, as they arise when S is permuted."""
     margins = counts.sum(axis=1).astype(int), counts.sum(axis=0).astype(int)
     return random_table(*margins, seed=random_state).rvs(n_tables)
 
@@ -143,7 +144,7 @@ def interval(counts: CountArray, confidence: float, random_state: Seed) -> tuple
 
 
 def _hidden(n: int, tail: float) -> float:
-    """Return the entropy of a column that has shown one value in n rows, at most."""
+    """Return the largest entropy of a column that has shown only one value in n rows."""
     share = -np.expm1(np.log(tail) / n)  # (1 - share)^n = tail
     return float(entropy(np.array([share, 1 - share])) if share < 0.5 else np.log(2))
 
@@ -169,9 +170,9 @@ def _by_jackknife(counts: CountArray, tail: float) -> tuple[float, float]:
 def _by_posterior(
     counts: CountArray, tail: float, bias: float, rng: np.random.Generator
 ) -> FloatArray:
-    """Return quantiles over joints, with half a row in every cell: for groups of few rows.
+    """Return quantiles over joints, with half a row added to every cell: for small groups.
 
-    The estimate is too large by the bias, and joints around it by as much again.
+    The estimate is too large by the bias, and joints around it by the same amount again.
     """
     tables = rng.gamma(counts + 0.5, size=(_DRAWS, *counts.shape))
     return np.quantile(plain(tables), [tail, 1 - tail]) - 2 * bias

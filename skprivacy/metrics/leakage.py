@@ -1,7 +1,7 @@
-"""What a released column says about a sensitive one, measured on samples.
+"""What a released column reveals about a sensitive one, measured on samples.
 
-A measure (`skprivacy.measures`) acts on probabilities, a metric on samples. With few rows a column
-that has nothing to do with S seems to leak as well: `leakage_report` puts that beside.
+A measure (`skprivacy.measures`) acts on probabilities, a metric on samples. With few rows, even a
+column that has nothing to do with S seems to leak: `leakage_report` shows by how much.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def leakage(
     measure : str or Measure, default="kl"
         As in `design_mechanism`.
     scope : {"per_output", "average"}, default="per_output"
-        Of the worst value of y, or on average.
+        The leakage of the worst value of y, or on average.
 
     Returns
     -------
@@ -114,7 +114,7 @@ def chi2_leakage(s: ColumnsLike, y: ColumnsLike, *, per_output: Literal[False] =
 @overload
 def chi2_leakage(s: ColumnsLike, y: ColumnsLike, *, per_output: Literal[True]) -> pd.Series: ...
 def chi2_leakage(s: ColumnsLike, y: ColumnsLike, *, per_output: bool = False) -> float | pd.Series:
-    """Return the root of the chi-squared divergence of P(S|y) from P(S), averaged over y.
+    """Return the square root of the chi-squared divergence of P(S|y) from P(S), averaged over y.
 
     Parameters
     ----------
@@ -172,9 +172,9 @@ def total_variation(s: ColumnsLike, y: ColumnsLike, *, per_output: Literal[True]
 def total_variation(
     s: ColumnsLike, y: ColumnsLike, *, per_output: bool = False
 ) -> float | pd.Series:
-    """Return the total variation of P(S|y) from P(S), on average over y: half of l1.
+    """Return the total variation between P(S|y) and P(S), on average over y: half of l1.
 
-    No attacker who sees y guesses S more often than blindly by more.
+    No attacker who sees y can gain more than this over guessing S blindly.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ def maximal_leakage(s: ColumnsLike, y: ColumnsLike, *, per_output: Literal[True]
 def maximal_leakage(
     s: ColumnsLike, y: ColumnsLike, *, per_output: bool = False
 ) -> float | pd.Series:
-    """Return maximal leakage in nats: the logarithm of the largest lift, averaged over y as lift.
+    """Return maximal leakage in nats: the logarithm of the average over y of the largest lift.
 
     Parameters
     ----------
@@ -227,26 +227,26 @@ def leakage_report(
     n_permutations: int = 200,
     random_state: Seed = 0,
 ) -> pd.DataFrame:
-    """Return what y says about S by every measure, beside what chance alone would show.
+    """Return what y reveals about S by every measure, and what chance alone would show.
 
     Parameters
     ----------
     s, y : array-like or frame of n_samples rows
         As in `leakage`.
     confidence : float, default=0.95
-        Of the interval of the mutual information, and of what chance shows.
+        The confidence of the interval for the mutual information, and of what chance shows.
     n_permutations : int, default=200
         How often S is permuted for the baseline.
     random_state : int, Generator or None, default=0
-        Draws the permutations.
+        The seed for drawing the permutations.
 
     Returns
     -------
     DataFrame
-        One row per metric. `average` over the values of y and `worst_output`; for each what
-        permuted S shows, where y says nothing about S: the mean as `*_baseline`, and as
-        `*_by_chance` what a share of `confidence` of the permutations does not exceed. For the
-        mutual information also the estimate with its bias corrected, `corrected`, and its
+        One row per metric: the `average` over the values of y, and the `worst_output`. For each,
+        also what permuted S shows, about which y reveals nothing: the mean as `*_baseline`, and
+        as `*_by_chance` what a share `confidence` of the permutations does not exceed. For the
+        mutual information, also the estimate with its bias corrected, `corrected`, and its
         interval, `low` and `high`. (Its worst output is a divergence.)
 
     Examples

@@ -33,7 +33,7 @@ def outputs_and_mechanism(
         raise ValueError(
             Message(
                 Parameter("released", owner),
-                f" must hold outputs of the mechanism. Got {unknown!r}, which is none of its "
+                f" must hold outputs of the mechanism. Got {unknown!r}, which is not one of its "
                 f"y_labels.",
             )
         )
@@ -46,9 +46,9 @@ def one_release(
     mechanism: Mechanism | PrivacyFunnelTransformer,
     owner: str,
 ) -> Mechanism:
-    """Return the mechanism, if these columns are one release of it that protects this S.
+    """Return the mechanism if these columns are one release of it that protects this S.
 
-    released, sensitive : dicts of columns. Anything else is a `ValueError`.
+    released, sensitive : dicts of columns. If they are not, raise a `ValueError`.
     """
     transformer = mechanism if isinstance(mechanism, PrivacyFunnelTransformer) else None
     table = pd.DataFrame({k: v.reset_index(drop=True) for k, v in released.items()})

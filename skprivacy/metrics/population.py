@@ -15,7 +15,7 @@ from ..measures.leakage import output_values, posteriors
 from ..mechanism import Mechanism
 from ..transformer import PrivacyFunnelTransformer, fitted_of
 
-_NO_JOINT = "{} needs the joint distribution, which was left out when this was saved."
+_NO_JOINT = "{} needs the joint distribution, which was left out when the mechanism was saved."
 
 # Rows in every cell before any was seen: Jeffreys' prior.
 _PRIOR = 0.5
@@ -30,9 +30,9 @@ class PopulationLeakage:
     max_leakage, average_leakage : float
         The limits of the worst output and of the average, on the epsilon scale.
     per_output : Series
-        The limit of each output. Each holds with the confidence, not all at once.
+        The limit of each output. Each holds with that confidence, not all at once.
     n_samples : int
-        From how many rows the joint distribution was estimated.
+        How many rows the joint distribution was estimated from.
     confidence : float
         How often such limits hold.
 
@@ -81,23 +81,24 @@ def population_leakage(
 
     The guarantee of a mechanism is about the joint distribution that it was designed for. If
     that was estimated from rows, the true leakage is mostly larger: the design has adapted to
-    the rows. Joints are drawn around the estimate in two ways, rows anew from it (the bootstrap)
-    and from the posterior of half a row in every cell, which knows of pairs that no row has. The
-    leakage of the same channel is computed under each; the limit is the larger quantile.
+    the rows. Joints are drawn around the estimate in two ways: by drawing rows from it anew (the
+    bootstrap), and from the posterior with half a row added to every cell, which allows for pairs
+    that no row has. The leakage of the same channel is computed under each; the limit is the
+    larger quantile.
 
     Parameters
     ----------
     mechanism : PrivacyFunnelTransformer or Mechanism
         Fitted; or designed for a joint distribution that was estimated from `n_samples` rows.
     n_samples : int, default=None
-        How many independent rows. A transformer knows; with weights it takes as many equally
-        weighted rows as say as much.
+        The number of independent rows. A transformer knows it; with weights, it uses the number
+        of equally weighted rows that carry as much information.
     confidence : float, default=0.95
-        How often the limits are to hold.
+        How often the limits should hold.
     n_resamples : int, default=999
         How many joints are drawn in each way.
     random_state : int, Generator or None, default=0
-        Draws them.
+        The seed for drawing them.
 
     Returns
     -------
@@ -119,7 +120,7 @@ def population_leakage(
         needed = f"at least {int(np.ceil(1 / (1 - confidence)))} for a confidence of {confidence}"
         raise ValueError(message(owner, "n_resamples", needed, n_resamples))
     mechanism, counts = _counted(mechanism, n_samples, owner)
-    measure: Any  # `mechanism` is a Mechanism by now, which mypy does not see
+    measure: Any  # `mechanism` is a Mechanism by now, which mypy cannot tell
     rng, measure = np.random.default_rng(random_state), mechanism.measure
     limits = [
         _limits(joints, mechanism, confidence) for joints in _around(counts, n_resamples, rng)
@@ -127,7 +128,7 @@ def population_leakage(
     worst, average, each = (
         measure.inverse(np.maximum(*pair)) for pair in zip(*limits, strict=True)
     )
-    # Nobody expects less of the population than of the rows.
+    # The population should not be expected to leak less than the rows do.
     average = max(float(average), mechanism.average_leakage)
     labels = pd.Index(mechanism.y_labels, tupleize_cols=False)
     return PopulationLeakage(
@@ -142,7 +143,7 @@ def population_leakage(
 def _counted(
     mechanism: Mechanism | PrivacyFunnelTransformer, n_samples: int | None, owner: str
 ) -> tuple[Mechanism, FloatArray]:
-    """Return the mechanism, and the table of counts that its joint was estimated from."""
+    """Return the mechanism and the table of counts that its joint was estimated from."""
     if isinstance(mechanism, PrivacyFunnelTransformer):
         fitted = fitted_of(mechanism)
         if (training := fitted.training) is None:

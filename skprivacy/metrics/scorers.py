@@ -1,4 +1,4 @@
-"""Scorers: leakage and utility of the transformer in a pipeline, on rows held out.
+"""Scorers: leakage and utility of the transformer in a pipeline, on held-out rows.
 
 For `sklearn.model_selection.cross_validate` and `GridSearchCV`.
 """
@@ -24,11 +24,11 @@ from ..transformer import PrivacyFunnelTransformer
 def neg_leakage_scorer(
     measure: str | Measure | None = None, scope: Scope | None = None
 ) -> Callable[..., float]:
-    """Return a scorer: minus the leakage of a pipeline's transformer on rows held out.
+    """Return a scorer: minus the leakage of a pipeline's transformer on held-out rows.
 
     It is computed from their joint distribution and the channel, without drawing any Y. S comes
     from the `sensitive` columns of the transformer or, with metadata routing, from
-    `sensitive_features`. With few rows it is too large: see `leakage_report`.
+    `sensitive_features`. With few rows the leakage is overestimated: see `leakage_report`.
 
     Parameters
     ----------
@@ -40,8 +40,8 @@ def neg_leakage_scorer(
     Returns
     -------
     callable
-        With the signature (estimator, X, y). If there are several transformers, the worst of
-        them; taken together, their outputs may leak more.
+        With the signature (estimator, X, y). If there are several transformers, it scores the
+        worst of them; taken together, their outputs may leak more.
 
     Examples
     --------
@@ -72,12 +72,13 @@ def neg_leakage_scorer(
 
 
 def utility_scorer() -> Callable[..., float]:
-    """Return a scorer: the share of the utility of X that is kept, on rows held out.
+    """Return a scorer: the share of the utility of X that is kept, on held-out rows.
 
     Returns
     -------
     callable
-        With the signature (estimator, X, y). If there are several transformers, the worst.
+        With the signature (estimator, X, y). If there are several transformers, it scores the
+        worst of them.
 
     Examples
     --------
@@ -100,7 +101,7 @@ def best_within_leakage(
     Parameters
     ----------
     at_most : float
-        The largest mean leakage that is accepted on rows held out.
+        The largest mean leakage that is accepted on held-out rows.
     score, leakage : str, default="score", "leakage"
         The names of the two scorers in `scoring`; the latter from `neg_leakage_scorer`.
 
@@ -135,7 +136,7 @@ class _BestWithin:
         fine = np.flatnonzero((leaked <= self.at_most) & ~np.isnan(scores))
         if not len(fine):
             raise ValueError(
-                f"No candidate with a score leaks at most {self.at_most} on the rows held out: "
+                f"No candidate with a score leaks at most {self.at_most} on the held-out rows: "
                 f"the smallest mean leakage is {np.nanmin(leaked):.4g}. Add a smaller epsilon, or "
                 f"accept more."
             )
@@ -152,7 +153,7 @@ class _Scorer:
         return f"{self._name}_scorer({self._measure!r}, {self._scope!r})"
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """Return what scikit-learn is to pass on."""
+        """Return what scikit-learn should pass on."""
         request = MetadataRequest(owner=repr(self))
         request.score.add_request(param="sensitive_features", alias=True)
         return request
@@ -191,7 +192,7 @@ class _Scorer:
 
 
 def _transformers(estimator: Any, X: Any) -> Iterator[tuple[PrivacyFunnelTransformer, Any]]:
-    """Yield the fitted transformers inside an estimator, each with the rows that it gets."""
+    """Yield the fitted transformers inside an estimator, each with the rows that it receives."""
     if isinstance(estimator, PrivacyFunnelTransformer):
         yield estimator, X
     elif isinstance(estimator, Pipeline):

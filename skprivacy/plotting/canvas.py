@@ -1,4 +1,4 @@
-"""What all displays draw on; the only import of matplotlib, when something is drawn."""
+"""What all displays draw on; the only module that imports matplotlib, and only to draw."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _LONGEST_LABEL = 22
 
 
 def pyplot() -> Any:
-    """Return matplotlib.pyplot, if it is there."""
+    """Return matplotlib.pyplot if it is installed."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(
-            "Displays and the pictures of a report need matplotlib: "
+            "Displays and the pictures of a report need matplotlib: run "
             'pip install ".[plot]" in a clone.'
         ) from error
     return plt
 
 
 def svg_of(draw: Callable[[], Figure], style: dict[str, Any]) -> tuple[bytes, int]:
-    """Return the SVG file of a figure that is drawn in a style, and its width in pixels."""
+    """Return a figure drawn in a style, as an SVG file, and its width in pixels."""
     plt = pyplot()
     with plt.style.context("default"), plt.rc_context({**style, "svg.hashsalt": "skprivacy"}):
         figure, content = draw(), io.BytesIO()
@@ -61,14 +61,14 @@ def checked(mechanism: object, display: type, needs_joint: bool = True) -> Mecha
         raise TypeError(message(display.__name__, "mechanism", "a Mechanism", mechanism))
     if needs_joint and mechanism.p_sx is None:
         raise ValueError(
-            f"{display.__name__} needs the joint distribution, which was left out when this "
+            f"{display.__name__} needs the joint distribution, which was left out when the "
             f"mechanism was saved."
         )
     return mechanism
 
 
 def axes_for(ax: Axes | None, size: tuple[float, float]) -> tuple[Figure | SubFigure, Axes]:
-    """Return a figure and axes to draw on: those that are given, or new ones."""
+    """Return a figure and axes to draw on: the given ones, or new ones."""
     if ax is None:
         figure, ax = pyplot().subplots(figsize=size, layout="constrained")
         return figure, ax
@@ -87,7 +87,7 @@ def divided(
         return figure, axes
     place = ax.get_subplotspec()
     if place is None:
-        raise ValueError("The 'ax' parameter must be from plt.subplots: it is divided in two.")
+        raise ValueError("The 'ax' parameter must come from plt.subplots: it is divided in two.")
     ax.set_axis_off()
     cells = place.subgridspec(*shape, **grid)
     return ax.figure, [ax.figure.add_subplot(cells[i]) for i in range(2)]
@@ -99,7 +99,7 @@ def legend_above(axis: Axes, ncols: int) -> None:
 
 
 def label_ticks(axis: Axis, labels: Sequence[Hashable], rotation: float = 0) -> None:
-    """Label the rows or columns of a picture, not more of them than can be read."""
+    """Label the rows or columns of a picture, but no more of them than can be read."""
     step = 1 + (len(labels) - 1) // MOST_TICKS
     texts = [short(text) for text in readable(labels)]
     axis.set_ticks(range(0, len(labels), step), texts[::step])
@@ -111,12 +111,12 @@ def label_ticks(axis: Axis, labels: Sequence[Hashable], rotation: float = 0) -> 
 
 
 def count_of(name: str, n_shown: int, labels: Sized) -> str:
-    """Say that not all are shown, if so."""
+    """Return the name, with a note if not all are shown."""
     return name if n_shown == len(labels) else f"{name}: {n_shown} of {len(labels)}"
 
 
 def short(text: str) -> str:
-    """Return a label that is not too long, and nothing but text to matplotlib."""
+    """Return a label that is not too long, and that matplotlib takes as plain text."""
     if len(text) > _LONGEST_LABEL:
         text = text[: _LONGEST_LABEL - 1] + "…"
     # $ starts a formula, and a label that starts with _ is left out of legends.
@@ -124,5 +124,5 @@ def short(text: str) -> str:
 
 
 def text_of_solver(name: str) -> str:
-    """Return the name of a solver as it is read."""
+    """Return the name of a solver as plain words."""
     return str(name).replace("_", " ")

@@ -29,7 +29,7 @@ _MARKERS = "osD^vP*X"
 
 
 class LeakageDisplay:
-    """What each output leaks, against the budget, and what it says about S.
+    """What each output leaks, compared with the budget, and what it reveals about S.
 
     Use `from_mechanism` or `from_estimator`.
 
@@ -38,7 +38,7 @@ class LeakageDisplay:
     mechanism : Mechanism
         With its joint distribution.
     limits : PopulationLeakage, default=None
-        Limits of the leakage under the true joint distribution, to be marked.
+        Limits of the leakage under the true joint distribution, to mark.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class LeakageDisplay:
             Where to draw; it is divided in two.
         """
         mechanism = self.mechanism
-        # With many outputs, those that leak most.
+        # With many outputs, only those that leak most are drawn.
         most = np.argsort(-mechanism.leakage, kind="stable")[:MOST_TICKS]
         self._outputs = np.sort(most)
         n_y = len(self._outputs)
@@ -153,7 +153,7 @@ class LeakageDisplay:
         label_ticks(axis.yaxis, [mechanism.y_labels[i] for i in self._outputs])
 
     def _draw_lines(self, axis: Axes) -> None:
-        """Draw the budget and, on average, what is reached."""
+        """Draw the budget and, for a budget on average, the leakage that is reached."""
         mechanism, per_output = self.mechanism, self.mechanism.scope == "per_output"
         if np.isfinite(mechanism.epsilon):
             label = "budget, for every output" if per_output else "budget, on average"

@@ -101,7 +101,7 @@ class PrivacyUtilityDisplay:
         solvers: str | Sequence[str | Solver] | None = None,
         ax: Axes | None = None,
     ) -> Self:
-        """Draw the budgets around that of a fitted transformer, under what it has learned.
+        """Draw budgets around that of a fitted transformer, for the joint that it has learned.
 
         Parameters
         ----------
@@ -138,7 +138,7 @@ class PrivacyUtilityDisplay:
         return cls(paths, chosen=mechanism.epsilon).plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw; the band is what a better mechanism could keep at most.
+        """Draw; the band shows the most that a better mechanism could keep.
 
         Parameters
         ----------
@@ -176,7 +176,7 @@ class PrivacyUtilityDisplay:
         return self
 
     def _draw_bound(self, mechanisms: Sequence[Mechanism]) -> None:
-        """Draw the tightest bound that one of the curves proves, above the best of them."""
+        """Draw the tightest bound that any of the curves proves, above the best of them."""
         if not mechanisms:
             return
         budgets = sorted({mechanism.epsilon for mechanism in mechanisms})

@@ -1,4 +1,4 @@
-"""Ways to choose P(Y|X), by name, and what one of your own is made of."""
+"""Ways to choose P(Y|X), by name, and what you need to write one of your own."""
 
 from dataclasses import fields
 from typing import Any
@@ -63,8 +63,8 @@ def get_solver(
     if isinstance(solver, Solver):
         if options:
             raise TypeError(
-                f"{owner} got the options {sorted(options)} beside the solver object {solver!r}; "
-                f"set them on the object, or give the solver by name."
+                f"{owner} got the options {sorted(options)} in addition to the solver object "
+                f"{solver!r}; set them on the object, or pass the solver by name."
             )
     else:
         check_solver_name(owner, "solver", solver)
@@ -91,7 +91,7 @@ def get_solver(
 
 
 def check_solver_name(owner: str, parameter: str, solver: object) -> None:
-    """Check that `solver` is the name of one."""
+    """Check that `solver` is the name of a solver."""
     if isinstance(solver, type):
         requirement = f"an instance: write {solver.__name__}(), not the class"
         raise TypeError(message(owner, parameter, requirement, solver))
@@ -99,7 +99,7 @@ def check_solver_name(owner: str, parameter: str, solver: object) -> None:
 
 
 def _check_options(owner: str, solver: str, options: dict[str, Any]) -> None:
-    # All shipped solvers are dataclasses, which their base class cannot say.
+    # All shipped solvers are dataclasses, which the type of their base class cannot express.
     allowed = [field.name for field in fields(SOLVERS[solver])]  # type: ignore[arg-type]
     unknown = sorted(set(options) - set(allowed))
     if unknown:

@@ -2,11 +2,11 @@ r"""Algorithm 1 of the paper: candidates from max-lift polytopes, then one linea
 
 The names follow the paper: E are the budgets, E' the exponents of the max-lift polytopes whose
 vertices are tried, N the numbers of exponents between two budgets, F the candidates of a budget,
-R the vertices of a polytope, U the outputs in use at the budget before.
+R the vertices of a polytope, U the outputs in use at the previous budget.
 
 For `kl` this is the paper's algorithm to the letter. For the other measures its line 3 is wrong,
-because Proposition 1 is (corrections 1 and 2, docs/corrections.rst): F starts from the optimal
-max-lift mechanism at the bound M that really implies the budget, and E' starts at log M.
+because Proposition 1 is (corrections 1 and 2, docs/corrections.rst). Here F starts from the
+optimal max-lift mechanism at the bound M that really implies the budget, and E' starts at log M.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -34,21 +34,21 @@ class Algorithm1Solver(Solver):
     Parameters
     ----------
     candidates : {"window", "all"}, default="window"
-        "window": the paper's, vertices for exponents on a grid whose leakage is between
+        "window": as in the paper, vertices for exponents on a grid whose leakage is between
         (1 - delta) epsilon and epsilon. "all": every vertex, for any exponent, that meets the
-        budget. It is never worse, and it needs no grid: vertices move on straight lines, and the
-        ends of the part of a line that meets the budget make the rest superfluous.
+        budget. It is never worse, and it needs no grid: vertices move along straight lines, and
+        the two ends of the part of a line that meets the budget make the rest superfluous.
     delta : float, default=0.05
-        The width of the window. This and the next three have no effect on "all".
+        The width of the window. This and the next three parameters have no effect on "all".
     n_between : int or sequence of int, default=5
-        How many exponents to try from one epsilon to the next: n_1, n_2, ...
+        How many exponents to try between one epsilon and the next: n_1, n_2, ...
     n_last : int, default=500
-        How many from the last epsilon to `eps_last`.
+        How many to try between the last epsilon and `eps_last`.
     eps_last : float, default=None
         Where the grid ends. None: the logarithm of the largest lift, beyond which nothing
         changes.
     max_bases : int, default=1_000_000
-        The most candidate vertices to look at; above it, a `SolverError`.
+        The most candidate vertices to examine; more than that raise a `SolverError`.
 
     Examples
     --------
@@ -155,9 +155,9 @@ class Algorithm1Solver(Solver):
 
 
 def _first_and_last(window: BoolArray) -> tuple[IntArray, IntArray]:
-    """Return the first and last True of each row that has one; the rest is superfluous.
+    """Return the first and last True of each row that has one; the rest are superfluous.
 
-    As in `all_candidates`, vertices between two others of the same line never improve F.
+    As in `all_candidates`, vertices between two others on the same line never improve F.
     """
     rows = np.flatnonzero(window.any(axis=1))
     first = window[rows].argmax(axis=1)

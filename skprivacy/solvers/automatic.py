@@ -1,18 +1,18 @@
-"""Which solver "auto" takes, by the number of vertices that there may be."""
+"""Which solver "auto" takes, depending on how many vertices there may be."""
 
 from typing import Any
 
 from ..geometry.bases import count_bases
 from .task import DesignTask
 
-# Above so many vertices of (22) a certificate takes longer than it is worth to most.
+# Above this many vertices of (22), a certificate takes longer than it is worth to most users.
 _MOST_BASES = 60_000
 
-# With one degree of freedom of S there are pairs only: on average, at some twenty places each.
+# With one degree of freedom of S there are only pairs: on average, at some twenty places each.
 _MOST_SYMBOLS_IN_PAIRS = 400
 
 # Alphabets of X for which a design takes seconds, not minutes, by the number of values of S: with
-# one there is nothing to do, with two there are pairs, with more columns are generated.
+# one there is nothing to do, with two there are pairs, with more, columns are generated.
 _MOST_SYMBOLS = {1: 1000, 2: 500}
 _MOST_SYMBOLS_ELSE = 64
 
@@ -36,5 +36,5 @@ def automatic(task: DesignTask) -> tuple[str, dict[str, Any]]:
 
 
 def most_symbols(n_s: int) -> int:
-    """Return how many symbols of X "auto" designs for in some seconds."""
+    """Return how many symbols of X "auto" can handle within seconds."""
     return _MOST_SYMBOLS.get(n_s, _MOST_SYMBOLS_ELSE)

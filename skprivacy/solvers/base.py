@@ -14,11 +14,11 @@ from .task import DesignTask
 class Solution:
     """A channel of shape (n_x, n_y), and a bound that no channel within the budget exceeds.
 
-    The bound is on the utility; None where the solver knows of none.
+    The bound is on the utility; None where the solver knows no bound.
 
     Examples
     --------
-    Nothing is kept, and nobody claims that nothing more could be:
+    Nothing is kept, and there is no claim that more is impossible:
 
     >>> import numpy as np
     >>> from skprivacy.solvers import Solution
@@ -52,13 +52,13 @@ class Solver(ABC):
     name: ClassVar[str]
 
     def requirement(self, measure: Measure, scope: Scope) -> str | None:
-        """Return what the solver needs that this measure or scope is not, or None."""
+        """Return what the solver needs instead of this measure or scope, or None if nothing."""
         return None
 
     @abstractmethod
     def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
         """Yield one `Solution` per epsilon.
 
-        task : checked, its joint without symbols of probability zero; epsilons : increasing,
-        without repeats.
+        task : checked, with a joint that has no symbols of probability zero; epsilons :
+        increasing, without repeats.
         """

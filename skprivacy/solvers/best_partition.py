@@ -1,4 +1,4 @@
-"""The best deterministic mechanism: all partitions of X are looked at."""
+"""The best deterministic mechanism: every partition of X is examined."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,21 +16,21 @@ from .base import Solution, Solver
 from .partitions import Risk, channel_of
 from .task import DesignTask
 
-# Partitions that are as useful to so many digits are equally useful.
+# Partitions whose utilities agree to this many digits are equally useful.
 _DIGITS = 13
 
 
 @dataclass(frozen=True)
 class BestPartitionSolver(Solver):
-    """The best way to merge symbols of X within the budget, by looking at every one.
+    """The best way to merge symbols of X within the budget, found by examining all of them.
 
-    No mechanism that adds no noise is better.
+    No mechanism without noise is better.
 
     Parameters
     ----------
     max_symbols : int, default=10
-        The most symbols of X, above which there is a `SolverError`: of 10 there are 115,975
-        partitions, of 12 there are 4 million, which take some seconds.
+        The most symbols that X may have; more raise a `SolverError`. 10 symbols have 115,975
+        partitions; 12 have 4 million, which take some seconds.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class BestPartitionSolver(Solver):
         if n_x > self.max_symbols:
             raise SolverError(
                 Message(
-                    f"The solver 'best_partition' looks at every partition of X, which has {n_x} "
+                    f"The solver 'best_partition' examines every partition of X, which has {n_x} "
                     f"symbols: more than ",
                     InPython("max_symbols="),
                     f"{self.max_symbols}. Pool rare symbols of X, ",
@@ -67,7 +67,7 @@ class BestPartitionSolver(Solver):
         risk = Risk(task)
         partitions = all_partitions(n_x)
         useful, preferred, leakage = _figures(partitions, risk, task)
-        # Of equally useful ones, the utility may prefer some; of these, that which leaks least.
+        # The utility may prefer some of the equally useful ones; of these, take the least leaky.
         order = np.lexsort((leakage, -preferred.round(_DIGITS), -useful.round(_DIGITS)))
         for epsilon in epsilons:
             best = order[np.argmax(leakage[order] <= risk.limit(epsilon))]
@@ -77,8 +77,8 @@ class BestPartitionSolver(Solver):
 def all_partitions(n: int) -> npt.NDArray[np.int8]:
     """Return every partition of n symbols: the block of each symbol, as rows.
 
-    Blocks are numbered in the order of their first symbols, so that no partition comes twice:
-    each further symbol joins one of the blocks that there are, or is the first of a new one.
+    Blocks are numbered in the order of their first symbols, so that no partition appears twice:
+    each further symbol joins one of the existing blocks, or starts a new one.
     """
     partitions = np.zeros((1, 1), np.int8)
     for _ in range(n - 1):
@@ -95,8 +95,8 @@ def _figures(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return ``sum q u(W)``, what decides between equals, and g of every partition.
 
-    From those of the 2^n possible blocks: block number m has the symbols of the bits of m, and
-    number 0, without any, says nothing.
+    They come from those of the 2^n possible blocks: block number m has the symbols given by the
+    bits of m; number 0 is empty and reveals nothing.
     """
     n_x = partitions.shape[1]
     members = (np.arange(1, 2**n_x)[:, None] >> np.arange(n_x)) & 1

@@ -42,7 +42,7 @@ class Candidates:
         return self.within(self.polytopes.vertices(*self.bounds(epsilon)), epsilon)
 
     def within(self, points: Points, epsilon: float) -> Points:
-        """Return the points whose own floats keep the budget."""
+        """Return the points that keep the budget as computed from their own floats."""
         joint, measure = self.task.joint, self.task.measure
         leakage = measure.leakage(joint.sensitive_posterior(points), joint.p_s)
         return points[leakage <= measure.budget(epsilon, share=0.5)]
@@ -51,7 +51,7 @@ class Candidates:
 def all_candidates(candidates: Candidates, epsilon: float) -> Points:
     """Return both ends of the part of each line of vertices that meets the budget.
 
-    Its other points are mixtures of these two, and a mixture has the smaller u: u is convex.
+    Its other points are mixtures of these two, and as u is convex, a mixture has no larger u.
     """
     index, first, last = candidates.leakage.within(epsilon)
     points = candidates.leakage.segments.at(np.tile(index, 2), np.concatenate([first, last]))
@@ -59,7 +59,7 @@ def all_candidates(candidates: Candidates, epsilon: float) -> Points:
 
 
 def excess_over(task: DesignTask, epsilon: float) -> Callable[[FloatArray], float]:
-    """Return a function that tells how much a channel is over a budget."""
+    """Return a function that says by how much a channel exceeds a budget."""
     joint, measure = task.joint, task.measure
     p_sx, p_s, budget = joint.p_sx, joint.p_s, measure.budget(epsilon)
 

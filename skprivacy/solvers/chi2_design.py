@@ -2,8 +2,8 @@ r"""The chi-squared design of Zamani et al.: a binary Y, by a singular value dec
 
 ``P(X|Y) = P(X) -/+ eps C^-1 (sqrt(P(S)) * L)`` with ``C = P(S|X)``, for Y uniform on two symbols.
 Both outputs have ``chi2 = eps^2 |L|^2 = eps^2``. For small eps, I(X;Y) is about half of
-``eps^2 |P(X)^-1/2 C^-1 P(S)^1/2 L|^2``, so that L is the top right singular vector of that matrix
-among those orthogonal to ``sqrt(P(S))``: the posteriors of S must sum to 1.
+``eps^2 |P(X)^-1/2 C^-1 P(S)^1/2 L|^2``, so L is the top right singular vector of that matrix among
+those orthogonal to ``sqrt(P(S))``: the posteriors of S must sum to 1.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ from .task import DesignTask
 class Chi2DesignSolver(Solver):
     """The closed form for `chi2` and small epsilon, where P(S|X) is square and invertible.
 
-    Optimal for two symbols of X, and nearly so for more where epsilon is small.
+    Optimal for two symbols of X, and nearly optimal for more if epsilon is small.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class Chi2DesignSolver(Solver):
                         ".",
                     )
                 )
-            step = np.clip(epsilon * direction / joint.p_x, -1.0, 1.0)  # but for rounding it is
+            step = np.clip(epsilon * direction / joint.p_x, -1.0, 1.0)  # within, up to rounding
             yield Solution(np.column_stack([1 - step, 1 + step]) / 2)
 
 
@@ -84,6 +84,6 @@ def _direction(joint: Joint) -> FloatArray:
     others = np.eye(n_s) - np.outer(root, root)
     _, _, right = np.linalg.svd(matrix / np.sqrt(joint.p_x)[:, None] @ others)
     direction = matrix @ (others @ right[0])
-    # Of length 1 in chi2 as computed, where P(S|X) is nearly singular too.
+    # Scaled to length 1 in chi2 as computed: it holds even where P(S|X) is nearly singular.
     length = np.sqrt(joint.p_s @ (joint.deviations @ direction) ** 2)
     return direction / length

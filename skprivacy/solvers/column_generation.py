@@ -1,8 +1,8 @@
-r"""Large alphabets: outputs are generated where the prices of a linear program ask for them.
+r"""Large alphabets: outputs are generated where the prices of a linear program call for them.
 
 There are too many vertices to enumerate, but few matter. The duals price a point by
 ``u(W) - lambda . W - mu g(W)``, convex minus convex; from many starts, u is replaced by its
-tangent, and the best point of what is left, a linear program, is the next start.
+tangent, and the best point for the resulting linear program is the next start.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ _STEEPEST = 3.0  # the exponent of a tilt
 class ColumnGenerationSolver(Solver):
     """Good mechanisms for alphabets whose vertices cannot be enumerated.
 
-    They keep their budget like all others. There is no proof of how good they are, but where S
+    They keep their budget like all others. There is no proof of how good they are, except where S
     has two values and every output must keep the budget: there they are optimal. Elsewhere
-    `upper_bound` is what the budget allows at most, for instance ``epsilon + H(X|S)``. They are
-    not worse than merging, randomised response or the chi-squared design: where one of these is
-    better, it is taken.
+    `upper_bound` is the most that the budget allows, for instance ``epsilon + H(X|S)``. They are
+    never worse than merging, randomised response or the chi-squared design: where one of these is
+    better, it is used instead.
 
     Parameters
     ----------
     tol : float, default=1e-5
-        It stops when no start leads to an output that is worth more than it costs by this share
-        of the largest utility.
+        The search stops when no start leads to an output whose worth exceeds its cost by more than
+        this share of the largest utility.
     max_time : float, default=None
         Seconds after which to stop, for all epsilons together.
     n_starts : int, default=4
-        How often to look from each symbol of X before it stops.
+        How many times to search from each symbol of X before stopping.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class ColumnGenerationSolver(Solver):
         check_integer(owner, "n_starts", self.n_starts, low=1)
 
     def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
-        """Generate columns for each epsilon, starting with those of the one before."""
+        """Generate columns for each epsilon, starting with those of the previous one."""
         deadline = time.perf_counter() + (np.inf if self.max_time is None else self.max_time)
         problem = Problem(task)
         tol = self.tol * task.utility.largest(task.joint.p_x)
@@ -101,8 +101,8 @@ class ColumnGenerationSolver(Solver):
                 Message(
                     "Column generation has stopped at ",
                     Setting("epsilon", epsilon),
-                    f" because max_time={self.max_time} seconds are over: the mechanism keeps its "
-                    f"budget, but more time might find a better one.",
+                    f" because max_time={self.max_time} seconds have passed: the mechanism keeps "
+                    f"its budget, but a longer search might find a better one.",
                 ),
                 ConvergenceWarning,
             )
@@ -117,14 +117,14 @@ class ColumnSearch:
         self._threshold = problem.threshold(epsilon)
         self._tol = tol
         self._deadline = deadline
-        # Without a budget to share, every output must be independent of S.
+        # With a budget of zero, every output must be independent of S.
         self._on_average = problem.scope == "average" and self._threshold > 0
         self._random = np.random.default_rng(_SEED)
         self._oracle = problem.oracle(epsilon)
         self.n_x = len(problem.p_x)
 
     def run(self, before: list[Points], n_starts: int) -> Offers:
-        """Return the offers that matter, those of `before` among them."""
+        """Return the offers that matter, including those of `before`."""
         first = Points.concatenate([*before, *self._first()])
         offers = self._offers(self._problem.allowed(first, self._epsilon))
         idle = 0
@@ -141,7 +141,7 @@ class ColumnSearch:
         return self._priced(offers)[0]
 
     def is_late(self) -> bool:
-        """Return whether the time is over."""
+        """Return whether the time is up."""
         return time.perf_counter() >= self._deadline
 
     def _offers(self, points: Points) -> Offers:
@@ -155,7 +155,7 @@ class ColumnSearch:
         """Return offers moved within their support to where they are worth more.
 
         Each is tilted along the slope of its worth and pulled back; a step that does not help is
-        taken back, and the next is shorter.
+        undone, and the next is shorter.
         """
         step = np.ones(len(offers))
         for _ in range(_POLISHES if self._threshold > 0 else 0):
@@ -185,9 +185,9 @@ class ColumnSearch:
         return slope - (points.values * slope).sum(axis=1, keepdims=True)
 
     def _first(self) -> list[Points]:
-        """Return vertices of polytopes of bounded lifts, and outputs mostly about one symbol.
+        """Return vertices of polytopes of bounded lifts, and outputs mostly on one symbol.
 
-        All vertices where they are few; elsewhere those that are most about one symbol of X.
+        All vertices if there are few; otherwise those concentrated most on one symbol of X.
         """
         eye, first = np.eye(self.n_x), []
         if self._problem.count_bases() <= _FEW_BASES:
@@ -220,7 +220,7 @@ class ColumnSearch:
         return [starts[[i]] for i in self._random.permutation(len(starts))]
 
     def _climb(self, point: Points, prices: Prices) -> Points:
-        """Return a point that no tangent of u leads up from."""
+        """Return a point from which no tangent of u leads further up."""
         price = prices.budget / self._threshold if self._on_average else 0.0
         best = -np.inf
         for _ in range(_CLIMBS):
@@ -230,7 +230,7 @@ class ColumnSearch:
             except SolverError:
                 if not price:
                     raise
-                break  # prices beyond HiGHS, at a budget next to nothing: no way up
+                break  # a tiny budget has prices that HiGHS cannot handle: stay here
             reached = self._worth(above, prices, price)
             if reached <= best + _ACCURACY * self._tol:
                 break

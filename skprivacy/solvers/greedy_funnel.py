@@ -1,4 +1,4 @@
-"""The greedy privacy funnel (Makhdoumi et al.): pairs of outputs merged one after the other."""
+"""The greedy privacy funnel (Makhdoumi et al.): outputs are merged one pair at a time."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ from .task import DesignTask
 
 @dataclass(frozen=True)
 class GreedyFunnelSolver(Solver):
-    """From Y = X on, merge the two outputs whose merger lowers the average leakage most.
+    """Starting from Y = X, merge the two outputs whose merger lowers the average leakage most.
 
-    Until the budget holds. For `kl` the average leakage is I(S;Y), and this is the published
-    algorithm. It serves the average scope only.
+    This is repeated until the budget holds. For `kl` the average leakage is I(S;Y), and this is
+    the published algorithm. It serves only the average scope.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class GreedyFunnelSolver(Solver):
         return None if scope == "average" else Message(Setting("scope", "average"))
 
     def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
-        """Merge until the smallest epsilon holds, and stop on the way for the others."""
+        """Merge until the smallest epsilon holds, pausing on the way for the others."""
         risk = Risk(task)
         limits = [risk.limit(epsilon) for epsilon in epsilons]
         found = {}
@@ -70,7 +70,7 @@ def _mergers(partition: Partition) -> Iterator[tuple[IntArray, float]]:
 
 
 def _drop(partition: Partition, block: int, others: IntArray) -> FloatArray:
-    """Return how much less leaks on average when a block is fused with each of some others."""
+    """Return by how much the average leakage drops when a block is fused with each other one."""
     mass, risks = partition.mass, partition.risks
     apart = mass[block] * risks[block] + mass[others] * risks[others]
     return apart - (mass[block] + mass[others]) * partition.risk_with(block, others)

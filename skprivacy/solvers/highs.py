@@ -27,7 +27,7 @@ _OPTIONS = {
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What HiGHS found: values of the columns, duals of the rows, and if it calls them optimal."""
+    """What HiGHS found: values of columns, duals of rows, and whether it calls them optimal."""
 
     values: FloatArray
     duals: FloatArray
@@ -56,7 +56,7 @@ class Columns:
 
 
 class Program:
-    """A linear program, minimised, that can be changed and solved again from where it was."""
+    """A linear program to minimise, which can be changed and solved again with a warm start."""
 
     def __init__(self) -> None:
         self._highs = highspy.Highs()
@@ -72,21 +72,21 @@ class Program:
         program.col_lower_ = np.zeros(program.num_col_)
         program.col_upper_ = np.full(program.num_col_, INFINITY)
         program.row_lower_, program.row_upper_ = row_lower, row_upper
-        matrix: Any = program.a_matrix_  # it takes integers of any size
+        matrix: Any = program.a_matrix_  # accepts integers of any size
         matrix.format_ = highspy.MatrixFormat.kColwise
         matrix.start_, matrix.index_, matrix.value_ = columns.start, columns.index, columns.values
         self._set(_OPTIONS | options)
         self._highs.passModel(program)
 
     def _set(self, options: dict[str, Any]) -> None:
-        """Set the options that are not yet so: each takes its time."""
+        """Set the options that have changed: setting each one takes time."""
         for option, value in options.items():
             if self._options.get(option) != value:
                 self._highs.setOptionValue(option, value)
                 self._options[option] = value
 
     def add_columns(self, columns: Columns) -> None:
-        """Add columns: what was feasible stays so."""
+        """Add columns: what was feasible remains feasible."""
         n = len(columns.costs)
         self._set({"simplex_strategy": PRIMAL_SIMPLEX})
         self._highs.addCols(
@@ -115,7 +115,7 @@ class Program:
         )
 
     def change_costs(self, costs: FloatArray) -> None:
-        """Change the costs of all columns: what was feasible stays so."""
+        """Change the costs of all columns: what was feasible remains feasible."""
         self._set({"simplex_strategy": PRIMAL_SIMPLEX})
         self._highs.changeColsCost(len(costs), np.arange(len(costs), dtype=np.int32), costs)
 
@@ -130,5 +130,5 @@ class Program:
 
     @property
     def status(self) -> str:
-        """What HiGHS says of its last run."""
+        """What HiGHS says about its last run."""
         return self._highs.modelStatusToString(self._highs.getModelStatus())

@@ -1,6 +1,6 @@
 r"""A measure as a function of the deviations of lifts from 1, with its tangents.
 
-``g(d) = g(P(S) (1 + d)) - g(P(S))``, so that g is 0 at an output that says nothing, and convex.
+``g(d) = g(P(S) (1 + d)) - g(P(S))``, so that g is convex, and 0 at an output that reveals nothing.
 In these coordinates a posterior W of X has ``d = deviations @ W``.
 """
 
@@ -19,22 +19,22 @@ Tangents: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 _EPS = np.finfo(float).eps
 
 # Where a lift is smaller than this, tangents are taken a little closer to the prior: a measure
-# may have none at zero, and a tangent at any other point is as valid.
+# may have none at zero, and a tangent at any other point is just as valid.
 _TANGENT_LIFT = 1e-9
 
-# A tangent must not be above the measure by more, relative to the size of its terms.
+# The most by which a tangent may exceed the measure, relative to the size of its terms.
 _CONVEX = 1e-7
 
-# A tangent cuts off deeply if it is beyond this share of the excess of a point.
+# A tangent cuts deeply enough if it removes more than this share of the excess of a point.
 _DEEP_ENOUGH = 0.1
 
-# By how much of its scale a cut may be moved outward against ties, see OuterPolytope.
+# By what share of its scale a cut may be moved outward to break ties; see OuterPolytope.
 _SLACK = 1e-10
 
-# Searches for the boundary end this share inside of it, or closer.
+# Searches for the boundary end within this share inside it.
 _INSIDE_RTOL = 1e-13
 
-# An infinite threshold, as a number that an infinite g is larger than.
+# A stand-in for an infinite threshold, so that an infinite g still exceeds it.
 _INFINITE = 1e300
 
 _SAMPLES = 64  # points to check a measure on
@@ -55,14 +55,14 @@ class LeakageFunction:
         self._samples = self._sampled()
 
     def _sampled(self) -> tuple[FloatArray, FloatArray]:
-        """Return deviations and g of the symbols of X and of some mixtures, to check with."""
+        """Return deviations and g of the symbols of X and of some mixtures, for checks."""
         n_x = self.deviations.shape[1]
         mixtures = np.random.default_rng(0).dirichlet(np.full(n_x, 0.5), _SAMPLES)
         deviations = self.deviations @ np.vstack([np.eye(n_x), mixtures]).T
         return deviations, self.value(deviations.T)
 
     def threshold(self, epsilon: float) -> float:
-        """Return the largest g that epsilon allows: 0 where it is more by rounding only."""
+        """Return the largest g that epsilon allows: 0 where only rounding makes it larger."""
         threshold = float(self._measure.threshold(epsilon)) - self._at_prior
         return min(threshold, _INFINITE) if threshold > 8 * _EPS * abs(self._at_prior) else 0.0
 
@@ -126,11 +126,11 @@ class LeakageFunction:
     def allowed(
         self, points: Points, deviations: FloatArray, limit: float, p_x: FloatArray
     ) -> tuple[Points, FloatArray, IntArray]:
-        """Return points with g <= limit next to `points`, with their deviations, and which.
+        """Return points with g <= limit next to `points`, their deviations, and their origins.
 
-        The last are the positions in `points` that they come from. Points are pulled back within
-        their support. Where that does not end within the limit, they are mixed with P(X), which
-        always does: their deviations are then a share of what they were.
+        The origins are the positions in `points` that they come from. Points are pulled back
+        within their support. Where that does not bring them within the limit, they are mixed with
+        P(X), which always does: their deviations are then a share of what they were.
         """
         index = np.arange(len(points))
         pulled, places = self.pulled_back(points, limit)
@@ -146,8 +146,8 @@ class LeakageFunction:
     def pulled_back(self, points: Points, limit: float) -> tuple[Points, FloatArray]:
         """Return `points` moved within their support until g <= limit, and their deviations.
 
-        They are tilted against the slope of g, by Newton's method: ``W exp(-a slope)``. It need
-        not end within the limit.
+        They are tilted against the slope of g, by Newton's method: ``W exp(-a slope)``. This may
+        fail to bring them within the limit.
         """
         columns = self.deviations.T[points.support]
         values = points.values
@@ -171,7 +171,7 @@ class LeakageFunction:
     def shrunk(self, deviations: FloatArray, limit: float) -> FloatArray:
         """Return the largest share of each row of `deviations` that keeps g <= limit.
 
-        By Newton's method from outside, where a convex function is approached from above.
+        Uses Newton's method from outside, which approaches a convex function from above.
         """
         share = np.ones(len(deviations))
         for _ in range(_NEWTON_STEPS_OF_SHARE):

@@ -8,8 +8,8 @@ from ..geometry import Points
 from .highs import Columns, Program
 from .leakage_function import LeakageFunction
 
-# A point is accepted when g is above its bound by no more than this share of the threshold: it is
-# pulled back afterwards.
+# A point is accepted if g exceeds its bound by at most this share of the threshold: it is pulled
+# back afterwards.
 _CLOSE = 0.2
 
 _MOST_TANGENTS_KEPT = 200
@@ -20,13 +20,14 @@ _NEGLIGIBLE_PROBABILITY = 1e-12
 class LinearOracle:
     """Maximises ``slope . W - price g(W)`` over the simplex, or with ``g(W) <= threshold``.
 
-    The tangents that it needs are kept for the objectives to come.
+    The tangents that it needs are kept for later objectives.
 
     Parameters
     ----------
     leakage : LeakageFunction
     threshold : float
-        Of the budget, infinite for none. With `on_average`, the scale on which g matters.
+        The threshold of the budget, infinite for none. With `on_average`, the scale on which g
+        matters.
     on_average : bool
         Whether g has a price instead of a bound.
     rows, upper : ndarray, default=None
@@ -46,7 +47,7 @@ class LinearOracle:
         self._on_average = on_average
         self._deviations = leakage.deviations
         n_x = self._deviations.shape[1]
-        # The last column is z, the height above which g must not be.
+        # The last column is z, the height that g must not exceed.
         index, ones = np.zeros((n_x + 1, 1), int), np.append(np.ones(n_x), 0.0)
         self._columns = Columns.from_rows(np.zeros(n_x + 1), index, ones[:, None])
         self._bounds = None if rows is None or upper is None else (rows, upper, 0.0)
@@ -94,7 +95,7 @@ class LinearOracle:
         return Points.from_dense(weights[None])
 
     def _cut(self, deviations: FloatArray, bound: float) -> None:
-        """Add a tangent that cuts off a point: one next to it, or the one at it."""
+        """Add a tangent that cuts off a point: one near it, or the one at it."""
         self._n_tangents += 1
         if self._on_average:
             normals, offsets, _ = self._leakage.tangents(deviations, self._threshold)

@@ -19,13 +19,13 @@ from .highs import DUAL_SIMPLEX, INFINITY, PRIMAL_SIMPLEX, Answer, Columns, Prog
 # Weights below this share of the largest weight that a point can have are rounding.
 _NEGLIGIBLE_WEIGHT = 1e-14
 
-# An answer that HiGHS does not call optimal is accepted this close to the bound, in nats.
+# An answer that HiGHS does not call optimal is accepted if it is this close to the bound, in nats.
 _WORST_ACCEPTED = 1e-5
 
-# (row scale, presolve, scale strategy, simplex strategy), tried in order until the answer will do.
+# (row scale, presolve, scale strategy, simplex strategy): tried in order until an answer will do.
 # The smallest tolerance of HiGHS is 1e-10. A program that is feasible only up to that can break a
-# budget of zero; rows multiplied by 1e4 make it 1e-14, which can be too much for candidates that
-# are themselves known to fewer digits.
+# budget of zero; multiplying rows by 1e4 makes it 1e-14, which can be too much to ask of
+# candidates that are themselves known to fewer digits.
 _ATTEMPTS = (
     (1.0, "off", 0, DUAL_SIMPLEX),
     (1e4, "off", 0, DUAL_SIMPLEX),
@@ -38,19 +38,19 @@ _ATTEMPTS = (
     (1e2, "off", 1, PRIMAL_SIMPLEX),
 )
 
-# How accurately candidates are known, for the bound.
+# How accurately candidates are known; the bound allows for it.
 _CANDIDATE_ACCURACY = 1e-10
 
 # How far from 1 the rows of a channel may be after a correction; they are divided out later.
 _ROW_ERROR = 1e-9
 
-# Singular values below this share of the largest are dependence.
+# Singular values below this share of the largest indicate linear dependence.
 _DEPENDENT = 1e-8
 
 # A share of a budget on average beyond this is as good as infinite.
 _LARGEST_CHARGE = 1e10
 
-# The most rounds of adding columns to a program that starts with few of them.
+# The most rounds of adding columns to a program that starts with only a few.
 _MOST_ROUNDS = 1_000
 
 
@@ -74,7 +74,7 @@ class Mixture:
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """What a linear program says without its tolerances mattering.
+    """What a linear program proves, whatever its tolerances.
 
     symbols : lambda, the price of each symbol of X; budget : mu, the price of the whole budget on
     average, 0 without one. A point is worth ``u(W) - lambda . W - mu charge`` more than it costs.
@@ -84,7 +84,7 @@ class Prices:
     budget: float
 
     def surplus(self, offers: Offers) -> FloatArray:
-        """Return what each of the candidates is worth more than it costs."""
+        """Return by how much the worth of each candidate exceeds its cost."""
         points = offers.points
         surplus = offers.values - np.einsum(
             "nw,nw->n", self.symbols[points.support], points.values
@@ -96,9 +96,9 @@ class Prices:
     def bound(self, p_x: FloatArray, offers: Offers, error: FloatArray | float = 0.0) -> float:
         """Return what no mixture of `offers` exceeds, however good the prices are.
 
-        It is what the budgets are worth, and what the weights q, 1 in total, can add. None is
-        larger than ``min_x px(x) / W(x)``: a large surplus of a rare symbol adds little.
-        error : of each surplus.
+        It is what the budgets are worth, plus what the weights q, 1 in total, can add. No weight
+        is larger than ``min_x px(x) / W(x)``: a large surplus of a rare symbol adds little.
+        error : that of each surplus.
         """
         surplus = self.surplus(offers) + error
         total = float(self.symbols @ p_x) + self.budget
@@ -169,15 +169,16 @@ class MixtureProgram:
     ) -> Mixture:
         """Return the best `Mixture` of `points`.
 
-        excess : how much a channel is over its budget. An answer that is over it by rounding is
-        sought again with smaller tolerances. values : other than those of the utility.
+        excess : by how much a channel exceeds its budget. If rounding makes an answer exceed it,
+        the program is solved again with smaller tolerances. values : used instead of those of the
+        utility.
         """
         values = self.utility.value(points) if values is None else values
         offers = Offers(points, values, charges)
         best, bound = self._attempted(offers, excess)
         if charges is not None and (best is None or excess(best[1]) > 0):
-            # The budget is below the tolerances of HiGHS, or a share of it too large for them. Of
-            # points that each keep the budget, any mixture does.
+            # The budget is below the tolerances of HiGHS, or a share of it too large for them. But
+            # any mixture of points that each keep the budget keeps it too.
             each = offers[charges <= 1]
             safe, _ = self._attempted(Offers(each.points, each.values), excess)
             best = safe if best is None or safe is None else _shared(best, safe, excess)
@@ -191,7 +192,7 @@ class MixtureProgram:
     def _attempted(
         self, offers: Offers, excess: Callable[[FloatArray], float]
     ) -> tuple[_Answered | None, float]:
-        """Return the best of the answers that HiGHS gives, if any will do, and a bound."""
+        """Return the best usable answer that HiGHS gives, if there is one, and a bound."""
         room, columns = self._columns(offers)
         best, rank, bound = None, (True, True, np.inf), np.inf
         for scale, presolve, scaling, strategy in _ATTEMPTS:
@@ -222,8 +223,8 @@ class MixtureProgram:
     def price(self, offers: Offers, accuracy: float, start: IntArray) -> tuple[FloatArray, Prices]:
         """Return (weights, prices) for the best mixture of many offers.
 
-        Few of them matter: those at index `start` and, round after round, those that are worth
-        more than they cost by `accuracy`. The weights are for the offers, not refined.
+        Few of them matter: those at index `start` and, round after round, those whose worth
+        exceeds their cost by `accuracy`. The weights are for the offers, not refined.
         """
         chosen = start
         room, columns = self._columns(offers[chosen])
@@ -247,7 +248,7 @@ class MixtureProgram:
         return weights, prices
 
     def _run_again(self, offers: Offers, n_first: int) -> Answer:
-        """Return an answer by other settings of HiGHS, the independent output after `n_first`."""
+        """Return an answer from other HiGHS settings, the independent output after `n_first`."""
         _, columns = self._columns(offers)
         for scale, presolve, scaling, strategy in _ATTEMPTS:
             if scale != 1:
@@ -330,13 +331,13 @@ class MixtureProgram:
         prices = self._prices(duals)
         surplus = room[:-1] * prices.surplus(offers)
         own = self.independent - float(prices.symbols @ self.p_x)
-        # The candidates are known to so many digits only: their reduced costs are not exact.
+        # The candidates have only limited accuracy: their reduced costs are not exact.
         worst = max(surplus.max(initial=0.0), own, 0.0) + _CANDIDATE_ACCURACY * np.abs(duals).max()
         return float(prices.symbols @ self.p_x) + prices.budget + len(duals) * worst
 
 
 def _shared(best: _Answered, safe: _Answered, excess: Callable[[FloatArray], float]) -> _Answered:
-    """Return one answer in most cases and another in as few as the budget on average asks for."""
+    """Return a mixture: mostly `best`, and as little of `safe` as the average budget requires."""
     share = SMALLEST_SHARE
     while share < 1:
         channel = np.hstack([(1 - share) * best[1], share * safe[1]])
@@ -351,12 +352,12 @@ def _refined(
 ) -> FloatArray | None:
     """Return `shares` moved so that the rows of ``channel * shares`` sum to 1, or None.
 
-    What they take of a budget on average stays the same.
+    What they use of a budget on average stays the same.
     """
     rows, right = channel, np.ones(len(channel))
     if charges is not None:
         rows, right = np.vstack([channel, charges]), np.append(right, charges @ shares)
-    # Columns in use may be nearly dependent: no step along what hardly matters.
+    # Columns in use may be nearly dependent: take no step in directions that hardly matter.
     refined = shares + np.linalg.lstsq(rows, right - rows @ shares, rcond=_DEPENDENT)[0]
     if (refined < 0).any():
         refined = nnls(rows, right)[0]

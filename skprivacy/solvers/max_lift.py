@@ -18,8 +18,8 @@ DEFAULT_MAX_BASES = 1_000_000
 class MaxLiftSolver(Solver):
     """The best mechanism whose lifts are bounded.
 
-    Optimal for `max_lift` and `lip`. Any other measure is served by the lift bound that implies
-    its budget, which is feasible and not optimal.
+    Optimal for `max_lift` and `lip`. For any other measure it uses the lift bound that implies
+    its budget, which is feasible but not optimal.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class MaxLiftSolver(Solver):
         How vertices are enumerated: once for all epsilons, or by cdd for each of them, which
         needs the extra `cdd`.
     max_bases : int, default=1_000_000
-        The most candidate vertices to look at; above it, a `SolverError`.
+        The most candidate vertices to examine; more than that raise a `SolverError`.
 
     Examples
     --------
@@ -47,10 +47,10 @@ class MaxLiftSolver(Solver):
         check_integer("MaxLiftSolver", "max_bases", self.max_bases, low=1)
 
     def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
-        """Steps 1 to 3 of the paper for each epsilon."""
+        """Take steps 1 to 3 of the paper for each epsilon."""
         candidates = Candidates(task, self.max_bases, self.engine)
         program = MixtureProgram(task.joint.p_x, task.utility)
-        # cdd in floating point may miss a vertex, and so may its bound.
+        # cdd in floating point may miss a vertex, which would make its bound wrong.
         exact = task.measure.is_lift_box and task.scope == "per_output" and self.engine != "cdd"
         every_output = replace(task, scope="per_output")  # serves the average too
         for epsilon in epsilons:

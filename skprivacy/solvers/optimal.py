@@ -1,4 +1,4 @@
-"""The best mechanism there is, with a proof of how good it is."""
+"""The best possible mechanism, with a proof of how good it is."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -17,17 +17,17 @@ from .refinement import Limits, OnAverage, PerOutput, Refinement
 from .simple import most_useful, simple_solutions
 from .task import DesignTask
 
-# The refinement stops at this share of the tolerance: the rest is for the rounding of the channel.
+# The refinement stops at this share of the tolerance: the rest is left for rounding the channel.
 _SHARE_OF_TOLERANCE = 0.9
 
-# Below this threshold on g rounding may leave little but the outputs that say nothing about S.
+# Below this threshold on g, rounding may leave little but the outputs that reveal nothing about S.
 _NEARLY_ZERO = 1e-10
 _FEW_BASES = 100_000
 
 _WHY = {
-    "max_time": "max_time={solver.max_time} seconds are over",
+    "max_time": "max_time={solver.max_time} seconds have passed",
     "max_vertices": "there are more than max_vertices={solver.max_vertices:,} vertices",
-    "rounding": "rounding lets it get no further",
+    "rounding": "rounding prevents further progress",
 }
 
 
@@ -38,15 +38,15 @@ class OptimalSolver(Solver):
     Parameters
     ----------
     tol : float, default=1e-5
-        The largest gap to stop at, as a share of the largest value that the utility can have.
+        The gap at which to stop, as a share of the largest value that the utility can have.
     max_time : float, default=None
-        Seconds after which to stop with the gap reached, for all epsilons together.
+        Seconds after which to stop with whatever gap is reached, for all epsilons together.
     max_vertices : int, default=1_000_000
-        The most vertices of the outer polytope, which take about 400 bytes each. At more, it
-        stops with the gap reached.
+        The most vertices of the outer polytope, which take about 400 bytes each. If there are
+        more, it stops with whatever gap is reached.
     start : {"simplex", "algorithm1"}, default="simplex"
-        Where the search for outputs starts. From the candidates of Algorithm 1 the result is
-        not worse than that of `Algorithm1Solver`.
+        Where the search for outputs starts. If it starts from the candidates of Algorithm 1, the
+        result is not worse than that of `Algorithm1Solver`.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class OptimalSolver(Solver):
             if special is not None:
                 yield special
                 continue
-            assert refinement is not None  # there is one where a budget is not special
+            assert refinement is not None  # there is one unless all budgets are special
             if self.start == "algorithm1":
                 refinement.add(problem.algorithm1_candidates(epsilon))
             if problem.threshold(epsilon) < _NEARLY_ZERO and problem.count_bases() <= _FEW_BASES:
@@ -114,8 +114,8 @@ class OptimalSolver(Solver):
             Message(
                 "The optimal solver has stopped at ",
                 Setting("epsilon", epsilon),
-                f" because {why}: the mechanism keeps its budget, but up to {gap:.2g} of the "
-                f"largest utility may be missing, more than tol={self.tol:g}.",
+                f" because {why}: the mechanism keeps its budget, but it may fall short of the "
+                f"optimum by up to {gap:.2g} of the largest utility, more than tol={self.tol:g}.",
                 InPython(" See mechanism.gap."),
             ),
             ConvergenceWarning,

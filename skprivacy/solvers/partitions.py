@@ -1,4 +1,4 @@
-"""Symbols of X released by the block that they are in: what blocks say about S.
+"""Symbols of X released as the block that they are in: what blocks reveal about S.
 
 A block is known by its mass ``P(B)`` and its moment ``sum P(x) (l(x) - 1)`` over its symbols, so
 that fusing blocks adds both. Its lifts differ from 1 by moment / mass.
@@ -12,7 +12,7 @@ from ..measures.leakage import value_in
 from .leakage_function import LeakageFunction
 from .task import DesignTask
 
-# A tenth of the tolerance of budgets: what exceeds a budget by rounding only is allowed.
+# A tenth of the tolerance of budgets: what exceeds a budget only by rounding is allowed.
 _LIMIT_RTOL = 1e-10
 
 
@@ -29,7 +29,7 @@ class Risk:
     def of(self, mass: FloatArray, moments: FloatArray) -> FloatArray:
         """Return g of each of some blocks."""
         deviations = moments / mass[..., None]
-        # All of X as one block has no deviations but for rounding.
+        # All of X as one block has no deviations except for rounding.
         deviations[np.abs(deviations).max(axis=-1) <= DEVIATION_ROUNDING] = 0.0
         return self._leakage.value(deviations)
 
@@ -49,8 +49,8 @@ def channel_of(groups: IntArray) -> FloatArray:
 class Partition:
     """A partition in the making: blocks are fused until the release is private.
 
-    A block is named by one of its symbols. `mass` and `risks` have an entry for every symbol; of
-    symbols that name no block, mass and risk are 0.
+    A block is named after one of its symbols. `mass` and `risks` have an entry for every symbol;
+    for symbols that name no block, both are 0.
     """
 
     def __init__(self, risk: Risk) -> None:

@@ -1,4 +1,4 @@
-"""What is to be solved, as the solvers see it, and the cases that are exact at once."""
+"""What is to be solved, as the solvers see it, and the cases with an immediate exact answer."""
 
 from functools import cached_property
 
@@ -21,26 +21,26 @@ from .max_lift import DEFAULT_MAX_BASES
 from .reductions import InterchangeableSymbols
 from .task import DesignTask
 
-# How much of the tolerance may be given up for the utility's preference between equals, and as
-# much again for fewer outputs.
+# How much of the tolerance may be given up for the utility's preference between equals, and the
+# same amount again for fewer outputs.
 _PREFERENCE = 0.01
 
-# Singular values between the rounding of deviations and this, of the largest, blur a rank.
+# Singular values between the rounding of deviations and this share of the largest blur a rank.
 _BLURRED = 1e-7
 _SINGULAR_ROUNDING = 1e-14
 
-# How accurately enumerated vertices are known, relatively, for the bound.
+# How accurately enumerated vertices are known, in relative terms; the bound allows for it.
 _VERTEX_ACCURACY = 1e-11
 
-# How far from the optimum of all vertices their prices may be, in nats.
+# How far the prices of all vertices may be from their optimum, in nats.
 _PRICE_ACCURACY = 1e-9
 
-# The gap to stop at, as a share of the largest utility, unless a solver is told another.
+# The gap to stop at, as a share of the largest utility, unless a solver is given another.
 DEFAULT_TOL = 1e-5
 
 
 class Problem:
-    """A task with interchangeable symbols of X merged; solutions are of all symbols."""
+    """A task with interchangeable symbols of X merged; solutions are for all symbols."""
 
     def __init__(self, task: DesignTask) -> None:
         self._whole = task
@@ -86,7 +86,7 @@ class Problem:
         return value_in(self.scope, values, self.p_x)
 
     def is_easy(self, epsilon: float) -> bool:
-        """Return whether a budget is exact at once, however large the alphabet of X."""
+        """Return whether a budget has an immediate exact answer, however large X's alphabet."""
         is_pairs = self.rank <= 2 and not self.measure.is_lift_box
         is_pairs = is_pairs and (self.scope == "per_output" or self.threshold(epsilon) <= 0)
         return is_pairs or self.allows_identity(epsilon) or self._is_useless()
@@ -98,7 +98,7 @@ class Problem:
         return useful <= NO_UTILITY
 
     def is_special(self, epsilon: float) -> bool:
-        """Return whether a budget is exact once all vertices of (22) are known."""
+        """Return whether a budget is solved exactly once all vertices of (22) are known."""
         is_box = self.scope == "per_output" and self.measure.is_lift_box
         return self.is_easy(epsilon) or self.threshold(epsilon) <= 0 or is_box
 
@@ -138,11 +138,11 @@ class Problem:
         return self._enumerated(vertices, vertices, epsilon)
 
     def perfectly_private(self) -> Points:
-        """Return the vertices of the outputs that say nothing about S."""
+        """Return the vertices of the outputs that reveal nothing about S."""
         return self._candidates.polytopes.vertices(-1.0, 0.0)
 
     def _slab(self, threshold: float) -> Points:
-        """Return the vertices of what is allowed, where it is an interval of one number."""
+        """Return the vertices of the allowed set where it is an interval of one number."""
         row = np.ptp(self.leakage.deviations, axis=1).argmax()
         t = self.leakage.deviations[row]
         if threshold <= 0:
@@ -151,16 +151,16 @@ class Problem:
         return slab_vertices(t, *(self.leakage.shrunk(ends, threshold) * [t.min(), t.max()]))
 
     def _enumerated(self, vertices: Points, around: Points, epsilon: float) -> Solution:
-        """Return the solution whose outputs are among all `vertices` of what is allowed.
+        """Return the solution whose outputs are among all `vertices` of the allowed set.
 
-        The bound is that of the vertices `around`, which are a little further out.
+        The bound comes from the vertices `around`, which are a little further out.
         """
         if not len(vertices):  # rounding hides them all
             vertices = around = Points.from_dense(self.p_x[None])
         offers = Offers(vertices, self.utility.value(vertices))
         few = np.argsort(-offers.values)[: 20 * len(self.p_x)]
         weights, prices = self.program.price(offers, _PRICE_ACCURACY, few)
-        # A vertex that is off by a share of itself changes what it costs by that share.
+        # A vertex that is off by some share of itself changes its cost by that share.
         outer = Offers(around, self.utility.value(around))
         cost = (np.abs(prices.symbols)[around.support] * around.values).sum(axis=1)
         bound = prices.bound(self.p_x, outer, _VERTEX_ACCURACY * (np.abs(outer.values) + cost))
@@ -170,7 +170,7 @@ class Problem:
         return self.solution(offers[np.union1d(np.flatnonzero(weights), most)], bound, epsilon)
 
     def _is_clear(self) -> bool:
-        """Return whether P(S|X) has a rank that rounding does not blur, with all its vertices."""
+        """Return whether rounding blurs neither the rank of P(S|X) nor any of its vertices."""
         scale = np.abs(self.leakage.deviations).max(axis=1)
         rows = self.leakage.deviations[scale > 0] / scale[scale > 0, None]
         singular = np.linalg.svd(rows, compute_uv=False)
@@ -190,7 +190,7 @@ class Problem:
         return self.leakage.allowed(points, deviations, threshold, self.p_x)[0]
 
     def _independent(self, points: Points) -> Points:
-        """Return points whose lifts are 1 but for rounding, moved until they are."""
+        """Return points whose lifts are 1 up to rounding, moved until they are exactly 1."""
         columns = np.swapaxes(self.leakage.deviations.T[points.support], 1, 2)
         system = np.concatenate([columns, np.ones((len(points), 1, columns.shape[2]))], axis=1)
         system *= (points.values > 0)[:, None, :]
@@ -207,7 +207,7 @@ class Problem:
         return self.leakage.value(points.times(self.leakage.deviations))
 
     def oracle(self, epsilon: float) -> LinearOracle:
-        """Return what finds the best allowed point for a linear objective."""
+        """Return the oracle that finds the best allowed point for a linear objective."""
         threshold, on_average = self.threshold(epsilon), self.scope == "average"
         if threshold <= 0:
             return self.lift_oracle(0.0)
@@ -265,7 +265,7 @@ class Problem:
         return most - utility.offset(joint.p_x)
 
     def gap(self, solution: Solution) -> float:
-        """Return how much a solution lacks at most, of the largest utility."""
+        """Return how much a solution lacks at most, as a share of the largest utility."""
         utility, p_x = self._whole.utility, self._whole.joint.p_x
         channel = solution.channel / solution.channel.sum(axis=1, keepdims=True)
         reached = utility.of_channel(p_x, channel)

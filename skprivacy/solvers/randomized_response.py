@@ -13,7 +13,7 @@ from .task import DesignTask
 
 _BISECTIONS = 60  # to 1e-18
 
-# The answer is so much inside of the budget, against rounding where a measure jumps.
+# The answer stays this far inside the budget, against rounding where a measure jumps.
 _INSIDE = 1e-14
 
 
@@ -36,11 +36,11 @@ class RandomizedResponseSolver(Solver):
     name: ClassVar[str] = "randomized_response"
 
     def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
-        """Find the largest share of rows that each epsilon allows to be released unchanged."""
+        """Find the largest share of rows that may be released unchanged under each epsilon."""
         risk, n_x = Risk(task), len(task.joint.p_x)
 
         def leakage(unchanged: float) -> float:
-            # The rows that are drawn anew say nothing: they add mass and no moment.
+            # The rows that are drawn anew reveal nothing: they add mass but no moment.
             mass = unchanged * risk.mass + (1 - unchanged) / n_x
             return value_in(task.scope, risk.of(mass, unchanged * risk.moments), mass)
 
@@ -50,9 +50,10 @@ class RandomizedResponseSolver(Solver):
 
 
 def _largest(leakage: Callable[[float], float], limit: float) -> float:
-    """Return the largest number from 0 to 1 whose leakage, which grows, is within a limit.
+    """Return the largest number from 0 to 1 whose leakage is within a limit.
 
-    It grows: with a smaller number, outputs are those of a larger one with noise added.
+    Leakage grows with it: the outputs for a smaller number are those for a larger one with noise
+    added.
     """
     if leakage(1.0) <= limit:
         return 1.0

@@ -1,4 +1,4 @@
-"""Smaller tasks with the same answers: each class makes one, and undoes it in what was found."""
+"""Smaller tasks with the same answers: each class makes one, and translates its answers back."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from .task import DesignTask
 
 
 class OccurringSymbols:
-    """The symbols that occur, and of values of S with the same P(X|s) one.
+    """Only the symbols that occur, with values of S that have the same P(X|s) merged.
 
     Attributes
     ----------
@@ -25,19 +25,19 @@ class OccurringSymbols:
         self.task = replace(task, joint=joint, utility=task.utility.restricted(self._p_x > 0))
 
     def expanded(self, channel: FloatArray) -> FloatArray:
-        """Return a channel of these symbols, scaled to rows of 1, as one of all symbols of X."""
+        """Return a channel for these symbols, with rows scaled to 1, as one for all of X."""
         whole = np.zeros((len(self._p_x), channel.shape[1]))
         whole[self._p_x > 0] = channel / channel.sum(axis=1, keepdims=True)
-        whole[self._p_x == 0] = self._p_x @ whole  # says nothing, should it ever be seen
+        whole[self._p_x == 0] = self._p_x @ whole  # reveals nothing, should it ever occur
         return whole
 
 
 class InterchangeableSymbols:
-    """The symbols of X by groups that differ neither in P(S|x) nor in use.
+    """Groups of symbols of X that differ neither in P(S|x) nor in use.
 
-    They are one symbol to the search for outputs: of symbols with the same P(S|x) no useful
-    output needs more than one, and which one makes no difference to a utility that treats them
-    alike. Real tables have many: rare symbols that go with one group only.
+    The search for outputs treats a group as one symbol: no useful output needs more than one of
+    several symbols with the same P(S|x), and which one makes no difference to a utility that
+    treats them alike. Real tables have many such symbols: rare ones seen with one value of S only.
 
     Attributes
     ----------
@@ -70,10 +70,10 @@ class InterchangeableSymbols:
     def expanded(
         self, points: Points, charges: FloatArray | None = None
     ) -> tuple[Points, FloatArray | None]:
-        """Return points of all symbols of X whose mixtures include those of `points`.
+        """Return points over all symbols of X whose mixtures include those of `points`.
 
-        And what each takes of a budget on average, where that is given. They include those of the
-        independent output, which say which symbol of its group X was.
+        Also return what each uses of a budget on average, where that is given. The points include
+        those of the independent output, which tell which symbol of its group X was.
         """
         if self.are_distinct:
             return points, charges
@@ -85,8 +85,8 @@ class InterchangeableSymbols:
         """Return `points` in terms of all symbols of X, and which of them each comes from.
 
         The symbols of each group are laid side by side on [0, 1], by their share of the group. At
-        any place there is one symbol of each group, and between two ends of symbols it is the
-        same: as many points as there are such intervals have the shares that are needed.
+        any place there is one symbol of each group, and it stays the same until the next symbol
+        begins: one point for each of these intervals gives the shares that are needed.
         """
         parts = [self._split(*pair) for pair in zip(points.support, points.values, strict=True)]
         origin = np.repeat(np.arange(len(points)), [len(part) for part in parts])

@@ -1,11 +1,11 @@
 r"""The certified optimum by outer approximation.
 
 An outer polytope around the allowed points, its vertices and the linear program give an upper
-bound on the utility; the vertices in use that are not allowed give, pulled back, allowed points
-and a lower bound, and tangents of the measure that cut them off. Both bounds meet.
+bound on the utility. The vertices in use that are not allowed are pulled back to allowed points,
+which give a lower bound, and cut off by tangents of the measure, until the two bounds meet.
 
-Per output the points ``W = P(X | Y = y)`` are allowed where ``g <= threshold``. On average all
-are: there the points (W, z) of the epigraph, ``g <= z``, share a budget ``sum q z <= threshold``,
+Per output the points ``W = P(X | Y = y)`` are allowed where ``g <= threshold``. On average all are
+allowed: the points (W, z) of the epigraph, ``g <= z``, share a budget ``sum q z <= threshold``,
 and an outer polytope makes them cheaper than they are.
 """
 
@@ -24,24 +24,25 @@ from ..geometry import OuterPolytope, Points, SlabEpigraph, TooManyVerticesError
 from .linear_program import Offers, Prices
 from .problem import Problem
 
-# How far from the optimum of its own candidates a linear program may stop, of the tolerance.
+# How far from the optimum of its own candidates a linear program may stop, as a share of the
+# tolerance.
 _ACCURACY = 0.02
 
 # How many candidates a linear program starts with, and how many allowed points are kept.
 _FIRST_PER_SYMBOL = 8
 _KEPT_PER_SYMBOL = 20
 
-# After so many rounds another kind of bound is tried.
+# After this many rounds another kind of bound is tried.
 _RECONSIDER = 9
 
-# It stops when so many rounds have not made the gap smaller than this share.
+# It stops when this many rounds have not reduced the gap to this share of what it was.
 _PATIENCE = 40
 _PROGRESS = 0.95
 
-# The vertices that a path carries from one budget to the next, of the most that there may be.
+# The vertices that a path carries from one budget to the next, as a share of the most allowed.
 _MOST_CARRIED = 0.2
 
-# Excess over the threshold, of the threshold, that is rounding or slack.
+# Excess over the threshold, as a share of it, that counts as rounding or slack.
 _NEGLIGIBLE_EXCESS = 1e-9
 
 
@@ -54,7 +55,7 @@ class Limits:
     max_vertices: int
 
     def is_late(self) -> bool:
-        """Return whether the time is over."""
+        """Return whether the time is up."""
         return time.perf_counter() >= self.deadline
 
 
@@ -80,7 +81,7 @@ class Outer:
 
 
 class Refinement(ABC):
-    """The outer polytope and the allowed points found so far; serves increasing thresholds."""
+    """The outer polytope and the allowed points found so far, for increasing thresholds."""
 
     _body: OuterPolytope | SlabEpigraph
 
@@ -98,7 +99,7 @@ class Refinement(ABC):
         self._full = False
 
     def add(self, points: Points) -> None:
-        """Add points that are allowed to those that the lower bound may use."""
+        """Add allowed points to those that the lower bound may use."""
         leakage = self._leakage.value(points.times(self._leakage.deviations))
         self._inner = Offers(
             Points.concatenate([self._inner.points, points]),
@@ -107,7 +108,7 @@ class Refinement(ABC):
         self._inner_leakage = np.concatenate([self._inner_leakage, leakage])
 
     def solve(self, threshold: float, ceiling: float) -> Refined:
-        """Return the `Refined` answer for a threshold, not below those before.
+        """Return the `Refined` answer for a threshold, which must not be below earlier ones.
 
         ceiling : a bound on ``sum q u(W)`` that is known without a search.
         """
@@ -123,7 +124,7 @@ class Refinement(ABC):
                 allowed, places = self._allowed(chosen, threshold)
                 self.add(allowed)
                 offers, lower = self._lower(threshold)
-            except SolverError:  # what has been found so far is as valid
+            except SolverError:  # what has been found so far is still valid
                 stopped = "rounding"
                 break
             gaps.append(upper - lower)
@@ -152,7 +153,7 @@ class Refinement(ABC):
         return None
 
     def _give_way(self) -> bool:
-        """Return to the first kind of bound, if it is another that cannot be improved."""
+        """Go back to the first kind of bound if the current one is another and cannot improve."""
         return False
 
     @abstractmethod
@@ -261,7 +262,7 @@ class PerOutput(Refinement):
     def _outer(self, threshold: float) -> Outer:
         points, deviations, _, traits = self._body.select(on_floor=True)
         values, leakage = traits.T
-        # With c such that u - c g is convex, u of an allowed mixture of vertices is not above the
+        # With c such that u - c g is convex, u of an allowed mixture of vertices is at most the
         # mixture of u - c (g - threshold): less than u beyond the threshold, more within it.
         if self._convexity:
             values = values - self._convexity * (leakage - threshold)
@@ -320,7 +321,7 @@ class OnAverage(Refinement):
         self._full = False
 
     def _advance(self, threshold: float) -> None:
-        """Start over if the budgets before have left little room for the vertices of this one."""
+        """Start over if earlier budgets have left little room for the vertices of this one."""
         if self._full or self._body.n_vertices > _MOST_CARRIED * self._limits.max_vertices:
             self._start()
 
@@ -328,8 +329,8 @@ class OnAverage(Refinement):
         points, deviations, heights, traits = self._body.select()
         values, leakage = traits.T
         # With c such that u - c g is convex, so is u - c (g - z) in (W, z). It is u on the graph
-        # of g and less below it: what a vertex is below g counts for less. At a price of z above
-        # c, which the ceiling sees to, no point above the graph is better than the one on it.
+        # of g and less below it, so a vertex below g counts for less. If the price of z is above
+        # c, which the ceiling ensures, no point above the graph is better than the one on it.
         values = values - self._convexity * (leakage - heights)
         charges = self._charges(heights, threshold)
         return Outer(Offers(points, values, charges), deviations, leakage)

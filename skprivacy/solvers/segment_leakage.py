@@ -1,4 +1,4 @@
-"""The leakage of vertices that move on straight lines: convex along every line."""
+"""The leakage of vertices that move along straight lines: convex along every line."""
 
 from functools import cached_property
 
@@ -15,7 +15,7 @@ _BISECTIONS = 50  # to 1e-15 of a segment
 
 
 class SegmentLeakage:
-    """How much the points of `segments` say about S, as a function of where they are."""
+    """How much the points of `segments` reveal about S, as a function of where they are."""
 
     def __init__(self, segments: VertexSegments, joint: Joint, measure: Measure) -> None:
         self.segments = segments
@@ -58,7 +58,7 @@ class SegmentLeakage:
         The budget holds at every point from `first` to `last`, both included.
         """
         # The tolerance is for rounding, not for going further out: kl and chi2 are flat at the
-        # prior, where a leakage of 1e-12 is a lift of 1e-6.
+        # prior, where a leakage of 1e-12 means a lift of 1e-6.
         index = np.flatnonzero(self.at(self._lowest) <= self._measure.budget(epsilon, share=0.25))
         # The searches toward both ends of every segment run side by side.
         limit = self._measure.budget(epsilon, share=0.0)
@@ -83,7 +83,7 @@ class SegmentLeakage:
     def largest_safe_excess(self, epsilon: float) -> float:
         """Return the largest excess of lifts over 1 such that all of Delta_t keeps the budget.
 
-        The largest leakage in Delta_t is that of one of its vertices and does not fall with t:
+        The largest leakage in Delta_t is that of one of its vertices and does not decrease with t:
         t may grow until the first vertex breaks the budget.
         """
         index, first, last = self.within(epsilon)

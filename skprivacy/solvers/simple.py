@@ -1,4 +1,4 @@
-"""The mechanisms that take no search, for solvers that must not be worse than any of them."""
+"""The mechanisms that need no search, for solvers that must not be worse than any of them."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -44,7 +44,7 @@ def _until_failure(path: Iterator[Solution]) -> Iterator[Solution]:
 
 
 def most_useful(task: DesignTask, solution: Solution, others: list[Solution]) -> Solution:
-    """Return the solution, or another with more utility, with the tightest bound of all."""
+    """Return the most useful of the solutions, with the tightest bound of all of them."""
 
     def reached(solution: Solution) -> float:
         channel = solution.channel / solution.channel.sum(axis=1, keepdims=True)

@@ -16,12 +16,13 @@ from .task import DesignTask
 class SubsetMergingSolver(Solver):
     """Blocks of risky symbols of X, each fused until it is private.
 
-    A block starts with the riskiest symbol that is left and takes in the risky symbol that lowers
-    its leakage most, until it is private. A last block that cannot be is fused with other blocks,
-    then with symbols that are not risky. On average, it stops as soon as the budget holds.
+    A block starts with the riskiest symbol that is left and repeatedly takes in the risky symbol
+    that lowers its leakage most, until it is private. If the last block cannot become private, it
+    is fused with other blocks, then with symbols that are not risky. For a budget on average,
+    merging stops as soon as the budget holds.
 
-    This is the strict variant: every block is private. The published curve exceeds, from
-    epsilon = 0.02 on, what any partition within the budget can reach (correction 7).
+    This is the strict variant: every block is private. From epsilon = 0.02 on, the published curve
+    exceeds what any partition within the budget can reach (correction 7).
 
     Examples
     --------
@@ -47,7 +48,7 @@ def _merged(partition: Partition, limit: float, scope: Scope) -> IntArray:
     is_risky = partition.risks > limit
     risky, harmless = np.flatnonzero(is_risky).tolist(), np.flatnonzero(~is_risky).tolist()
     blocks: list[int] = []
-    while risky and partition.leakage(scope) > limit:  # without risky symbols only by rounding
+    while risky and partition.leakage(scope) > limit:  # with none risky, only rounding exceeds it
         block = risky.pop(np.argmax(partition.risks[risky]))
         while partition.risks[block] > limit and partition.leakage(scope) > limit:
             others = risky or blocks or harmless

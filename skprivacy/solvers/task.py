@@ -1,4 +1,4 @@
-"""What mechanisms are wanted for: the one argument of everything that solves."""
+"""What mechanisms are designed for: the one argument that every solver takes."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from ..joint import Joint, as_joint
 from ..measures import Measure, check_scope, get_measure
 from ..utilities import Utility, get_utility
 
-# The two scales of a measure may differ by so much: more is an error in one of them, not rounding.
+# The two scales of a measure may differ by this much: more is an error in one, not rounding.
 _SCALES_RTOL = 1e-6
 _SCALES_ATOL = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class DesignTask:
-    """What a solver is given: all of a design but its budgets.
+    """What a solver is given: everything about a design except its budgets.
 
     Attributes
     ----------
     joint : Joint
-        P_SX. Its `p_sx`, `p_s` and `p_x` are arrays; to a solver, all of `p_s` and `p_x` are
-        positive.
+        P_SX. Its `p_sx`, `p_s` and `p_x` are arrays; solvers always get positive `p_s` and
+        `p_x`.
     measure : Measure
         What leakage is.
     scope : {"per_output", "average"}
@@ -70,7 +70,7 @@ class DesignTask:
 
 
 def _check_smallest_at_prior(measure: Measure, joint: Joint, owner: str) -> None:
-    """Check what the whole theory needs of a measure: releasing nothing is always allowed."""
+    """Check what the whole theory assumes about a measure: releasing nothing is always allowed."""
     at_prior = measure.value(joint.p_s, joint.p_s)
     at_symbols = measure.value(joint.p_s * (1 + joint.deviations.T), joint.p_s)
     if np.shape(at_symbols) != joint.p_x.shape:
@@ -84,7 +84,7 @@ def _check_smallest_at_prior(measure: Measure, joint: Joint, owner: str) -> None
     if not (measure.inverse(at_prior) <= allowed and (at_symbols >= at_prior - allowed).all()):
         raise ValueError(
             f"The measure {measure!r} given to {owner} must be smallest at the prior, with "
-            f"leakage 0 there: an output that says nothing must be allowed at any epsilon."
+            f"leakage 0 there: an output that reveals nothing must be allowed at any epsilon."
         )
 
 

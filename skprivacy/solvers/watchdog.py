@@ -16,9 +16,9 @@ from .task import DesignTask
 class WatchdogSolver(Solver):
     """Complete merging: the symbols of X that leak too much become one block.
 
-    The others are released unchanged. Where that block is not private itself, the next riskiest
-    symbol joins it until it is. On average, the riskiest symbols are merged until the budget
-    holds.
+    The others are released unchanged. If that block is not private itself, the next riskiest
+    symbols join it one by one until it is. For a budget on average, the riskiest symbols are
+    merged until the budget holds.
 
     Examples
     --------
@@ -38,7 +38,7 @@ class WatchdogSolver(Solver):
         order = np.argsort(-risks, kind="stable")
         leakage = _leakage_by_size(risk, risks, order, task.scope)
         for epsilon in epsilons:
-            size = 1 + np.argmax(leakage <= risk.limit(epsilon))  # all of X says nothing
+            size = 1 + np.argmax(leakage <= risk.limit(epsilon))  # all of X as one reveals nothing
             groups = np.arange(len(order))
             groups[order[:size]] = order[0]
             yield Solution(channel_of(groups))

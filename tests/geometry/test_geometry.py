@@ -123,7 +123,7 @@ def test_nearly_independent_tables_keep_their_vertices(size):
 
 def test_cdd_says_so_where_it_cannot_tell():
     polytopes, _ = polytopes_of(np.random.default_rng(9).random((3, 4)), engine="cdd")
-    with pytest.raises(SolverError, match="exceed 1 by 1.0e-08 only: use engine='parametric'"):
+    with pytest.raises(SolverError, match="exceed 1 by only 1.0e-08: use engine='parametric'"):
         polytopes.vertices(-1.0, 1e-8)
 
 

@@ -95,7 +95,9 @@ class TestFrequencies:
 
     def test_values_that_were_never_released(self):
         mechanism = design_mechanism([[2, 1], [1, 2]], 0.01)
-        with pytest.raises(ValueError, match="'released' .* Got 7, which is none of its y_labels"):
+        with pytest.raises(
+            ValueError, match="'released' .* Got 7, which is not one of its y_labels"
+        ):
             estimate_distribution([0, 7], mechanism)
         transformer = funnel().fit(people())
         with pytest.raises(ValueError, match="1 released rows hold values .* does not release"):

@@ -160,7 +160,7 @@ class TestLeakage:
         assert display.figure_ is figure
         assert display.ax_ is not axes[1]
         figure.canvas.draw()
-        with pytest.raises(ValueError, match="'ax' parameter must be from plt.subplots"):
+        with pytest.raises(ValueError, match="'ax' parameter must come from plt.subplots"):
             LeakageDisplay.from_estimator(transformer, ax=figure.add_axes([0, 0, 1, 1]))
 
     @pytest.mark.parametrize("measure", ["kl", "lip"])

@@ -466,7 +466,7 @@ def test_a_solver_object_is_taken_as_it_is():
     by_object = design_mechanism(THREE_BY_THREE, 0.1, solver=solver)
     by_name = design_mechanism(THREE_BY_THREE, 0.1, solver="algorithm1", candidates="all")
     assert by_object.utility == by_name.utility
-    with pytest.raises(TypeError, match=r"\['delta'\] beside the solver object"):
+    with pytest.raises(TypeError, match=r"\['delta'\] in addition to the solver object"):
         design_mechanism(THREE_BY_THREE, 0.1, solver=solver, delta=0.1)
     with pytest.raises(TypeError, match=r"write Algorithm1Solver\(\), not the class"):
         design_mechanism(THREE_BY_THREE, 0.1, solver=Algorithm1Solver)
