@@ -56,7 +56,7 @@ def parse_options(description, joints=None):
 
 
 def positive(text):
-    """Return a whole number from 1 on."""
+    """Return a whole number of at least 1."""
     if int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be at least 1, not {text}")
     return int(text)
