@@ -19,7 +19,7 @@ from .utilities import mutual_information
 
 # The number of counts of outputs times the numbers that each takes: this means half a second and
 # 200 MB. With |S| = 4 and |X| = |Y| = 7 it is reached by 180,000 counts, with k = 19.
-_MOST_CELLS = 4_000_000
+MOST_CELLS = 4_000_000
 
 # Outputs whose likelihoods agree to this many digits are proportional.
 _DIGITS = 12
@@ -141,7 +141,7 @@ def repeated_release_leakage(mechanism: Evaluation, k: int) -> RepeatedLeakage:
     if k == 1:
         return _of_one(mechanism)
     release = _Release.of(mechanism)
-    figures = release.exact_figures(k) if release.n_cells(k) <= _MOST_CELLS else None
+    figures = release.exact_figures(k) if release.n_cells(k) <= MOST_CELLS else None
     return RepeatedLeakage(
         k, mechanism.measure, figures is not None, *(figures or release.bounds(k))
     )
@@ -227,7 +227,7 @@ class _Release:
 
     def _log_joint(self, k: int, x: BoolArray, y: BoolArray) -> FloatArray:
         """Return ``log P(counts, X)`` for all counts of k outputs y, -inf where it is zero."""
-        k = min(k, _MOST_CELLS)  # k is larger only with a single output, where it is no matter
+        k = min(k, MOST_CELLS)  # k is larger only with a single output, where it is no matter
         counts = _compositions(k, int(y.sum()))
         channel = self.channel[np.ix_(x, y)]
         log_channel = np.log(np.where(channel > 0, channel, 1.0))

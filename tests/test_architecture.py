@@ -151,3 +151,11 @@ def test_tests_are_in_the_rooms_of_what_they_test():
     assert {room for room in rooms if not room.startswith("_")} == {
         path.parent.name for path in PACKAGE.glob("*/__init__.py")
     }
+
+
+def test_no_test_patches_a_private_name():
+    for path in Path(__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".setattr"):
+                named = [part.value for part in node.args[:2] if isinstance(part, ast.Constant)]
+                assert not [name for name in named if re.search(r"(^|\.)_", name)], path

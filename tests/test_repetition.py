@@ -84,7 +84,7 @@ def figures(repeated):
 
 def bounds(monkeypatch_context, evaluation, k):
     with monkeypatch_context() as patch:
-        patch.setattr(repetition, "_MOST_CELLS", 0)
+        patch.setattr(repetition, "MOST_CELLS", 0)
         repeated = repeated_release_leakage(evaluation, k)
     assert not repeated.is_exact
     return repeated

@@ -32,7 +32,7 @@ class DaskTable(LazyTable):
     def count(
         self, names: Sequence[str], edges: Mapping[str, BinsLike], limit: int
     ) -> tuple[NamedColumns, FloatArray]:
-        count, merge = delayed(_count, pure=False), delayed(_merge, pure=False)
+        count, merge = delayed(count_part, pure=False), delayed(merge_tallies, pure=False)
         options = {"names": list(names), "edges": dict(edges), "limit": limit}
         parts = _fixed(self._frame[list(names)]).to_delayed(optimize_graph=False)
         tallies = [count(part, **options) for part in parts]
@@ -87,13 +87,14 @@ def _compared(part: pd.DataFrame) -> list[tuple[bool, set[Any]]]:
     return [(are_equal(index, column), set(column.unique()[:2])) for _, column in part.items()]
 
 
-def _count(part: pd.DataFrame, *, names: list[str], **options: Any) -> Tally:
+def count_part(part: pd.DataFrame, *, names: list[str], **options: Any) -> Tally:
+    """Return the counts of the rows of a partition; options : of `Tally`."""
     tally = Tally(names, **options)
     tally.add([part[name] for name in names])
     return tally
 
 
-def _merge(tallies: list[Tally]) -> Tally:
+def merge_tallies(tallies: list[Tally]) -> Tally:
     """Return a new tally: Dask may run this again with the same ones."""
     merged = tallies[0].emptied()
     for tally in tallies:

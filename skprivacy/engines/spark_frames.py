@@ -76,7 +76,7 @@ class SparkTable(QueriedTable):
         columns = [_quoted(name).alias(f"column {i}") for i, name in enumerate(names)]
         # Not the number of the task: a task may compute several partitions.
         numbered = self._frame.select(*columns, F.monotonically_increasing_id().alias("row"))
-        rewrite = _Rewriting(names, release, source)
+        rewrite = Rewriting(names, release, source)
         nothing = rewrite(numbered.limit(0).toArrow())
         schema = self._frame.sparkSession.createDataFrame(nothing).schema
         return numbered.mapInArrow(partial(_rewritten, rewrite, nothing.schema), schema)
@@ -87,7 +87,7 @@ def _quoted(name: str) -> Column:
 
 
 @dataclass(frozen=True)
-class _Rewriting:
+class Rewriting:
     """What is done to an Arrow table, whose last column holds the row numbers."""
 
     names: list[str]
@@ -110,7 +110,7 @@ def _without_dictionaries(table: pa.Table) -> pa.Table:
 
 
 def _rewritten(
-    rewrite: _Rewriting, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
+    rewrite: Rewriting, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Yield the batches of a partition with X replaced by Y."""
     for batch in batches:

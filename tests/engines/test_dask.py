@@ -15,7 +15,7 @@ from engine_checks import EngineChecks, plain, rows_to_release
 from example_tables import funnel, people
 
 from skprivacy import PrivacyLeakWarning
-from skprivacy.engines.dask_frames import _count, _merge
+from skprivacy.engines.dask_frames import count_part, merge_tallies
 from skprivacy.metrics import leakage
 
 # Of Dask itself, with a pandas that is newer than it.
@@ -116,8 +116,12 @@ class TestDask(EngineChecks):
         assert plain(pd.concat(parts)).equals(plain(whole))
 
     def test_merging_counts_again_counts_the_same(self, rows):
-        tallies = [_count(rows, names=["sex", "band"], edges={}, limit=99) for _ in range(3)]
-        assert _merge(tallies).counts.sum() == _merge(tallies).counts.sum() == 3 * len(rows)
+        tallies = [count_part(rows, names=["sex", "band"], edges={}, limit=99) for _ in range(3)]
+        assert (
+            merge_tallies(tallies).counts.sum()
+            == merge_tallies(tallies).counts.sum()
+            == 3 * len(rows)
+        )
 
     def test_categories_and_empty_partitions(self, rows):
         rows["band"] = rows["band"].astype("category")

@@ -22,7 +22,7 @@ from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from skprivacy.engines.spark_frames import _Rewriting
+from skprivacy.engines.spark_frames import Rewriting
 
 # Of Spark itself, with a pandas that is newer than it.
 pytestmark = [
@@ -141,7 +141,7 @@ class TestSpark(EngineChecks):
         secret = b"a secret that is not to be seen!"
         release = release_by(fitted)
         source = noise_source(release, None, "id", secret)
-        pickled = CloudPickleSerializer().dumps(_Rewriting(["band", "id"], release, source))
+        pickled = CloudPickleSerializer().dumps(Rewriting(["band", "id"], release, source))
         assert b"band" in pickled
         assert secret not in pickled
         assert fitted.p_sx_.tobytes() not in pickled
