@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # what the table below says, for type checkers and editors
     from .repetition import RepeatedLeakage, repeated_release_leakage
     from .report import PrivacyReport
     from .transformer import PrivacyFunnelTransformer
-    from .utilities import Guess, MutualInformation, Target, Utility, get_utility
+    from .utilities import Distortion, Guess, MutualInformation, Target, Utility, get_utility
 
 __version__ = "0.1.0.dev0"
 
@@ -27,6 +27,7 @@ __all__ = [
     "L1",
     "AlphaLift",
     "Chi2",
+    "Distortion",
     "Evaluation",
     "Guess",
     "LeakageDisplay",
@@ -70,7 +71,7 @@ _NAMES = {
     "repetition": ["RepeatedLeakage", "repeated_release_leakage"],
     "report": ["PrivacyReport"],
     "transformer": ["PrivacyFunnelTransformer"],
-    "utilities": ["Guess", "MutualInformation", "Target", "Utility", "get_utility"],
+    "utilities": ["Distortion", "Guess", "MutualInformation", "Target", "Utility", "get_utility"],
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 

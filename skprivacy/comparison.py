@@ -127,7 +127,7 @@ def _serving(task: DesignTask) -> list[str]:
     """Return "auto" and the other solvers that serve a task."""
     taken, _ = automatic(OccurringSymbols(task).task)
     others = (cls() for name, cls in SOLVERS.items() if name not in (*_GENERAL, taken))
-    served = [s.name for s in others if s.requirement(task.measure, task.scope) is None]
+    served = [s.name for s in others if s.requirement(task) is None]
     return ["auto", *served]
 
 

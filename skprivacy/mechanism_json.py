@@ -12,7 +12,7 @@ from ._json import encode_label
 from ._json_reader import Place
 from ._typing import FloatArray
 from .measures import MEASURES, SCOPES, Measure
-from .utilities import UTILITIES, RecordedUtility, Target, Utility
+from .utilities import UTILITIES, Distortion, RecordedUtility, Target, Utility
 
 # How far the sums of the rows of a channel may be from 1.
 ROW_TOLERANCE = 1e-12
@@ -66,7 +66,7 @@ def read_fields(place: Place, measure: Measure | None, utility: Utility | None) 
         "epsilon": part["epsilon"].number(low=0),
         "scope": part["scope"].text(*SCOPES),
         "solver": part["solver"].text(),
-        "upper_bound": part["upper_bound"].number(low=0),
+        "upper_bound": part["upper_bound"].number(),
     }
 
 
@@ -102,6 +102,8 @@ def _read_utility(place: Place, given: Utility | None, n_x: int) -> Utility:
         _check_given(place, given)
         return given
     cls = _shipped(place, "utility", UTILITIES)
+    if cls is Distortion:
+        return cls.of_symbols(place.keys("name", "loss")["loss"].numbers(n_x, n_x, low=0))
     if cls is not Target:
         place.keys("name")
         return cls()

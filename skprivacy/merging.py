@@ -4,7 +4,7 @@ import numpy as np
 
 from ._typing import FloatArray
 from .geometry import Points
-from .utilities import Utility
+from .utilities import Distortion, Utility
 
 # With more outputs than this, there are too many pairs to compare all of them.
 _MOST_OUTPUTS = 200
@@ -34,11 +34,19 @@ def without_cheapest(
     return merged, float(costs[cheapest])
 
 
+def merged_by_label(channel: FloatArray, p_x: FloatArray, loss: FloatArray) -> FloatArray:
+    """Return the channel with one output for all that the same label is best for."""
+    best = ((p_x[:, None] * channel).T @ loss).argmin(axis=1)
+    return np.stack([channel[:, best == label].sum(axis=1) for label in np.unique(best)], axis=1)
+
+
 def tidied(channel: FloatArray, p_x: FloatArray, utility: Utility, allowance: float) -> FloatArray:
     """Return the channel with outputs merged as long as that costs at most `allowance` in total.
 
     Solvers may find several points next to each other, or use one with a weight of 1e-11.
     """
+    if isinstance(utility, Distortion):
+        return merged_by_label(channel, p_x, utility.loss)
     while 1 < channel.shape[1] <= _MOST_OUTPUTS:
         merged, cost = without_cheapest(channel, p_x, utility)
         if cost > allowance:

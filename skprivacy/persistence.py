@@ -10,7 +10,7 @@ import pandas as pd
 
 from ._json import encode_label, is_zone, label_key, write_document
 from ._json_reader import Place, read_document
-from ._typing import FloatArray, IntArray, Labels
+from ._typing import IntArray, Labels
 from .encoding.alphabet_json import ALPHABET_KEYS, alphabet_content, read_alphabet
 from .fitted import Fitted
 from .measures import Measure
@@ -76,7 +76,7 @@ def read_transformer(
     types = tuple(map(_read_type, part["types"].items(len(alphabet.columns))))
     mechanism = make_mechanism(part["mechanism"], Mechanism, measure, utility)
     _check_labels(part["mechanism"]["x_labels"], mechanism.x_labels, alphabet.labels)
-    symbol_of_output = _read_symbols(part["names"], mechanism.channel)
+    symbol_of_output = _read_symbols(part["names"], mechanism)
     with part["layout"].making():
         check_names_out(names_out(roles, mechanism.x_labels, parameters["output"]))
     for name in ("epsilon", "measure", "scope"):
@@ -164,11 +164,11 @@ def _check_labels(place: Place, labels: Labels, expected: list[Any]) -> None:
     place.require(np.array(is_own), "the label that this symbol has in columns")
 
 
-def _read_symbols(place: Place, channel: FloatArray) -> IntArray:
-    """Return the symbol that each output is named after, one that it can come from."""
-    n_x, n_y = channel.shape
-    symbols = place.integers(n_y, low=0, high=n_x - 1)
+def _read_symbols(place: Place, mechanism: Mechanism) -> IntArray:
+    """Return the symbol that each output is called by: the one that it has the label of."""
+    symbols = place.integers(len(mechanism.y_labels), low=0, high=len(mechanism.x_labels) - 1)
     place.different(symbols.tolist(), "a symbol")
-    is_possible = channel[symbols, np.arange(n_y)] > 0
-    place.require(is_possible, "a symbol that this output can come from")
+    pairs = zip(mechanism.y_labels, symbols, strict=True)
+    is_own = [label_key(label) == label_key(mechanism.x_labels[x]) for label, x in pairs]
+    place.require(np.array(is_own), "the symbol with the label that this output has")
     return symbols

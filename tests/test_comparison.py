@@ -136,7 +136,13 @@ class TestTable:
 
     def test_by_default_all_that_serve_the_problem(self):
         table = compare_mechanisms(THREE_BY_THREE, [0.05])
-        others = set(SOLVERS) - {"optimal", "column_generation", "greedy_funnel", "chi2_design"}
+        others = set(SOLVERS) - {
+            "optimal",
+            "column_generation",
+            "one_per_label",
+            "greedy_funnel",
+            "chi2_design",
+        }
         assert set(table["solver"]) == {"auto", *others}
         table = compare_mechanisms(EXAMPLE_1, [0.05], measure="chi2", scope="average")
         assert {"greedy_funnel", "chi2_design"} < set(table["solver"])

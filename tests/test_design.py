@@ -61,7 +61,7 @@ class TestBadInput:
             ({"measure": 2}, TypeError, "'measure' .* Got 2 instead"),
             ({"scope": "worst"}, ValueError, "'scope' .*{'average', 'per_output'}. Got 'worst'"),
             ({"measure": "lip", "scope": "average"}, ValueError, r"Lip\(.* has no scope 'average'.*per_output"),
-            ({"utility": "accuracy"}, ValueError, "'utility' .*{'guess', 'mutual_information', 'target'}.*Got 'accuracy'"),
+            ({"utility": "accuracy"}, ValueError, "'utility' .*{'distortion', 'guess', 'mutual_information', 'target'}.*Got 'accuracy'"),
             ({"utility": "target"}, ValueError, r"'target', which needs .* Target\(p_vx\)"),
             ({"utility": Target}, TypeError, "an instance of Target, not the class"),
             ({"utility": Target([[1, 2], [2, 1]])}, ValueError, "'p_vx' .* 3 columns, one per symbol"),

@@ -41,15 +41,15 @@ SETTINGS = {
 }
 
 GOLDEN = {
-    "one column": ("3544ec958b7aec62", "035100d7ffc5b8a3"),
+    "one column": ("1991b95066dc34a7", "035100d7ffc5b8a3"),
     "bins": ("951abf123e63f77f", "c1c355cfca8d5c37"),
     "a pool": ("e073bec1c608f191", "796037a95775b770"),
-    "several columns": ("b465e5ea736edd17", "54b78acae4e05b39"),
-    "pools of several columns": ("ffc4a73a99d7c563", "863ef97a4cfc06de"),
-    "on average": ("d47a763481fc7e65", "fc4db62eb677295c"),
-    "symbols": ("b44ccc2ea64179b9", "1d0455835d277fb8"),
-    "probabilities": ("d3f09e72f7b65c5e", "fd4b5d8be43707fc"),
-    "beside others": ("529d81155eda3e06", "8a22c057fadfc9e8"),
+    "several columns": ("2184f6c9f7c49573", "ac52fab180cc405b"),
+    "pools of several columns": ("9f9e24b6b1ba1d5b", "863ef97a4cfc06de"),
+    "on average": ("1f80b5b45efb1ccf", "fc4db62eb677295c"),
+    "symbols": ("2df3b76ea641f6cb", "1d0455835d277fb8"),
+    "probabilities": ("3ce79697bd05e31a", "fd4b5d8be43707fc"),
+    "beside others": ("b6b9248d7049a9a3", "8a22c057fadfc9e8"),
 }
 
 

@@ -208,6 +208,7 @@ def test_the_comparison_of_a_table_of_ones_own(tmp_path):
             "fit without design, string / factorize both",
         ),
         (["simple_mechanisms.py", "--joints", "2"], "5 x 200:"),
+        (["one_per_label.py", "--cases", "1"], "6 x 64, average: "),
         (["large_file.py", "--megabytes", "4"], "ratio: "),
         (
             ["dask_and_spark.py", "--rows", "100000", "--engines", "dask"],
@@ -219,6 +220,7 @@ def test_the_comparison_of_a_table_of_ones_own(tmp_path):
         "certified_optimum",
         "rows_per_second",
         "simple_mechanisms",
+        "one_per_label",
         "large_file",
         "dask_and_spark",
     ],

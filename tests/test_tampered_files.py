@@ -281,7 +281,8 @@ class TestMechanism:
             (["scope"], None, "scope must be one of"),
             (["solver"], "\ud800", "solver must be a text"),
             (["upper_bound"], 0, "upper_bound"),
-            (["upper_bound"], -1, "upper_bound must be a number of at least 0"),
+            (["upper_bound"], "-1", "upper_bound must be a number"),
+            (["upper_bound"], -1, "'upper_bound' parameter of Mechanism must be >= 0."),
             (["measure"], {"name": "alpha_lift"}, "measure.alpha is missing"),
             (["measure"], {"name": "alpha_lift", "alpha": 1}, "measure: The 'alpha' parameter"),
             (["measure"], {"name": "alpha_lift", "alpha": "2"}, "measure: The 'alpha' parameter"),
@@ -393,7 +394,7 @@ class TestTransformer:
     @pytest.mark.parametrize(
         ("key", "sentence"),
         [
-            ("names", r"names\[\d+\] must be a symbol that this output can come from"),
+            ("names", r"names\[\d+\] must be the symbol with the label that this output has"),
             ("member_of", r"members\[0\]\[0\] must be a value in the combination that member_of names"),
             ("symbols", r"mechanism.x_labels\[0\] must be the label that this symbol has in columns"),
         ],

@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 
+import numpy as np
 from house_style import blood_pressure
 
 from skprivacy import MechanismDisplay, design_mechanism
 from skprivacy.releasing.output_names import name_outputs
 
-mechanism, names = name_outputs(design_mechanism(blood_pressure(), 0.005))
+mechanism = design_mechanism(blood_pressure(), 0.005)
+mechanism, names = name_outputs(mechanism, 1 - np.eye(len(mechanism.x_labels)))
 labels = tuple(mechanism.x_labels[name] for name in names)
 mechanism = replace(mechanism, y_labels=labels)
 display = MechanismDisplay.from_mechanism(mechanism)

@@ -6,6 +6,7 @@ A test compares them with what the library has.
 MEASURES = ("kl", "l1", "chi2", "max_lift", "alpha_lift", "lip")
 SOLVERS = (
     "optimal",
+    "one_per_label",
     "column_generation",
     "algorithm1",
     "max_lift",

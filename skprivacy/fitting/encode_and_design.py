@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from .._messages import Message, Named, Setting
-from .._typing import CountArray, IntArray, NamedColumns
+from .._typing import CountArray, FloatArray, IntArray, NamedColumns
 from .._warnings import warn
 from ..codes import UNKNOWN, count, take
 from ..design import design_mechanism
 from ..encoding import DEFAULT_BINS, Alphabet, learn_alphabet
 from ..encoding.bins import BinsLike
+from ..encoding.distances import gower
 from ..fitted import Fitted, Training
 from ..joint import count_pairs
 from ..measures import get_measure
@@ -22,7 +23,7 @@ from ..mechanism import Mechanism
 from ..releasing.output_names import check_names_out, name_outputs, names_out
 from ..releasing.sampler import within_budget_as_sampled
 from ..solvers import most_symbols
-from ..utilities import Target, Utility
+from ..utilities import Distortion, Target, Utility
 from .inputs import FitInputs, LabelledRows
 from .leak_warnings import (
     Budget,
@@ -124,7 +125,7 @@ def fitted_to(settings: Settings, inputs: FitInputs, *, allow_leaking: bool = Tr
     """
     roles, rows = inputs.roles, inputs.rows
     coded = code_rows(settings, rows)
-    mechanism, symbol_of_output = _design(settings, coded, _utility(settings, rows, coded))
+    mechanism, symbol_of_output = _design(settings, inputs, coded)
     warn_of_bins(list(rows.s_columns), coded.sensitive, settings.n_bins)
     judge_index(settings, inputs, coded.s_codes)
     leaking = _judge_passed_through(inputs, coded, Budget.of(mechanism), allow_leaking)
@@ -137,28 +138,37 @@ def fitted_to(settings: Settings, inputs: FitInputs, *, allow_leaking: bool = Tr
     )
 
 
-def _utility(settings: Settings, rows: LabelledRows, coded: CodedRows) -> str | Utility:
-    """Return the utility; for rows with a target V it is I(V;Y)."""
-    if rows.target is None:
-        return settings.utility
-    _, v_codes = _learn(settings, rows, rows.target, is_sensitive=True)
-    return Target(count_pairs(v_codes, coded.x_codes, rows.weights))
+def _loss(settings: Settings, inputs: FitInputs, coded: CodedRows) -> FloatArray:
+    """Return how far symbols of X are from each other, by the weights of its columns."""
+    names = list(inputs.rows.x_columns)
+    weights = settings.distances.weights_of(names, settings.owner)
+    in_order = [type_.is_ordered for type_ in inputs.types]
+    return gower(coded.alphabet, in_order, weights)
 
 
-def _design(
-    settings: Settings, coded: CodedRows, utility: str | Utility
-) -> tuple[Mechanism, IntArray]:
+def _utility(
+    settings: Settings, rows: LabelledRows, coded: CodedRows, loss: FloatArray
+) -> str | Utility:
+    """Return the utility: I(V;Y) of rows with a target V, a loss as the columns have it."""
+    if rows.target is not None:
+        _, v_codes = _learn(settings, rows, rows.target, is_sensitive=True)
+        return Target(count_pairs(v_codes, coded.x_codes, rows.weights))
+    return Distortion.of_symbols(loss) if settings.has_distances else settings.utility
+
+
+def _design(settings: Settings, inputs: FitInputs, coded: CodedRows) -> tuple[Mechanism, IntArray]:
     """Return the mechanism as it is sampled, and which symbol of X names each output."""
+    loss = _loss(settings, inputs, coded)
     mechanism = design_mechanism(
         coded.counts + settings.smoothing,
         settings.epsilon,
         measure=settings.measure,
         scope=settings.scope,
-        utility=utility,
+        utility=_utility(settings, inputs.rows, coded, loss),
         solver=settings.solver,
         **(settings.solver_options or {}),
     )
-    mechanism, symbol_of_output = name_outputs(mechanism)
+    mechanism, symbol_of_output = name_outputs(mechanism, loss)
     labels = coded.alphabet.labels
     mechanism = replace(
         mechanism,

@@ -13,7 +13,7 @@ from ..fitted import Fitted
 from ..mechanism import Evaluation, Mechanism
 from ..tables.cross_tables import coded
 from ..tables.frames import as_table
-from ..utilities import Target, Utility
+from ..utilities import Distortion, Target, Utility
 from .inputs import sensitive_columns
 
 
@@ -65,8 +65,12 @@ def _counts(rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> FloatA
 
 def _objective(mechanism: Mechanism, y: ColumnsLike | None, x_codes: IntArray) -> Utility:
     """Return the utility for these rows: a target is their own."""
-    if not isinstance(mechanism.objective, Target):
-        return mechanism.objective
+    objective = mechanism.objective
+    if isinstance(objective, Distortion):  # an unseen value is as far from all labels as can be
+        furthest = np.full((1, objective.loss.shape[1]), objective.loss.max())
+        return Distortion.of_symbols(np.vstack([objective.loss, furthest]))
+    if not isinstance(objective, Target):
+        return objective
     if y is None:
         raise ValueError(
             Message(

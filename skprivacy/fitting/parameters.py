@@ -15,7 +15,7 @@ from .._typing import Scope
 from .._validation import check_choice, check_integer, check_real, message
 from ..measures import Measure
 from ..solvers import Solver
-from ..utilities import Target, Utility
+from ..utilities import Distortion, Target, Utility
 
 # What a design depends on; which column is what is decided by the first batch.
 _OF_DESIGN = (
@@ -75,6 +75,18 @@ class Settings:
     def has_target(self) -> bool:
         """Whether the output should keep what X says about the y of `fit`."""
         return isinstance(self.utility, str) and self.utility == Target.name
+
+    @property
+    def has_distances(self) -> bool:
+        """Whether the output is to be close to X, by distances that the columns tell."""
+        is_named = isinstance(self.utility, str) and self.utility == Distortion.name
+        return is_named or (isinstance(self.utility, Distortion) and self.utility.is_automatic)
+
+    @property
+    def distances(self) -> Distortion:
+        """How columns are weighted in the distances of symbols."""
+        is_given = isinstance(self.utility, Distortion) and self.utility.is_automatic
+        return self.utility if is_given else Distortion("auto")  # type: ignore[return-value]
 
     @property
     def of_design(self) -> tuple[Any, ...]:

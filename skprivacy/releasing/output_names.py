@@ -1,6 +1,7 @@
 """Names for outputs: each y is named after a symbol of X, one to one, so that nothing is lost.
 
-The assignment maximises P(X = name(Y)): released names are right as often as possible.
+The assignment minimises the expected loss of reading an output as its name: released values are as
+close to the true ones as the channel allows.
 """
 
 from __future__ import annotations
@@ -20,30 +21,19 @@ from ..merging import without_cheapest
 from ..tables.column_roles import ColumnRoles
 
 
-def name_outputs(mechanism: Mechanism) -> tuple[Mechanism, IntArray]:
+def name_outputs(mechanism: Mechanism, loss: FloatArray) -> tuple[Mechanism, IntArray]:
     """Return the mechanism with outputs in the order of their names, and the names.
 
-    names : for each output the position of a symbol of X that has P(x|y) > 0.
+    loss : of reading each symbol of X (rows) as each (columns). names : for each output the
+    position of a symbol of X.
     """
     channel, p_x, utility = mechanism.channel, mechanism.p_x, mechanism.objective
     while channel.shape[1] > len(p_x):  # the average scope can have one output too many
         channel, _ = without_cheapest(channel, p_x, utility)
-    names = _assign(p_x[:, None] * channel)
-    while names is None:
-        channel, _ = without_cheapest(channel, p_x, utility)
-        names = _assign(p_x[:, None] * channel)
+    _, names = linear_sum_assignment((p_x[:, None] * channel).T @ loss)
     order = np.argsort(names)
     y_labels = tuple(range(channel.shape[1]))
     return replace(mechanism, channel=channel[:, order], y_labels=y_labels), names[order]
-
-
-def _assign(p_xy: FloatArray) -> IntArray | None:
-    """Return a symbol for each output, or None where no one-to-one assignment exists."""
-    impossible = -1.0 - p_xy.shape[1]
-    x, y = linear_sum_assignment(np.where(p_xy > 0, p_xy, impossible), maximize=True)
-    if (p_xy[x, y] <= 0).any():
-        return None
-    return x[np.argsort(y)]
 
 
 def output_names(mechanism: Mechanism) -> list[str]:

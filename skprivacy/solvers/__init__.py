@@ -15,6 +15,7 @@ from .chi2_design import Chi2DesignSolver
 from .column_generation import ColumnGenerationSolver
 from .greedy_funnel import GreedyFunnelSolver
 from .max_lift import MaxLiftSolver
+from .one_per_label import OnePerLabelSolver
 from .optimal import OptimalSolver
 from .randomized_response import RandomizedResponseSolver
 from .subset_merging import SubsetMergingSolver
@@ -23,6 +24,7 @@ from .watchdog import WatchdogSolver
 
 _CLASSES = (
     OptimalSolver,
+    OnePerLabelSolver,
     ColumnGenerationSolver,
     Algorithm1Solver,
     MaxLiftSolver,
@@ -43,6 +45,7 @@ __all__ = [
     "DesignTask",
     "GreedyFunnelSolver",
     "MaxLiftSolver",
+    "OnePerLabelSolver",
     "OptimalSolver",
     "Points",
     "RandomizedResponseSolver",
@@ -73,7 +76,7 @@ def get_solver(
             options = defaults | options
         _check_options(owner, solver, options)
         solver = SOLVERS[solver](**options)
-    if requirement := solver.requirement(task.measure, task.scope):
+    if requirement := solver.requirement(task):
         raise ValueError(
             Message(
                 f"The solver {solver.name!r} needs ",

@@ -3,6 +3,7 @@
 from typing import Any
 
 from ..geometry.bases import count_bases
+from ..utilities import Distortion
 from .task import DesignTask
 
 # Above this many vertices of (22), a certificate takes longer than it is worth to most users.
@@ -20,6 +21,8 @@ _MOST_SYMBOLS_ELSE = 64
 def automatic(task: DesignTask) -> tuple[str, dict[str, Any]]:
     """Return the name of the solver, and the options that differ from its defaults."""
     measure, scope = task.measure, task.scope
+    if isinstance(task.utility, Distortion):
+        return "one_per_label", {}
     n_s, n_x = task.joint.p_sx.shape
     rank = min(n_s, n_x)
     if scope == "per_output" and measure.is_lift_box:

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .._typing import FloatArray, Scope
-from ..measures import Measure
+from .._typing import FloatArray
 from .task import DesignTask
 
 
@@ -51,8 +50,8 @@ class Solver(ABC):
 
     name: ClassVar[str]
 
-    def requirement(self, measure: Measure, scope: Scope) -> str | None:
-        """Return what the solver needs instead of this measure or scope, or None if nothing."""
+    def requirement(self, task: DesignTask) -> str | None:
+        """Return what the solver needs that this task does not have, or None."""
         return None
 
     @abstractmethod

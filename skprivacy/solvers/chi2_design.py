@@ -13,10 +13,10 @@ from typing import ClassVar
 import numpy as np
 
 from .._messages import Message, Setting
-from .._typing import FloatArray, Scope
+from .._typing import FloatArray
 from ..exceptions import SolverError
 from ..joint import Joint
-from ..measures import Chi2, Measure
+from ..measures import Chi2
 from .base import Solution, Solver
 from .task import DesignTask
 
@@ -38,8 +38,8 @@ class Chi2DesignSolver(Solver):
 
     name: ClassVar[str] = "chi2_design"
 
-    def requirement(self, measure: Measure, scope: Scope) -> str | None:
-        return None if isinstance(measure, Chi2) else Message(Setting("measure", "chi2"))
+    def requirement(self, task: DesignTask) -> str | None:
+        return None if isinstance(task.measure, Chi2) else Message(Setting("measure", "chi2"))
 
     def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
         """Move the posterior of X by epsilon along one direction, and back."""

@@ -82,7 +82,7 @@ class ColumnGenerationSolver(Solver):
         """Generate columns for each epsilon, starting with those of the previous one."""
         deadline = time.perf_counter() + (np.inf if self.max_time is None else self.max_time)
         problem = Problem(task)
-        tol = self.tol * task.utility.largest(task.joint.p_x)
+        tol = self.tol * task.utility.span(task.joint.p_x)
         before: list[Points] = []
         simple = simple_solutions(task, epsilons)
         for epsilon, others in zip(epsilons, simple, strict=True):

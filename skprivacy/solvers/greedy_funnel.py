@@ -7,8 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from .._messages import Message, Setting
-from .._typing import FloatArray, IntArray, Scope
-from ..measures import Measure
+from .._typing import FloatArray, IntArray
 from .base import Solution, Solver
 from .partitions import Partition, Risk, channel_of
 from .task import DesignTask
@@ -32,8 +31,8 @@ class GreedyFunnelSolver(Solver):
 
     name: ClassVar[str] = "greedy_funnel"
 
-    def requirement(self, measure: Measure, scope: Scope) -> str | None:
-        return None if scope == "average" else Message(Setting("scope", "average"))
+    def requirement(self, task: DesignTask) -> str | None:
+        return None if task.scope == "average" else Message(Setting("scope", "average"))
 
     def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
         """Merge until the smallest epsilon holds, pausing on the way for the others."""

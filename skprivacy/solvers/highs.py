@@ -63,13 +63,19 @@ class Program:
         self._options: dict[str, Any] = {}
 
     def load(
-        self, columns: Columns, row_lower: FloatArray, row_upper: FloatArray, **options: Any
+        self,
+        columns: Columns,
+        row_lower: FloatArray,
+        row_upper: FloatArray,
+        *,
+        column_lower: FloatArray | None = None,
+        **options: Any,
     ) -> None:
-        """Start over with a program; `options` are those of HiGHS."""
+        """Start over with a program; column_lower : zeros unless given; `options` of HiGHS."""
         program = highspy.HighsLp()
         program.num_col_, program.num_row_ = len(columns.costs), len(row_lower)
         program.col_cost_ = columns.costs
-        program.col_lower_ = np.zeros(program.num_col_)
+        program.col_lower_ = np.zeros(program.num_col_) if column_lower is None else column_lower
         program.col_upper_ = np.full(program.num_col_, INFINITY)
         program.row_lower_, program.row_upper_ = row_lower, row_upper
         matrix: Any = program.a_matrix_  # accepts integers of any size
@@ -112,6 +118,20 @@ class Program:
             np.arange(n, dtype=np.int32) * n_columns,
             np.tile(np.arange(n_columns, dtype=np.int32), n),
             rows.ravel(),
+        )
+
+    def add_sparse_rows(self, index: IntArray, values: FloatArray, upper: FloatArray) -> None:
+        """Add rows ``values @ x[index] <= upper``, (n, width) each."""
+        n, width = values.shape
+        self._set({"simplex_strategy": DUAL_SIMPLEX})
+        self._highs.addRows(
+            n,
+            np.full(n, -INFINITY),
+            upper,
+            values.size,
+            np.arange(n, dtype=np.int32) * width,
+            index.ravel().astype(np.int32),
+            values.ravel(),
         )
 
     def change_costs(self, costs: FloatArray) -> None:

@@ -75,7 +75,7 @@ class OptimalSolver(Solver):
         """Refine one outer polytope for all epsilons."""
         deadline = time.perf_counter() + (np.inf if self.max_time is None else self.max_time)
         problem = Problem(task)
-        gap = _SHARE_OF_TOLERANCE * self.tol * task.utility.largest(task.joint.p_x)
+        gap = _SHARE_OF_TOLERANCE * self.tol * task.utility.span(task.joint.p_x)
         refinement = self._refinement(problem, epsilons, Limits(gap, deadline, self.max_vertices))
         for epsilon in epsilons:
             special = problem.special(epsilon)

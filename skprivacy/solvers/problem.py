@@ -85,17 +85,20 @@ class Problem:
         values = self.leakage.value(self.leakage.deviations.T)
         return value_in(self.scope, values, self.p_x)
 
+    def is_trivial(self, epsilon: float) -> bool:
+        """Return whether a budget allows X itself, or no output is of any use."""
+        return self.allows_identity(epsilon) or self._is_useless()
+
     def is_easy(self, epsilon: float) -> bool:
         """Return whether a budget has an immediate exact answer, however large X's alphabet."""
         is_pairs = self.rank <= 2 and not self.measure.is_lift_box
         is_pairs = is_pairs and (self.scope == "per_output" or self.threshold(epsilon) <= 0)
-        return is_pairs or self.allows_identity(epsilon) or self._is_useless()
+        return is_pairs or self.is_trivial(epsilon)
 
     def _is_useless(self) -> bool:
         """Return whether no output has any utility: V and X are independent."""
         utility, p_x = self._whole.utility, self._whole.joint.p_x
-        useful = utility.largest(p_x) - utility.smallest(p_x)
-        return useful <= NO_UTILITY
+        return utility.span(p_x) <= NO_UTILITY
 
     def is_special(self, epsilon: float) -> bool:
         """Return whether a budget is solved exactly once all vertices of (22) are known."""
@@ -110,7 +113,7 @@ class Problem:
         """
         if not self.is_special(epsilon):
             return None
-        if self.allows_identity(epsilon) or self._is_useless():
+        if self.is_trivial(epsilon):
             p_x = self._whole.joint.p_x
             channel = np.eye(len(p_x)) if self.allows_identity(epsilon) else np.ones((len(p_x), 1))
             return Solution(channel, self._whole.utility.largest(p_x))
@@ -243,7 +246,7 @@ class Problem:
             charges,
             utility.value(points) + preference,
         )
-        allowance = _PREFERENCE * tol * utility.largest(p_x)
+        allowance = _PREFERENCE * tol * utility.span(p_x)
         channel = tidied(mixture.channel, p_x, utility, allowance)
         bound = min(bound, self.ceiling(epsilon))
         return Solution(channel, bound + utility.offset(p_x))
@@ -265,10 +268,10 @@ class Problem:
         return most - utility.offset(joint.p_x)
 
     def gap(self, solution: Solution) -> float:
-        """Return how much a solution lacks at most, as a share of the largest utility."""
+        """Return how much a solution lacks at most, as a share of the span of the utility."""
         utility, p_x = self._whole.utility, self._whole.joint.p_x
         channel = solution.channel / solution.channel.sum(axis=1, keepdims=True)
         reached = utility.of_channel(p_x, channel)
         largest = utility.largest(p_x)
         bound = largest if solution.upper_bound is None else min(solution.upper_bound, largest)
-        return (bound - reached) / largest
+        return (bound - reached) / utility.span(p_x)

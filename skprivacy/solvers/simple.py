@@ -30,7 +30,7 @@ def simple_solutions(task: DesignTask, epsilons: Sequence[float]) -> Iterator[li
     paths = [
         _until_failure(solver.solve_path(task, epsilons))
         for solver in _SIMPLE
-        if solver.requirement(task.measure, task.scope) is None
+        if solver.requirement(task) is None
     ]
     for _ in epsilons:
         found = [next(path, None) for path in paths]

@@ -130,7 +130,8 @@ class TestWhatItProtects:
         fitted = funnel(0.01).fit(rows)
         for ids in (np.arange(len(rows)), np.arange(len(rows)).astype(str)):
             released = keyed(fitted, rows, ids)
-            assert leakage(rows["sex"], released) < 0.01 + 1e-3
+            # The rarest of five outputs has some 32,000 rows, by which kl varies by 0.0008.
+            assert leakage(rows["sex"], released) < 0.01 + 4 * 0.0008
             drawn = pd.crosstab(rows["band"], released["band"]).to_numpy()
             expected = fitted.mechanism_.channel * drawn.sum(axis=1, keepdims=True)
             chi2 = ((drawn - expected) ** 2 / np.maximum(expected, 1e-9))[expected > 5].sum()

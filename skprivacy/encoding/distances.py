@@ -1,0 +1,71 @@
+"""How far symbols are from each other, for values that are taken at face value: Gower's distance.
+
+In a column of categories two values are 0 or 1 apart; in one with an order they are apart by the
+share of rows between them. Columns are averaged. A symbol that stands for several combinations is
+as far from another one as their members are on average.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from .._typing import FloatArray, IntArray
+from .alphabets import Alphabet
+from .columns import ColumnAlphabet
+from .values import as_numbers, family_of
+
+
+def gower(
+    alphabet: Alphabet, in_order: Sequence[bool], column_weights: Sequence[float]
+) -> FloatArray:
+    """Return the distance of each symbol (rows) from each (columns), from 0 to 1.
+
+    in_order : whether the values of each column have an order even if they are categories.
+    """
+    distances = np.zeros((alphabet.n_symbols, alphabet.n_symbols))
+    for position, column in enumerate(alphabet.columns):
+        shares = _shares(alphabet, position)
+        has_order = in_order[position] or _is_measured(column)
+        apart = _apart_in_order(column, shares) if has_order else 1 - shares @ shares.T
+        distances += column_weights[position] * np.maximum(apart, 0.0)
+    np.fill_diagonal(distances, 0.0)  # several values that share a symbol are read as that symbol
+    return distances / sum(column_weights)
+
+
+def _is_measured(column: ColumnAlphabet) -> bool:
+    """Return whether a column holds numbers or times."""
+    families = {family_of([value], "X") for value in column.values if value is not None}
+    return families in ({"numbers"}, {"times"})
+
+
+def _shares(alphabet: Alphabet, position: int) -> FloatArray:
+    """Return how often the members of each symbol (rows) have each value of a column."""
+    shares = np.zeros((alphabet.n_symbols, len(alphabet.columns[position].values)))
+    symbols = alphabet.symbols[alphabet.member_of]
+    np.add.at(shares, (symbols, alphabet.members[:, position]), alphabet.weights)
+    return shares / shares.sum(axis=1, keepdims=True)
+
+
+def _apart_in_order(column: ColumnAlphabet, shares: FloatArray) -> FloatArray:
+    """Return the mean distance of mid-ranks; a missing value is 1 away from all others."""
+    n_present = len(column.values) - column.has_missing
+    order = _order(column, n_present)
+    weights, known = column.weights[:n_present][order], shares[:, :n_present][:, order]
+    ranks = (np.cumsum(weights) - weights / 2) / weights.sum()
+    # E|a - b| is the integral of how often one is below a place, and the other is not.
+    gaps = np.diff(ranks)
+    below = np.cumsum(known, axis=1)[:, :-1]
+    total = known.sum(axis=1)
+    above = total[:, None] - below
+    apart = (below * gaps) @ above.T
+    missing = np.outer(1 - total, total)
+    return apart + apart.T + missing + missing.T
+
+
+def _order(column: ColumnAlphabet, n_present: int) -> IntArray:
+    """Return the positions of the values in their order."""
+    values = column.values[:n_present]
+    if not _is_measured(column):
+        return np.arange(n_present)  # categories, which come in their order
+    return np.argsort(as_numbers(pd.Series(values, dtype=object), "X"), kind="stable")

@@ -1,0 +1,172 @@
+"""One output per label: the exact design for a loss of labels."""
+
+import numpy as np
+import pytest
+from reference import random_joint
+from scipy.optimize import brentq
+from sklearn.exceptions import ConvergenceWarning
+
+from skprivacy import (
+    AlphaLift,
+    Distortion,
+    Mechanism,
+    design_mechanism,
+    privacy_utility_path,
+    smallest_epsilon,
+)
+from skprivacy.solvers import OnePerLabelSolver
+
+MEASURES = ["kl", "l1", "chi2", "max_lift", AlphaLift(5), "lip"]
+
+
+def a_joint(seed, shape):
+    return np.random.default_rng(seed).random(shape)
+
+
+def steps(n):
+    return Distortion(np.abs(np.subtract.outer(range(n), range(n))) / max(1, n - 1))
+
+
+def random_loss(n, seed):
+    loss = np.random.default_rng(seed).random((n, n))
+    return Distortion(np.where(np.eye(n) > 0, 0.0, loss))
+
+
+@pytest.mark.parametrize("epsilon", [0.001, 0.01, 0.05])
+def test_two_groups_and_two_symbols_in_closed_form(epsilon):
+    joint = np.array([[0.35, 0.15], [0.2, 0.3]])
+    p, symbols = joint[1].sum(), joint[1] / joint.sum(axis=0)  # P(S=1), and given each symbol
+
+    def excess(a):
+        return a * np.log(a / p) + (1 - a) * np.log((1 - a) / (1 - p)) - epsilon
+
+    low, high = brentq(excess, 1e-9, p), brentq(excess, p, 1 - 1e-9)
+    ends = np.clip([low, high], *symbols)
+    q = np.array([ends[1] - p, p - ends[0]]) / (ends[1] - ends[0])
+    second = (ends - symbols[0]) / (symbols[1] - symbols[0])  # P(X=1|y)
+    expected = q @ np.minimum(second, 1 - second)
+    mechanism = design_mechanism(joint, epsilon, utility=steps(2))
+    assert mechanism.solver == "one_per_label"
+    assert mechanism.utility == pytest.approx(-expected, abs=1e-6)
+    assert mechanism.gap < 1e-4
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+@pytest.mark.parametrize("scope", ["per_output", "average"])
+@pytest.mark.parametrize("shape", [(2, 6), (3, 5)])
+def test_it_is_the_certified_optimum(measure, scope, shape):
+    if measure == "lip" and scope == "average":
+        scope = "per_output"
+    for seed, epsilon in enumerate([0.0, 0.02, 0.2]):
+        joint, utility = a_joint(seed, shape), random_loss(shape[1], seed)
+        options = {"measure": measure, "scope": scope, "utility": utility}
+        ours = design_mechanism(joint, epsilon, **options)
+        other = design_mechanism(joint, epsilon, solver="optimal", **options)
+        tolerance = 1.1e-4 * utility.span(ours.p_x)
+        assert ours.utility == pytest.approx(other.utility, abs=tolerance)
+        assert ours.utility <= other.upper_bound + 1e-9
+        assert other.utility <= ours.upper_bound + 1e-9
+        assert ours.gap <= tolerance or ours.upper_bound == utility.largest(ours.p_x)
+
+
+@pytest.mark.parametrize("scope", ["per_output", "average"])
+@pytest.mark.parametrize("measure", ["kl", "l1", "chi2"])
+def test_joints_of_every_kind(measure, scope):
+    rng = np.random.default_rng(9)
+    for _ in range(12):
+        joint, epsilon = random_joint(rng, (3, 6)), 10.0 ** rng.uniform(-6, 0)
+        options = {"measure": measure, "scope": scope, "utility": steps(joint.shape[1])}
+        ours = design_mechanism(joint, epsilon, **options)
+        other = design_mechanism(joint, epsilon, solver="optimal", **options)
+        assert ours.utility <= other.upper_bound + 1e-9
+        assert other.utility <= ours.upper_bound + 1e-9
+
+
+@pytest.mark.parametrize("n_joints", [40, pytest.param(200, marks=pytest.mark.slow)])
+def test_guessing_is_what_it_was(n_joints):
+    for seed in range(n_joints):
+        joint = a_joint(seed, (2 + seed % 2, 3 + seed % 4))
+        options = {"utility": "guess", "scope": ("per_output", "average")[seed % 2]}
+        ours = design_mechanism(joint, 0.03, solver="one_per_label", **options)
+        before = design_mechanism(joint, 0.03, solver="optimal", **options)
+        assert ours.utility == pytest.approx(before.utility, abs=1.2e-4)
+
+
+def test_a_loss_of_one_is_a_guess():
+    joint = a_joint(1, (3, 6))
+    wrong = Distortion(1 - np.eye(6))
+    loss = design_mechanism(joint, 0.02, utility=wrong)
+    guess = design_mechanism(joint, 0.02, utility="guess", solver="one_per_label")
+    assert 1 + loss.utility == pytest.approx(guess.utility, abs=1e-4)
+    assert loss.normalized_utility == pytest.approx(guess.normalized_utility, abs=2e-4)
+
+
+def test_there_is_one_output_for_each_label():
+    mechanism = design_mechanism(a_joint(2, (4, 12)), 0.05, utility=steps(12))
+    losses = (mechanism.p_x[:, None] * mechanism.channel).T @ steps(12).loss
+    labels = losses.argmin(axis=1)
+    assert len(set(labels)) == len(labels)
+    assert -losses.min(axis=1).sum() == pytest.approx(mechanism.utility)
+
+
+def test_a_larger_alphabet_is_certified():
+    joint = a_joint(3, (5, 40))
+    mechanism = design_mechanism(joint, 0.02, utility=steps(40), tol=1e-3)
+    assert mechanism.gap <= 1e-3 * steps(40).span(mechanism.p_x)
+    assert 0 < mechanism.normalized_utility < 1
+
+
+def test_paths_and_the_smallest_budget():
+    joint, utility = a_joint(4, (3, 8)), steps(8)
+    path = privacy_utility_path(joint, [0.0, 0.01, 0.1, 10.0], utility=utility)
+    kept = [mechanism.normalized_utility for mechanism in path]
+    assert kept == sorted(kept)
+    assert kept[-1] == 1.0
+    found = smallest_epsilon(joint, 0.6, utility=utility)
+    assert 0.6 <= found.normalized_utility < 0.61
+
+
+def test_it_stops_in_time_with_a_bound_that_is_true():
+    joint, utility = a_joint(5, (4, 20)), steps(20)
+    with pytest.warns(ConvergenceWarning, match="max_time=0 seconds are over"):
+        early = design_mechanism(joint, 0.02, utility=utility, max_time=0)
+    late = design_mechanism(joint, 0.02, utility=utility)
+    assert early.utility <= late.utility <= early.upper_bound
+
+
+def test_it_is_saved_with_its_loss():
+    mechanism = design_mechanism(a_joint(6, (2, 5)), 0.02, utility=random_loss(5, 6))
+    again = Mechanism.from_json(mechanism.to_json())
+    assert again.objective == mechanism.objective
+    assert again.utility == mechanism.utility
+
+
+def test_it_needs_a_loss():
+    with pytest.raises(ValueError, match="'one_per_label' needs a utility that is a loss"):
+        design_mechanism([[1, 2], [2, 1]], 0.1, solver="one_per_label")
+    with pytest.raises(
+        ValueError, match="'utility' parameter of design_mechanism is 'distortion'"
+    ):
+        design_mechanism([[1, 2], [2, 1]], 0.1, utility="distortion")
+    with pytest.raises(ValueError, match="'tol' parameter of OnePerLabelSolver"):
+        OnePerLabelSolver(tol=0)
+
+
+@pytest.mark.parametrize(
+    ("loss", "text"),
+    [
+        ([[0, 1, 1], [1, 0, 1]], "a square table, with a row and a column for each symbol of X"),
+        ([[0, -1], [1, 0]], "finite numbers that are not negative"),
+        ([[0, np.nan], [1, 0]], "finite numbers that are not negative"),
+        ([[0, 1], [0.5, 1]], "smallest on its diagonal.* In row 1 another label"),
+        (["a", "b"], "a table of numbers"),
+    ],
+)
+def test_losses_that_are_none(loss, text):
+    with pytest.raises((ValueError, TypeError), match=f"'loss' parameter of Distortion.*{text}"):
+        Distortion(loss)
+
+
+def test_a_loss_of_another_alphabet():
+    with pytest.raises(ValueError, match="'loss' parameter of Distortion must be a table with 2"):
+        design_mechanism([[1, 2], [2, 1]], 0.1, utility=steps(3))
