@@ -47,9 +47,11 @@ def design_mechanism(
         Whether every output must keep the budget, or all on average.
     utility : str or Utility, default="mutual_information"
         What is maximised: "mutual_information" is I(X;Y), "guess" is the chance of guessing X
-        from Y, and ``Target(p_vx)`` is I(V;Y) for a target V.
+        from Y, ``Target(p_vx)`` is I(V;Y) for a target V, and ``Distortion(loss)`` is minus the
+        expected loss of taking Y at face value.
     solver : str or Solver, default="auto"
-        "optimal" (certified), "column_generation" (large alphabets), "max_lift" (bounded lifts,
+        "optimal" (certified), "one_per_label" (certified, for a loss of labels),
+        "column_generation" (large alphabets), "max_lift" (bounded lifts,
         optimal for `max_lift` and `lip` per output), or "auto": one of these; `Mechanism.solver`
         says which. For comparison: "algorithm1" (the paper's), "best_partition",
         "subset_merging", "watchdog", "greedy_funnel" (symbols merged, no noise),

@@ -68,7 +68,8 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         sensitive.
     measure, scope, utility, solver : default="kl", "per_output", "mutual_information", "auto"
         As in `design_mechanism`. With utility="target", V is the y that is passed to `fit`: the
-        output keeps what X says about y.
+        output keeps what X says about y. With utility="distortion", released values are as close
+        to the true ones as the budget allows, see `Distortion`.
     solver_options : dict, default=None
         Options of the solver.
     output : {"label", "symbol", "posterior"}, default="label"
