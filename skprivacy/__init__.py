@@ -10,7 +10,7 @@ if TYPE_CHECKING:  # what the table below says, for type checkers and editors
     from .comparison import compare_mechanisms
     from .design import design_mechanism, privacy_utility_path
     from .exceptions import PrivacyLeakWarning, SolverError
-    from .inverse_design import smallest_epsilon
+    from .inverse_design import largest_epsilon, smallest_epsilon
     from .measures import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Measure, get_measure
     from .mechanism import Evaluation, Mechanism
     from .metrics import audit, estimate_distribution, population_leakage
@@ -51,6 +51,7 @@ __all__ = [
     "estimate_distribution",
     "get_measure",
     "get_utility",
+    "largest_epsilon",
     "population_leakage",
     "privacy_utility_path",
     "repeated_release_leakage",
@@ -63,7 +64,7 @@ _NAMES = {
     "comparison": ["compare_mechanisms"],
     "design": ["design_mechanism", "privacy_utility_path"],
     "exceptions": ["PrivacyLeakWarning", "SolverError"],
-    "inverse_design": ["smallest_epsilon"],
+    "inverse_design": ["largest_epsilon", "smallest_epsilon"],
     "measures": ["KL", "L1", "AlphaLift", "Chi2", "Lip", "MaxLift", "Measure", "get_measure"],
     "mechanism": ["Evaluation", "Mechanism"],
     "metrics": ["audit", "estimate_distribution", "population_leakage"],

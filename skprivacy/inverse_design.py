@@ -1,4 +1,4 @@
-"""Design in reverse: from the utility that is needed to the smallest budget that allows it."""
+"""Design in reverse: from the utility needed, or the shift that is bearable, to a budget."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from ._messages import InPython, Message, Parameter
-from ._typing import Scope, TableLike
-from ._validation import check_real
+from ._typing import FloatArray, Scope, TableLike
+from ._validation import check_real, message
 from .design import design_mechanism
 from .joint import Joint, as_joint
 from .measures import Measure, check_scope, get_measure
@@ -30,6 +31,60 @@ _ALLOWING_ATOL = 1e-15
 
 # Above this budget, only an infinite one is tried.
 _LARGEST = 1e3
+
+
+def largest_epsilon(p_s: npt.ArrayLike, max_shift: float, measure: str | Measure = "kl") -> float:
+    """Return the largest budget with which no group's probability moves by more than a shift.
+
+    Parameters
+    ----------
+    p_s : array-like of shape (n_s,)
+        The distribution of S, as probabilities or counts.
+    max_shift : float
+        How far a released value may move the probability of any group: 0.05 is from 51% to between
+        46% and 56%.
+    measure : str or Measure, default="kl"
+        As in `design_mechanism`.
+
+    Returns
+    -------
+    float
+        An epsilon for the scope "per_output"; a budget on average bounds no single value. Infinity
+        where every budget keeps the shift.
+
+    Examples
+    --------
+    >>> from skprivacy import largest_epsilon
+    >>> round(largest_epsilon([0.4, 0.6], 0.05), 4)
+    0.0051
+    """
+    owner = "largest_epsilon"
+    measure = get_measure(measure, owner)
+    shift = check_real(owner, "max_shift", max_shift, low=0, high=1)
+    if not measure.is_monotone:
+        requirement = "one for which fusing groups adds no leakage (is_monotone)"
+        raise ValueError(message(owner, "measure", requirement, measure))
+    return min((_leakage_of_shift(measure, p, shift) for p in _groups(p_s, owner)), default=np.inf)
+
+
+def _groups(p_s: npt.ArrayLike, owner: str) -> FloatArray:
+    """Return the shares of the groups that occur; one alone cannot move."""
+    counts = np.asarray(p_s, dtype=float)
+    if counts.ndim != 1 or not len(counts) or not (np.isfinite(counts) & (counts >= 0)).all():
+        requirement = "a list of finite numbers that are not negative"
+        raise ValueError(message(owner, "p_s", requirement, p_s))
+    if not counts.sum():
+        raise ValueError(message(owner, "p_s", "positive for some group", p_s))
+    shares = counts[counts > 0] / counts.sum()
+    return shares if len(shares) > 1 else shares[:0]
+
+
+def _leakage_of_shift(measure: Measure, p: float, shift: float) -> float:
+    """Return the smallest leakage that moves a share by so much; the others move together."""
+    ends = [end for end in (p - shift, p + shift) if 0 <= end <= 1]
+    prior = np.array([p, 1 - p])
+    leakages = [float(measure.leakage(np.array([end, 1 - end]), prior)) for end in ends]
+    return min(leakages, default=np.inf)
 
 
 def smallest_epsilon(

@@ -18,6 +18,7 @@ from ._validation import check_real, message
 from .joint import as_joint, readonly
 from .measures import Measure, check_scope, lift
 from .measures.leakage import leakage_in, output_values, posteriors
+from .measures.ranges import posterior_ranges
 from .mechanism_json import ROW_TOLERANCE, fields_content, read_fields
 from .utilities import (
     BOUND_TOLERANCE,
@@ -383,6 +384,40 @@ class Mechanism(Evaluation):
         """How much more often than blindly S can be guessed from Y, at most, given the budget."""
         prior = self._joint.sum(axis=1)
         return min(self.measure.advantage(self.epsilon, prior), 1 - float(prior.max()))
+
+    def posterior_ranges(self) -> pd.DataFrame:
+        """Return how far a released value moves the probability of each group of S.
+
+        Returns
+        -------
+        DataFrame
+            One row per group. `prior` is its share; `reached_low` and `reached_high` are the
+            smallest and the largest P(s|y); `allowed_low` and `allowed_high` are what the budget
+            alone allows, whatever the channel. A budget on average allows single outputs anything:
+            these are then NaN.
+
+        Examples
+        --------
+        >>> from skprivacy import design_mechanism
+        >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02)
+        >>> mechanism.posterior_ranges().round(2).reset_index()
+           s  prior  reached_low  reached_high  allowed_low  allowed_high
+        0  0    0.4          0.3           0.5          0.3           0.5
+        1  1    0.6          0.5           0.7          0.5           0.7
+        """
+        prior, posteriors = self._joint.sum(axis=1), self.sensitive_posterior[self.p_y > 0]
+        allowed = np.full((len(prior), 2), np.nan)
+        if self.scope == "per_output":
+            allowed = posterior_ranges(self.measure, prior, self.epsilon)
+        figures = {
+            "prior": prior,
+            "reached_low": posteriors.min(axis=0),
+            "reached_high": posteriors.max(axis=0),
+            "allowed_low": allowed[:, 0],
+            "allowed_high": allowed[:, 1],
+        }
+        labels = pd.Index(self.s_labels or (), name="s", tupleize_cols=False)
+        return pd.DataFrame(figures, index=labels)
 
     def evaluate(self, p_sx: TableLike) -> Evaluation:
         """Return all figures of the channel under another joint distribution.

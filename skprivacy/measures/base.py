@@ -83,6 +83,9 @@ class Measure(ABC):
     #: Whether only the prior has the smallest value, so that epsilon = 0 means independence. Set
     #: it for a measure of your own to have its optimum at epsilon = 0 certified too.
     is_strict: ClassVar[bool] = False
+    #: Whether fusing groups of S never raises it. Set it for a measure of your own to learn how
+    #: far a budget lets the probability of a group move.
+    is_monotone: ClassVar[bool] = False
 
     @abstractmethod
     def value(self, posterior: FloatArray, prior: FloatArray) -> FloatArray:
@@ -183,6 +186,7 @@ class ShippedMeasure(Measure):
     """The shipped measures: frozen dataclasses that compare and print by their parameters."""
 
     is_strict: ClassVar[bool] = True
+    is_monotone: ClassVar[bool] = True
 
     def to_dict(self) -> dict[str, Any]:
         return {"name": self.name, **asdict(self)}
