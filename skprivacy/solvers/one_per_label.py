@@ -81,14 +81,16 @@ class OnePerLabelSolver(Solver):
         gap = _SHARE_OF_TOLERANCE * self.tol * task.utility.span(task.joint.p_x)
         before: list[Points] = []
         for epsilon in epsilons:
-            if problem.is_trivial(epsilon):
-                yield problem.special(epsilon) or Solution(np.eye(len(task.joint.p_x)))
+            if problem.is_trivial(epsilon) and (special := problem.special(epsilon)) is not None:
+                yield special
                 continue
             search = LabelSearch(problem, epsilon, gap, deadline)
             offers = search.run(before)
             before = [offers.points]
-            solution = problem.solution(offers, search.bound, epsilon, self.tol)
-            if problem.gap(solution) > self.tol:
+            can_be_certain = problem.knows_all_allowed(epsilon)
+            bound = search.bound if can_be_certain else np.inf
+            solution = problem.solution(offers, bound, epsilon, self.tol)
+            if can_be_certain and problem.gap(solution) > self.tol:
                 self._warn(search, problem.gap(solution), epsilon)
             yield solution
 

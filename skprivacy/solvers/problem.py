@@ -167,10 +167,18 @@ class Problem:
         outer = Offers(around, self.utility.value(around))
         cost = (np.abs(prices.symbols)[around.support] * around.values).sum(axis=1)
         bound = prices.bound(self.p_x, outer, _VERTEX_ACCURACY * (np.abs(outer.values) + cost))
-        if self.threshold(epsilon) <= 0 and not (self.measure.is_strict and self._is_clear()):
-            bound = np.inf  # there may be other outputs with the smallest value
+        if not self.knows_all_allowed(epsilon):
+            bound = np.inf
         most = np.argsort(-prices.surplus(offers))[: 10 * len(self.p_x)]
         return self.solution(offers[np.union1d(np.flatnonzero(weights), most)], bound, epsilon)
+
+    def knows_all_allowed(self, epsilon: float) -> bool:
+        """Return whether no outputs are allowed but those that leakage tells.
+
+        At a budget of zero these are the independent ones, unless others have the smallest value
+        too, or rounding hides which are independent.
+        """
+        return self.threshold(epsilon) > 0 or (self.measure.is_strict and self._is_clear())
 
     def _is_clear(self) -> bool:
         """Return whether rounding blurs neither the rank of P(S|X) nor any of its vertices."""

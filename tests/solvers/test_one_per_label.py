@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from reference import random_joint
+from reference import Hellinger, random_joint
 from scipy.optimize import brentq
 from sklearn.exceptions import ConvergenceWarning
 
@@ -132,6 +132,16 @@ def test_it_stops_in_time_with_a_bound_that_is_true():
         early = design_mechanism(joint, 0.02, utility=utility, max_time=0)
     late = design_mechanism(joint, 0.02, utility=utility)
     assert early.utility <= late.utility <= early.upper_bound
+
+
+def test_it_claims_nothing_about_a_measure_that_it_does_not_know():
+    joint, utility = a_joint(7, (3, 6)), steps(6)
+    options = {"measure": Hellinger(), "utility": utility}
+    nothing, little = privacy_utility_path(joint, [0.0, 0.05], **options)
+    assert nothing.upper_bound == utility.largest(nothing.p_x)
+    other = design_mechanism(joint, 0.05, solver="optimal", **options)
+    assert little.utility == pytest.approx(other.utility, abs=2e-4 * utility.span(little.p_x))
+    assert little.gap < 2e-4 * utility.span(little.p_x)
 
 
 def test_it_is_saved_with_its_loss():
