@@ -121,9 +121,10 @@ class TestTheOrder:
         elif "average" in get_measure(options.get("measure", "kl")).scopes:
             assert optimum.utility <= design("optimal", "average").upper_bound + 1e-9
 
-    def test_on_200_random_joints_for_kl(self):
+    @pytest.mark.parametrize("n_joints", [60, pytest.param(200, marks=pytest.mark.slow)])
+    def test_on_random_joints_for_kl(self, n_joints):
         rng = np.random.default_rng(200)
-        for i in range(200):
+        for i in range(n_joints):
             joint = rng.random((4, 7)) if i % 2 else rng.random(rng.integers(2, [5, 8]))
             self.check(joint, (0.005, 0.02, 0.05, 0.1, 0.2)[i % 5])
 
