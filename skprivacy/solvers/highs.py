@@ -108,17 +108,8 @@ class Program:
 
     def add_rows(self, rows: FloatArray, upper: FloatArray) -> None:
         """Add dense rows ``rows @ x <= upper``."""
-        n, n_columns = rows.shape
-        self._set({"simplex_strategy": DUAL_SIMPLEX})
-        self._highs.addRows(
-            n,
-            np.full(n, -INFINITY),
-            upper,
-            rows.size,
-            np.arange(n, dtype=np.int32) * n_columns,
-            np.tile(np.arange(n_columns, dtype=np.int32), n),
-            rows.ravel(),
-        )
+        index = np.broadcast_to(np.arange(rows.shape[1]), rows.shape)
+        self.add_sparse_rows(index, rows, upper)
 
     def add_sparse_rows(self, index: IntArray, values: FloatArray, upper: FloatArray) -> None:
         """Add rows ``values @ x[index] <= upper``, (n, width) each."""

@@ -160,23 +160,3 @@ def test_it_needs_a_loss():
         design_mechanism([[1, 2], [2, 1]], 0.1, utility="distortion")
     with pytest.raises(ValueError, match="'tol' parameter of OnePerLabelSolver"):
         OnePerLabelSolver(tol=0)
-
-
-@pytest.mark.parametrize(
-    ("loss", "text"),
-    [
-        ([[0, 1, 1], [1, 0, 1]], "a square table, with a row and a column for each symbol of X"),
-        ([[0, -1], [1, 0]], "finite numbers that are not negative"),
-        ([[0, np.nan], [1, 0]], "finite numbers that are not negative"),
-        ([[0, 1], [0.5, 1]], "smallest on its diagonal.* In row 1 another label"),
-        (["a", "b"], "a table of numbers"),
-    ],
-)
-def test_losses_that_are_none(loss, text):
-    with pytest.raises((ValueError, TypeError), match=f"'loss' parameter of Distortion.*{text}"):
-        Distortion(loss)
-
-
-def test_a_loss_of_another_alphabet():
-    with pytest.raises(ValueError, match="'loss' parameter of Distortion must be a table with 2"):
-        design_mechanism([[1, 2], [2, 1]], 0.1, utility=steps(3))

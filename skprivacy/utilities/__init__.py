@@ -1,0 +1,68 @@
+"""What usefulness is: ``sum q u(W)`` over the outputs, with u convex in ``W = P(X | Y = y)``."""
+
+from .._messages import Message, Parameter
+from .._validation import check_choice, message
+from .base import BOUND_TOLERANCE, NO_UTILITY, UTILITY_ROUNDING, Utility
+from .information import (
+    MutualInformation,
+    RecordedUtility,
+    Target,
+    entropy,
+    mutual_information,
+)
+from .losses import Distortion, Guess
+
+__all__ = [
+    "BOUND_TOLERANCE",
+    "NO_UTILITY",
+    "UTILITIES",
+    "UTILITY_ROUNDING",
+    "Distortion",
+    "Guess",
+    "MutualInformation",
+    "RecordedUtility",
+    "Target",
+    "Utility",
+    "entropy",
+    "get_utility",
+    "mutual_information",
+]
+
+UTILITIES: dict[str, type[Utility]] = {
+    cls.name: cls for cls in (MutualInformation, Target, Guess, Distortion)
+}
+
+
+def get_utility(utility: str | Utility, owner: str = "get_utility") -> Utility:
+    """Return a utility object from a name, or the object itself.
+
+    Examples
+    --------
+    >>> from skprivacy import get_utility
+    >>> get_utility("guess")
+    Guess()
+    """
+    if isinstance(utility, Utility):
+        return utility
+    if isinstance(utility, type) and issubclass(utility, Utility):
+        requirement = f"an instance of {utility.__name__}, not the class"
+        raise TypeError(message(owner, "utility", requirement, utility))
+    check_choice(owner, "utility", utility, UTILITIES, " or an instance of skprivacy.Utility")
+    if utility == Target.name:
+        raise ValueError(
+            Message(
+                Parameter("utility", owner),
+                " is 'target', which needs to know the target: pass Target(p_vx) with the table "
+                "of V and X. (PrivacyFunnelTransformer takes y instead.)",
+            )
+        )
+    if utility == Distortion.name:
+        raise ValueError(
+            Message(
+                Parameter("utility", owner),
+                " is 'distortion', which needs to know what a wrong label costs: pass "
+                "Distortion(loss) with a table of symbols and labels. (PrivacyFunnelTransformer "
+                "asks the columns.)",
+            )
+        )
+    return UTILITIES[utility]()

@@ -1,0 +1,131 @@
+"""What a utility is, and what of it is rounding."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .._typing import BoolArray, FloatArray, IntArray
+from ..geometry import Points
+from ..joint import Joint
+
+# A utility below this, or a share of it below this, is rounding.
+UTILITY_ROUNDING = 1e-12
+
+# If X itself has no more utility than a constant, up to this, there is none to keep.
+NO_UTILITY = 1e-13
+
+# A bound below the utility of a mechanism by more than this is wrong; by less, it is rounding.
+BOUND_TOLERANCE = 1e-9
+
+
+class Utility(ABC):
+    """A convex function u of the posterior of X; a mechanism is worth ``offset + sum q u(W)``.
+
+    Posteriors come as `skprivacy.solvers.Points`, which store their few positive entries.
+
+    Examples
+    --------
+    How often a draw from P(X|y) guesses X:
+
+    >>> from skprivacy import Utility, design_mechanism
+    >>> class RandomGuess(Utility):
+    ...     def value(self, points):
+    ...         return (points.values**2).sum(axis=1)
+    ...     def slope(self, points, n_x):
+    ...         return 2 * points.dense(n_x)
+    ...     def offset(self, p_x):
+    ...         return 0.0
+    ...     def of_channel(self, p_x, channel):
+    ...         p_xy = p_x[:, None] * channel
+    ...         return float((p_xy**2 / p_xy.sum(axis=0)).sum())
+    ...     def largest(self, p_x):
+    ...         return 1.0
+    ...     def smallest(self, p_x):
+    ...         return float(p_x @ p_x)
+    >>> joint = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]
+    >>> mechanism = design_mechanism(joint, 0.02, utility=RandomGuess())
+    >>> round(mechanism.utility, 3)
+    0.728
+    """
+
+    name: ClassVar[str] = "custom"
+    #: A c such that ``u(W) - c KL(P(S|y))`` is convex in W, whatever P(S|X) is.
+    surplus_convexity: ClassVar[float] = 0.0
+
+    @abstractmethod
+    def value(self, points: Points) -> FloatArray:
+        """Return u of each of `points`."""
+
+    def preference(self, points: Points) -> FloatArray:
+        """Return what decides between mixtures of equal utility: numbers from 0 down to -1."""
+        return np.zeros(len(points))
+
+    @abstractmethod
+    def slope(self, points: Points, n_x: int) -> FloatArray:
+        """Return a gradient of u at each of `points`, of shape (n_points, n_x).
+
+        It need not be exact where u has none: it points the search for columns somewhere.
+        """
+
+    @abstractmethod
+    def offset(self, p_x: FloatArray) -> float:
+        """Return what to add to ``sum q u(W)`` to get the utility."""
+
+    @abstractmethod
+    def of_channel(self, p_x: FloatArray, channel: FloatArray) -> float:
+        """Return the utility of a channel, from its own floats."""
+
+    @abstractmethod
+    def largest(self, p_x: FloatArray) -> float:
+        """Return the utility of releasing X itself: no mechanism has more."""
+
+    def smallest(self, p_x: FloatArray) -> float:
+        """Return the utility of releasing nothing: no mechanism needs to have less."""
+        return 0.0
+
+    def span(self, p_x: FloatArray) -> float:
+        """Return how much more releasing X is worth than releasing nothing."""
+        return self.largest(p_x) - self.smallest(p_x)
+
+    def as_loss(self, n_x: int) -> tuple[FloatArray, float] | None:
+        """Return (loss, constant) with ``u(W) = constant - min_l sum_x W_x loss(x, l)``, or None.
+
+        Such a utility needs one output for each label l at most.
+        """
+        return None
+
+    def given_sensitive(self, joint: Joint) -> float:
+        """Return ``I(V;X|S)`` if the utility is an ``I(V;Y)``, else infinity.
+
+        ``I(V;Y) <= I(S;Y) + I(V;X|S)`` then bounds what can be kept under a budget on average.
+        """
+        return np.inf
+
+    def traits(self, n_x: int) -> FloatArray:
+        """Return a matrix with a column per symbol of X: symbols with equal ones are as useful."""
+        return np.eye(n_x)
+
+    def restricted(self, symbols: BoolArray | IntArray) -> Utility:
+        """Return the utility for the remaining symbols of X, given as a mask or an index."""
+        return self
+
+    def recorded(self, p_x: FloatArray, channel: FloatArray) -> Utility:
+        """Return what can be shipped without the data behind it: the utility, or its figures."""
+        return self
+
+    def elsewhere(self) -> Utility:
+        """Return the utility to use under another joint."""
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the name and parameters, from which an equal object can be made."""
+        return {"name": self.name}
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash(self.name)

@@ -1,0 +1,194 @@
+"""Mutual information: of X and Y, or of a target and Y."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import rel_entr, xlogy
+
+from .._typing import BoolArray, FloatArray, IntArray, TableLike
+from .._validation import message
+from ..geometry import Points
+from ..joint import Joint, as_joint, readonly
+from .base import Utility
+
+# Where a probability is zero an entropy has no slope: gradients are taken at this probability.
+# They need not be exact: they only point the search for columns somewhere.
+_SMALLEST_PROBABILITY = 1e-3
+
+
+def entropy(distribution: FloatArray) -> FloatArray:
+    """Return the entropy in nats along the last axis, with 0 log 0 = 0."""
+    return -xlogy(distribution, distribution).sum(axis=-1)
+
+
+def mutual_information(joint: FloatArray) -> float:
+    """Return the mutual information in nats of the two variables of a joint distribution."""
+    independent = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
+    return max(0.0, float(rel_entr(joint, independent).sum()))
+
+
+class MutualInformation(Utility):
+    """``I(X;Y) = H(X) - sum q h(W)``: u is minus the entropy of the posterior of X.
+
+    Examples
+    --------
+    >>> from skprivacy import MutualInformation, design_mechanism
+    >>> joint = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]
+    >>> mechanism = design_mechanism(joint, 0.02, utility=MutualInformation())
+    >>> mechanism.utility == mechanism.mutual_information
+    True
+    """
+
+    name: ClassVar[str] = "mutual_information"
+    # By the data processing inequality: S cannot be told better than X.
+    surplus_convexity: ClassVar[float] = 1.0
+
+    def __repr__(self) -> str:
+        return "MutualInformation()"
+
+    def value(self, points: Points) -> FloatArray:
+        return -entropy(points.values)
+
+    def slope(self, points: Points, n_x: int) -> FloatArray:
+        return np.log(np.maximum(points.dense(n_x), _SMALLEST_PROBABILITY)) + 1
+
+    def offset(self, p_x: FloatArray) -> float:
+        return float(entropy(p_x))
+
+    def of_channel(self, p_x: FloatArray, channel: FloatArray) -> float:
+        return mutual_information(p_x[:, None] * channel)
+
+    def largest(self, p_x: FloatArray) -> float:
+        return float(entropy(p_x))
+
+    def given_sensitive(self, joint: Joint) -> float:
+        """Return ``H(X|S)``."""
+        return float(joint.p_s @ entropy(joint.p_sx / joint.p_s[:, None]))
+
+    def traits(self, n_x: int) -> FloatArray:
+        return np.empty((0, n_x))
+
+
+class Target(Utility):
+    """``I(V;Y)`` for a target V that X is meant to predict.
+
+    u is minus the entropy of ``P(V | Y = y) = P(V|X) W``.
+
+    Parameters
+    ----------
+    p_vx : array-like or DataFrame of shape (n_v, n_x)
+        The joint distribution of V (rows) and X (columns), as probabilities or counts, or
+        P(V|X): only the shares within each column matter. Columns are in the same order as in
+        p_sx.
+
+    Examples
+    --------
+    >>> from skprivacy import Target, design_mechanism
+    >>> joint = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]
+    >>> target = Target([[30, 10, 5], [5, 20, 30]])
+    >>> mechanism = design_mechanism(joint, 0.02, utility=target)
+    >>> 0 < mechanism.utility < mechanism.mutual_information
+    True
+    """
+
+    name: ClassVar[str] = "target"
+
+    def __init__(self, p_vx: TableLike) -> None:
+        table = as_joint(p_vx, "Target", "p_vx").p_sx
+        total = table.sum(axis=0)
+        # A column of zeros says nothing about V. It is refused if X ever takes that symbol.
+        self._unseen = np.flatnonzero(total == 0)
+        self.p_v_given_x = readonly(table / np.where(total > 0, total, 1.0))
+
+    @classmethod
+    def of_conditional(cls, p_v_given_x: FloatArray) -> Target:
+        """Return the target with exactly this P(V|X): dividing again would round it again."""
+        target = cls(p_v_given_x)
+        target.p_v_given_x = readonly(np.array(p_v_given_x))
+        return target
+
+    def __repr__(self) -> str:
+        return "Target(<{} x {} table>)".format(*self.p_v_given_x.shape)
+
+    def value(self, points: Points) -> FloatArray:
+        return -entropy(np.maximum(points.times(self.p_v_given_x), 0.0))
+
+    def slope(self, points: Points, n_x: int) -> FloatArray:
+        given_y = np.maximum(points.times(self.p_v_given_x), _SMALLEST_PROBABILITY)
+        return (np.log(given_y) + 1) @ self.p_v_given_x
+
+    def offset(self, p_x: FloatArray) -> float:
+        return float(entropy(self._matched(p_x) @ p_x))
+
+    def of_channel(self, p_x: FloatArray, channel: FloatArray) -> float:
+        return mutual_information(self._matched(p_x) @ (p_x[:, None] * channel))
+
+    def largest(self, p_x: FloatArray) -> float:
+        return mutual_information(self._matched(p_x) * p_x)
+
+    def given_sensitive(self, joint: Joint) -> float:
+        given = [mutual_information(self.p_v_given_x * p_x / p_x.sum()) for p_x in joint.p_sx]
+        return float(joint.p_s @ given)
+
+    def traits(self, n_x: int) -> FloatArray:
+        return self.p_v_given_x
+
+    def restricted(self, symbols: BoolArray | IntArray) -> Utility:
+        return Target(self.p_v_given_x[:, symbols])
+
+    def recorded(self, p_x: FloatArray, channel: FloatArray) -> Utility:
+        return RecordedUtility(self.name, self.of_channel(p_x, channel), self.largest(p_x))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "p_vx": self.p_v_given_x.tolist()}
+
+    def _matched(self, p_x: FloatArray) -> FloatArray:
+        """Return P(V|X) if it fits this distribution of X."""
+        if len(p_x) != self.p_v_given_x.shape[1]:
+            requirement = f"a table with {len(p_x)} columns, one per symbol of X"
+            raise ValueError(message("Target", "p_vx", requirement, self))
+        if (unseen := self._unseen[p_x[self._unseen] > 0]).size:
+            raise ValueError(
+                f"The 'p_vx' parameter of Target must describe V for every symbol of X that "
+                f"occurs. Got only zeros in its column {unseen[0]}."
+            )
+        return self.p_v_given_x
+
+
+class RecordedUtility(Utility):
+    """The figures of a utility whose data was left out of a saved mechanism."""
+
+    def __init__(self, name: str, reached: float, largest: float) -> None:
+        self.name = name  # type: ignore[misc]  # of the utility that it stands for
+        self._reached, self._largest = float(reached), float(largest)
+
+    def __repr__(self) -> str:
+        return f"<{self.name}, whose data was left out>"
+
+    def value(self, points: Points) -> FloatArray:
+        raise self._forgotten()
+
+    def slope(self, points: Points, n_x: int) -> FloatArray:
+        raise self._forgotten()
+
+    def offset(self, p_x: FloatArray) -> float:
+        raise self._forgotten()
+
+    def _forgotten(self) -> AttributeError:
+        return AttributeError(
+            f"The data of the utility {self.name!r} was left out when the mechanism was saved."
+        )
+
+    def of_channel(self, p_x: FloatArray, channel: FloatArray) -> float:
+        return self._reached
+
+    def largest(self, p_x: FloatArray) -> float:
+        return self._largest
+
+    def elsewhere(self) -> Utility:
+        return MutualInformation()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "recorded": [self._reached, self._largest]}

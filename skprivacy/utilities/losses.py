@@ -1,0 +1,241 @@
+"""Losses of labels: how often, or how far, what is read off an output is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from .._messages import Message, Parameter
+from .._typing import BoolArray, FloatArray, IntArray, TableLike
+from .._validation import check_real, message
+from ..geometry import Points
+from ..joint import readonly
+from .base import Utility
+from .information import entropy
+
+_AT_ONCE = 5_000_000  # entries of posteriors
+
+
+class Guess(Utility):
+    """The chance of guessing X from Y: ``sum q max W``.
+
+    Several mechanisms often have the same chance; of those, the one with the largest ``I(X;Y)``
+    is preferred.
+
+    Examples
+    --------
+    >>> from skprivacy import Guess, design_mechanism
+    >>> joint = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]
+    >>> mechanism = design_mechanism(joint, 0.02, utility=Guess())
+    >>> round(mechanism.utility, 3)
+    0.787
+    >>> round(Guess().smallest(mechanism.p_x), 3)  # without Y
+    0.4
+    """
+
+    name: ClassVar[str] = "guess"
+
+    def __repr__(self) -> str:
+        return "Guess()"
+
+    def value(self, points: Points) -> FloatArray:
+        return points.values.max(axis=1)
+
+    def preference(self, points: Points) -> FloatArray:
+        return -entropy(points.values) / max(1.0, np.log(points.values.shape[1]))
+
+    def slope(self, points: Points, n_x: int) -> FloatArray:
+        best = points.values.argmax(axis=1)
+        return np.eye(n_x)[points.support[np.arange(len(points)), best]]
+
+    def offset(self, p_x: FloatArray) -> float:
+        return 0.0
+
+    def of_channel(self, p_x: FloatArray, channel: FloatArray) -> float:
+        return float((p_x[:, None] * channel).max(axis=0).sum())
+
+    def largest(self, p_x: FloatArray) -> float:
+        return 1.0
+
+    def smallest(self, p_x: FloatArray) -> float:
+        return float(np.max(p_x))
+
+    def traits(self, n_x: int) -> FloatArray:
+        return np.empty((0, n_x))
+
+    def as_loss(self, n_x: int) -> tuple[FloatArray, float]:
+        return 1.0 - np.eye(n_x), 1.0
+
+
+class Distortion(Utility):
+    """Minus the loss of taking released values at face value: ``-E loss(X, label of Y)``.
+
+    Each output is read as the label with the smallest expected loss. Several outputs with one
+    label are no better than one: a design has one output per label at most. `Guess` is the case
+    of a loss of 1 for every wrong label.
+
+    Parameters
+    ----------
+    loss : array-like of shape (n_x, n_x) or "auto", default="auto"
+        What is lost where the symbol of the row is read as that of the column: not negative, and
+        in each row smallest on the diagonal. In the order of the columns of p_sx. "auto" is for
+        `PrivacyFunnelTransformer`: 0 or 1 in a column of categories, the share of rows between
+        two values in a column of numbers, times or ordered categories, averaged over the columns
+        (Gower's distance).
+    column_weights : dict, default=None
+        With "auto", how much each column of X counts; 1 for those that are not in it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skprivacy import Distortion, design_mechanism
+    >>> joint = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]
+    >>> steps = np.abs(np.subtract.outer(range(3), range(3)))  # 0, 1 and 2 apart
+    >>> mechanism = design_mechanism(joint, 0.02, utility=Distortion(steps))
+    >>> round(mechanism.utility, 3)
+    -0.359
+    >>> round(mechanism.normalized_utility, 3)  # 0: nothing is released, 1: X itself
+    0.487
+
+    In a table, where a wrong age is twice as bad as a wrong town:
+
+    >>> from skprivacy import PrivacyFunnelTransformer
+    >>> closeness = Distortion("auto", column_weights={"age": 2})
+    >>> funnel = PrivacyFunnelTransformer(
+    ...     0.02, sensitive="sex", columns=["age", "town"], utility=closeness
+    ... )
+    """
+
+    name: ClassVar[str] = "distortion"
+
+    def __init__(
+        self,
+        loss: TableLike | Literal["auto"] = "auto",
+        *,
+        column_weights: Mapping[Any, float] | None = None,
+    ) -> None:
+        self.is_automatic = isinstance(loss, str) and loss == "auto"
+        if column_weights is not None and not self.is_automatic:
+            raise ValueError(
+                "Distortion takes column_weights with loss='auto' only: a table has its weights "
+                "in it."
+            )
+        self.column_weights = _check_column_weights(column_weights)
+        self.loss = np.zeros((0, 0)) if self.is_automatic else readonly(_check_loss(loss))
+
+    @classmethod
+    def of_symbols(cls, loss: FloatArray) -> Distortion:
+        """Return the distortion of a table with a row for some symbols only, all being labels."""
+        distortion = cls()
+        distortion.is_automatic, distortion.loss = False, readonly(np.array(loss, dtype=float))
+        return distortion
+
+    def weights_of(self, columns: Sequence[Any], owner: str) -> list[float]:
+        """Return the weights of some columns; owner : whose columns they are."""
+        if unknown := [name for name in self.column_weights if name not in columns]:
+            raise ValueError(
+                Message(
+                    Parameter("column_weights", "Distortion"),
+                    f" names {unknown[0]!r}, which is not one of the columns that {owner} "
+                    f"releases: {list(columns)}.",
+                )
+            )
+        weights = [self.column_weights.get(name, 1.0) for name in columns]
+        if not sum(weights):
+            raise ValueError(
+                Message(
+                    Parameter("column_weights", "Distortion"),
+                    " must not be zero for all columns: every value would be as good as another.",
+                )
+            )
+        return weights
+
+    def __repr__(self) -> str:
+        if not self.is_automatic:
+            return "Distortion(<{} x {} table>)".format(*self.loss.shape)
+        weights = f", column_weights={self.column_weights}" if self.column_weights else ""
+        return f"Distortion('auto'{weights})"
+
+    def value(self, points: Points) -> FloatArray:
+        n_parts = 1 + len(points) * len(self.loss) // _AT_ONCE
+        parts = np.array_split(np.arange(len(points)), n_parts)
+        return np.concatenate([-self._losses(points[part]).min(axis=1) for part in parts])
+
+    def slope(self, points: Points, n_x: int) -> FloatArray:
+        return -self.loss.T[self._losses(points).argmin(axis=1)]
+
+    def _losses(self, points: Points) -> FloatArray:
+        """Return the expected loss of each label, one row for each point."""
+        return points.dense(len(self.loss)) @ self.loss
+
+    def offset(self, p_x: FloatArray) -> float:
+        return 0.0
+
+    def of_channel(self, p_x: FloatArray, channel: FloatArray) -> float:
+        return -float(((p_x[:, None] * channel).T @ self._matched(p_x)).min(axis=1).sum())
+
+    def largest(self, p_x: FloatArray) -> float:
+        return -float(p_x @ self._matched(p_x).min(axis=1))
+
+    def smallest(self, p_x: FloatArray) -> float:
+        return -float((p_x @ self._matched(p_x)).min())
+
+    def traits(self, n_x: int) -> FloatArray:
+        return self.loss.T
+
+    def restricted(self, symbols: BoolArray | IntArray) -> Utility:
+        return Distortion.of_symbols(self.loss[symbols])
+
+    def as_loss(self, n_x: int) -> tuple[FloatArray, float]:
+        return self.loss, 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "loss": self.loss.tolist()}
+
+    def _matched(self, p_x: FloatArray) -> FloatArray:
+        """Return the loss, if it belongs to this X."""
+        if self.is_automatic:
+            raise ValueError(
+                "Distortion('auto') asks the columns of a table, which a joint distribution does "
+                "not have: pass Distortion(loss) with a table of symbols and labels, or use "
+                "PrivacyFunnelTransformer."
+            )
+        if len(p_x) != len(self.loss):
+            requirement = f"a table with {len(p_x)} rows, one per symbol of X"
+            raise ValueError(message("Distortion", "loss", requirement, self))
+        return self.loss
+
+
+def _check_column_weights(weights: Mapping[Any, float] | None) -> dict[Any, float]:
+    if not isinstance(weights, Mapping | None):
+        raise TypeError(message("Distortion", "column_weights", "a dict or None", weights))
+    return {
+        name: check_real("Distortion", "column_weights", weight, low=0, high_open=True)
+        for name, weight in (weights or {}).items()
+    }
+
+
+def _check_loss(loss: TableLike) -> FloatArray:
+    """Return a loss as an array, if it is one."""
+    try:
+        table = np.array(loss, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise TypeError(message("Distortion", "loss", "a table of numbers", loss)) from error
+    if table.ndim != 2 or table.shape[0] != table.shape[1] or not table.size:
+        requirement = "a square table, with a row and a column for each symbol of X"
+        raise ValueError(message("Distortion", "loss", requirement, loss))
+    if not (np.isfinite(table).all() and (table >= 0).all()):
+        raise ValueError(
+            message("Distortion", "loss", "a table of finite numbers that are not negative", loss)
+        )
+    if (wrong := np.flatnonzero(np.diag(table) > table.min(axis=1))).size:
+        raise ValueError(
+            Message(
+                Parameter("loss", "Distortion"),
+                f" must be smallest on its diagonal: a symbol is best read as itself. In row "
+                f"{wrong[0]} another label has a smaller loss.",
+            )
+        )
+    return table

@@ -1,0 +1,48 @@
+"""Losses of labels, and what is none."""
+
+import numpy as np
+import pytest
+
+from skprivacy import Distortion, Guess, design_mechanism
+from skprivacy.geometry import Points
+
+
+def steps(n):
+    return Distortion(np.abs(np.subtract.outer(range(n), range(n))) / max(1, n - 1))
+
+
+def test_the_value_is_minus_the_loss_of_the_best_label():
+    rng = np.random.default_rng(0)
+    loss = np.where(np.eye(4) > 0, 0.0, rng.random((4, 4)))
+    posteriors = rng.dirichlet(np.ones(4), size=50)
+    naive = [-min(sum(w * row[label] for w, row in zip(posterior, loss, strict=True)) for label in range(4))
+             for posterior in posteriors]  # fmt: skip
+    np.testing.assert_allclose(Distortion(loss).value(Points.from_dense(posteriors)), naive)
+
+
+def test_utilities_that_are_losses_say_so():
+    points = Points.from_dense(np.random.default_rng(1).dirichlet(np.ones(5), size=20))
+    for utility in (steps(5), Guess()):
+        loss, constant = utility.as_loss(5)
+        expected = constant - (points.dense(5) @ loss).min(axis=1)
+        np.testing.assert_allclose(utility.value(points), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("loss", "text"),
+    [
+        ([[0, 1, 1], [1, 0, 1]], "a square table, with a row and a column for each symbol of X"),
+        ([[0, -1], [1, 0]], "finite numbers that are not negative"),
+        ([[0, np.nan], [1, 0]], "finite numbers that are not negative"),
+        ([[0, 1], [0.5, 1]], "smallest on its diagonal.* In row 1 another label"),
+        (["a", "b"], "a table of numbers"),
+    ],
+)
+def test_losses_that_are_none(loss, text):
+    with pytest.raises((ValueError, TypeError), match=f"'loss' parameter of Distortion.*{text}"):
+        Distortion(loss)
+
+
+def test_a_loss_of_another_alphabet():
+    with pytest.raises(ValueError, match="'loss' parameter of Distortion must be a table with 2"):
+        design_mechanism([[1, 2], [2, 1]], 0.1, utility=steps(3))
