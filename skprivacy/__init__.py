@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # what the table below says, for type checkers and editors
     from .comparison import compare_mechanisms
     from .design import design_mechanism, privacy_utility_path
-    from .exceptions import PrivacyLeakWarning, SolverError
+    from .exceptions import FidelityWarning, PrivacyLeakWarning, SolverError
+    from .fidelity import Fidelity
     from .inverse_design import largest_epsilon, smallest_epsilon
     from .measures import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Measure, get_measure
     from .mechanism import Evaluation, Mechanism
@@ -29,6 +30,8 @@ __all__ = [
     "Chi2",
     "Distortion",
     "Evaluation",
+    "Fidelity",
+    "FidelityWarning",
     "Guess",
     "LeakageDisplay",
     "Lip",
@@ -63,7 +66,8 @@ __all__ = [
 _NAMES = {
     "comparison": ["compare_mechanisms"],
     "design": ["design_mechanism", "privacy_utility_path"],
-    "exceptions": ["PrivacyLeakWarning", "SolverError"],
+    "exceptions": ["FidelityWarning", "PrivacyLeakWarning", "SolverError"],
+    "fidelity": ["Fidelity"],
     "inverse_design": ["largest_epsilon", "smallest_epsilon"],
     "measures": ["KL", "L1", "AlphaLift", "Chi2", "Lip", "MaxLift", "Measure", "get_measure"],
     "mechanism": ["Evaluation", "Mechanism"],

@@ -65,3 +65,25 @@ class PrivacyLeakWarning(UserWarning):
     Once it has been understood, silence it with
     ``warnings.simplefilter("ignore", PrivacyLeakWarning)``.
     """
+
+
+class FidelityWarning(UserWarning):
+    """Released values are mostly not the true ones: they mislead those who take them as they are.
+
+    Models that are trained on the release need not mind. People do: `utility="distortion"` keeps
+    values as close to the true ones as the budget allows.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import pandas as pd
+    >>> from skprivacy import FidelityWarning, PrivacyFunnelTransformer
+    >>> frame = pd.DataFrame({"s": list("aaab") * 50, "x": list("uvww") * 50})
+    >>> funnel = PrivacyFunnelTransformer(0.0, sensitive="s")
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", FidelityWarning)
+    ...     funnel.fit(frame)
+    Traceback (most recent call last):
+    ...
+    skprivacy.exceptions.FidelityWarning: Values that make up ...
+    """

@@ -8,18 +8,19 @@ from typing import Any
 
 from ._typing import CountArray, IntArray
 from .encoding import Alphabet
-from .mechanism import Mechanism
+from .fidelity import Fidelity, RawX, fidelity_of_columns
+from .mechanism import Mechanism, named_channel
 from .tables.column_roles import ColumnRoles
 from .tables.column_types import ColumnType
 
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """What is known about S where a mechanism was fitted, and is never written to a file.
+    """What is known where a mechanism was fitted, and is never written to a file.
 
     alphabet : the symbols of S; names : of its columns; counts : of pairs (s, x), weighted and
     before smoothing; n_rows : how many rows there were; effective_rows : how many equally weighted
-    ones would say as much.
+    ones would say as much; raw : X before it was cut and pooled, None where it was not.
     """
 
     alphabet: Alphabet
@@ -27,6 +28,7 @@ class Training:
     counts: CountArray
     n_rows: int
     effective_rows: int
+    raw: RawX | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,15 +36,32 @@ class Fitted:
     """What `fit` has learned and designed.
 
     roles : which column is what; types : those that the columns of X are released as; alphabet :
-    their symbols; symbol_of_output : the symbol that each output is named after; leaking : what
-    columns that are passed through were found to leak, NaN where that cannot be judged; training :
-    None for one that was loaded.
+    their symbols; mechanism : its outputs are named; leaking : what columns that are passed
+    through were found to leak, NaN where that cannot be judged; training : None for one that was
+    loaded.
     """
 
     roles: ColumnRoles
     types: tuple[ColumnType, ...]
     alphabet: Alphabet
-    symbol_of_output: IntArray
     mechanism: Mechanism
     leaking: Mapping[Any, float]
     training: Training | None = None
+
+    @property
+    def symbol_of_output(self) -> IntArray:
+        """The symbol of X that each output is released as."""
+        assert self.mechanism.symbol_of_output is not None  # fit has named them
+        return self.mechanism.symbol_of_output
+
+    @property
+    def fidelity(self) -> Fidelity:
+        """How close released values are to the true ones."""
+        raw = None if self.training is None else self.training.raw
+        return fidelity_of_columns(
+            named_channel(self.mechanism),
+            self.alphabet,
+            [self.roles.name_or_position(position) for position in self.roles.x_positions],
+            [type_.is_ordered for type_ in self.types],
+            *((raw.columns, raw.utility) if raw is not None else ()),
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ _MOST_COLUMNS = 1_000_000
 def write_transformer(fitted: Fitted, parameters: Mapping[str, Any], indent: int | None) -> str:
     """Return the JSON text of what was fitted, and of the parameters that matter after that."""
     roles = fitted.roles
+    mechanism = mechanism_content(fitted.mechanism, include_joint=False)
     content = {
         "parameters": {name: encode_label(parameters[name]) for name in _PARAMETERS},
         "layout": {
@@ -52,8 +54,8 @@ def write_transformer(fitted: Fitted, parameters: Mapping[str, Any], indent: int
         },
         "types": [type_.to_dict() for type_ in fitted.types],
         **alphabet_content(fitted.alphabet),
-        "names": fitted.symbol_of_output.tolist(),
-        "mechanism": mechanism_content(fitted.mechanism, include_joint=False),
+        "names": mechanism.pop("names"),
+        "mechanism": mechanism,
     }
     return write_document("transformer", content, indent)
 
@@ -76,7 +78,7 @@ def read_transformer(
     types = tuple(map(_read_type, part["types"].items(len(alphabet.columns))))
     mechanism = make_mechanism(part["mechanism"], Mechanism, measure, utility)
     _check_labels(part["mechanism"]["x_labels"], mechanism.x_labels, alphabet.labels)
-    symbol_of_output = _read_symbols(part["names"], mechanism)
+    mechanism = replace(mechanism, symbol_of_output=_read_symbols(part["names"], mechanism))
     with part["layout"].making():
         check_names_out(names_out(roles, mechanism.x_labels, parameters["output"]))
     for name in ("epsilon", "measure", "scope"):
@@ -84,7 +86,7 @@ def read_transformer(
     parameters["columns"] = [roles.name_or_position(p) for p in roles.x_positions]
     parameters["sensitive"] = [roles.name_or_position(p) for p in roles.s_positions] or None
     parameters["remainder"] = [roles.name_or_position(p) for p in roles.kept_positions] or "drop"
-    return parameters, Fitted(roles, types, alphabet, symbol_of_output, mechanism, leaking)
+    return parameters, Fitted(roles, types, alphabet, mechanism, leaking)
 
 
 def _read_roles(place: Place, n_replaced: int) -> tuple[ColumnRoles, dict[Any, float]]:

@@ -12,12 +12,15 @@ import pandas as pd
 from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from ._typing import ColumnsLike, FloatArray, Labels, Scope, Seed, TableLike
+from .describing import as_html
 from .encoding import DEFAULT_BINS, Alphabet
 from .engines import as_lazy_table, lazy_inputs
 from .exceptions import NotDesignedError
+from .fidelity import Fidelity
 from .fitted import Fitted
 from .fitting.batches import Batches
 from .fitting.encode_and_design import code_rows, code_sensitive, fitted_to, judge_index
@@ -97,6 +100,8 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
     ----------
     mechanism_ : Mechanism
         The channel and its figures, under the joint distribution that `fit` learned.
+    fidelity_ : Fidelity
+        How close released values are to the true ones, column by column, with output="label".
     p_sx_ : ndarray of shape (n_s, n_x)
         That joint distribution.
     categories_ : list of ndarray
@@ -297,6 +302,11 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
     def mechanism_(self) -> Mechanism:
         """The channel and its figures, under the joint distribution that `fit` learned."""
         return self._for_attribute().mechanism
+
+    @property
+    def fidelity_(self) -> Fidelity:
+        """How close released values are to the true ones, column by column."""
+        return self._for_attribute().fidelity
 
     @property
     def p_sx_(self) -> FloatArray:
@@ -502,6 +512,21 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         for name in ("p_sx_", "sensitive_categories_"):
             attributes.pop(name, None)
         return attributes
+
+    def _html_repr(self) -> str:
+        """Return what a notebook shows: the diagram of scikit-learn, and the mechanism below it.
+
+        Nothing is designed for that.
+        """
+        diagram: str = estimator_html_repr(self)
+        fitted, is_designed = self._fitted, self._batches is None
+        if fitted is None or not (is_designed or self._is_current(_settings(self))):
+            return diagram
+        mechanism, roles = fitted.mechanism, fitted.roles
+        names = " and ".join(str(roles.name(position)) for position in roles.x_positions)
+        sentences = mechanism.sentences(fitted.fidelity, x_name=names)
+        shares, labels = (mechanism.p_x, mechanism.p_y), (mechanism.x_labels, mechanism.y_labels)
+        return diagram + as_html(sentences, mechanism.channel, shares, labels)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -132,7 +132,7 @@ class Alphabet:
         symbol_of_output : the symbol that each output stands for; uniform : draws for those that
         are pools.
         """
-        pooled = self._is_pool[symbol_of_output]
+        pooled = self.is_pool[symbol_of_output]
         if not pooled.any():
             return [
                 ([c.values[i] for i in c.single[symbol_of_output]], outputs) for c in self.shown
@@ -150,7 +150,7 @@ class Alphabet:
         It does not if columns of a pool are drawn separately, or if a common value stands for the
         rare ones of a pool.
         """
-        for symbol in symbols[self._is_pool[symbols]].tolist():
+        for symbol in symbols[self.is_pool[symbols]].tolist():
             shown = [[c.values[i] for i in np.unique(c.pools[symbol][0])] for c in self.shown]
             if sum(len(values) > 1 for values in shown) > 1:
                 return False
@@ -161,7 +161,7 @@ class Alphabet:
         return True
 
     @cached_property
-    def _is_pool(self) -> BoolArray:
+    def is_pool(self) -> BoolArray:
         """Whether each symbol has several members."""
         return count(self.symbols[self.member_of], self.n_symbols)[:-1] > 1
 
@@ -188,16 +188,16 @@ def learn_alphabet(
         columns.append(column)
         codes.append(take(column.positions_of(distinct, label), values))
     # Rows are combined once, by value; among those combinations we find which share symbols.
-    members, member = _combine(codes, [len(column.values) for column in columns])
+    members, member = combine(codes, [len(column.values) for column in columns])
     parts = [column.symbols[of] for column, of in zip(columns, members.T, strict=True)]
-    combinations, member_of = _combine(parts, [column.n_symbols for column in columns])
+    combinations, member_of = combine(parts, [column.n_symbols for column in columns])
     counts = count(member, len(members), weights)[:-1].astype(float)
     own = np.arange(len(combinations))
     alphabet = Alphabet(tuple(columns), combinations, own, members, member_of, counts)
     return alphabet, take(np.append(member_of, UNKNOWN), member)
 
 
-def _combine(codes: list[IntArray], sizes: Sequence[int]) -> tuple[IntArray, IntArray]:
+def combine(codes: list[IntArray], sizes: Sequence[int]) -> tuple[IntArray, IntArray]:
     """Return the distinct rows of several columns of codes, and which one each row is."""
     if n_cells(sizes) >= _MOST_PACKED:
         rows = pd.DataFrame(dict(enumerate(codes)))

@@ -56,6 +56,21 @@ class ColumnAlphabet:
         of_symbol = dict(zip(self.symbols.tolist(), self.labels, strict=True))
         return [of_symbol[s] if sizes[s] == 1 else POOLED for s in range(self.n_symbols)]
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether its numbers or times are cut into bins."""
+        return self.edges is not None
+
+    @cached_property
+    def family(self) -> str:
+        """What kind of values it holds: "numbers", "times", or the name of a type."""
+        return family_of([value for value in self.values if value is not None], "X")
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether it holds numbers or times."""
+        return self.family in ("numbers", "times")
+
     def encode(self, series: pd.Series, label: Hashable) -> IntArray:
         """Return the symbol of each row of a pandas Series."""
         near = coded_by_offset(series)

@@ -13,7 +13,7 @@ import pandas as pd
 from .._typing import FloatArray, IntArray
 from .alphabets import Alphabet
 from .columns import ColumnAlphabet
-from .values import as_numbers, family_of
+from .values import as_numbers
 
 
 def gower(
@@ -26,17 +26,11 @@ def gower(
     distances = np.zeros((alphabet.n_symbols, alphabet.n_symbols))
     for position, column in enumerate(alphabet.columns):
         shares = _shares(alphabet, position)
-        has_order = in_order[position] or _is_measured(column)
+        has_order = in_order[position] or column.is_measured
         apart = _apart_in_order(column, shares) if has_order else 1 - shares @ shares.T
         distances += column_weights[position] * np.maximum(apart, 0.0)
     np.fill_diagonal(distances, 0.0)  # several values that share a symbol are read as that symbol
     return distances / sum(column_weights)
-
-
-def _is_measured(column: ColumnAlphabet) -> bool:
-    """Return whether a column holds numbers or times."""
-    families = {family_of([value], "X") for value in column.values if value is not None}
-    return families in ({"numbers"}, {"times"})
 
 
 def _shares(alphabet: Alphabet, position: int) -> FloatArray:
@@ -66,6 +60,6 @@ def _apart_in_order(column: ColumnAlphabet, shares: FloatArray) -> FloatArray:
 def _order(column: ColumnAlphabet, n_present: int) -> IntArray:
     """Return the positions of the values in their order."""
     values = column.values[:n_present]
-    if not _is_measured(column):
+    if not column.is_measured:
         return np.arange(n_present)  # categories, which come in their order
     return np.argsort(as_numbers(pd.Series(values, dtype=object), "X"), kind="stable")

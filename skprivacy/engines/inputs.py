@@ -40,7 +40,8 @@ def lazy_inputs(
         raise ValueError(f"Found a frame with 0 rows while {owner} needs at least one row.")
     in_order = [columns[name] for name in (*counted.s, *counted.x, *(counted.target or ()))]
     warn_of_unjudged([*index, *(roles.name(p) for p in roles.kept_positions)])
-    return FitInputs(roles, table.types(counted.x), counted.rows(in_order, counts))
+    rows = counted.rows(in_order, counts, is_coarse=bool(edges))
+    return FitInputs(roles, table.types(counted.x), rows)
 
 
 def _counted(settings: Settings, roles: ColumnRoles, y: Any) -> CountedColumns:

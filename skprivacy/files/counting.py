@@ -73,7 +73,8 @@ def count_source(
         sampled = pd.DataFrame({name: _meant(sampled[name], families[name]) for name in sampled})
     else:
         columns = {name: _decoded(column) for name, column in columns.items()}
-    rows = counted.rows(list(columns.values()), tally.counts.astype(float))
+    counts, is_coarse = tally.counts.astype(float), tally.is_coarse
+    rows = counted.rows(list(columns.values()), counts, is_coarse=is_coarse)
     types = tuple(map(source.type_of, roles.x_positions, rows.x_columns.values()))
     return CountedSource(roles, types, rows, sampled)
 

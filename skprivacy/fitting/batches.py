@@ -79,7 +79,8 @@ class Batches:
         if weights is not None:
             n_effective = kish(float(weights.sum()), self._squares)
         columns = list(self._tally.columns().values())
-        return self._counted.rows(columns, counts, weights, n_effective)
+        is_coarse = self._tally.is_coarse
+        return self._counted.rows(columns, counts, weights, n_effective, is_coarse)
 
     def inputs(self) -> FitInputs:
         """Return all batches as one input of `fit`."""

@@ -16,6 +16,7 @@ from ..design import design_mechanism
 from ..encoding import DEFAULT_BINS, Alphabet, learn_alphabet
 from ..encoding.bins import BinsLike
 from ..encoding.distances import gower
+from ..fidelity import RawX
 from ..fitted import Fitted, Training
 from ..joint import count_pairs
 from ..measures import get_measure
@@ -32,8 +33,10 @@ from .leak_warnings import (
     warn_of_bins,
     warn_of_index,
     warn_of_passed_through,
+    warn_of_swaps,
 )
 from .parameters import Settings
+from .raw_values import CodedX, raw_x
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,25 +128,45 @@ def fitted_to(settings: Settings, inputs: FitInputs, *, allow_leaking: bool = Tr
     """
     roles, rows = inputs.roles, inputs.rows
     coded = code_rows(settings, rows)
-    mechanism, symbol_of_output = _design(settings, inputs, coded)
+    mechanism = _design(settings, inputs, coded)
     warn_of_bins(list(rows.s_columns), coded.sensitive, settings.n_bins)
     judge_index(settings, inputs, coded.s_codes)
     leaking = _judge_passed_through(inputs, coded, Budget.of(mechanism), allow_leaking)
     warn_if_misleading(mechanism, coded.counts, coded.group_sizes)
+    if settings.output == "label":
+        warn_of_swaps(mechanism)
     check_names_out(names_out(roles, mechanism.x_labels, settings.output))
     names = tuple(rows.s_columns)
-    training = Training(coded.sensitive, names, coded.counts, rows.n_rows, rows.effective_rows)
-    return Fitted(
-        roles, inputs.types, coded.alphabet, symbol_of_output, mechanism, leaking, training
+    raw = _raw(settings, inputs, coded, mechanism)
+    training = Training(
+        coded.sensitive, names, coded.counts, rows.n_rows, rows.effective_rows, raw
     )
+    return Fitted(roles, inputs.types, coded.alphabet, mechanism, leaking, training)
+
+
+def _raw(
+    settings: Settings, inputs: FitInputs, coded: CodedRows, mechanism: Mechanism
+) -> RawX | None:
+    """Return X as it was before it was cut and pooled."""
+    v_codes = None if inputs.rows.target is None else _target(settings, inputs.rows)
+    weights = _column_weights(settings, inputs.rows) if settings.has_distances else None
+    return raw_x(inputs, CodedX(coded.alphabet, coded.x_codes, v_codes), mechanism, weights)
+
+
+def _column_weights(settings: Settings, rows: LabelledRows) -> list[float]:
+    return settings.distances.weights_of(list(rows.x_columns), settings.owner)
+
+
+def _target(settings: Settings, rows: LabelledRows) -> IntArray:
+    """Return the codes of the target."""
+    assert rows.target is not None
+    return _learn(settings, rows, rows.target, is_sensitive=True)[1]
 
 
 def _loss(settings: Settings, inputs: FitInputs, coded: CodedRows) -> FloatArray:
     """Return how far symbols of X are from each other, by the weights of its columns."""
-    names = list(inputs.rows.x_columns)
-    weights = settings.distances.weights_of(names, settings.owner)
     in_order = [type_.is_ordered for type_ in inputs.types]
-    return gower(coded.alphabet, in_order, weights)
+    return gower(coded.alphabet, in_order, _column_weights(settings, inputs.rows))
 
 
 def _utility(
@@ -151,13 +174,12 @@ def _utility(
 ) -> str | Utility:
     """Return the utility: I(V;Y) of rows with a target V, a loss as the columns have it."""
     if rows.target is not None:
-        _, v_codes = _learn(settings, rows, rows.target, is_sensitive=True)
-        return Target(count_pairs(v_codes, coded.x_codes, rows.weights))
+        return Target(count_pairs(_target(settings, rows), coded.x_codes, rows.weights))
     return Distortion.of_symbols(loss) if settings.has_distances else settings.utility
 
 
-def _design(settings: Settings, inputs: FitInputs, coded: CodedRows) -> tuple[Mechanism, IntArray]:
-    """Return the mechanism as it is sampled, and which symbol of X names each output."""
+def _design(settings: Settings, inputs: FitInputs, coded: CodedRows) -> Mechanism:
+    """Return the mechanism as it is sampled, with names for its outputs."""
     loss = _loss(settings, inputs, coded)
     mechanism = design_mechanism(
         coded.counts + settings.smoothing,
@@ -168,15 +190,9 @@ def _design(settings: Settings, inputs: FitInputs, coded: CodedRows) -> tuple[Me
         solver=settings.solver,
         **(settings.solver_options or {}),
     )
-    mechanism, symbol_of_output = name_outputs(mechanism, loss)
-    labels = coded.alphabet.labels
-    mechanism = replace(
-        mechanism,
-        s_labels=tuple(coded.sensitive.labels),
-        x_labels=tuple(labels),
-        y_labels=tuple(labels[symbol] for symbol in symbol_of_output),
-    )
-    return within_budget_as_sampled(mechanism), symbol_of_output
+    s_labels, x_labels = tuple(coded.sensitive.labels), tuple(coded.alphabet.labels)
+    mechanism = replace(mechanism, s_labels=s_labels, x_labels=x_labels)
+    return within_budget_as_sampled(name_outputs(mechanism, loss))
 
 
 def judge_index(settings: Settings, inputs: FitInputs, s_codes: IntArray) -> None:

@@ -31,7 +31,7 @@ class LabelledRows:
     s_columns, x_columns : pandas Series by name; target : those of V, for utility="target";
     weights : of the rows, None for one each; multiplicities : how many rows of the data each row
     stands for, None for one; n_effective : how many equally weighted rows would say as much,
-    where the weights do not tell.
+    where the weights do not tell; is_coarse : whether numbers of X may already stand for bins.
     """
 
     s_columns: NamedColumns
@@ -40,6 +40,7 @@ class LabelledRows:
     weights: FloatArray | None = None
     multiplicities: FloatArray | None = None
     n_effective: int | None = None
+    is_coarse: bool = False
 
     @cached_property
     def n_rows(self) -> int:
@@ -88,6 +89,7 @@ class CountedColumns:
         counts: FloatArray,
         weights: FloatArray | None = None,
         n_effective: int | None = None,
+        is_coarse: bool = False,
     ) -> LabelledRows:
         """Return distinct rows that occur `counts` times, with the sums of their weights."""
         n_s, n_x = len(self.s), len(self.s) + len(self.x)
@@ -101,6 +103,7 @@ class CountedColumns:
             counts if weights is None else weights,
             counts,
             n_effective,
+            is_coarse,
         )
 
 

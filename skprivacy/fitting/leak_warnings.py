@@ -12,13 +12,14 @@ import pandas as pd
 from .._messages import BinsOf, InPython, Message, Named, Setting, aligned
 from .._typing import CountArray, FloatArray, IntArray, NamedColumns, Scope
 from .._warnings import warn
+from ..describing import rarely_kept
 from ..encoding import Alphabet, learn_column
-from ..exceptions import PrivacyLeakWarning
+from ..exceptions import FidelityWarning, PrivacyLeakWarning
 from ..joint import as_joint, count_pairs
 from ..measures import KL, Measure
 from ..measures.leakage import leakage_in, leakage_unchanged
 from ..mechanism import Mechanism
-from ..utilities import UTILITY_ROUNDING
+from ..utilities import UTILITY_ROUNDING, Distortion
 
 # A column with more distinct values than this share of its rows is judged by its bins only: that
 # nearly every value occurs with a single S says nothing about the next row.
@@ -30,6 +31,9 @@ _MANY_ROWS = 50
 _CHANCE = 0.05
 _DRAWS = 99, 499
 _MOST_CELLS = 5_000_000
+
+# Values that are mostly released as others may make up this share of the rows without a warning.
+_FEW_REPLACED = 0.05
 
 
 def warn_of_bins(names: Sequence[Hashable], alphabet: Alphabet, n_bins: Any) -> None:
@@ -57,6 +61,20 @@ def warn_if_misleading(mechanism: Mechanism, counts: CountArray, group_sizes: Co
     """
     for text in (*_about_groups(mechanism, group_sizes), *_about_release(mechanism, counts)):
         warn(text, PrivacyLeakWarning)
+
+
+def warn_of_swaps(mechanism: Mechanism) -> None:
+    """Warn if values that are not rare are mostly released as others."""
+    fidelity = mechanism.fidelity()
+    if fidelity.replaced <= _FEW_REPLACED:
+        return
+    closer, larger = Setting("utility", "distortion"), Named("epsilon")
+    way_out = Message(" Where people read them as they are, ", closer, " keeps them close.")
+    if isinstance(mechanism.objective, Distortion):
+        way_out = Message(
+            " A larger ", larger, ", or fewer or coarser columns, keep more of them."
+        )
+    warn(Message(rarely_kept(fidelity), way_out), FidelityWarning)
 
 
 def _about_groups(mechanism: Mechanism, sizes: CountArray) -> Iterator[str]:

@@ -164,6 +164,12 @@ class Tally:
         self._settle()
         return self._pieces[0]["weight"].to_numpy() if "weight" in self._pieces[0] else None
 
+    @property
+    def is_coarse(self) -> bool:
+        """Whether one value stands for each bin of some column."""
+        self._settle()
+        return bool(self._coarse)
+
     def columns(self) -> NamedColumns:
         """Return the distinct rows: a pandas Series for each name."""
         self._settle()

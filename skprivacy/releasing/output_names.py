@@ -12,28 +12,31 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from .._messages import Message, Named
-from .._typing import FloatArray, IntArray, Labels
+from .._typing import FloatArray, Labels
+from ..fidelity import closest_names
 from ..mechanism import Mechanism
 from ..merging import without_cheapest
 from ..tables.column_roles import ColumnRoles
 
 
-def name_outputs(mechanism: Mechanism, loss: FloatArray) -> tuple[Mechanism, IntArray]:
-    """Return the mechanism with outputs in the order of their names, and the names.
+def name_outputs(mechanism: Mechanism, loss: FloatArray) -> Mechanism:
+    """Return the mechanism with outputs that have names, in the order of these.
 
-    loss : of reading each symbol of X (rows) as each (columns). names : for each output the
-    position of a symbol of X.
+    loss : of reading each symbol of X (rows) as each (columns).
     """
     channel, p_x, utility = mechanism.channel, mechanism.p_x, mechanism.objective
     while channel.shape[1] > len(p_x):  # the average scope can have one output too many
         channel, _ = without_cheapest(channel, p_x, utility)
-    _, names = linear_sum_assignment((p_x[:, None] * channel).T @ loss)
+    names = closest_names(p_x[:, None] * channel, loss)
     order = np.argsort(names)
-    y_labels = tuple(range(channel.shape[1]))
-    return replace(mechanism, channel=channel[:, order], y_labels=y_labels), names[order]
+    return replace(
+        mechanism,
+        channel=channel[:, order],
+        y_labels=tuple(mechanism.x_labels[symbol] for symbol in names[order]),
+        symbol_of_output=names[order],
+    )
 
 
 def output_names(mechanism: Mechanism) -> list[str]:

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ._json import encode_label
-from ._json_reader import Place
-from ._typing import FloatArray
-from .measures import MEASURES, SCOPES, Measure
-from .utilities import UTILITIES, Distortion, RecordedUtility, Target, Utility
+from .._json import encode_label
+from .._json_reader import Place
+from .._typing import FloatArray
+from ..measures import MEASURES, SCOPES, Measure
+from ..utilities import UTILITIES, Distortion, RecordedUtility, Target, Utility
 
 # How far the sums of the rows of a channel may be from 1.
 ROW_TOLERANCE = 1e-12
@@ -39,6 +39,8 @@ def fields_content(made: Mapping[str, Any], include_joint: bool) -> dict[str, An
         "y_labels": [encode_label(label) for label in made["y_labels"]],
         "channel": made["channel"].tolist(),
     }
+    if (names := made.get("symbol_of_output")) is not None:
+        content["names"] = names.tolist()
     if p_sx is not None:
         content["s_labels"] = [encode_label(label) for label in made["s_labels"] or ()]
         content["p_sx"] = p_sx.tolist()
@@ -49,8 +51,9 @@ def fields_content(made: Mapping[str, Any], include_joint: bool) -> dict[str, An
 
 def read_fields(place: Place, measure: Measure | None, utility: Utility | None) -> dict[str, Any]:
     """Return the fields of the mechanism at some place; that they fit together is not checked."""
-    has_joint = "p_sx" in place.members()
-    part = place.keys(*_KEYS, *(("s_labels", "p_sx") if has_joint else ("p_x",)))
+    has_joint, has_names = ("p_sx" in place.members(), "names" in place.members())
+    more = ("s_labels", "p_sx") if has_joint else ("p_x",)
+    part = place.keys(*_KEYS, *more, *(("names",) if has_names else ()))
     x_labels, y_labels = part["x_labels"].labels(), part["y_labels"].labels()
     s_labels = part["s_labels"].secret().labels() if has_joint else None
     n_x, n_s = len(x_labels), len(s_labels or ())
@@ -67,6 +70,9 @@ def read_fields(place: Place, measure: Measure | None, utility: Utility | None) 
         "scope": part["scope"].text(*SCOPES),
         "solver": part["solver"].text(),
         "upper_bound": part["upper_bound"].number(),
+        "symbol_of_output": (
+            part["names"].integers(len(y_labels), low=0, high=n_x - 1) if has_names else None
+        ),
     }
 
 

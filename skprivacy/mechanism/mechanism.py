@@ -4,274 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
-from functools import cached_property
 from typing import Any, Self, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from ._json import label_key, write_document
-from ._json_reader import Place, read_document
-from ._messages import Message, Parameter
-from ._typing import FloatArray, Labels, Scope, TableLike
-from ._validation import check_real, message
-from .joint import as_joint, readonly
-from .measures import Measure, check_scope, lift
-from .measures.leakage import leakage_in, output_values, posteriors
-from .measures.ranges import posterior_ranges
-from .mechanism_json import ROW_TOLERANCE, fields_content, read_fields
-from .utilities import (
-    BOUND_TOLERANCE,
-    NO_UTILITY,
-    MutualInformation,
-    Utility,
-    get_utility,
-    mutual_information,
+from .._json import label_key, write_document
+from .._json_reader import Place, read_document
+from .._messages import Message, Parameter
+from .._typing import IntArray, Scope, TableLike
+from .._validation import check_real, message
+from ..describing import (
+    as_html,
+    at_face_value,
+    exposure,
+    leak,
+    most_exposed,
+    ranges_of,
+    what_is_kept,
 )
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Evaluation:
-    """A channel P(Y|X) under a joint distribution P_SX: what it keeps and what it leaks.
-
-    Attributes
-    ----------
-    channel : ndarray of shape (n_x, n_y)
-        ``P(Y = y | X = x)``; rows sum to 1.
-    p_sx : ndarray of shape (n_s, n_x)
-        The joint distribution that all figures are about.
-    s_labels, x_labels, y_labels : tuple
-        Names of the symbols.
-    measure : Measure
-        The measure of leakage.
-    objective : Utility
-        What `utility` measures: what the channel was designed for.
-    p_x : ndarray of shape (n_x,)
-        The distribution of X.
-
-    Examples
-    --------
-    A channel under a joint distribution other than that of its design:
-
-    >>> from skprivacy import design_mechanism
-    >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02)
-    >>> evaluation = mechanism.evaluate([[0.25, 0.1, 0.05], [0.05, 0.2, 0.35]])
-    >>> round(evaluation.max_leakage, 3)
-    0.076
-    >>> round(evaluation.attacker_accuracy, 3)
-    0.643
-    """
-
-    channel: FloatArray
-    p_sx: FloatArray | None
-    s_labels: Labels | None
-    x_labels: Labels
-    y_labels: Labels
-    measure: Measure
-    objective: Utility = field(default_factory=MutualInformation)
-    p_x: FloatArray = None  # type: ignore[assignment]  # that of p_sx, once made
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "objective", get_utility(self.objective, type(self).__name__))
-        if self.p_sx is not None:  # a p_x given along with a joint could contradict it
-            object.__setattr__(self, "p_x", np.sum(self.p_sx, axis=0))
-        for name in ("channel", "p_sx", "p_x"):
-            value = getattr(self, name)
-            if value is not None:
-                object.__setattr__(self, name, readonly(np.array(value, dtype=float, order="C")))
-
-    def with_channel(self, channel: FloatArray) -> Evaluation:
-        """Return the figures of another channel under the same joint.
-
-        Examples
-        --------
-        What releasing X itself would leak:
-
-        >>> import numpy as np
-        >>> from skprivacy import design_mechanism
-        >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02)
-        >>> round(mechanism.with_channel(np.eye(3)).max_leakage, 3)
-        0.145
-        """
-        return self._evaluation(channel, self.measure)
-
-    def with_measure(self, measure: Measure) -> Evaluation:
-        """Return the figures of the same channel by another measure.
-
-        Examples
-        --------
-        >>> from skprivacy import L1, design_mechanism
-        >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02, measure="kl")
-        >>> round(mechanism.with_measure(L1()).max_leakage, 3)
-        0.198
-        """
-        return self._evaluation(self.channel, measure)
-
-    def _evaluation(self, channel: FloatArray, measure: Measure) -> Evaluation:
-        labels = self.s_labels, self.x_labels, self.y_labels
-        return Evaluation(channel, self.p_sx, *labels, measure, self.objective, self.p_x)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # numpy unlocks arrays when they are copied or unpickled
-        self.__dict__.update(state)
-        for value in state.values():
-            if isinstance(value, np.ndarray):
-                readonly(value)
-
-    @cached_property
-    def p_y(self) -> FloatArray:
-        """``P(Y)``, of shape (n_y,)."""
-        return readonly(self.p_x @ self.channel)
-
-    @cached_property
-    def posterior(self) -> FloatArray:
-        """``P(X | Y = y)``, of shape (n_y, n_x); P(X) for an output of probability zero."""
-        return readonly(posteriors(self.p_x[:, None] * self.channel, self.p_y, self.p_x))
-
-    @cached_property
-    def sensitive_posterior(self) -> FloatArray:
-        """``P(S | Y = y)``, of shape (n_y, n_s); P(S) for an output of probability zero."""
-        return readonly(posteriors(self._p_sy, self.p_y, self._joint.sum(axis=1)))
-
-    @property
-    def _joint(self) -> FloatArray:
-        if self.p_sx is None:
-            raise AttributeError(
-                "This mechanism was saved without its joint distribution, so what it leaks is "
-                "not known here. Use evaluate(p_sx) with a joint of your own."
-            )
-        return self.p_sx
-
-    @property
-    def _p_sy(self) -> FloatArray:
-        return self._joint @ self.channel
-
-    @cached_property
-    def _values(self) -> FloatArray:
-        """g of every output, over the symbols of S that occur."""
-        return output_values(self.measure, self.sensitive_posterior, self._joint.sum(axis=1))
-
-    @cached_property
-    def leakage(self) -> FloatArray:
-        """Leakage of each output on the eps scale of the measure, of shape (n_y,)."""
-        return readonly(np.array(self.measure.inverse(self._values), dtype=float))
-
-    @property
-    def max_leakage(self) -> float:
-        """The leakage of the worst output."""
-        return leakage_in("per_output", self.measure, self._values, self.p_y)
-
-    @cached_property
-    def average_leakage(self) -> float:
-        """Leakage on average over outputs, eps scale; NaN for a measure without an average."""
-        return leakage_in("average", self.measure, self._values, self.p_y)
-
-    def leakage_in(self, scope: Scope) -> float:
-        """Return the leakage that a budget of some scope is about.
-
-        Examples
-        --------
-        >>> from skprivacy import design_mechanism
-        >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02)
-        >>> [round(mechanism.leakage_in(scope), 3) for scope in ("per_output", "average")]
-        [0.02, 0.017]
-        """
-        return self.max_leakage if scope == "per_output" else self.average_leakage
-
-    @cached_property
-    def sensitive_information(self) -> float:
-        """``I(S;Y)`` in nats."""
-        return mutual_information(self._p_sy)
-
-    @cached_property
-    def attacker_accuracy(self) -> float:
-        """How often the best attacker, who knows the joint and the channel, guesses S from Y.
-
-        ``sum_y max_s P(s,y)``.
-        """
-        return float(self._p_sy.max(axis=0).sum())
-
-    @property
-    def attacker_advantage(self) -> float:
-        """How much more often that is right than the best blind guess."""
-        return max(0.0, self.attacker_accuracy - float(self._joint.sum(axis=1).max()))
-
-    @cached_property
-    def _output_lifts(self) -> FloatArray:
-        return lift(self.sensitive_posterior, self._joint.sum(axis=1)).max(axis=1)
-
-    @property
-    def max_lift(self) -> float:
-        """The largest ``P(s|y) / P(s)``."""
-        return float(self._output_lifts.max())
-
-    @cached_property
-    def utility(self) -> float:
-        """The utility that the channel was designed for: ``I(X;Y)`` unless `objective` differs."""
-        return self.objective.of_channel(self.p_x, self.channel)
-
-    @cached_property
-    def mutual_information(self) -> float:
-        """``I(X;Y)`` in nats, whatever the objective."""
-        return mutual_information(self.p_x[:, None] * self.channel)
-
-    @cached_property
-    def _largest_utility(self) -> float:
-        return self.objective.largest(self.p_x)
-
-    @property
-    def normalized_utility(self) -> float:
-        """The share of the utility of X that is kept, beyond what a constant output has.
-
-        1 where there is none to keep.
-        """
-        return self._normalized(self.utility)
-
-    def _normalized(self, utility: float) -> float:
-        smallest = self.objective.smallest(self.p_x)
-        room = self._largest_utility - smallest
-        return (utility - smallest) / room if room > NO_UTILITY else 1.0
-
-    def table(self) -> pd.DataFrame:
-        """Return a DataFrame with one row per output.
-
-        Columns: the probability of the output, its leakage and largest lift (not for a mechanism
-        saved without its joint), and the posterior of each symbol of X.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from skprivacy import design_mechanism
-        >>> counts = pd.DataFrame([[20, 10, 10], [10, 20, 30]], columns=list("abc"))
-        >>> design_mechanism(counts, 0.01, solver="watchdog").table().round(3).reset_index()
-           y  probability  leakage  max_lift  P(a|y)  P(b|y)  P(c|y)
-        0  0          0.3    0.009     1.111   0.000     1.0   0.000
-        1  1          0.7    0.002     1.071   0.429     0.0   0.571
-        """
-        figures = {"probability": self.p_y}
-        if self.p_sx is not None:
-            figures |= {"leakage": self.leakage, "max_lift": self._output_lifts}
-        names = [*figures, *(f"P({label}|y)" for label in self.x_labels)]
-        index = pd.Index(self.y_labels, name="y", tupleize_cols=False)
-        columns = np.column_stack([*figures.values(), self.posterior])
-        return pd.DataFrame(columns, columns=names, index=index)
-
-    def _figures(self) -> Iterator[str]:
-        """Yield what `repr` says about leakage and utility."""
-        n_x, n_y = self.channel.shape
-        yield f"{n_x} symbols -> {n_y} outputs"
-        if self.p_sx is None:
-            yield "joint left out"
-        else:
-            yield f"max_leakage={self.max_leakage:.6g}"
-            yield f"average_leakage={self.average_leakage:.6g}"
-        yield f"utility={self.utility:.6g} ({self.normalized_utility:.1%} of the largest)"
-        if not isinstance(self.objective, MutualInformation):
-            yield f"objective={self.objective!r}"
-            yield f"I(X;Y)={self.mutual_information:.6g}"
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.measure!r}: {', '.join(self._figures())})"
+from ..fidelity import Fidelity, NamedChannel, closest_names, fidelity_of_symbols
+from ..joint import as_joint
+from ..measures import Measure, check_scope
+from ..measures.ranges import posterior_ranges
+from ..utilities import BOUND_TOLERANCE, Utility
+from .content import ROW_TOLERANCE, fields_content, read_fields
+from .evaluation import Evaluation
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -294,6 +52,9 @@ class Mechanism(Evaluation):
         The name of the solver that was used.
     upper_bound : float
         No mechanism with a leakage of at most `epsilon` has a larger utility.
+    symbol_of_output : ndarray of shape (n_y,) or None
+        The symbol of X that each output is released as, by its position in `x_labels`. None where
+        outputs have no names: those of `design_mechanism`.
 
     Examples
     --------
@@ -312,6 +73,7 @@ class Mechanism(Evaluation):
     solver: str = field(kw_only=True)
     # None means that no bound is known: it is then replaced by the largest utility.
     upper_bound: float = field(kw_only=True, default=None)  # type: ignore[assignment]
+    symbol_of_output: IntArray | None = field(kw_only=True, default=None)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -358,6 +120,18 @@ class Mechanism(Evaluation):
                 raise ValueError(message("Mechanism", name, requirement, labels))
         if not isinstance(self.solver, str):
             raise TypeError(message("Mechanism", "solver", "a str", self.solver))
+        if self.symbol_of_output is not None:
+            self._check_symbols(np.array(self.symbol_of_output))
+
+    def _check_symbols(self, symbols: IntArray) -> None:
+        n_x, n_y = self.channel.shape
+        is_one_each = symbols.shape == (n_y,) and symbols.dtype.kind in "iu"
+        if not is_one_each or not ((symbols >= 0) & (symbols < n_x)).all():
+            requirement = f"None, or {n_y} positions of symbols of X, which has {n_x}"
+            given = self.symbol_of_output
+            raise ValueError(message("Mechanism", "symbol_of_output", requirement, given))
+        symbols.flags.writeable = False
+        object.__setattr__(self, "symbol_of_output", symbols)
 
     def _check_budget(self) -> None:
         if self.p_sx is None:
@@ -418,6 +192,28 @@ class Mechanism(Evaluation):
         }
         labels = pd.Index(self.s_labels or (), name="s", tupleize_cols=False)
         return pd.DataFrame(figures, index=labels)
+
+    def fidelity(self) -> Fidelity:
+        """Return how close values are to the true ones if outputs are taken at face value.
+
+        X is taken as one column. `PrivacyFunnelTransformer.fidelity_` tells the columns apart.
+        Outputs without names are read as symbols of X so that the expected loss of the objective
+        is smallest, or as often rightly as possible.
+
+        Returns
+        -------
+        Fidelity
+
+        Examples
+        --------
+        >>> from skprivacy import design_mechanism
+        >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02)
+        >>> mechanism.fidelity()
+        Fidelity(78.7% of rows unchanged)
+        >>> mechanism.fidelity().swaps.round(2)
+          value released_as  share  rows
+        """
+        return fidelity_of_symbols(named_channel(self))
 
     def evaluate(self, p_sx: TableLike) -> Evaluation:
         """Return all figures of the channel under another joint distribution.
@@ -480,8 +276,47 @@ class Mechanism(Evaluation):
         claimed = "claimed " if self.p_sx is None else ""
         yield f"{claimed}epsilon={self.epsilon:.6g} {self.scope}"
         yield from super()._figures()
+        if self.p_sx is not None:
+            found = ranges_of(self.posterior_ranges())
+            yield f"most exposed group from {found[most_exposed(found)].in_words()}"
         yield f"gap<={self.gap:.2g}"
         yield f"solver={self.solver!r}"
+
+    def sentences(
+        self, fidelity: Fidelity | None = None, *, x_name: str = "X", s_name: str = "S"
+    ) -> list[str]:
+        """Return what is revealed, what is kept and what a reader sees, in words.
+
+        No group of S is named: for that, see `posterior_ranges`.
+
+        Parameters
+        ----------
+        fidelity : Fidelity, default=None
+            That of a transformer; None for that of this mechanism.
+        x_name, s_name : str, default="X" and "S"
+            What to call the columns.
+
+        Examples
+        --------
+        >>> from skprivacy import design_mechanism
+        >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02)
+        >>> for sentence in mechanism.sentences():
+        ...     print(sentence)
+        """
+        reached = None if self.p_sx is None else self.leakage_in(self.scope)
+        revealed = leak(self.epsilon, reached, self.scope, self.measure.name, s_name)
+        if self.p_sx is not None:
+            revealed = f"{revealed} {exposure(self.posterior_ranges())}"
+        kept, bound = self.normalized_utility, self.normalized_upper_bound
+        return [
+            revealed,
+            what_is_kept(self.objective, kept, bound, x_name),
+            at_face_value(self.fidelity() if fidelity is None else fidelity),
+        ]
+
+    def _repr_html_(self) -> str:
+        shares, labels = (self.p_x, self.p_y), (self.x_labels, self.y_labels)
+        return as_html(self.sentences(), self.channel, shares, labels)
 
     def to_json(self, *, include_joint: bool = True, indent: int | None = None) -> str:
         """Return the mechanism as JSON text, exact to the last bit.
@@ -529,6 +364,16 @@ class Mechanism(Evaluation):
         True
         """
         return make_mechanism(read_document(text, "mechanism"), cls, measure, utility)
+
+
+def named_channel(mechanism: Mechanism) -> NamedChannel:
+    """Return the channel with the symbol of X that each output is read as."""
+    channel, p_x, names = mechanism.channel, mechanism.p_x, mechanism.symbol_of_output
+    if names is None:
+        known = mechanism.objective.as_loss(len(p_x))
+        loss = 1.0 - np.eye(len(p_x)) if known is None else known[0]
+        names = closest_names(p_x[:, None] * channel, loss)
+    return NamedChannel(channel, p_x, names, mechanism.x_labels)
 
 
 def mechanism_content(mechanism: Mechanism, include_joint: bool) -> dict[str, Any]:

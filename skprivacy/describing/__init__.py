@@ -1,0 +1,25 @@
+"""Figures in words, for those who do not know the theory."""
+
+from .notebook import as_html
+from .sentences import (
+    at_face_value,
+    exposure,
+    leak,
+    listed_swaps,
+    most_exposed,
+    ranges_of,
+    rarely_kept,
+    what_is_kept,
+)
+
+__all__ = [
+    "as_html",
+    "at_face_value",
+    "exposure",
+    "leak",
+    "listed_swaps",
+    "most_exposed",
+    "ranges_of",
+    "rarely_kept",
+    "what_is_kept",
+]

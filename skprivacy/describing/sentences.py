@@ -1,0 +1,165 @@
+"""What is revealed, what is kept, and what a reader sees, in sentences that name no group of S."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .._typing import Scope
+from ..fidelity import Fidelity
+from ..utilities import Utility
+
+# A group that can become this many times as likely is mentioned, however rare it is.
+_MUCH_LIKELIER = 1.5
+
+# A probability that moves by less than this does not.
+_NO_MOVE = 1e-6
+
+# Labels longer than this are cut.
+_LONGEST_LABEL = 60
+
+
+def leak(
+    epsilon: float, reached: float | None, scope: Scope, measure: str, name: str = "S"
+) -> str:
+    """Say what is revealed about S at most; reached : None if the joint is not known here."""
+    where = "each released value reveals" if scope == "per_output" else "released values reveal"
+    how = "" if scope == "per_output" else " on average"
+    known = "as its file claims" if reached is None else f"reached: {reached:.4g}"
+    return (
+        f"Under the joint distribution of the design, {where} at most epsilon = {epsilon:g} about "
+        f"{name}{how} ({measure}; {known})."
+    )
+
+
+def what_is_kept(objective: Utility, kept: float, bound: float, names: str = "X") -> str:
+    """Say which share of the utility is kept, and that no mechanism keeps more."""
+    share, most = f"{kept:.1%}", f"{min(1.0, bound):.1%}"
+    text = f"It keeps {share} of {objective.in_words(names)}"
+    if share == most == "100.0%":
+        return f"{text}."
+    than = "" if most == share else f" than {most}"
+    return f"{text}; no mechanism within the budget keeps more{than}."
+
+
+def at_face_value(fidelity: Fidelity) -> str:
+    """Say how many rows keep their values, and which swap concerns most rows."""
+    sentence = f"Taken at face value, {fidelity.unchanged:.1%} of the rows keep their values"
+    swaps = listed_swaps(fidelity.swaps)
+    return f"{sentence}; {swaps[0]}." if swaps else f"{sentence}."
+
+
+def listed_swaps(swaps: pd.DataFrame) -> list[str]:
+    """Return swaps in words."""
+    columns = (swaps[name] for name in ("share", "value", "released_as"))
+    return [
+        f"{_share(share)} of {shown(value)} are released as {shown(other)}"
+        for share, value, other in zip(*columns, strict=True)
+    ]
+
+
+def rarely_kept(fidelity: Fidelity) -> str:
+    """Say how many rows have values that are mostly released as others, and name the worst."""
+    (worst,) = listed_swaps(fidelity.worst_swap)
+    return (
+        f"Values that make up {_share(fidelity.replaced)} of the rows are mostly released as "
+        f"others: {worst}."
+    )
+
+
+def shown(label: Any) -> str:
+    """Return the label of a symbol in quotes, the parts of a joint one after each other."""
+    parts = label if isinstance(label, tuple) else (label,)
+    text = ", ".join("missing" if part is None else str(part) for part in parts)
+    return repr(text if len(text) <= _LONGEST_LABEL else f"{text[: _LONGEST_LABEL - 3]}...")
+
+
+def _share(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.01 else f"{share:.1%}"
+
+
+@dataclass(frozen=True)
+class Range:
+    """Where a probability is, and between which it moves."""
+
+    prior: float
+    low: float
+    high: float
+
+    @property
+    def width(self) -> float:
+        """How far it moves, at most."""
+        return max(self.high - self.prior, self.prior - self.low)
+
+    @property
+    def growth(self) -> float:
+        """How many times as likely it becomes, at most."""
+        return self.high / self.prior if self.prior > 0 else 1.0
+
+    def in_words(self) -> str:
+        """Return "51% to between 41% and 61%", rounded outwards."""
+        digits = 0 if self.width >= 0.02 and 0.1 <= self.prior <= 0.9 else 1
+        digits = 2 if self.width < 0.002 else digits
+        prior = f"{self.prior:.{digits}%}"
+        if self.width < _NO_MOVE:
+            return f"{prior} to the same"
+        low, high = _outwards(self.low, digits, False), _outwards(self.high, digits, True)
+        return f"{prior} to between {low} and {high}"
+
+
+def _outwards(share: float, digits: int, is_high: bool) -> str:
+    """Return a share in percent, rounded so that what is said is never too little."""
+    scale = 10.0**digits
+    # Rounding of the last bits is not a reason to show one unit more.
+    exact = round(100 * share * scale, 6)
+    whole = math.ceil(exact) if is_high else math.floor(exact)
+    return f"{whole / scale:.{digits}f}%"
+
+
+def exposure(ranges: pd.DataFrame, names: Sequence[str] | None = None) -> str:
+    """Say how far a released value can move the probability of a group.
+
+    ranges : `Mechanism.posterior_ranges`; names : of the groups, None to name none.
+    """
+    found = ranges_of(ranges)
+    widest = most_exposed(found)
+    if found[widest].width < _NO_MOVE:
+        return "No released value moves the probability of any group."
+    group = "the most exposed group" if names is None else names[widest]
+    text = (
+        f"Whoever sees a released value can move the probability of {group} from "
+        f"{found[widest].in_words()}"
+    )
+    if not _is_bounded(ranges):
+        return f"{text} with these values; the budget, being an average, bounds no single one."
+    rarest = int(np.argmax([each.growth for each in found]))
+    if rarest != widest and found[rarest].growth >= _MUCH_LIKELIER:
+        rare = found[rarest]
+        group = f"a group of {rare.prior:.1%}" if names is None else names[rarest]
+        start = "" if names is None else f" from {rare.prior:.1%}"
+        text += f", and that of {group}{start} to {_outwards(rare.high, 1, True)}"
+    return f"{text}, at most."
+
+
+def ranges_of(ranges: pd.DataFrame) -> list[Range]:
+    """Return what the budget allows each group or, if it bounds no single value, what is reached.
+
+    ranges : `Mechanism.posterior_ranges`.
+    """
+    kind = "allowed" if _is_bounded(ranges) else "reached"
+    columns = ranges[["prior", f"{kind}_low", f"{kind}_high"]].to_numpy()
+    return [Range(*map(float, row)) for row in columns]
+
+
+def most_exposed(found: Sequence[Range]) -> int:
+    """Return the group that moves the furthest; of two that move as far, the rarer one."""
+    return max(range(len(found)), key=lambda i: (round(found[i].width, 9), found[i].growth))
+
+
+def _is_bounded(ranges: pd.DataFrame) -> bool:
+    return bool(ranges["allowed_low"].notna().all())

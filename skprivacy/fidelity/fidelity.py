@@ -1,0 +1,211 @@
+"""Fidelity: what a reader who takes released values at face value gets."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .._typing import BoolArray, FloatArray, IntArray, Labels
+from ..encoding import Alphabet
+from .columns import ComparedColumn, compared_columns
+from .spread import spread
+
+_N_SWAPS = 5
+
+# A value is mostly released as others if less than this share of its rows keep it.
+_MOSTLY = 0.5
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fidelity:
+    """How close released values are to the true ones: exact, from the channel.
+
+    Attributes
+    ----------
+    unchanged : float
+        The share of rows in which every column keeps its value, or its bin.
+    replaced : float
+        The share of rows whose values are mostly released as others.
+    columns : DataFrame
+        One row per column. `unchanged`: the share of rows that keep their value, or their bin;
+        `mean_shift`: how far values with an order move on average, in `unit`: that of the numbers
+        themselves, days, or steps from one ordered category to the next; `correlation`: of the
+        values before and after; `total_variation`: how far the distributions before and after are
+        apart, from 0 to 1. NaN for what needs an order in a column without one.
+    swaps : DataFrame
+        The five swaps that concern most rows: `share` of those with `value` are `released_as`
+        another one; `rows` is the share of all rows that this concerns.
+    worst_swap : DataFrame
+        The one that concerns most rows among values that are mostly released as others.
+    pooled : float
+        The share of rows whose values are rare and share a symbol with others.
+    raw_columns : DataFrame or None
+        As `columns`, for numbers as they were before they were cut into bins. None where nothing
+        was cut, or where a transformer was loaded. NaN for numbers that were too many to count.
+    raw_utility : float
+        The share of the utility of X that is kept, if X is taken as it was before it was cut and
+        pooled. NaN where that is not known.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skprivacy import PrivacyFunnelTransformer
+    >>> frame = pd.DataFrame({"s": list("aaabbb") * 50, "x": [1, 2, 3, 2, 3, 4] * 50})
+    >>> funnel = PrivacyFunnelTransformer(0.05, sensitive="s", utility="distortion").fit(frame)
+    >>> fidelity = funnel.fidelity_
+    >>> fidelity.columns.round(2)[["unchanged", "mean_shift", "correlation"]].reset_index()
+      column  unchanged  mean_shift  correlation
+    0      x       0.85        0.15         0.92
+    >>> print(fidelity)
+    """
+
+    unchanged: float
+    replaced: float
+    columns: pd.DataFrame
+    swaps: pd.DataFrame
+    worst_swap: pd.DataFrame
+    pooled: float = 0.0
+    raw_columns: pd.DataFrame | None = None
+    raw_utility: float = np.nan
+
+    def __repr__(self) -> str:
+        n = len(self.columns)
+        return f"Fidelity({self.unchanged:.1%} of rows unchanged in {n} column{'s'[: n != 1]})"
+
+
+@dataclass(frozen=True, eq=False)
+class NamedChannel:
+    """A channel whose outputs are read as symbols of X.
+
+    channel : P(Y|X); p_x : P(X); names : the symbol that each output is read as; labels : of the
+    symbols.
+    """
+
+    channel: FloatArray
+    p_x: FloatArray
+    names: IntArray
+    labels: Labels
+
+    @property
+    def p_symbol(self) -> FloatArray:
+        """P(symbol that is released | symbol), of shape (n_x, n_x)."""
+        released = np.zeros((len(self.p_x), len(self.p_x)))
+        np.add.at(released.T, self.names, self.channel.T)
+        return released
+
+    @property
+    def kept(self) -> FloatArray:
+        """How often each symbol is released as itself."""
+        return np.diag(self.p_symbol)
+
+    @property
+    def is_replaced(self) -> BoolArray:
+        """Which symbols are mostly released as others."""
+        return self.kept < _MOSTLY
+
+    def swaps(self, n: int, of: BoolArray | bool = True) -> pd.DataFrame:
+        """Return the swaps that concern most rows; of : the symbols that count."""
+        p_symbol = self.p_symbol
+        rows = np.where(of, self.p_x, 0.0)[:, None] * p_symbol
+        np.fill_diagonal(rows, 0.0)
+        largest = np.argsort(-rows, axis=None, kind="stable")[:n]
+        before, after = np.unravel_index(largest[rows.flat[largest] > 0], rows.shape)
+        return pd.DataFrame(
+            {
+                "value": _objects(self.labels[i] for i in before),
+                "released_as": _objects(self.labels[i] for i in after),
+                "share": p_symbol[before, after],
+                "rows": rows[before, after],
+            }
+        )
+
+
+def _objects(labels: Iterable[Any]) -> pd.Series:
+    found = list(labels)
+    column = np.empty(len(found), dtype=object)
+    column[:] = found
+    return pd.Series(column, dtype=object)
+
+
+def fidelity_of_symbols(named: NamedChannel) -> Fidelity:
+    """Return the fidelity of symbols that nothing is known about but their labels."""
+    n_x, labels = len(named.p_x), named.labels
+    own = np.arange(n_x)
+    are_numbers = all(isinstance(label, int | float | np.number) for label in labels)
+    places = np.array(labels, dtype=float) if are_numbers else None
+    found = spread(own, own, None, (n_x, n_x), places, places)
+    column = ComparedColumn(found, np.eye(n_x))
+    return _fidelity(named, float(named.p_x @ named.kept), ["X"], [column])
+
+
+def fidelity_of_columns(
+    named: NamedChannel,
+    alphabet: Alphabet,
+    names: Sequence[Hashable],
+    in_order: Sequence[bool],
+    raw: Sequence[ComparedColumn | None] | None = None,
+    raw_utility: float = np.nan,
+) -> Fidelity:
+    """Return the fidelity of columns, which an alphabet shows.
+
+    names : of the columns; in_order : whether the values of each have an order even if they are
+    categories; raw : columns as they were before they were cut, None for those that were not.
+    """
+    columns = compared_columns(alphabet, in_order)
+    raw_columns = None
+    if raw is not None and any(raw):
+        pairs = zip(raw, columns, strict=True)
+        raw_columns = _figures(named, names, [before or after for before, after in pairs])
+    return _fidelity(
+        named,
+        _unchanged(named, alphabet, columns),
+        names,
+        columns,
+        float(named.p_x @ alphabet.is_pool),
+        raw_columns,
+        raw_utility,
+    )
+
+
+def _fidelity(
+    named: NamedChannel,
+    unchanged: float,
+    names: Sequence[Hashable],
+    columns: Sequence[ComparedColumn],
+    *rest: Any,
+) -> Fidelity:
+    is_replaced, figures = named.is_replaced, _figures(named, names, columns)
+    swaps, worst = named.swaps(_N_SWAPS), named.swaps(1, is_replaced)
+    return Fidelity(unchanged, float(named.p_x @ is_replaced), figures, swaps, worst, *rest)
+
+
+def _figures(
+    named: NamedChannel, names: Sequence[Hashable], columns: Sequence[ComparedColumn]
+) -> pd.DataFrame:
+    index: Any = pd.Index(_objects(names), name="column", tupleize_cols=False)
+    p_x, p_symbol = named.p_x, named.p_symbol
+    return pd.DataFrame([column.figures(p_x, p_symbol) for column in columns], index=index)
+
+
+def _unchanged(
+    named: NamedChannel, alphabet: Alphabet, columns: Sequence[ComparedColumn]
+) -> float:
+    """Return how often all columns keep their value.
+
+    A symbol with one member is shown as that; from a pool, columns are drawn separately.
+    """
+    is_pool, p_symbol = alphabet.is_pool, named.p_symbol
+    total = float(named.p_x[~is_pool] @ named.kept[~is_pool])
+    symbols = alphabet.symbols[alphabet.member_of]
+    of_symbol = np.bincount(symbols, alphabet.weights)
+    shares = named.p_x[symbols] * alphabet.weights / np.where(of_symbol > 0, of_symbol, 1)[symbols]
+    for pool in np.flatnonzero(is_pool):
+        match = np.ones(len(symbols))
+        for column, own in zip(columns, alphabet.members.T, strict=True):
+            match *= column.by_symbol[pool, own]
+        total += float((shares * p_symbol[symbols, pool]) @ match)
+    return total

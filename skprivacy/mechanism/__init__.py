@@ -1,0 +1,6 @@
+"""The answer: a channel with its figures, and a mechanism that cannot break its budget."""
+
+from .evaluation import Evaluation
+from .mechanism import Mechanism, make_mechanism, mechanism_content, named_channel
+
+__all__ = ["Evaluation", "Mechanism", "make_mechanism", "mechanism_content", "named_channel"]
