@@ -9,6 +9,8 @@ from .sentences import (
     most_exposed,
     ranges_of,
     rarely_kept,
+    reached_or_allowed,
+    shown,
     what_is_kept,
 )
 
@@ -21,5 +23,7 @@ __all__ = [
     "most_exposed",
     "ranges_of",
     "rarely_kept",
+    "reached_or_allowed",
+    "shown",
     "what_is_kept",
 ]

@@ -17,8 +17,8 @@ from ..utilities import Utility
 # A group that can become this many times as likely is mentioned, however rare it is.
 _MUCH_LIKELIER = 1.5
 
-# A probability that moves by less than this does not.
-_NO_MOVE = 1e-6
+# A probability that moves by less than this does not; by less than that, it is shown exactly.
+_NO_MOVE, _SHORT_MOVE = 1e-6, 0.002
 
 # Labels longer than this are cut.
 _LONGEST_LABEL = 60
@@ -102,18 +102,21 @@ class Range:
         return self.high / self.prior if self.prior > 0 else 1.0
 
     def in_words(self) -> str:
-        """Return "51% to between 41% and 61%", rounded outwards."""
-        digits = 0 if self.width >= 0.02 and 0.1 <= self.prior <= 0.9 else 1
-        digits = 2 if self.width < 0.002 else digits
+        """Return "51.0% to between 41.0% and 61.0%", rounded outwards."""
+        digits = 2 if self.width < _SHORT_MOVE else 1
         prior = f"{self.prior:.{digits}%}"
         if self.width < _NO_MOVE:
             return f"{prior} to the same"
-        low, high = _outwards(self.low, digits, False), _outwards(self.high, digits, True)
+        low, high = self.ends(digits)
         return f"{prior} to between {low} and {high}"
+
+    def ends(self, digits: int = 1) -> tuple[str, str]:
+        """Return both ends in percent, rounded outwards: what is said is never too little."""
+        return _outwards(self.low, digits, False), _outwards(self.high, digits, True)
 
 
 def _outwards(share: float, digits: int, is_high: bool) -> str:
-    """Return a share in percent, rounded so that what is said is never too little."""
+    """Return a share in percent, rounded up or down."""
     scale = 10.0**digits
     # Rounding of the last bits is not a reason to show one unit more.
     exact = round(100 * share * scale, 6)
@@ -151,7 +154,11 @@ def ranges_of(ranges: pd.DataFrame) -> list[Range]:
 
     ranges : `Mechanism.posterior_ranges`.
     """
-    kind = "allowed" if _is_bounded(ranges) else "reached"
+    return reached_or_allowed(ranges, "allowed" if _is_bounded(ranges) else "reached")
+
+
+def reached_or_allowed(ranges: pd.DataFrame, kind: str) -> list[Range]:
+    """Return the ranges of one kind."""
     columns = ranges[["prior", f"{kind}_low", f"{kind}_high"]].to_numpy()
     return [Range(*map(float, row)) for row in columns]
 

@@ -24,6 +24,8 @@ from ..plotting import LeakageDisplay, MechanismDisplay, PrivacyUtilityDisplay, 
 from ..releasing.output_names import names_out
 from ..tables.frames import as_table
 from ..utilities import Utility
+from .face_value import face_value
+from .groups import exposed_groups, most_exposed_group
 from .sections import Figure, Section, Table
 
 _LIMITS = (
@@ -72,6 +74,7 @@ def sections_of(
         _summary(mechanism, released, protected, learned_from, limits),
         _guarantee(mechanism, limits),
         _utility(mechanism),
+        *_face_value(fitted, settings, released),
         _pictures(mechanism, settings, limits),
     ]
     if attacked is not None:
@@ -79,6 +82,12 @@ def sections_of(
     not_covered = [*_LIMITS, *([] if settings.random_state is None else [_SEEDED])]
     sections += [Section("What it does not cover", not_covered), _recipe(mechanism, settings)]
     return f"Privacy report: {_listed(released)} released, {protected} protected", sections
+
+
+def _face_value(fitted: Fitted, settings: Settings, released: list[str]) -> list[Section]:
+    if settings.output != "label":  # what comes out is not what went in
+        return []
+    return [face_value(fitted.fidelity, fitted.mechanism, _listed(released))]
 
 
 def _listed(names: Iterable[Hashable]) -> str:
@@ -183,6 +192,7 @@ def _guarantee(mechanism: Mechanism, limits: PopulationLeakage) -> Section:
             f"The budget is about the joint distribution as estimated from the rows of fit. The "
             f"release was fitted to these rows, and under the true distribution it may leak more: "
             f"the last column is an upper limit on that, with {_percent(confidence)} confidence.",
+            most_exposed_group(mechanism),
             f"The best attacker, who knows the joint distribution and the channel and sees one "
             f"released value, is right about S more often than a blind guess, by "
             f"{mechanism.attacker_advantage:.2%}; the budget alone allows at most "
@@ -190,6 +200,7 @@ def _guarantee(mechanism: Mechanism, limits: PopulationLeakage) -> Section:
         ],
         [
             Table("Leakage against the budget", reached),
+            exposed_groups(mechanism),
             Table("Leakage by every measure, each on its epsilon scale", every),
         ],
     )
@@ -216,7 +227,7 @@ def _four(*figures: float) -> list[str]:
 
 def _utility(mechanism: Mechanism) -> Section:
     figures = {
-        "utility": f"{mechanism.utility:.5f} ({mechanism.objective!r})",
+        "utility": f"{mechanism.utility:.5f} ({mechanism.objective.name})",
         "share of the largest": f"{mechanism.normalized_utility:.2%}",
         "certified gap": f"{mechanism.gap:.2g}",
         "I(X;Y)": f"{mechanism.mutual_information:.5f} nats",
