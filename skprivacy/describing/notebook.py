@@ -16,9 +16,10 @@ _STYLE = (
     ".skprivacy-mechanism {font-size: .9em; line-height: 1.45; max-width: 60em}"
     ".skprivacy-mechanism p {margin: .2em 0}"
     ".skprivacy-mechanism div {overflow-x: auto}"
-    ".skprivacy-mechanism table {border-collapse: collapse; margin-top: .6em}"
+    ".skprivacy-mechanism table {border-collapse: collapse; margin-top: .6em; font-size: .9em}"
     ".skprivacy-mechanism caption {text-align: left; padding-bottom: .3em}"
     ".skprivacy-mechanism th {font-weight: normal; text-align: left; padding: .15em .5em}"
+    ".skprivacy-mechanism tbody th {white-space: nowrap}"
     ".skprivacy-mechanism td {text-align: right; padding: .15em .5em; min-width: 3em}"
     "</style>"
 )
