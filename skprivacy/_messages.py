@@ -154,6 +154,15 @@ def message_of(error: BaseException) -> str:
     return given if isinstance(given, Message) else str(error)
 
 
+def in_points(share: float, form: str = "+z.1f") -> str:
+    """Return a difference of shares in percentage points.
+
+    >>> in_points(0.0321), in_points(-1e-6), in_points(0.0321, ".2f")
+    ('+3.2 points', '+0.0 points', '3.21 points')
+    """
+    return f"{100 * share:{form}} points"
+
+
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return rows of texts as lines with aligned columns: the first to the left.
 

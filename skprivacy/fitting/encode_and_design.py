@@ -138,7 +138,7 @@ def fitted_to(settings: Settings, inputs: FitInputs, *, allow_leaking: bool = Tr
     )
 
 
-def _loss(settings: Settings, inputs: FitInputs, coded: CodedRows) -> FloatArray:
+def distances_of(settings: Settings, inputs: FitInputs, coded: CodedRows) -> FloatArray:
     """Return how far symbols of X are from each other, by the weights of its columns."""
     names = list(inputs.rows.x_columns)
     weights = settings.distances.weights_of(names, settings.owner)
@@ -156,18 +156,24 @@ def _utility(
     return Distortion.of_symbols(loss) if settings.has_distances else settings.utility
 
 
+def design_options(
+    settings: Settings, rows: LabelledRows, coded: CodedRows, loss: FloatArray
+) -> dict[str, Any]:
+    """Return what `design_mechanism` is asked for, besides counts and a budget."""
+    return {
+        "measure": settings.measure,
+        "scope": settings.scope,
+        "utility": _utility(settings, rows, coded, loss),
+        "solver": settings.solver,
+        **(settings.solver_options or {}),
+    }
+
+
 def _design(settings: Settings, inputs: FitInputs, coded: CodedRows) -> tuple[Mechanism, IntArray]:
     """Return the mechanism as it is sampled, and which symbol of X names each output."""
-    loss = _loss(settings, inputs, coded)
-    mechanism = design_mechanism(
-        coded.counts + settings.smoothing,
-        settings.epsilon,
-        measure=settings.measure,
-        scope=settings.scope,
-        utility=_utility(settings, inputs.rows, coded, loss),
-        solver=settings.solver,
-        **(settings.solver_options or {}),
-    )
+    loss = distances_of(settings, inputs, coded)
+    asked = design_options(settings, inputs.rows, coded, loss)
+    mechanism = design_mechanism(coded.counts + settings.smoothing, settings.epsilon, **asked)
     mechanism, symbol_of_output = name_outputs(mechanism, loss)
     labels = coded.alphabet.labels
     mechanism = replace(

@@ -108,6 +108,10 @@ class Utility(ABC):
         """Return a matrix with a column per symbol of X: symbols with equal ones are as useful."""
         return np.eye(n_x)
 
+    def in_words(self, names: str) -> str:
+        """Return what is kept, as in "90% of ..."; names : of the columns of X."""
+        return f"the utility of {names}, {self!r}"
+
     def restricted(self, symbols: BoolArray | IntArray) -> Utility:
         """Return the utility for the remaining symbols of X, given as a mask or an index."""
         return self

@@ -48,6 +48,9 @@ class MutualInformation(Utility):
     def __repr__(self) -> str:
         return "MutualInformation()"
 
+    def in_words(self, names: str) -> str:
+        return f"the information in {names}"
+
     def value(self, points: Points) -> FloatArray:
         return -entropy(points.values)
 
@@ -111,6 +114,9 @@ class Target(Utility):
 
     def __repr__(self) -> str:
         return "Target(<{} x {} table>)".format(*self.p_v_given_x.shape)
+
+    def in_words(self, names: str) -> str:
+        return f"what {names} tells about the target"
 
     def value(self, points: Points) -> FloatArray:
         return -entropy(np.maximum(points.times(self.p_v_given_x), 0.0))

@@ -40,6 +40,9 @@ class Guess(Utility):
     def __repr__(self) -> str:
         return "Guess()"
 
+    def in_words(self, names: str) -> str:
+        return f"the chance of guessing {names}, beyond a blind guess"
+
     def value(self, points: Points) -> FloatArray:
         return points.values.max(axis=1)
 
@@ -157,6 +160,9 @@ class Distortion(Utility):
             return "Distortion(<{} x {} table>)".format(*self.loss.shape)
         weights = f", column_weights={self.column_weights}" if self.column_weights else ""
         return f"Distortion('auto'{weights})"
+
+    def in_words(self, names: str) -> str:
+        return f"the closeness to the true values of {names}, beyond a blind guess"
 
     def value(self, points: Points) -> FloatArray:
         n_parts = 1 + len(points) * len(self.loss) // _AT_ONCE
