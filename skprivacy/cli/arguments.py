@@ -350,10 +350,10 @@ def _add_design(command: argparse.ArgumentParser) -> None:
         "--utility",
         choices=UTILITIES,
         default=UTILITIES[0],
-        help="what is kept: values close to the true ones, for people who read them as they are "
-        "(distortion); all that can be learned about the true values by those who know the "
-        "mechanism, such as models (mutual_information); or the true values themselves, as often "
-        "as possible (guess). Default: distortion, whatever --output is",
+        help="what is kept: closeness to the true values, for people who take released ones at "
+        "face value (distortion); information about them, for models, and for --output symbol "
+        "and posterior (mutual_information); or the chance of guessing them (guess). Default: "
+        "distortion, whatever --output is",
     )
     group.add_argument(
         "--solver",
