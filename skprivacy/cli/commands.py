@@ -41,8 +41,9 @@ from .words import listed, say
 
 _PICTURES = {".png", ".svg", ".pdf"}
 _N_BUDGETS = 20
-# What is shown of the largest budget must not exceed it.
+# What is shown of the largest budget must not exceed it, by more than rounding.
 _FOUR_DIGITS = Context(prec=4, rounding=ROUND_FLOOR)
+_ROUNDING = 1e-12
 
 
 def sanitize(options: argparse.Namespace) -> None:
@@ -243,7 +244,7 @@ def _lines_of_largest(mechanism: Mechanism, options: argparse.Namespace) -> list
             f"Any epsilon will do: no released value can move the probability of {group} by more "
             f"than {shift} points."
         ]
-    epsilon = _FOUR_DIGITS.create_decimal_from_float(mechanism.epsilon)
+    epsilon = _FOUR_DIGITS.create_decimal_from_float(mechanism.epsilon * (1 + _ROUNDING))
     return [
         f"With epsilon = {float(epsilon):.4g}, no released value moves the probability of {group} "
         f"by more than {shift} points, judging by these rows.",

@@ -436,6 +436,8 @@ class TestOtherCommands:
             assert (facts["epsilon"], facts["utility_kept"]) == (None, 1)
         assert run("choose", "patients.csv", *DESIGN, "--max-shift", 0) == 0
         assert "With epsilon = 0, no released value" in capsys.readouterr().out
+        assert run("choose", "patients.csv", *DESIGN, "--max-shift", 0.05, "--measure", "l1") == 0
+        assert "With epsilon = 0.1, no released value" in capsys.readouterr().out
 
     def test_what_a_shift_cannot_be_had_for(self, patients, capsys, monkeypatch):
         shift = ["choose", "patients.csv", *DESIGN, "--max-shift", 0.05]
