@@ -68,7 +68,7 @@ def main():
     epsilon, table = options.epsilon, pd.read_csv(options.path)
     exposed = 0
     print(f"{len(table):,} rows, kl per output, epsilon = {epsilon:g}")
-    print(f"{'':<30}{'leakage of outputs':>40}{'utility':>9}{'advantage of attacker':>30}")
+    print(f"{'':<30}{'leakage of outputs':>40}{'utility':>9}{'advantage of attacker, points':>30}")
     print(
         f"{'S / X':<30}{'design':>10}{'sample':>18}{'population':>12}{'kept':>9}{'raw':>10}"
         f"{'released':>10}{'allowed':>10}"
@@ -92,7 +92,8 @@ def main():
         sample = f"{leakage[worst]:.4f} ({deviation[worst]:.4f})"
         print(
             f"{name:<30}{mechanism.max_leakage:>10.4f}{sample:>18}{limit:>12.4f}"
-            f"{mechanism.normalized_utility:>9.1%}{raw:>10.4f}{after:>10.4f}{bound:>10.4f}"
+            f"{mechanism.normalized_utility:>9.1%}{100 * raw:>10.2f}{100 * after:>10.2f}"
+            f"{100 * bound:>10.2f}"
         )
         assert leakage[worst] - 4 * deviation[worst] <= epsilon
         assert best.loc["released", "low"] <= bound

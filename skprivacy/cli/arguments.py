@@ -7,7 +7,7 @@ import sys
 from typing import Any, NoReturn, TypeAlias
 
 from .. import __version__
-from .choices import DEFAULT_BINS, MEASURES, SOLVERS
+from .choices import DEFAULT_BINS, MEASURES, SOLVERS, UTILITIES
 from .values import (
     budget,
     budgets,
@@ -69,8 +69,9 @@ examples:
   skprivacy curve patients.csv --sensitive sex --columns bmi --epsilons 0.001,0.01,0.1
 """
 _CHOOSE = """\
-example:
+examples:
   skprivacy choose patients.csv --sensitive sex --columns bmi --keep-utility 0.9
+  skprivacy choose patients.csv --sensitive sex --columns bmi --max-shift 0.05
 """
 _AUDIT = """\
 examples:
@@ -219,17 +220,27 @@ def _add_curve(subparsers: _Subparsers) -> None:
 
 
 def _add_choose(subparsers: _Subparsers) -> None:
-    summary = "find the smallest epsilon that keeps enough"
-    usage = "IN --sensitive NAMES --columns NAMES --keep-utility SHARE [options]"
+    summary = "find the smallest epsilon that keeps enough, or the largest that is bearable"
+    aims = "[--keep-utility SHARE | --max-shift SHARE]"
+    usage = f"IN --sensitive NAMES --columns NAMES {aims} [options]"
     command = _command(subparsers, "choose", "commands:choose", summary, usage, _CHOOSE)
     _add_input(command)
     _add_columns(command)
-    command.add_argument(
+    aim = command.add_mutually_exclusive_group()
+    aim.add_argument(
         "--keep-utility",
         type=share,
         default=0.9,
         metavar="SHARE",
-        help="the share of the utility of the unchanged columns to keep (default: 0.9)",
+        help="find the smallest epsilon that keeps this share of what --utility says (default: "
+        "0.9)",
+    )
+    aim.add_argument(
+        "--max-shift",
+        type=share,
+        metavar="SHARE",
+        help="find the largest epsilon with which no released value can move the probability of "
+        "a sensitive group by more than this: 0.05 is 5 percentage points",
     )
     _add_design(command)
     _add_reading(command)
@@ -337,9 +348,12 @@ def _add_design(command: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--utility",
-        choices=["mutual_information", "guess"],
-        default="mutual_information",
-        help="what is kept: information, or the chance of guessing the columns",
+        choices=UTILITIES,
+        default=UTILITIES[0],
+        help="what is kept: closeness to the true values, for people who take released ones at "
+        "face value (distortion); information about them, for models, and for --output symbol "
+        "and posterior (mutual_information); or the chance of guessing them (guess). Default: "
+        "distortion, whatever --output is",
     )
     group.add_argument(
         "--solver",

@@ -17,4 +17,5 @@ SOLVERS = (
     "chi2_design",
     "randomized_response",
 )
+UTILITIES = ("distortion", "mutual_information", "guess")
 DEFAULT_BINS = 10

@@ -4,15 +4,16 @@ import argparse
 import io
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
+from decimal import ROUND_FLOOR, Context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from .._messages import aligned
+from .._messages import aligned, in_points
 from .._typing import CountArray, FloatArray
-from ..design import privacy_utility_path
+from ..design import design_mechanism, privacy_utility_path
 from ..encoding import learn_alphabet
 from ..files.block_noise import id_position
 from ..files.counting import count_source, fit_source, sample_source
@@ -20,10 +21,11 @@ from ..files.locations import check_free, is_pipe, kind_of, written
 from ..files.opening import read_from, write_to
 from ..files.releasing import release_rows
 from ..files.tables import Source
-from ..fitting.encode_and_design import code_rows
+from ..fitting.encode_and_design import code_rows, design_options, distances_of
+from ..fitting.inputs import FitInputs
 from ..fitting.leak_warnings import warn_of_bins
 from ..fitting.row_sample import most_rows
-from ..inverse_design import smallest_epsilon
+from ..inverse_design import largest_epsilon, smallest_epsilon
 from ..joint import as_joint
 from ..measures import get_measure
 from ..measures.leakage import leakage_unchanged
@@ -39,6 +41,9 @@ from .words import listed, say
 
 _PICTURES = {".png", ".svg", ".pdf"}
 _N_BUDGETS = 20
+# What is shown of the largest budget must not exceed it, by more than rounding.
+_FOUR_DIGITS = Context(prec=4, rounding=ROUND_FLOOR)
+_ROUNDING = 1e-12
 
 
 def sanitize(options: argparse.Namespace) -> None:
@@ -81,7 +86,7 @@ def sanitize(options: argparse.Namespace) -> None:
         if n_rows != transformer.n_samples_seen_ or source.input.stamp != stamp:
             raise RuntimeError(f"{options.source} changed while it was being read.")
     facts = _facts(transformer, n_rows, options)
-    say(options, facts, _sentences(facts))
+    say(options, facts, _sentences(facts, _what_is_kept(transformer.mechanism_, options)))
 
 
 def apply(options: argparse.Namespace) -> None:
@@ -157,7 +162,8 @@ def curve(options: argparse.Namespace) -> None:
         with written(options.out, options.force) as file:
             file.write(_picture(path, suffix) if suffix != ".csv" else _csv(table))
     facts = {"out": options.out, "curve": table.to_dict("records")}
-    say(options, facts, [f"Wrote {options.out}."] if options.out else _curve_lines(table))
+    kept = _what_is_kept(path[0], options)
+    say(options, facts, [f"Wrote {options.out}."] if options.out else _curve_lines(table, kept))
 
 
 def _budgets(counts: CountArray, design: dict[str, Any]) -> FloatArray:
@@ -176,9 +182,14 @@ def _figures(mechanism: Mechanism) -> dict[str, Any]:
         "utility": mechanism.utility,
         "utility_kept": mechanism.normalized_utility,
         "utility_bound": mechanism.normalized_upper_bound,
+        "objective": mechanism.objective.name,
         "outputs": len(mechanism.y_labels),
         "solver": mechanism.solver,
     }
+
+
+def _what_is_kept(mechanism: Mechanism, options: argparse.Namespace) -> str:
+    return mechanism.objective.in_words(listed(options.columns))
 
 
 def _csv(table: pd.DataFrame) -> bytes:
@@ -192,29 +203,53 @@ def _picture(path: list[Mechanism], suffix: str) -> bytes:
     return file.getvalue()
 
 
-def _curve_lines(table: pd.DataFrame) -> list[str]:
-    rows = [("epsilon", "leakage", "utility kept", "outputs")]
+def _curve_lines(table: pd.DataFrame, kept_of: str) -> list[str]:
+    rows = [("epsilon", "leakage", "kept", "outputs")]
     for figures in table.itertuples():
         kept = f"{figures.utility_kept:.1%}"
         rows.append(
             (f"{figures.epsilon:.4g}", f"{figures.leakage:.4g}", kept, str(figures.outputs))
         )
-    return aligned(rows)
+    return [f'"kept" is the share of {kept_of}.', "", *aligned(rows)]
 
 
 def choose(options: argparse.Namespace) -> None:
-    """Find the smallest budget that keeps a share of the utility."""
+    """Find the smallest budget that keeps enough, or the largest that moves no group too far."""
+    if options.max_shift is not None and options.scope == "average":
+        raise ValueError(
+            "--max-shift needs --scope per_output: a budget on average bounds no single value."
+        )
     counts, design = _counts(options)
-    mechanism = smallest_epsilon(counts, options.keep_utility, **design)
-    facts = _figures(mechanism)
-    say(
-        options,
-        facts,
-        [
-            f"epsilon = {mechanism.epsilon:.4g} keeps {mechanism.normalized_utility:.1%} of the "
-            f"utility of {listed(options.columns)}; asked for: {options.keep_utility:.1%}."
-        ],
-    )
+    if options.max_shift is None:
+        mechanism = smallest_epsilon(counts, options.keep_utility, **design)
+        lines = _lines_of_smallest(mechanism, options)
+    else:
+        epsilon = largest_epsilon(counts.sum(axis=1), options.max_shift, options.measure)
+        mechanism = design_mechanism(counts, epsilon, **design)
+        lines = _lines_of_largest(mechanism, options)
+    say(options, _figures(mechanism), lines)
+
+
+def _lines_of_smallest(mechanism: Mechanism, options: argparse.Namespace) -> list[str]:
+    return [
+        f"epsilon = {mechanism.epsilon:.4g} keeps {mechanism.normalized_utility:.1%} of "
+        f"{_what_is_kept(mechanism, options)}; asked for: {options.keep_utility:.1%}."
+    ]
+
+
+def _lines_of_largest(mechanism: Mechanism, options: argparse.Namespace) -> list[str]:
+    group, shift = f"a group of {listed(options.sensitive)}", f"{100 * options.max_shift:.4g}"
+    if not np.isfinite(mechanism.epsilon):
+        return [
+            f"Any epsilon will do: no released value can move the probability of {group} by more "
+            f"than {shift} points."
+        ]
+    epsilon = _FOUR_DIGITS.create_decimal_from_float(mechanism.epsilon * (1 + _ROUNDING))
+    return [
+        f"With epsilon = {float(epsilon):.4g}, no released value moves the probability of {group} "
+        f"by more than {shift} points, judging by these rows.",
+        f"It keeps {mechanism.normalized_utility:.1%} of {_what_is_kept(mechanism, options)}.",
+    ]
 
 
 def audit_file(options: argparse.Namespace) -> None:
@@ -290,11 +325,10 @@ def _audit_lines(table: pd.DataFrame, options: argparse.Namespace, n_rows: int) 
     rows: list[tuple[Any, ...]] = [
         ("columns seen", "attacker", "right", "advantage", "95% interval")
     ]
-    for row in table.itertuples():
-        interval = f"{row.low:+.1%} to {row.high:+.1%}"
-        rows.append(
-            (row.attacked, row.attacker, f"{row.accuracy:.1%}", f"{row.advantage:+.1%}", interval)
-        )
+    for row in table.to_dict("records"):
+        right, advantage = f"{row['accuracy']:.1%}", in_points(row["advantage"])
+        interval = f"{100 * row['low']:+z.1f} to {in_points(row['high'])}"
+        rows.append((row["attacked"], row["attacker"], right, advantage, interval))
     return [
         f"{n_rows:,} rows, guessing {listed(options.sensitive)}; a blind guess is right "
         f"{table['blind'][0]:.1%} of the time.",
@@ -394,10 +428,12 @@ def _counts(options: argparse.Namespace) -> tuple[CountArray, dict[str, Any]]:
     """Return the counts of S and X in a file, and the arguments of a design for them."""
     settings = settings_of(_transformer(options))
     with _source(options) as source:
-        rows = count_source(settings, source, is_watched=options.progress).rows
-    design = {name: getattr(options, name) for name in ("measure", "scope", "utility", "solver")}
-    coded = code_rows(settings, rows)
+        counted = count_source(settings, source, is_watched=options.progress)
+    coded = code_rows(settings, counted.rows)
     warn_of_bins(options.sensitive, coded.sensitive, settings.n_bins)
+    inputs = FitInputs(counted.roles, counted.types, counted.rows)
+    loss = distances_of(settings, inputs, coded)
+    design = design_options(settings, counted.rows, coded, loss)
     return coded.counts + options.smoothing, design
 
 
@@ -420,6 +456,7 @@ def _facts(
         "average_leakage": mechanism.average_leakage,
         "utility_kept": mechanism.normalized_utility,
         "utility_bound": mechanism.normalized_upper_bound,
+        "objective": mechanism.objective.name,
         "symbols": len(mechanism.x_labels),
         "outputs": len(mechanism.y_labels),
         "solver": mechanism.solver,
@@ -434,7 +471,7 @@ def _what_became(facts: dict[str, Any]) -> str:
     return f"{listed(facts['released'])} replaced{copied}, all other columns left out"
 
 
-def _sentences(facts: dict[str, Any]) -> list[str]:
+def _sentences(facts: dict[str, Any], kept_of: str) -> list[str]:
     protected, is_worst = listed(facts["protected"]), facts["scope"] == "per_output"
     where = "every released value reveals" if is_worst else "released values on average reveal"
     reached = facts["max_leakage" if is_worst else "average_leakage"]
@@ -442,8 +479,8 @@ def _sentences(facts: dict[str, Any]) -> list[str]:
         f"{facts['out']}: {facts['rows']:,} rows; {_what_became(facts)}.",
         f"Judging by these rows, {where} at most epsilon = {facts['epsilon']:g} about {protected} "
         f"({facts['measure']}; reached: {reached:.4g}).",
-        f"{facts['utility_kept']:.1%} of the utility of {facts['symbols']:,} symbols (values, "
-        f"bins and pools) is kept; no mechanism keeps more than "
+        f"The release keeps {facts['utility_kept']:.1%} of {kept_of}; no mechanism for these "
+        f"{facts['symbols']:,} symbols (values, bins and pools) keeps more than "
         f"{min(1.0, facts['utility_bound']):.1%}.",
     ]
     lines += _keyed_lines(facts["record_ids"])

@@ -23,9 +23,10 @@ _RELEASED = ["blood_pressure", "bmi"]
 _TEXT = """\
 How much of blood pressure and BMI can be released without giving away sex?
 442 patients; S = sex (2 values), X = blood pressure and BMI taken jointly ({n_x} values).
-"leaks" is the most that a released value reveals about S, in nats; "attacker" is how often the
-best attacker, who knows how the release was made, guesses S. A blind guess is right {blind:.1%}
-of the time.
+"leaks" is the most that a released value reveals about S, in nats.
+"kept" is the share of {kept_of}.
+"attacker" is how often the best attacker, who knows how the release was made, guesses S; a blind
+guess of S is right {blind:.1%} of the time.
 """
 _AFTER = """
 A trained attacker, on rows it had not seen, is right {raw:.1%} of the time with the columns as
@@ -48,9 +49,11 @@ def demo(options: argparse.Namespace) -> None:
     there = [name for name in _FILES if (folder / name).exists()]
     if there:
         raise FileExistsError(f"{str(folder / there[0])!r} already exists: name another folder.")
-    patients = load_diabetes_bands()
+    patients = load_diabetes_bands().astype(str)  # as in the file, which tells no order of bands
     funnels = {
-        epsilon: PrivacyFunnelTransformer(epsilon, sensitive="sex", columns=_RELEASED)
+        epsilon: PrivacyFunnelTransformer(
+            epsilon, sensitive="sex", columns=_RELEASED, utility="distortion"
+        )
         for epsilon in _BUDGETS
     }
     for funnel in funnels.values():
@@ -69,7 +72,11 @@ def demo(options: argparse.Namespace) -> None:
         with written(folder / name) as file:
             file.write(text.encode())
     table = _table(funnels)
-    text = _TEXT.format(n_x=chosen.p_sx_.shape[1], blind=chosen.p_sx_.sum(axis=1).max())
+    text = _TEXT.format(
+        n_x=chosen.p_sx_.shape[1],
+        kept_of=chosen.mechanism_.objective.in_words("X"),
+        blind=chosen.p_sx_.sum(axis=1).max(),
+    )
     after = _AFTER.format(
         raw=right["raw"], released=right["released"], epsilon=_CHOSEN, folder=folder
     )
@@ -111,7 +118,7 @@ def _table(funnels: dict[float, PrivacyFunnelTransformer]) -> pd.DataFrame:
 
 
 def _lines(table: pd.DataFrame) -> list[str]:
-    rows: list[tuple[Any, ...]] = [("release", "leaks", "utility kept", "attacker")]
+    rows: list[tuple[Any, ...]] = [("release", "leaks", "kept", "attacker")]
     for row in table.itertuples():
         rows.append((row.release, f"{row.leaks:.4f}", f"{row.kept:.1%}", f"{row.attacker:.1%}"))
     return aligned(rows)

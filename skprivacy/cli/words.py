@@ -33,6 +33,7 @@ OPTIONS = {
     "handle_unknown": "--handle-unknown",
     "header": "--header",
     "max_categories": "--max-categories",
+    "max_shift": "--max-shift",
     "measure": "--measure",
     "min_frequency": "--min-frequency",
     "n_bins": "--bins",

@@ -163,7 +163,7 @@ def _target(settings: Settings, rows: LabelledRows) -> IntArray:
     return _learn(settings, rows, rows.target, is_sensitive=True)[1]
 
 
-def _loss(settings: Settings, inputs: FitInputs, coded: CodedRows) -> FloatArray:
+def distances_of(settings: Settings, inputs: FitInputs, coded: CodedRows) -> FloatArray:
     """Return how far symbols of X are from each other, by the weights of its columns."""
     in_order = [type_.is_ordered for type_ in inputs.types]
     return gower(coded.alphabet, in_order, _column_weights(settings, inputs.rows))
@@ -178,18 +178,24 @@ def _utility(
     return Distortion.of_symbols(loss) if settings.has_distances else settings.utility
 
 
+def design_options(
+    settings: Settings, rows: LabelledRows, coded: CodedRows, loss: FloatArray
+) -> dict[str, Any]:
+    """Return what `design_mechanism` is asked for, besides counts and a budget."""
+    return {
+        "measure": settings.measure,
+        "scope": settings.scope,
+        "utility": _utility(settings, rows, coded, loss),
+        "solver": settings.solver,
+        **(settings.solver_options or {}),
+    }
+
+
 def _design(settings: Settings, inputs: FitInputs, coded: CodedRows) -> Mechanism:
     """Return the mechanism as it is sampled, with names for its outputs."""
-    loss = _loss(settings, inputs, coded)
-    mechanism = design_mechanism(
-        coded.counts + settings.smoothing,
-        settings.epsilon,
-        measure=settings.measure,
-        scope=settings.scope,
-        utility=_utility(settings, inputs.rows, coded, loss),
-        solver=settings.solver,
-        **(settings.solver_options or {}),
-    )
+    loss = distances_of(settings, inputs, coded)
+    asked = design_options(settings, inputs.rows, coded, loss)
+    mechanism = design_mechanism(coded.counts + settings.smoothing, settings.epsilon, **asked)
     s_labels, x_labels = tuple(coded.sensitive.labels), tuple(coded.alphabet.labels)
     mechanism = replace(mechanism, s_labels=s_labels, x_labels=x_labels)
     return within_budget_as_sampled(name_outputs(mechanism, loss))

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import sklearn
 
+from .._messages import in_points
 from .._typing import ColumnsLike, Scope, TableLike
 from ..fitted import Fitted
 from ..fitting.inputs import sensitive_columns
@@ -23,7 +24,6 @@ from ..metrics.population import PopulationLeakage
 from ..plotting import LeakageDisplay, MechanismDisplay, PrivacyUtilityDisplay, path_around
 from ..releasing.output_names import names_out
 from ..tables.frames import as_table
-from ..utilities import Utility
 from .face_value import face_value
 from .groups import exposed_groups, most_exposed_group
 from .sections import Figure, Section, Table
@@ -134,18 +134,8 @@ def _headline(mechanism: Mechanism, released: list[str], protected: str) -> str:
     kind = "coarser release, without noise," if without_noise else "randomised release"
     return (
         f"{names} {verb} replaced by a {kind} that reveals {limit}. It keeps "
-        f"{mechanism.normalized_utility:.1%} of {_worth(mechanism.objective, names)}."
+        f"{mechanism.normalized_utility:.1%} of {mechanism.objective.in_words(names)}."
     )
-
-
-def _worth(objective: Utility, names: str) -> str:
-    """Return what the utility is, in words."""
-    words = {
-        "mutual_information": f"the information in {names}",
-        "target": f"what {names} tells about the target",
-        "guess": f"the chance of guessing {names}, beyond a blind guess",
-    }
-    return words.get(objective.name, f"the utility, {objective!r}")
 
 
 def _caveat(mechanism: Mechanism, limits: PopulationLeakage) -> str:
@@ -195,8 +185,8 @@ def _guarantee(mechanism: Mechanism, limits: PopulationLeakage) -> Section:
             most_exposed_group(mechanism),
             f"The best attacker, who knows the joint distribution and the channel and sees one "
             f"released value, is right about S more often than a blind guess, by "
-            f"{mechanism.attacker_advantage:.2%}; the budget alone allows at most "
-            f"{mechanism.advantage_bound:.2%}.",
+            f"{in_points(mechanism.attacker_advantage, '.2f')}; the budget alone allows at most "
+            f"{in_points(mechanism.advantage_bound, '.2f')}.",
         ],
         [
             Table("Leakage against the budget", reached),
@@ -310,9 +300,9 @@ def _attack(fitted: Fitted, settings: Settings, attacked: Attacked, confidence: 
         {
             "attacker": shown["attacker"],
             "right": [f"{x:.1%}" for x in shown["accuracy"]],
-            "advantage": [_signed(x) for x in shown["advantage"]],
+            "advantage": [in_points(x, "+z.2f") for x in shown["advantage"]],
             f"{_percent(confidence)} interval": [
-                f"{_signed(low)} to {_signed(high)}"
+                f"{100 * low:+z.2f} to {in_points(high, '+z.2f')}"
                 for low, high in zip(shown["low"], shown["high"], strict=True)
             ],
         }
@@ -325,10 +315,6 @@ def _attack(fitted: Fitted, settings: Settings, attacked: Attacked, confidence: 
         f"zero even though something leaks."
     )
     return Section("Attacked", [text], [Table("How well S can be guessed", cells)])
-
-
-def _signed(share: float) -> str:
-    return f"{share + 0.0:+.2%}" if abs(share) >= 5e-5 else "0.00%"
 
 
 def _frame(columns: Mapping[Any, pd.Series]) -> pd.DataFrame:

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -15,12 +16,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skprivacy import PrivacyFunnelTransformer
+from skprivacy import KL, PrivacyFunnelTransformer
 from skprivacy.cli import main
 from skprivacy.datasets import load_diabetes_bands
 from skprivacy.fitting import tally
 
 DESIGN = ["--sensitive", "sex", "--columns", "blood_pressure,bmi"]
+KEPT = {
+    "distortion": "the closeness to the true values of blood_pressure and bmi, beyond a blind guess",
+    "mutual_information": "the information in blood_pressure and bmi",
+    "guess": "the chance of guessing blood_pressure and bmi, beyond a blind guess",
+}
 
 
 @pytest.fixture
@@ -78,9 +84,10 @@ class TestSanitize:
         assert run("sanitize", "patients.csv", "out.csv", *arguments) == 0
         facts = json.loads(capsys.readouterr().out)
         funnel = PrivacyFunnelTransformer(
-            0.02, sensitive="sex", columns=["blood_pressure", "bmi"]
+            0.02, sensitive="sex", columns=["blood_pressure", "bmi"], utility="distortion"
         ).fit(patients)
         assert facts["rows"] == 442
+        assert facts["objective"] == "distortion"
         assert facts["utility_kept"] == pytest.approx(funnel.mechanism_.normalized_utility)
         assert facts["max_leakage"] <= 0.02 * (1 + 1e-9)
         assert facts["warnings"] == []
@@ -106,6 +113,22 @@ class TestSanitize:
         )
         assert facts["symbols"] <= 9
         assert "blood_pressure|bmi" in pd.read_csv("out.csv")
+
+    @pytest.mark.parametrize("output", ["label", "symbol", "posterior"])
+    def test_people_get_values_close_to_the_true_ones(self, patients, capsys, output):
+        arguments = [*DESIGN, "--epsilon", 0.02, "--output", output]
+        assert run("sanitize", "patients.csv", "out.csv", *arguments) == 0
+        assert (
+            f"The release keeps 84.3% of {KEPT['distortion']}; no mechanism for these 16 symbols "
+            f"(values, bins and pools) keeps more than 84.3%." in capsys.readouterr().out
+        )
+
+    @pytest.mark.parametrize("solver", ["algorithm1", "optimal", "randomized_response"])
+    def test_every_solver_takes_the_default_utility(self, patients, capsys, solver):
+        arguments = [*DESIGN, "--epsilon", 0.02, "--solver", solver, "--json"]
+        assert run("sanitize", "patients.csv", "out.csv", *arguments) == 0
+        facts = json.loads(capsys.readouterr().out)
+        assert (facts["solver"], facts["objective"]) == (solver, "distortion")
 
     def test_numbers_are_cut(self, patients, capsys):
         patients["age"] = np.random.default_rng(0).normal(50, 9, len(patients))
@@ -156,7 +179,7 @@ class TestSanitize:
         assert "--categorical code. To choose the bins, give --edges" in warned
         assert run("sanitize", *arguments, "--categorical", "code", "--force", "--json") == 0
         facts = json.loads(capsys.readouterr().out)
-        assert facts["utility_kept"] < 0.1
+        assert facts["utility_kept"] < 0.25
         assert not any("bins" in warning for warning in facts["warnings"])
         common = ["in.csv", "--sensitive", "code"]
         for command in (["curve", *common, "--columns", "x", "--epsilons", "0.1"],
@@ -346,8 +369,97 @@ class TestOtherCommands:
         curve = json.loads(capsys.readouterr().out)["curve"]
         assert curve[1]["utility_kept"] == pytest.approx(chosen["utility_kept"])
         assert curve[0]["leakage"] < 1e-9
-        assert run("choose", "patients.csv", *DESIGN) == 0
-        assert "epsilon = 0.01625 keeps 90.0% of the utility" in capsys.readouterr().out
+        assert chosen["objective"] == curve[0]["objective"] == "distortion"
+        arguments = [*DESIGN, "--epsilon", chosen["epsilon"], "--json"]
+        assert run("sanitize", "patients.csv", "out.csv", *arguments) == 0
+        facts = json.loads(capsys.readouterr().out)
+        assert facts["utility_kept"] == pytest.approx(chosen["utility_kept"])
+
+    @pytest.mark.parametrize(
+        ("utility", "epsilon", "kept"),
+        [
+            ("distortion", 0.04724, "80.9%"),
+            ("mutual_information", 0.01625, "88.4%"),
+            ("guess", 0.03608, "83.7%"),
+        ],
+    )
+    def test_they_say_what_is_kept(self, patients, capsys, utility, epsilon, kept):
+        chosen = () if utility == "distortion" else ("--utility", utility)
+        assert run("choose", "patients.csv", *DESIGN, *chosen) == 0
+        said = f"epsilon = {epsilon} keeps 90.0% of {KEPT[utility]}; asked for: 90.0%.\n"
+        assert capsys.readouterr().out == said
+        assert run("curve", "patients.csv", *DESIGN, "--epsilons", "0.01", *chosen) == 0
+        said = capsys.readouterr().out
+        assert said.startswith(f'"kept" is the share of {KEPT[utility]}.\n\nepsilon  leakage')
+        assert f"0.01        0.01  {kept}" in said
+
+    def test_distances_between_numbers_are_those_of_the_fit(self, patients, capsys):
+        rng = np.random.default_rng(0)
+        rows = {"s": rng.integers(2, size=500), "n": rng.integers(6, size=500)}
+        pd.DataFrame(rows).assign(n=rows["n"] + rows["s"]).to_csv("in.csv", index=False)
+        design = ["--sensitive", "s", "--columns", "n", "--smoothing", 1, "--json"]
+        assert run("curve", "in.csv", *design, "--epsilons", "0.01") == 0
+        (found,) = json.loads(capsys.readouterr().out)["curve"]
+        assert run("sanitize", "in.csv", "out.csv", *design, "--epsilon", 0.01) == 0
+        facts = json.loads(capsys.readouterr().out)
+        assert found["utility_kept"] == pytest.approx(facts["utility_kept"])
+
+    def test_the_largest_epsilon_that_moves_no_group_too_far(self, patients, capsys):
+        shift = ["choose", "patients.csv", *DESIGN, "--max-shift", 0.05]
+        assert run(*shift) == 0
+        assert capsys.readouterr().out == (
+            "With epsilon = 0.005007, no released value moves the probability of a group of sex "
+            "by more than 5 points, judging by these rows.\n"
+            f"It keeps 77.9% of {KEPT['distortion']}.\n"
+        )
+        assert run(*shift, "--json") == 0
+        facts = json.loads(capsys.readouterr().out)
+        assert 0.005007 <= facts["epsilon"] < 0.005008  # what is shown is rounded down
+        assert facts["utility_kept"] == pytest.approx(0.7785, abs=1e-4)
+        funnel = PrivacyFunnelTransformer(
+            facts["epsilon"], sensitive="sex", columns=["blood_pressure", "bmi"]
+        ).fit(patients)
+        ranges = funnel.mechanism_.posterior_ranges()
+        moved = ranges.filter(like="reached").sub(ranges["prior"], axis=0).abs()
+        assert moved.max(axis=None) == pytest.approx(0.05, abs=1e-6)
+
+    def test_where_no_release_moves_a_group_that_far_any_epsilon_will_do(self, patients, capsys):
+        patients.assign(sex="one").to_csv("one.csv", index=False)
+        for file, shift, points in (("patients.csv", 0.6, 60), ("one.csv", 0.125, 12.5)):
+            assert run("choose", file, *DESIGN, "--max-shift", shift) == 0
+            assert capsys.readouterr().out == (
+                f"Any epsilon will do: no released value can move the probability of a group of "
+                f"sex by more than {points} points.\n"
+            )
+            assert run("choose", file, *DESIGN, "--max-shift", shift, "--json") == 0
+            facts = json.loads(capsys.readouterr().out)
+            assert (facts["epsilon"], facts["utility_kept"]) == (None, 1)
+        assert run("choose", "patients.csv", *DESIGN, "--max-shift", 0) == 0
+        assert "With epsilon = 0, no released value" in capsys.readouterr().out
+        assert run("choose", "patients.csv", *DESIGN, "--max-shift", 0.05, "--measure", "l1") == 0
+        assert "With epsilon = 0.1, no released value" in capsys.readouterr().out
+
+    def test_what_a_shift_cannot_be_had_for(self, patients, capsys, monkeypatch):
+        shift = ["choose", "patients.csv", *DESIGN, "--max-shift", 0.05]
+        assert run(*shift, "--scope", "average") == 1
+        assert capsys.readouterr().err == (
+            "skprivacy: error: --max-shift needs --scope per_output: a budget on average bounds no "
+            "single value.\n"
+        )
+        monkeypatch.setattr(KL, "is_monotone", False)
+        assert run(*shift) == 1
+        assert capsys.readouterr().err == (
+            "skprivacy: error: --measure must be one for which fusing groups adds no leakage "
+            "(is_monotone). Got KL() instead.\n"
+        )
+        for option, text in (
+            (["--keep-utility", 0.9], "--keep-utility: not allowed with argument --max-shift"),
+            (["--max-shift", 5], "--max-shift: 5 is not a share between 0 and 1"),
+        ):
+            with pytest.raises(SystemExit) as exited:
+                run(*shift, *option)
+            assert exited.value.code == 2
+            assert text in capsys.readouterr().err
 
     def test_curves(self, patients, capsys):
         assert run("curve", "patients.csv", *DESIGN, "-o", "curve.png") == 0
@@ -359,8 +471,6 @@ class TestOtherCommands:
         assert table["utility_kept"].iloc[-1] == pytest.approx(1)
         assert run("curve", "patients.csv", *DESIGN, "-o", "curve.txt") == 1
         assert ".csv, .png, .svg or .pdf" in capsys.readouterr().err
-        assert run("curve", "patients.csv", *DESIGN, "--epsilons", "0.01") == 0
-        assert "0.01        0.01         88.4%" in capsys.readouterr().out
         assert run("curve", "patients.csv", *DESIGN, "-o", "patients.csv", "--force") == 1
         assert "is the table itself" in capsys.readouterr().err
 
@@ -377,7 +487,8 @@ class TestOtherCommands:
         assert run("audit", "patients.csv", "--sensitive", "sex", "--released", "bmi") == 0
         text = capsys.readouterr().out
         assert "442 rows, guessing sex; a blind guess is right 53.2% of the time." in text
-        assert "released" in text
+        gains = r"released .* \d\d\.\d%  [+-]\d\.\d points  [+-]\d+\.\d to [+-]\d+\.\d points$"
+        assert len(re.findall(gains, text, re.MULTILINE)) == 2
 
     def test_an_audit_in_another_encoding(self, patients, capsys):
         options = ["--delimiter", ";", "--encoding", "latin-1"]
@@ -419,6 +530,11 @@ class TestOtherCommands:
         assert facts["folder"] == "skprivacy-demo-2"
         assert sorted(os.listdir("skprivacy-demo-2")) == facts["files"]
         assert list(pd.read_csv("skprivacy-demo-2/released.csv")) == ["blood_pressure", "bmi"]
+        kept = {row["release"]: row["kept"] for row in facts["table"]}
+        arguments = [*DESIGN, "--epsilon", 0.02, "--json"]
+        assert run("sanitize", "skprivacy-demo-2/patients.csv", "out.csv", *arguments) == 0
+        own = json.loads(capsys.readouterr().out)["utility_kept"]
+        assert own == pytest.approx(kept["epsilon = 0.02"])
         assert run("demo", "skprivacy-demo-2") == 1
         assert "already exists" in capsys.readouterr().err
 

@@ -10,6 +10,7 @@ from skprivacy.cli.arguments import parser
 from skprivacy.encoding import DEFAULT_BINS
 from skprivacy.measures import MEASURES
 from skprivacy.solvers import SOLVERS
+from skprivacy.utilities import UTILITIES
 
 COMMANDS = next(action.choices for action in parser()._actions if action.choices)
 
@@ -56,4 +57,5 @@ def test_every_command_has_its_function():
 def test_the_names_are_those_of_the_library():
     assert tuple(MEASURES) == choices.MEASURES
     assert tuple(SOLVERS) == choices.SOLVERS
+    assert set(choices.UTILITIES) == set(UTILITIES) - {"target"}  # a file has no y
     assert choices.DEFAULT_BINS == DEFAULT_BINS

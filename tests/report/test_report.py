@@ -65,12 +65,15 @@ class TestText:
             "KL(), per output",
             "not differential privacy",
             "certified gap",
+            f"a blind guess, by {100 * mechanism.attacker_advantage:.2f} points; the budget alone "
+            f"allows at most {100 * mechanism.advantage_bound:.2f} points.",
             "population, 95% limit",
             "remainder: zip",
             "random_state",
             "skprivacy",
         ):
             assert expected in re.sub(r"\s+", " ", text)
+        assert re.search(r"zip +Bayes table +\d+\.\d% +[+-]\d+\.\d\d points", text)
         for measure in ("kl", "l1", "chi2", "max_lift", "alpha_lift, alpha 2", "lip"):
             assert re.search(rf"^  {measure} +\d\.\d{{4}}", text, re.MULTILINE)
         assert max(map(len, text.splitlines())) < 110
