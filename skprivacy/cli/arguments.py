@@ -148,7 +148,7 @@ def _add_demo(subparsers: _Subparsers) -> None:
 def _add_sanitize(subparsers: _Subparsers) -> None:
     summary = "replace columns of a file by a release that reveals little about another"
     usage = "IN OUT --sensitive NAMES --columns NAMES --epsilon E [options]"
-    command = _command(subparsers, "sanitize", "commands:sanitize", summary, usage, _SANITIZE)
+    command = _command(subparsers, "sanitize", "release:sanitize", summary, usage, _SANITIZE)
     _add_input(command)
     _add_output(command)
     _add_columns(command)
@@ -168,6 +168,7 @@ def _add_sanitize(subparsers: _Subparsers) -> None:
     )
     _add_remainder(command)
     _add_unknown(command)
+    _add_show_groups(command)
     command.add_argument("--report", metavar="R.html", help="write a report for whoever signs off")
     command.add_argument(
         "--save-mechanism", metavar="M.json", help="write what `skprivacy apply` needs"
@@ -180,7 +181,7 @@ def _add_sanitize(subparsers: _Subparsers) -> None:
 def _add_apply(subparsers: _Subparsers) -> None:
     summary = "release new rows through a saved mechanism, without sensitive data"
     usage = "M.json IN OUT [options]"
-    command = _command(subparsers, "apply", "commands:apply", summary, usage, _APPLY)
+    command = _command(subparsers, "apply", "release:apply", summary, usage, _APPLY)
     command.add_argument("mechanism", metavar="M.json", help="written by --save-mechanism")
     _add_input(command)
     _add_output(command)
@@ -200,7 +201,7 @@ def _add_key(subparsers: _Subparsers) -> None:
 def _add_curve(subparsers: _Subparsers) -> None:
     summary = "show how much can be kept at each budget"
     usage = "IN --sensitive NAMES --columns NAMES [-o FILE] [options]"
-    command = _command(subparsers, "curve", "commands:curve", summary, usage, _CURVE)
+    command = _command(subparsers, "curve", "explore:curve", summary, usage, _CURVE)
     _add_input(command)
     _add_columns(command)
     command.add_argument(
@@ -223,7 +224,7 @@ def _add_choose(subparsers: _Subparsers) -> None:
     summary = "find the smallest epsilon that keeps enough, or the largest that is bearable"
     aims = "[--keep-utility SHARE | --max-shift SHARE]"
     usage = f"IN --sensitive NAMES --columns NAMES {aims} [options]"
-    command = _command(subparsers, "choose", "commands:choose", summary, usage, _CHOOSE)
+    command = _command(subparsers, "choose", "explore:choose", summary, usage, _CHOOSE)
     _add_input(command)
     _add_columns(command)
     aim = command.add_mutually_exclusive_group()
@@ -242,6 +243,7 @@ def _add_choose(subparsers: _Subparsers) -> None:
         help="find the largest epsilon with which no released value can move the probability of "
         "a sensitive group by more than this: 0.05 is 5 percentage points",
     )
+    _add_show_groups(command)
     _add_design(command)
     _add_reading(command)
 
@@ -249,7 +251,7 @@ def _add_choose(subparsers: _Subparsers) -> None:
 def _add_audit(subparsers: _Subparsers) -> None:
     summary = "attack a release: how well can the sensitive column be guessed from it"
     usage = "IN --sensitive NAMES --released NAMES|FILE [options]"
-    command = _command(subparsers, "audit", "commands:audit_file", summary, usage, _AUDIT)
+    command = _command(subparsers, "audit", "attack:audit_file", summary, usage, _AUDIT)
     _add_input(command)
     command.add_argument("--sensitive", type=names, required=True, metavar="NAMES", help=_S_HELP)
     command.add_argument(
@@ -318,6 +320,15 @@ def _add_output(command: argparse.ArgumentParser) -> None:
 
 def _add_force(command: argparse.ArgumentParser) -> None:
     command.add_argument("--force", action="store_true", help="replace existing files")
+
+
+def _add_show_groups(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--show-groups",
+        action="store_true",
+        help="name the most exposed group of the sensitive columns (default: no value of theirs "
+        "is shown)",
+    )
 
 
 def _add_columns(command: argparse.ArgumentParser) -> None:

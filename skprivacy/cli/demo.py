@@ -10,10 +10,12 @@ import pandas as pd
 
 from .._messages import aligned
 from ..datasets import load_diabetes_bands
+from ..describing import exposure
 from ..files.locations import written
 from ..metrics import audit
 from ..report import PrivacyReport
 from ..transformer import PrivacyFunnelTransformer
+from .people import face_value_lines
 from .words import say
 
 _BUDGETS = (0.05, 0.02, 0.005, 0.0)
@@ -29,6 +31,8 @@ How much of blood pressure and BMI can be released without giving away sex?
 guess of S is right {blind:.1%} of the time.
 """
 _AFTER = """
+At epsilon = {epsilon:g}:
+{people}
 A trained attacker, on rows it had not seen, is right {raw:.1%} of the time with the columns as
 they are, {released:.1%} with the release at epsilon = {epsilon:g}.
 The guarantee is about the distribution estimated from these rows.
@@ -77,8 +81,13 @@ def demo(options: argparse.Namespace) -> None:
         kept_of=chosen.mechanism_.objective.in_words("X"),
         blind=chosen.p_sx_.sum(axis=1).max(),
     )
+    ranges, fidelity = chosen.mechanism_.posterior_ranges(), chosen.fidelity_
     after = _AFTER.format(
-        raw=right["raw"], released=right["released"], epsilon=_CHOSEN, folder=folder
+        raw=right["raw"],
+        released=right["released"],
+        epsilon=_CHOSEN,
+        folder=folder,
+        people="\n".join([exposure(ranges), *face_value_lines(fidelity), ""]),
     )
     facts = {"folder": str(folder), "files": list(_FILES), "table": table.to_dict("records")}
     say(options, facts, [text, *_lines(table), after])

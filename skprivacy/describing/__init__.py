@@ -1,5 +1,6 @@
 """Figures in words, for those who do not know the theory."""
 
+from .face_value import compared_values
 from .notebook import as_html
 from .sentences import (
     at_face_value,
@@ -17,6 +18,7 @@ from .sentences import (
 __all__ = [
     "as_html",
     "at_face_value",
+    "compared_values",
     "exposure",
     "leak",
     "listed_swaps",

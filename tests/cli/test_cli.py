@@ -644,7 +644,7 @@ class TestErrors:
 
     @pytest.mark.parametrize("how", ["a", "w"])
     def test_a_file_that_changes_between_the_passes(self, patients, capsys, monkeypatch, how):
-        from skprivacy.cli import commands
+        from skprivacy.cli import release
 
         def fit_and_change(*arguments, **options):
             sample = fit_source(*arguments, **options)
@@ -654,8 +654,8 @@ class TestErrors:
 
         text = Path("patients.csv").read_text().replace("sex 1", "sex 2")
 
-        fit_source = commands.fit_source
-        monkeypatch.setattr(commands, "fit_source", fit_and_change)
+        fit_source = release.fit_source
+        monkeypatch.setattr(release, "fit_source", fit_and_change)
         assert run("sanitize", "patients.csv", "x.csv", *DESIGN, "--epsilon", 0.1) == 1
         assert "patients.csv changed while it was being read" in capsys.readouterr().err
         assert os.listdir() == ["patients.csv"]

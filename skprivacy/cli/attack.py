@@ -1,0 +1,103 @@
+"""The command that attacks a release: `audit`."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from .._messages import aligned, in_points
+from ..encoding import learn_alphabet
+from ..files.counting import sample_source
+from ..files.locations import kind_of
+from ..files.opening import read_from
+from ..fitting.leak_warnings import warn_of_bins
+from ..fitting.row_sample import most_rows
+from ..metrics import audit
+from .inputs import source_of
+from .words import listed, say
+
+
+def audit_file(options: argparse.Namespace) -> None:
+    """Attack released columns, of the same file or of another one."""
+    with source_of(options) as source:
+        limit = most_rows(len(source.names))  # for both files: the same rows of each
+        rows, n_rows = sample_source(source, limit, is_watched=options.progress)
+    for name in options.sensitive:
+        if name not in rows:
+            raise ValueError(f"{options.source} has no column {name!r}: it has {list(rows)}.")
+    columns = options.released.split(",")
+    if set(columns) <= set(rows):
+        if shared := [name for name in columns if name in options.sensitive]:
+            raise ValueError(f"--released names the sensitive column {shared[0]!r} itself.")
+        views: dict[str, Any] = {"released": rows[columns]}
+    elif Path(options.released).exists():
+        views = _views(_released_rows(options, n_rows, limit), rows)
+    else:
+        raise ValueError(
+            f"--released {options.released} is neither a file nor columns of {options.source}, "
+            f"which has {list(rows)}."
+        )
+    s_columns = [rows[name] for name in options.sensitive]
+    kept = dict.fromkeys(options.categorical)  # n_bins: None
+    bins = [{"n_bins": None} if name in kept else {} for name in options.sensitive]
+    alphabet, groups = learn_alphabet(s_columns, options.sensitive, None, bins)
+    warn_of_bins(options.sensitive, alphabet, kept)
+    table = audit(sensitive=groups, **views).drop(columns=["bayes_accuracy", "advantage_bound"])
+    facts = {"rows": n_rows, "rows_attacked": len(rows), "attacks": table.to_dict("records")}
+    say(options, facts, _audit_lines(table, options, len(rows)))
+
+
+def _released_rows(options: argparse.Namespace, n_rows: int, limit: int) -> pd.DataFrame:
+    """Return rows of the released file: the same ones as from the other file."""
+    kinds = [kind_of(path, options.format)[0] for path in (options.released, options.source)]
+    delimiter = options.delimiter if kinds[0] == kinds[1] else None
+    # A release always has a header. If its first line were a row, there would be one too few.
+    is_said = options.header is not None or options.names is not None
+    with read_from(
+        options.released,
+        kind=options.format,
+        delimiter=delimiter,
+        encoding=options.encoding,
+        header=True if is_said else None,
+    ) as source:
+        released, n_released = sample_source(source, limit, is_watched=options.progress)
+    if n_released != n_rows:
+        raise ValueError(
+            f"{options.released} has {n_released:,} rows and {options.source} has {n_rows:,}: a "
+            f"release can only be attacked with the rows that it was made from, in the same order."
+        )
+    there = [name for name in options.sensitive if name in released]
+    if there:
+        raise ValueError(f"{options.released} holds the sensitive column {there[0]!r} itself.")
+    return released
+
+
+def _views(released: pd.DataFrame, rows: pd.DataFrame) -> dict[str, Any]:
+    """Tell the columns that were replaced from those that were copied."""
+    copied = [name for name in released if name in rows and released[name].equals(rows[name])]
+    new = [name for name in released if name not in copied]
+    if not new:
+        return {"released": released}
+    before = [name for name in new if name in rows]
+    return {
+        "released": released[new],
+        "raw": rows[before] if before else None,
+        "remainder": released[copied] if copied else None,
+    }
+
+
+def _audit_lines(table: pd.DataFrame, options: argparse.Namespace, n_rows: int) -> list[str]:
+    rows: list[tuple[Any, ...]] = [
+        ("columns seen", "attacker", "right", "advantage", "95% interval")
+    ]
+    for row in table.to_dict("records"):
+        right, advantage = f"{row['accuracy']:.1%}", in_points(row["advantage"])
+        interval = f"{100 * row['low']:+z.1f} to {in_points(row['high'])}"
+        rows.append((row["attacked"], row["attacker"], right, advantage, interval))
+    return [
+        f"{n_rows:,} rows, guessing {listed(options.sensitive)}; a blind guess is right "
+        f"{table['blind'][0]:.1%} of the time.",
+        "",
+        *aligned(rows),
+    ]

@@ -1,0 +1,71 @@
+"""What the commands say about people: groups of S, and readers of released values."""
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from .._messages import aligned
+from ..describing import at_face_value, compared_values, exposure, listed_swaps, shown
+from ..fidelity import Fidelity
+
+
+def exposed(
+    ranges: pd.DataFrame, labels: Sequence[Any] | None, options: argparse.Namespace
+) -> str:
+    """Say how far the probability of a group can move; it is named with --show-groups only.
+
+    ranges : of `Mechanism.posterior_ranges`; labels : of the groups.
+    """
+    return exposure(ranges, list(map(shown, labels or ())) if options.show_groups else None)
+
+
+def group_facts(
+    ranges: pd.DataFrame, labels: Sequence[Any] | None, options: argparse.Namespace
+) -> list[dict[str, Any]]:
+    """Return the same for machines."""
+    facts: list[dict[str, Any]] = ranges.to_dict("records")  # type: ignore[assignment]
+    if not options.show_groups:
+        return facts
+    return [
+        {"group": shown(label)[1:-1], **each}
+        for label, each in zip(labels or (), facts, strict=True)
+    ]
+
+
+def face_value_lines(fidelity: Fidelity) -> list[str]:
+    """Return what those who read released values as they are should know."""
+    cells = compared_values(fidelity)
+    rows = [("column", *cells.columns), *cells.itertuples(name=None)]
+    lines = [at_face_value(fidelity).split(";")[0].rstrip(".") + ":"]
+    lines += [f"  {line}" for line in aligned(rows)]
+    if fidelity.pooled:
+        lines.append(f"{fidelity.pooled:.1%} of the rows have rare values, which are pooled.")
+    if swaps := listed_swaps(fidelity.swaps):
+        lines += ["The swaps that concern most rows:", *(f"  {swap}" for swap in swaps)]
+    return lines
+
+
+def fidelity_facts(fidelity: Fidelity) -> dict[str, Any]:
+    """Return the same for machines."""
+    raw = fidelity.raw_columns
+    swaps = fidelity.swaps.to_dict("records")
+    return {
+        "unchanged": fidelity.unchanged,
+        "columns": _by_name(fidelity.columns),
+        "raw_columns": None if raw is None else _by_name(raw),
+        "raw_utility_kept": fidelity.raw_utility,
+        "pooled": fidelity.pooled,
+        "swaps": [
+            {**each, **{key: shown(each[key])[1:-1] for key in ("value", "released_as")}}
+            for each in swaps
+        ],
+    }
+
+
+def _by_name(figures: pd.DataFrame) -> dict[str, Any]:
+    return {
+        str(name): dict(zip(figures.columns, row, strict=True))
+        for name, *row in figures.itertuples()
+    }

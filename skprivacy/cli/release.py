@@ -1,0 +1,231 @@
+"""The commands that release: `sanitize` and `apply`."""
+
+import argparse
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ..files.block_noise import id_position
+from ..files.counting import fit_source
+from ..files.locations import check_free, is_pipe, kind_of, written
+from ..files.opening import write_to
+from ..files.releasing import release_rows
+from ..fitted import Fitted
+from ..releasing.keyed import check_own_column
+from ..report import PrivacyReport
+from ..report.sections import Section
+from ..transformer import PrivacyFunnelTransformer, fitted_of, set_fitted, settings_of
+from .inputs import is_same, source_of, transformer_for
+from .key_files import read_key
+from .people import exposed, face_value_lines, fidelity_facts, group_facts
+from .words import listed, say
+
+
+def sanitize(options: argparse.Namespace) -> None:
+    """Fit a mechanism to a file and release the file through it."""
+    outputs = [options.target, options.report, options.save_mechanism]
+    _check_outputs([path for path in outputs if path], options)
+    keyed = _keyed(options)
+    transformer = transformer_for(
+        options,
+        epsilon=options.epsilon,
+        output=options.output,
+        handle_unknown=options.handle_unknown,
+    )
+    with source_of(options) as source, ExitStack() as files:
+        if options.record_ids:  # errors come before any work is done
+            id_position(source, options.record_ids)
+            check_own_column(options.record_ids, [*options.columns, *options.sensitive])
+        named = {*options.columns, *options.sensitive}
+        copied = _copied(options, [name for name in source.names if name not in named])
+        transformer.set_params(remainder=copied or "drop")
+        # Written last, committed last: where OUT is, the others are.
+        sink = files.enter_context(write_to(options.target, source, force=options.force))
+        stamp = source.input.stamp
+        settings = settings_of(transformer)
+        fitted, sample = fit_source(
+            settings,
+            source,
+            with_sample=bool(options.report),
+            allow_leaking=options.allow_leaking,
+            is_watched=options.progress,
+        )
+        set_fitted(transformer, fitted)
+        if options.save_mechanism:
+            file = files.enter_context(written(options.save_mechanism, options.force))
+            file.write(transformer.to_json(indent=1).encode())
+        if options.report:
+            file = files.enter_context(written(options.report, options.force))
+            file.write(_report(transformer, sample, options).to_html().encode())
+        n_rows = release_rows(fitted, settings, source, sink, **keyed, is_watched=options.progress)
+        if n_rows != transformer.n_samples_seen_ or source.input.stamp != stamp:
+            raise RuntimeError(f"{options.source} changed while it was being read.")
+    facts = _facts(transformer, n_rows, options)
+    say(options, facts, [*_sentences(facts, fitted, options), *_files_written(facts)])
+
+
+def apply(options: argparse.Namespace) -> None:
+    """Release a file through a saved mechanism."""
+    _check_outputs([options.target], options)
+    if is_same(options.target, options.mechanism):
+        raise ValueError(f"{options.target} is the mechanism itself: name another file.")
+    keyed = _keyed(options)
+    text = Path(options.mechanism).read_text(encoding="utf-8")
+    transformer = PrivacyFunnelTransformer.from_json(text)
+    transformer.set_params(handle_unknown=options.handle_unknown)
+    copied = _copied_by(transformer, options)
+    with (
+        source_of(options) as source,
+        write_to(options.target, source, force=options.force) as sink,
+    ):
+        n_rows = release_rows(
+            fitted_of(transformer),
+            settings_of(transformer),
+            source,
+            sink,
+            copied=copied,
+            allow_leaking=options.allow_leaking,
+            **keyed,
+            is_watched=options.progress,
+        )
+    facts = {
+        "out": options.target,
+        "rows": n_rows,
+        "released": transformer.columns,
+        "copied": copied,
+        "epsilon": transformer.mechanism_.epsilon,
+        "measure": transformer.mechanism_.measure.name,
+        "record_ids": options.record_ids,
+    }
+    lines = [f"{options.target}: {n_rows:,} rows; {_what_became(facts)}."]
+    say(options, facts, lines + _keyed_lines(options.record_ids))
+
+
+def _copied(options: argparse.Namespace, others: Sequence[str]) -> list[str]:
+    """Return which of the other columns are copied; ids are only if they are named."""
+    if options.remainder == "drop":
+        return []
+    if options.remainder == "passthrough":
+        return [name for name in others if name != options.record_ids]
+    return options.remainder
+
+
+def _copied_by(transformer: PrivacyFunnelTransformer, options: argparse.Namespace) -> list[str]:
+    """Return which columns a saved mechanism copies."""
+    may_leave = [] if transformer.remainder == "drop" else list(transformer.remainder)
+    copied = _copied(options, may_leave)
+    if unlisted := [name for name in copied if name not in may_leave]:
+        raise ValueError(
+            f"{options.mechanism} does not list the column {unlisted[0]!r} among those that may "
+            f"be copied: pass --remainder to the `skprivacy sanitize` that writes it."
+        )
+    return copied
+
+
+def _check_outputs(paths: Sequence[str], options: argparse.Namespace) -> None:
+    """Check before any work is done that files may be written, and that no two are the same."""
+    for path in paths:
+        check_free(path, options.force)
+    if not is_pipe(options.target):
+        kind_of(options.target)
+    elif options.json:
+        raise ValueError("--json prints to the standard output: OUT must be a file, not a pipe.")
+    beside = [path for path in paths if path is not options.target]
+    if any(is_pipe(path) or is_same(path, options.source) for path in beside):
+        raise ValueError(
+            f"{', '.join(beside)}: each of these must be a file of its own, neither a pipe nor IN."
+        )
+    if len({str(Path(path).resolve()) for path in paths}) < len(paths):
+        raise ValueError(f"Two of the outputs {', '.join(paths)} are the same file.")
+
+
+def _keyed(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the ids and the key of a keyed release, nothing for any other."""
+    if options.record_ids is None and options.key_file is None:
+        return {}
+    if not options.record_ids or not options.key_file:
+        raise ValueError("--record-ids and --key-file go together: give both, or neither.")
+    outputs = [getattr(options, name, None) for name in ("target", "report", "save_mechanism")]
+    if any(is_same(path, options.key_file) for path in outputs if path):
+        raise ValueError(f"{options.key_file} is the key itself: name another file.")
+    return {"record_ids": options.record_ids, "secret_key": read_key(options.key_file)}
+
+
+def _keyed_lines(record_ids: str | None) -> list[str]:
+    if not record_ids:
+        return []
+    return [
+        f"The noise comes from {record_ids} and a secret key: released again with the same "
+        f"mechanism and key, an unchanged row gets the same values."
+    ]
+
+
+def _report(
+    transformer: PrivacyFunnelTransformer, sample: pd.DataFrame, options: argparse.Namespace
+) -> PrivacyReport:
+    report = PrivacyReport.from_estimator(transformer, sample)
+    if lines := _keyed_lines(options.record_ids):
+        report.sections.insert(-2, Section("Several releases", lines))  # before the limits
+    return report
+
+
+def _facts(
+    transformer: PrivacyFunnelTransformer, n_rows: int, options: argparse.Namespace
+) -> dict[str, Any]:
+    """Return the outcome of a release, for machines."""
+    mechanism, fidelity = transformer.mechanism_, transformer.fidelity_
+    files = {"out": options.target, "report": options.report, "mechanism": options.save_mechanism}
+    return {
+        **files,
+        "rows": n_rows,
+        "released": options.columns,
+        "copied": [] if transformer.remainder == "drop" else transformer.remainder,
+        "protected": options.sensitive,
+        "epsilon": mechanism.epsilon,
+        "measure": mechanism.measure.name,
+        "scope": mechanism.scope,
+        "max_leakage": mechanism.max_leakage,
+        "average_leakage": mechanism.average_leakage,
+        "utility_kept": mechanism.normalized_utility,
+        "utility_bound": mechanism.normalized_upper_bound,
+        "objective": mechanism.objective.name,
+        "symbols": len(mechanism.x_labels),
+        "outputs": len(mechanism.y_labels),
+        "solver": mechanism.solver,
+        "groups": group_facts(mechanism.posterior_ranges(), mechanism.s_labels, options),
+        "fidelity": fidelity_facts(fidelity) if options.output == "label" else None,
+        "record_ids": options.record_ids,
+    }
+
+
+def _what_became(facts: dict[str, Any]) -> str:
+    names = facts["copied"]
+    as_they_are = "as it is" if len(names) == 1 else "as they are"
+    copied = f", {listed(names)} copied {as_they_are}" if names else ""
+    return f"{listed(facts['released'])} replaced{copied}, all other columns left out"
+
+
+def _sentences(facts: dict[str, Any], fitted: Fitted, options: argparse.Namespace) -> list[str]:
+    mechanism, protected = fitted.mechanism, listed(options.sensitive)
+    is_worst = mechanism.scope == "per_output"
+    where = "every released value reveals" if is_worst else "released values on average reveal"
+    reached = mechanism.leakage_in(mechanism.scope)
+    lines = [
+        f"{facts['out']}: {facts['rows']:,} rows; {_what_became(facts)}.",
+        f"Judging by these rows, {where} at most epsilon = {mechanism.epsilon:g} about "
+        f"{protected} ({facts['measure']}; reached: {reached:.4g}).",
+        exposed(mechanism.posterior_ranges(), mechanism.s_labels, options),
+        f"The release keeps {mechanism.normalized_utility:.1%} of "
+        f"{mechanism.objective.in_words(listed(options.columns))}; no mechanism for these "
+        f"{facts['symbols']:,} symbols (values, bins and pools) keeps more than "
+        f"{min(1.0, mechanism.normalized_upper_bound):.1%}.",
+        *_keyed_lines(options.record_ids),
+    ]
+    return lines + (face_value_lines(fitted.fidelity) if options.output == "label" else [])
+
+
+def _files_written(facts: dict[str, Any]) -> list[str]:
+    return [f"Wrote {facts[key]}." for key in ("report", "mechanism") if facts[key]]
