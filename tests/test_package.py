@@ -114,7 +114,7 @@ def test_the_demo_prints_the_table_of_the_readme(tmp_path):
         command, check=True, capture_output=True, text=True, timeout=60, cwd=tmp_path
     )
     header, *rows = run.stdout.split("\n\n")[1].splitlines()
-    assert header.split() == ["release", "leaks", "utility", "kept", "attacker"]
+    assert header.split() == ["release", "leaks", "kept", "attacker"]
     figures = np.array([row[16:].replace("%", "").split() for row in rows], dtype=float)
     budgets = [float(row.split()[2]) for row in rows[1:]]
     assert (figures[1:, 0] <= np.array(budgets) + 1e-4).all()
