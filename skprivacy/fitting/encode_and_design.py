@@ -114,7 +114,7 @@ def _pooled(
             " or ",
             Named("n_bins"),
             ", or release fewer columns jointly, to choose yourself what is pooled; ",
-            Setting("solver", "column_generation"),
+            Setting("solver", "one_per_label" if settings.has_distances else "column_generation"),
             " designs for all of them.",
         )
     )
