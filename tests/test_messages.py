@@ -223,8 +223,8 @@ TOLD = re.compile(
 )
 MENTIONS = {kind.__name__ for kind in Mention.__subclasses__()}
 # These texts never reach the command line as messages: reprs, pages, and lazy frames.
-ELSEWHERE = ("cli/", "engines/", "plotting/", "report/", "_messages.py", "mechanism.py",
-             "repetition.py")  # fmt: skip
+ELSEWHERE = ("cli/", "engines/", "plotting/", "report/", "_messages.py", "mechanism/",
+             "repetition.py", "describing/notebook.py")  # fmt: skip
 
 
 def texts_of(tree):

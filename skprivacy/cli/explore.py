@@ -120,7 +120,9 @@ def choose(options: argparse.Namespace) -> None:
         lines = _lines_of_largest(mechanism, options)
     ranges = mechanism.posterior_ranges()
     facts = {**_figures(mechanism), "groups": group_facts(ranges, groups, options)}
-    say(options, facts, [*lines, exposed(ranges, groups, options)])
+    if np.isfinite(mechanism.epsilon):
+        lines.append(exposed(ranges, groups, options))
+    say(options, facts, lines)
 
 
 def _lines_of_smallest(mechanism: Mechanism, options: argparse.Namespace) -> list[str]:

@@ -73,7 +73,8 @@ class TestSanitize:
         )
         assert "Wrote r.html" in said
         assert warned.startswith("skprivacy: warning: What the columns ['zip'] reveal about S")
-        assert warned.count("\n") == 1
+        assert "skprivacy: warning: Values that make up 16% of the rows are mostly" in warned
+        assert warned.count("\n") == 2
         saved = PrivacyFunnelTransformer.from_json(Path("m.json").read_text())
         assert saved.mechanism_.epsilon == 0.02
         assert "<html" in Path("r.html").read_text()
@@ -90,8 +91,46 @@ class TestSanitize:
         assert facts["objective"] == "distortion"
         assert facts["utility_kept"] == pytest.approx(funnel.mechanism_.normalized_utility)
         assert facts["max_leakage"] <= 0.02 * (1 + 1e-9)
-        assert facts["warnings"] == []
+        (warning,) = facts["warnings"]
+        assert "mostly released as others" in warning
         assert list(pd.read_csv("out.csv")) == ["blood_pressure", "bmi"]
+        fidelity = funnel.fidelity_
+        assert facts["fidelity"]["unchanged"] == pytest.approx(fidelity.unchanged)
+        assert facts["fidelity"]["columns"]["bmi"]["mean_shift"] is None
+        assert facts["fidelity"]["swaps"][0]["share"] == pytest.approx(fidelity.swaps["share"][0])
+        priors = funnel.p_sx_.sum(axis=1)
+        assert [group["prior"] for group in facts["groups"]] == pytest.approx(priors)
+        assert "group" not in facts["groups"][0]
+
+    def test_it_says_what_people_will_see(self, patients, capsys):
+        assert run("sanitize", "patients.csv", "out.csv", *DESIGN, "--epsilon", 0.02) == 0
+        said = capsys.readouterr().out
+        assert "of the most exposed group from 46.8% to between 36.9% and 56.9%, at most." in said
+        assert "Taken at face value, 88.5% of the rows keep their values:" in said
+        assert "  bmi                 88.5%        none         none            0.086" in said
+        assert "The swaps that concern most rows:\n  73% of '105 to 133, 23.2 to 25.7' are" in said
+        assert "sex 1" not in said
+        assert "sex 2" not in said
+
+    def test_groups_are_named_if_asked_for(self, patients, capsys):
+        arguments = [*DESIGN, "--epsilon", 0.02, "--show-groups"]
+        assert run("sanitize", "patients.csv", "out.csv", *arguments) == 0
+        assert "the probability of 'sex 2' from 46.8% to" in capsys.readouterr().out
+        assert run("sanitize", "patients.csv", "o.csv", *arguments, "--json") == 0
+        groups = json.loads(capsys.readouterr().out)["groups"]
+        assert [group["group"] for group in groups] == ["sex 1", "sex 2"]
+        assert run("choose", "patients.csv", *DESIGN, "--show-groups") == 0
+        assert "the probability of 'sex 2' from 46.8% to" in capsys.readouterr().out
+
+    def test_numbers_are_compared_as_they_were(self, patients, capsys):
+        rng = np.random.default_rng(0)
+        rows = pd.DataFrame({"s": rng.integers(2, size=900), "n": rng.normal(size=900).round(1)})
+        rows.assign(n=rows["n"] + rows["s"]).to_csv("in.csv", index=False)
+        design = ["--sensitive", "s", "--columns", "n", "--epsilon", 0.05]
+        assert run("sanitize", "in.csv", "out.csv", *design) == 0
+        said = capsys.readouterr().out
+        assert "\n  n                     " in said
+        assert "\n  n, before it was cut  " in said
 
     def test_the_options_reach_the_design(self, patients, capsys):
         arguments = [
@@ -386,8 +425,8 @@ class TestOtherCommands:
     def test_they_say_what_is_kept(self, patients, capsys, utility, epsilon, kept):
         chosen = () if utility == "distortion" else ("--utility", utility)
         assert run("choose", "patients.csv", *DESIGN, *chosen) == 0
-        said = f"epsilon = {epsilon} keeps 90.0% of {KEPT[utility]}; asked for: 90.0%.\n"
-        assert capsys.readouterr().out == said
+        said = f"epsilon = {epsilon} keeps 90.0% of {KEPT[utility]}; asked for: 90.0%.\nWhoever"
+        assert capsys.readouterr().out.startswith(said)
         assert run("curve", "patients.csv", *DESIGN, "--epsilons", "0.01", *chosen) == 0
         said = capsys.readouterr().out
         assert said.startswith(f'"kept" is the share of {KEPT[utility]}.\n\nepsilon  leakage')
@@ -411,6 +450,8 @@ class TestOtherCommands:
             "With epsilon = 0.005007, no released value moves the probability of a group of sex "
             "by more than 5 points, judging by these rows.\n"
             f"It keeps 77.9% of {KEPT['distortion']}.\n"
+            "Whoever sees a released value can move the probability of the most exposed group "
+            "from 46.8% to between 41.8% and 51.9%, at most.\n"
         )
         assert run(*shift, "--json") == 0
         facts = json.loads(capsys.readouterr().out)

@@ -16,6 +16,7 @@ from skprivacy import (
     PrivacyFunnelTransformer,
     design_mechanism,
 )
+from skprivacy.fitting import tally
 
 COPIES = 100
 
@@ -226,7 +227,7 @@ class TestRawX:
         assert streamed.fidelity_.raw_utility == pytest.approx(at_once.fidelity_.raw_utility)
 
     def test_values_that_stand_for_bins_are_not_called_raw(self, rows, monkeypatch):
-        monkeypatch.setattr("skprivacy.fitting.tally.MOST_DISTINCT", 50)
+        monkeypatch.setattr(tally, "MOST_DISTINCT", 50)
         edges = {"income": [-np.inf, 20000, 25000, np.inf]}
         streamed = funnel(0.005, columns=["income"], n_bins=edges).partial_fit(rows)
         assert streamed.fidelity_.raw_columns is None
