@@ -59,8 +59,13 @@ class Fidelity:
     >>> fidelity = funnel.fidelity_
     >>> fidelity.columns.round(2)[["unchanged", "mean_shift", "correlation"]].reset_index()
       column  unchanged  mean_shift  correlation
-    0      x       0.85        0.15         0.92
-    >>> print(fidelity)
+    0      x       0.69        0.33         0.78
+    >>> fidelity.swaps.round(2)
+      value released_as  share  rows
+    0     1           2   0.91  0.15
+    1     4           3   0.91  0.15
+    2     1           4   0.03  0.00
+    3     4           1   0.03  0.00
     """
 
     unchanged: float

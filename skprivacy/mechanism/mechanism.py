@@ -209,9 +209,11 @@ class Mechanism(Evaluation):
         >>> from skprivacy import design_mechanism
         >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02)
         >>> mechanism.fidelity()
-        Fidelity(78.7% of rows unchanged)
+        Fidelity(78.7% of rows unchanged in 1 column)
         >>> mechanism.fidelity().swaps.round(2)
           value released_as  share  rows
+        0     2           0   0.45  0.18
+        1     0           2   0.11  0.03
         """
         return fidelity_of_symbols(named_channel(self))
 
@@ -300,8 +302,11 @@ class Mechanism(Evaluation):
         --------
         >>> from skprivacy import design_mechanism
         >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02)
-        >>> for sentence in mechanism.sentences():
-        ...     print(sentence)
+        >>> _, kept, face_value = mechanism.sentences()
+        >>> kept
+        'It keeps 63.4% of the information in X; no mechanism within the budget keeps more.'
+        >>> face_value[:63]
+        'Taken at face value, 78.7% of the rows keep their values; 45% o'
         """
         reached = None if self.p_sx is None else self.leakage_in(self.scope)
         revealed = leak(self.epsilon, reached, self.scope, self.measure.name, s_name)
