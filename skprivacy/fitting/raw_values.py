@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from .._typing import FloatArray, IntArray
 from ..encoding import UNKNOWN, Alphabet, ColumnAlphabet
 from ..encoding.alphabets import combine
 from ..encoding.showing import ShownColumn
-from ..encoding.values import coded
+from ..encoding.values import coded, coded_by_offset
 from ..fidelity import (
     ComparedColumn,
     RawX,
@@ -44,110 +45,150 @@ def raw_x(
 
     column_weights : those of a distance that the columns tell, None where the utility is another.
     """
-    alphabet, rows = x.alphabet, inputs.rows
+    alphabet = x.alphabet
     is_changed = alphabet.is_pool.any() or any(column.is_cut for column in alphabet.columns)
-    if rows.is_coarse or not is_changed:
+    if inputs.rows.is_coarse or not is_changed:
         return None
-    raw = [
-        _RawColumn(column, shown, series, x.codes, rows.weights) if column.is_cut else None
-        for column, shown, series in zip(
-            alphabet.columns, alphabet.shown, rows.x_columns.values(), strict=True
+    raw = _RawRows.of(inputs.rows, x)
+    columns = [
+        _RawColumn(column, shown, raw, position) if column.is_cut else None
+        for position, (column, shown) in enumerate(
+            zip(alphabet.columns, alphabet.shown, strict=True)
         )
     ]
-    compared = tuple(None if column is None else column.compared() for column in raw)
+    compared = tuple(None if column is None else column.compared() for column in columns)
     if column_weights is None:
-        return RawX(
-            compared, _utility(mechanism, _RawSymbols.of(rows, x), x.v_codes, rows.weights)
-        )
+        return RawX(compared, _utility(mechanism, raw, x.v_codes, inputs.rows.weights))
     in_order = [type_.is_ordered for type_ in inputs.types]
-    pairs = zip(raw, ranked_columns(alphabet, in_order), strict=True)
+    pairs = zip(columns, ranked_columns(alphabet, in_order), strict=True)
     ranked = [other if column is None else column.ranked() for column, other in pairs]
     return RawX(compared, _closeness(mechanism, ranked, column_weights))
 
 
 @dataclass(frozen=True, eq=False)
-class _RawColumn:
-    """A column that was cut: its alphabet, what it shows, and its rows."""
+class _RawRows:
+    """The distinct raw rows of X.
 
-    column: ColumnAlphabet
-    shown: ShownColumn
-    series: pd.Series
+    values : those of each column, numbers of one that was cut; codes : (n, n_columns), which value
+    each distinct row has, -1 where it is missing; symbols, weights : of each; of_row : which
+    distinct row each row is.
+    """
+
+    values: list[FloatArray | list[Any]]
+    codes: IntArray
     symbols: IntArray
-    weights: FloatArray | None
+    weights: FloatArray
+    of_row: IntArray
 
-    def _places(self) -> tuple[FloatArray, FloatArray]:
-        """Return the numbers in the rows, and those that are shown."""
-        shown = pd.Series(self.shown.values, dtype=object)
-        return places_of(self.column, self.series), places_of(self.column, shown)
+    @classmethod
+    def of(cls, rows: LabelledRows, x: CodedX) -> _RawRows:
+        """Tell the rows apart."""
+        columns = zip(x.alphabet.columns, rows.x_columns.items(), strict=True)
+        parts = [_factorized(column, series, name) for column, (name, series) in columns]
+        codes: list[IntArray] = [code.astype(np.intp) + 1 for code, _ in parts]  # missing: 0
+        distinct, of_row = combine(codes, [len(values) + 1 for _, values in parts])
+        symbols = np.empty(len(distinct), dtype=np.intp)
+        symbols[of_row] = x.codes
+        weights = np.bincount(of_row, rows.weights, len(distinct)).astype(float)
+        return cls([values for _, values in parts], distinct - 1, symbols, weights, of_row)
 
-    def compared(self) -> ComparedColumn:
-        """Return the column in its own unit."""
-        return self._compared(*self._places(), unit_of(self.column))
-
-    def ranked(self) -> ComparedColumn:
-        """Return the column with mid-ranks in place of numbers."""
-        at, shown = self._places()
-        weights = np.ones(len(at)) if self.weights is None else self.weights
-        return self._compared(mid_ranks(at, weights, at), mid_ranks(at, weights, shown), "")
-
-    def _compared(self, at: FloatArray, places: FloatArray, unit: str) -> ComparedColumn:
-        by_symbol = shown_by_symbol(self.shown)
-        own = _found(at, places)
-        return ComparedColumn(
-            spread(own, self.symbols, self.weights, by_symbol.shape, at, places), by_symbol, unit
-        )
+    def shares(self, n_symbols: int) -> FloatArray:
+        """Return the share of each distinct row among those with the same symbol."""
+        totals = np.bincount(self.symbols, self.weights, n_symbols)
+        return self.weights / np.where(totals > 0, totals, 1.0)[self.symbols]
 
 
-def _found(numbers: FloatArray, shown: FloatArray) -> IntArray:
-    """Return which of the shown numbers each number equals, -1 for none; NaN equals NaN."""
-    order = np.argsort(shown, kind="stable")
-    place = np.searchsorted(shown[order], numbers).clip(max=len(shown) - 1)
-    nearest = order[place]
-    same = (shown[nearest] == numbers) | (np.isnan(shown[nearest]) & np.isnan(numbers))
-    return np.where(same, nearest, UNKNOWN)
+def _factorized(
+    column: ColumnAlphabet, series: pd.Series, name: Hashable
+) -> tuple[IntArray, FloatArray | list[Any]]:
+    """Return the codes of a column, -1 where it is missing, and its values."""
+    if not column.is_cut:
+        return coded(series, name)
+    if (near := coded_by_offset(series)) is not None:
+        return near[0], np.array(near[1], dtype=float)
+    return pd.factorize(places_of(column, series))
 
 
 @dataclass(frozen=True, eq=False)
-class _RawSymbols:
-    """The distinct raw rows of X: codes : of the rows; symbols, shares : of each distinct one."""
+class _RawColumn:
+    """A column that was cut: its alphabet, what it shows, and its place in the raw rows."""
 
-    codes: IntArray
-    symbols: IntArray
-    shares: FloatArray
+    column: ColumnAlphabet
+    shown: ShownColumn
+    rows: _RawRows
+    position: int
 
-    @classmethod
-    def of(cls, rows: LabelledRows, x: CodedX) -> _RawSymbols:
-        """Tell raw rows apart; shares are those among the rows of the same symbol."""
-        parts = [coded(column, name) for name, column in rows.x_columns.items()]
-        codes: list[IntArray] = [code.astype(np.intp) + 1 for code, _ in parts]  # missing: 0
-        distinct, codes_of_rows = combine(codes, [len(values) + 1 for _, values in parts])
-        symbols = np.empty(len(distinct), dtype=np.intp)
-        symbols[codes_of_rows] = x.codes
-        totals = np.bincount(codes_of_rows, rows.weights, len(distinct))
-        of_symbol = np.bincount(symbols, totals, x.alphabet.n_symbols)
-        shares = totals / np.where(of_symbol > 0, of_symbol, 1.0)[symbols]
-        return cls(codes_of_rows, symbols, shares)
+    def compared(self) -> ComparedColumn:
+        """Return the column in its own unit."""
+        return self._compared(self._numbers, self._places, unit_of(self.column))
+
+    def ranked(self) -> ComparedColumn:
+        """Return the column with mid-ranks in place of numbers."""
+        numbers, codes = self._numbers, self._codes
+        known = codes != UNKNOWN
+        weights: FloatArray = np.bincount(
+            codes[known], self.rows.weights[known], len(numbers)
+        ).astype(float)
+        order = np.argsort(numbers)
+        below, ranks = np.cumsum(weights[order]), np.empty(len(numbers))
+        ranks[order] = (below - weights[order] / 2) / below[-1]
+        return self._compared(ranks, mid_ranks(numbers, weights, self._places), "")
+
+    @property
+    def _numbers(self) -> FloatArray:
+        return np.asarray(self.rows.values[self.position], dtype=float)
+
+    @property
+    def _codes(self) -> IntArray:
+        return self.rows.codes[:, self.position]
+
+    @property
+    def _places(self) -> FloatArray:
+        """The numbers that are shown."""
+        return places_of(self.column, pd.Series(self.shown.values, dtype=object))
+
+    def _compared(self, places: FloatArray, shown: FloatArray, unit: str) -> ComparedColumn:
+        """Return the column; places : of its values; shown : of those that it shows."""
+        own = np.append(_found(self._numbers, self._places), self._shown_as_missing)[self._codes]
+        at, by_symbol = np.append(places, np.nan)[self._codes], shown_by_symbol(self.shown)
+        rows = self.rows
+        found = spread(own, rows.symbols, rows.weights, by_symbol.shape, at, shown)
+        return ComparedColumn(found, by_symbol, unit)
+
+    @property
+    def _shown_as_missing(self) -> int:
+        """Which of the shown values is a missing one."""
+        values = self.shown.values
+        return values.index(None) if None in values else UNKNOWN
+
+
+def _found(numbers: FloatArray, shown: FloatArray) -> IntArray:
+    """Return which of the shown numbers each number equals, -1 for none."""
+    order = np.argsort(shown, kind="stable")  # a missing one comes last, and equals none
+    nearest = order[np.searchsorted(shown[order], numbers).clip(max=len(shown) - 1)]
+    return np.where(shown[nearest] == numbers, nearest, UNKNOWN)
 
 
 def _utility(
     mechanism: Mechanism,
-    raw: _RawSymbols,
+    raw: _RawRows,
     v_codes: IntArray | None,
     weights: FloatArray | None,
 ) -> float:
     """Return the share of the utility of the raw X that a mechanism keeps, NaN if not known."""
     p_x, objective = mechanism.p_x, mechanism.objective
+    shares = raw.shares(len(p_x))
     if isinstance(objective, MutualInformation):
-        within = np.bincount(raw.symbols, _information(raw.shares), len(p_x))
+        within = np.bincount(raw.symbols, _information(shares), len(p_x))
         return _share(mechanism.utility, float(entropy(p_x) + p_x @ within))
     if isinstance(objective, Guess):
         likeliest = np.zeros(len(p_x))
-        np.maximum.at(likeliest, raw.symbols, raw.shares)
+        np.maximum.at(likeliest, raw.symbols, shares)
         blind = (p_x * likeliest).max()
         right = ((p_x * likeliest)[:, None] * mechanism.channel).max(axis=0).sum()
         return _share(float(right - blind), float(1 - blind))
     if isinstance(objective, Target) and v_codes is not None:
-        return _share(mechanism.utility, _target_information(v_codes, raw.codes, weights))
+        return _share(mechanism.utility, _target_information(v_codes, raw.of_row, weights))
     return np.nan
 
 
