@@ -40,10 +40,31 @@ def load_diabetes_joint(column: str = "bp", n_bands: int = 5) -> pd.DataFrame:
     return pd.crosstab(patients["sex"], bands)
 
 
+def load_diabetes_patients() -> pd.DataFrame:
+    """Return a row for each patient: sex, blood pressure and body mass index.
+
+    The 442 patients of scikit-learn's diabetes data.
+
+    Returns
+    -------
+    DataFrame
+        The columns sex, a text, and blood_pressure and bmi, both numbers.
+
+    Examples
+    --------
+    >>> from skprivacy.datasets import load_diabetes_patients
+    >>> load_diabetes_patients().head(2)
+         sex  blood_pressure   bmi
+    0  sex 2           101.0  32.1
+    1  sex 1            87.0  21.6
+    """
+    return _patients()[["sex", "bp", "bmi"]].rename(columns={"bp": "blood_pressure"})
+
+
 def load_diabetes_bands(n_bands: int = 4) -> pd.DataFrame:
     """Return a row for each patient: sex, and bands of blood pressure and body mass index.
 
-    The 442 patients of scikit-learn's diabetes data.
+    The patients of `load_diabetes_patients`.
 
     Parameters
     ----------
@@ -64,13 +85,11 @@ def load_diabetes_bands(n_bands: int = 4) -> pd.DataFrame:
     1  sex 1       84 to 93      18 to 23.2
     """
     check_integer("load_diabetes_bands", "n_bands", n_bands, low=1)
-    patients = _patients()
-    return pd.DataFrame(
-        {
-            "sex": patients["sex"].astype("category"),
-            "blood_pressure": _bands(patients["bp"], n_bands),
-            "bmi": _bands(patients["bmi"], n_bands),
-        }
+    patients = load_diabetes_patients()
+    return patients.assign(
+        sex=patients["sex"].astype("category"),
+        blood_pressure=_bands(patients["blood_pressure"], n_bands),
+        bmi=_bands(patients["bmi"], n_bands),
     )
 
 

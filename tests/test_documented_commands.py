@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from skprivacy.cli import main
-from skprivacy.datasets import load_diabetes_bands
+from skprivacy.datasets import load_diabetes_bands, load_diabetes_patients
 
 ROOT = Path(__file__).parents[1]
 COMMANDS = ["demo", "sanitize", "apply", "key", "curve", "choose", "audit"]
@@ -21,6 +21,10 @@ def commands_of(page):
     """The lines after a prompt in blocks of a page that are marked as console."""
     text = (ROOT / page).read_text().replace("\\\n", "")
     return re.findall(r"^ *\$ ((?:cd|awk) .*|.*skprivacy .*)$", text, flags=re.MULTILINE)
+
+
+def blocks_of_readme(language):
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
 
 
 def commands_of_help(command):
@@ -43,6 +47,16 @@ def test_there_are_commands_to_run():
     assert all(SHOWN[f"skprivacy {command} --help"] for command in COMMANDS[1:])
 
 
+def check_what_the_readme_says_of(printed):
+    """Its blocks of text, and its figures, are what the commands print."""
+    assert all(block in printed.out for block in blocks_of_readme("text"))
+    words = " ".join((ROOT / "README.md").read_text().split())
+    (smallest,) = re.findall(r"^epsilon = (\S+) keeps", printed.out, re.MULTILINE)
+    assert f"({smallest} here)" in words
+    (swapped,) = re.findall(r"Values that make up (\S+) of the rows", printed.err)
+    assert f"the values of {swapped} of the rows" in words
+
+
 @pytest.mark.parametrize("place", [place for place, commands in SHOWN.items() if commands])
 def test_the_commands_that_are_shown_work(place, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
@@ -50,7 +64,7 @@ def test_the_commands_that_are_shown_work(place, tmp_path, monkeypatch, capsys):
         assert "&& skprivacy demo\n" in (ROOT / place).read_text()
         main(["demo"])
     elif place.startswith("skprivacy"):
-        load_diabetes_bands().to_csv("patients.csv", index_label="patient")
+        load_diabetes_patients().to_csv("patients.csv", index_label="patient")
     for command in SHOWN[place]:
         if command.startswith("cd "):
             monkeypatch.chdir(command.removeprefix("cd "))
@@ -61,12 +75,13 @@ def test_the_commands_that_are_shown_work(place, tmp_path, monkeypatch, capsys):
             assert main(shlex.split(command)[1:]) == 0, command
         outputs = re.findall(r"\b(\w+\.(?:csv|png|html|json|parquet))\b", command)
         assert all(Path(name).exists() for name in outputs), command
-        capsys.readouterr()
+    if place == "README.md":
+        check_what_the_readme_says_of(capsys.readouterr())
 
 
 def test_the_pipeline_of_the_readme():
     """The five lines run as they are, given a table."""
-    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    (block,) = blocks_of_readme("python")
     df = load_diabetes_bands().rename(columns={"bmi": "education"})
     names = {"df": df.assign(income=df["blood_pressure"])}
     exec(block, names)

@@ -1,5 +1,6 @@
 import ast
 import json
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -11,7 +12,8 @@ import pytest
 
 import skprivacy
 from skprivacy import datasets, files, solvers
-from skprivacy.datasets import load_diabetes_bands, load_diabetes_joint
+from skprivacy.cli import main
+from skprivacy.datasets import load_diabetes_joint, load_diabetes_patients
 
 PACKAGE = Path(skprivacy.__file__).parent
 ROOT = Path(__file__).parents[1]
@@ -125,10 +127,21 @@ def test_the_demo_prints_the_table_of_the_readme(tmp_path):
     assert "Wrote to skprivacy-demo:" in run.stdout
     files = sorted(path.name for path in (tmp_path / "skprivacy-demo").iterdir())
     assert files == ["patients.csv", "released.csv", "report.html"]
+    assert run.stderr == ""
+    assert max(map(len, run.stdout.splitlines())) <= 99
+
+
+def test_the_command_at_the_end_of_the_demo_says_what_the_demo_says(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    main(["demo"])
+    before, command = capsys.readouterr().out.split("Do it yourself:\n")
+    main(shlex.split(command.replace("\\\n", ""))[1:])
+    figures = capsys.readouterr().out.partition("Taken at face value")[2]
+    assert figures in before
 
 
 def test_the_figures_of_the_readme_about_randomised_response(tmp_path):
-    load_diabetes_bands().to_csv(tmp_path / "patients.csv", index=False)
+    load_diabetes_patients().to_csv(tmp_path / "patients.csv", index=False)
     kept = {}
     for solver in ("randomized_response", "auto"):
         command = [
@@ -138,6 +151,8 @@ def test_the_figures_of_the_readme_about_randomised_response(tmp_path):
             "sex",
             "--columns",
             "blood_pressure,bmi",
+            "--bins",
+            "4",
         ]
         command += ["--epsilons", "0.02", "--solver", solver, "--json"]
         run = subprocess.run(

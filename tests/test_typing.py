@@ -24,7 +24,7 @@ from skprivacy import KL, Measure, Mechanism, Target, compare_mechanisms, design
 from skprivacy import PrivacyUtilityDisplay, privacy_utility_path, smallest_epsilon
 from skprivacy.solvers import OptimalSolver
 from skprivacy import PrivacyFunnelTransformer, PrivacyReport
-from skprivacy.datasets import load_diabetes_bands, load_diabetes_joint
+from skprivacy.datasets import load_diabetes_bands, load_diabetes_joint, load_diabetes_patients
 from skprivacy.files import fit_file, transform_file
 from skprivacy.metrics import l1_leakage, neg_leakage_scorer, population_leakage
 
@@ -64,6 +64,7 @@ average: float = l1_leakage(["a", "b"], pd.Series([0, 1]))
 each: pd.Series = l1_leakage(pl.Series(["a", "b"]), pl.DataFrame({"y": [0, 1]}), per_output=True)
 score: float = neg_leakage_scorer("l1", scope="average")(None, None)
 bands: pd.DataFrame = load_diabetes_bands(n_bands=3)
+heaviest: float = load_diabetes_patients()["bmi"].max()
 funnel = PrivacyFunnelTransformer(0.1, sensitive="sex", columns=["bmi"], n_bins={"bmi": [0, 9.5]})
 fitted: PrivacyFunnelTransformer = funnel.fit(bands, sample_weight=np.ones(442))
 PrivacyFunnelTransformer(measure=Hellinger(), columns=lambda frame: frame.columns[1:], n_bins=None)

@@ -1,6 +1,8 @@
 """``skprivacy demo``: a release of real data, from the table to the report."""
 
 import argparse
+import textwrap
+import warnings
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -9,8 +11,11 @@ import numpy as np
 import pandas as pd
 
 from .._messages import aligned
-from ..datasets import load_diabetes_bands
+from ..datasets import load_diabetes_patients
 from ..describing import exposure
+from ..design import privacy_utility_path
+from ..encoding import learn_column
+from ..exceptions import FidelityWarning
 from ..files.locations import written
 from ..metrics import audit
 from ..report import PrivacyReport
@@ -20,11 +25,14 @@ from .words import say
 
 _BUDGETS = (0.05, 0.02, 0.005, 0.0)
 _CHOSEN = 0.02
+_BINS = 4
 _FILES = ("patients.csv", "released.csv", "report.html")
 _RELEASED = ["blood_pressure", "bmi"]
+_WIDTH = 99
 _TEXT = """\
 How much of blood pressure and BMI can be released without giving away sex?
-442 patients; S = sex (2 values), X = blood pressure and BMI taken jointly ({n_x} values).
+442 patients; S = sex (2 values), X = blood pressure and BMI, cut into {bins} bins each and taken
+jointly ({n_x} values). A bin is released as its median.
 "leaks" is the most that a released value reveals about S, in nats.
 "kept" is the share of {kept_of}.
 "attacker" is how often the best attacker, who knows how the release was made, guesses S; a blind
@@ -33,8 +41,9 @@ guess of S is right {blind:.1%} of the time.
 _AFTER = """
 At epsilon = {epsilon:g}:
 {people}
-A trained attacker, on rows it had not seen, is right {raw:.1%} of the time with the columns as
-they are, {released:.1%} with the release at epsilon = {epsilon:g}.
+
+A trained attacker, on rows it had not seen, is right {raw:.1%} of the time with the bins as they
+are, {released:.1%} with the release at epsilon = {epsilon:g}.
 The guarantee is about the distribution estimated from these rows.
 
 Wrote to {folder}:
@@ -44,7 +53,7 @@ Wrote to {folder}:
 
 Do it yourself:
   skprivacy sanitize {folder}/patients.csv mine.csv --sensitive sex \\
-      --columns blood_pressure,bmi --epsilon {epsilon:g}"""
+      --columns blood_pressure,bmi --bins {bins} --epsilon {epsilon:g}"""
 
 
 def demo(options: argparse.Namespace) -> None:
@@ -53,44 +62,33 @@ def demo(options: argparse.Namespace) -> None:
     there = [name for name in _FILES if (folder / name).exists()]
     if there:
         raise FileExistsError(f"{str(folder / there[0])!r} already exists: name another folder.")
-    patients = load_diabetes_bands().astype(str)  # as in the file, which tells no order of bands
-    funnels = {
-        epsilon: PrivacyFunnelTransformer(
-            epsilon, sensitive="sex", columns=_RELEASED, utility="distortion"
-        )
-        for epsilon in _BUDGETS
-    }
-    for funnel in funnels.values():
-        funnel.fit(patients)
-    chosen = funnels[_CHOSEN]
+    patients = load_diabetes_patients()
+    chosen = _fitted(patients)
     released = chosen.transform(patients)
-    attacks = audit(released, patients["sex"], raw=patients[_RELEASED], mechanism=chosen)
+    attacks = audit(released, patients["sex"], raw=_bins(patients), mechanism=chosen)
     right = attacks.groupby("attacked")["accuracy"].max()
     report = PrivacyReport.from_estimator(chosen, patients)
-    contents = (
-        patients.to_csv(index=False, lineterminator="\n"),
-        released.to_csv(index=False, lineterminator="\n"),
-        report.to_html(),
-    )
-    for name, text in zip(_FILES, contents, strict=True):
+    for name, text in zip(_FILES, (_csv(patients), _csv(released), report.to_html()), strict=True):
         with written(folder / name) as file:
             file.write(text.encode())
-    table = _table(funnels)
-    text = _TEXT.format(
-        n_x=chosen.p_sx_.shape[1],
-        kept_of=chosen.mechanism_.objective.in_words("X"),
+    mechanism = chosen.mechanism_
+    table = _table(chosen)
+    before = _TEXT.format(
+        bins=_BINS,
+        n_x=len(mechanism.x_labels),
+        kept_of=mechanism.objective.in_words("X"),
         blind=chosen.p_sx_.sum(axis=1).max(),
     )
-    ranges, fidelity = chosen.mechanism_.posterior_ranges(), chosen.fidelity_
     after = _AFTER.format(
+        bins=_BINS,
+        epsilon=_CHOSEN,
+        people="\n".join(_people(chosen)),
         raw=right["raw"],
         released=right["released"],
-        epsilon=_CHOSEN,
         folder=folder,
-        people="\n".join([exposure(ranges), *face_value_lines(fidelity), ""]),
     )
     facts = {"folder": str(folder), "files": list(_FILES), "table": table.to_dict("records")}
-    say(options, facts, [text, *_lines(table), after])
+    say(options, facts, [before, *_lines(table), after])
 
 
 def _folder(given: str | None) -> Path:  # type: ignore[return]  # count does not end
@@ -108,20 +106,48 @@ def _folder(given: str | None) -> Path:  # type: ignore[return]  # count does no
         return folder
 
 
-def _table(funnels: dict[float, PrivacyFunnelTransformer]) -> pd.DataFrame:
-    """Return the figures of X as it is, and of each release."""
-    mechanisms = {f"epsilon = {epsilon:g}": f.mechanism_ for epsilon, f in funnels.items()}
-    first = next(iter(mechanisms.values()))
-    unchanged = first.with_channel(np.eye(len(first.x_labels)))
+def _fitted(patients: pd.DataFrame) -> PrivacyFunnelTransformer:
+    """Return a transformer with the chosen budget."""
+    funnel = PrivacyFunnelTransformer(
+        _CHOSEN, sensitive="sex", columns=_RELEASED, n_bins=_BINS, utility="distortion"
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FidelityWarning)  # our text lists the swaps
+        return funnel.fit(patients)
+
+
+def _bins(patients: pd.DataFrame) -> pd.DataFrame:
+    """Return the bin of each number: from so few rows, attackers learn more than from numbers."""
+    return pd.DataFrame(
+        {name: learn_column(patients[name], None, name, n_bins=_BINS)[1] for name in _RELEASED}
+    )
+
+
+def _csv(table: pd.DataFrame) -> str:
+    """Return a table as `sanitize` would write it: 101, not 101.0."""
+    return table.to_csv(index=False, lineterminator="\n", float_format="%g")
+
+
+def _people(funnel: PrivacyFunnelTransformer) -> list[str]:
+    """Return what the release means to patients, and to readers."""
+    exposed = exposure(funnel.mechanism_.posterior_ranges())
+    return [*textwrap.wrap(exposed, _WIDTH), *face_value_lines(funnel.fidelity_)]
+
+
+def _table(funnel: PrivacyFunnelTransformer) -> pd.DataFrame:
+    """Return the figures of X as it is, and of a release for each budget."""
+    path = privacy_utility_path(funnel.p_sx_, _BUDGETS, utility=funnel.mechanism_.objective)
+    releases = {"as it is": path[0].with_channel(np.eye(len(path[0].x_labels)))}
+    releases |= {f"epsilon = {mechanism.epsilon:g}": mechanism for mechanism in path}
     return pd.DataFrame(
         [
             {
                 "release": name,
-                "leaks": mechanism.max_leakage,
-                "kept": mechanism.normalized_utility,
-                "attacker": mechanism.attacker_accuracy,
+                "leaks": release.max_leakage,
+                "kept": release.normalized_utility,
+                "attacker": release.attacker_accuracy,
             }
-            for name, mechanism in {"as it is": unchanged, **mechanisms}.items()
+            for name, release in releases.items()
         ]
     )
 
