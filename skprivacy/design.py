@@ -47,8 +47,8 @@ def design_mechanism(
         Whether every output must keep the budget, or all on average.
     utility : str or Utility, default="mutual_information"
         What is maximised: "mutual_information" is I(X;Y), "guess" is the chance of guessing X
-        from Y, ``Target(p_vx)`` is I(V;Y) for a target V, and ``Distortion(loss)`` is minus the
-        expected loss of taking Y at face value.
+        from Y, ``Target(p_vx)`` is I(V;Y) for a target V, and "distortion" or
+        ``Distortion(loss)`` is minus the expected loss of taking Y at face value.
     solver : str or Solver, default="auto"
         "optimal" (certified), "one_per_label" (certified, for a loss of labels),
         "column_generation" (large alphabets), "max_lift" (bounded lifts,

@@ -6,11 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
+from .._messages import Message, Parameter
 from .._typing import Scope, TableLike
+from ..encoding.label_distances import label_distances
 from ..joint import Joint, as_joint
 from ..measures import Measure, check_scope, get_measure
-from ..utilities import Utility, get_utility
+from ..utilities import Distortion, Utility, get_utility
 
 # The two scales of a measure may differ by this much: more is an error in one, not rounding.
 _SCALES_RTOL = 1e-6
@@ -62,11 +65,31 @@ class DesignTask:
         joint = as_joint(p_sx, owner)
         measure = get_measure(measure, owner)
         check_scope(owner, scope, measure)
-        utility = get_utility(utility, owner)
+        utility = _with_distances(get_utility(utility, owner), p_sx, joint, owner)
         utility.largest(joint.p_x)  # checks that it is about this X
         _check_smallest_at_prior(measure, joint.without_empty(), owner)
         _check_inverse(measure, epsilons, owner)
         return cls(joint, measure, scope, utility)
+
+
+def _with_distances(utility: Utility, p_sx: TableLike, joint: Joint, owner: str) -> Utility:
+    """Return the utility; a distortion that has no table yet gets that of this X."""
+    if not isinstance(utility, Distortion) or not utility.is_open:
+        return utility
+    if utility.is_by_position:
+        return Distortion.of_positions(len(joint.p_x))
+    if not isinstance(p_sx, pd.DataFrame) or isinstance(p_sx.columns, pd.RangeIndex):
+        raise ValueError(
+            Message(
+                Parameter("utility", owner),
+                " is 'distortion', which needs labels to be close to: pass a DataFrame whose "
+                "columns are the values of X, Distortion(loss) with a table of what a wrong label "
+                "costs, or Distortion('positions') if the columns are in order.",
+            )
+        )
+    names = list(p_sx.columns.names) if p_sx.columns.nlevels > 1 else [p_sx.columns.name]
+    loss = label_distances(p_sx.columns, joint.p_x, utility.weights_of(names, owner))
+    return Distortion.of_symbols(loss)
 
 
 def _check_smallest_at_prior(measure: Measure, joint: Joint, owner: str) -> None:

@@ -56,13 +56,4 @@ def get_utility(utility: str | Utility, owner: str = "get_utility") -> Utility:
                 "of V and X. (PrivacyFunnelTransformer takes y instead.)",
             )
         )
-    if utility == Distortion.name:
-        raise ValueError(
-            Message(
-                Parameter("utility", owner),
-                " is 'distortion', which needs to know what a wrong label costs: pass "
-                "Distortion(loss) with a table of symbols and labels. (PrivacyFunnelTransformer "
-                "asks the columns.)",
-            )
-        )
     return UTILITIES[utility]()

@@ -81,12 +81,12 @@ class Distortion(Utility):
 
     Parameters
     ----------
-    loss : array-like of shape (n_x, n_x) or "auto", default="auto"
+    loss : array-like of shape (n_x, n_x), "auto" or "positions", default="auto"
         What is lost where the symbol of the row is read as that of the column: not negative, and
-        in each row smallest on the diagonal. In the order of the columns of p_sx. "auto" is for
-        `PrivacyFunnelTransformer`: 0 or 1 in a column of categories, the share of rows between
-        two values in a column of numbers, times or ordered categories, averaged over the columns
-        (Gower's distance).
+        in each row smallest on the diagonal. In the order of the columns of p_sx. "auto" asks the
+        columns of a table, or the labels of a joint: 0 or 1 for categories, the share of rows
+        between two values for numbers, times or ordered categories, averaged over the columns
+        (Gower's distance). "positions" is how many columns of p_sx lie between two symbols.
     column_weights : dict, default=None
         With "auto", how much each column of X counts; 1 for those that are not in it.
 
@@ -102,6 +102,12 @@ class Distortion(Utility):
     >>> round(mechanism.normalized_utility, 3)  # 0: nothing is released, 1: X itself
     0.487
 
+    The same, by name:
+
+    >>> mechanism = design_mechanism(joint, 0.02, utility=Distortion("positions"))
+    >>> round(mechanism.utility, 3)
+    -0.359
+
     In a table, where a wrong age is twice as bad as a wrong town:
 
     >>> from skprivacy import PrivacyFunnelTransformer
@@ -115,18 +121,24 @@ class Distortion(Utility):
 
     def __init__(
         self,
-        loss: TableLike | Literal["auto"] = "auto",
+        loss: TableLike | Literal["auto", "positions"] = "auto",
         *,
         column_weights: Mapping[Any, float] | None = None,
     ) -> None:
         self.is_automatic = isinstance(loss, str) and loss == "auto"
+        self.is_by_position = isinstance(loss, str) and loss == "positions"
         if column_weights is not None and not self.is_automatic:
             raise ValueError(
                 "Distortion takes column_weights with loss='auto' only: a table has its weights "
                 "in it."
             )
         self.column_weights = _check_column_weights(column_weights)
-        self.loss = np.zeros((0, 0)) if self.is_automatic else readonly(_check_loss(loss))
+        self.loss = readonly(np.zeros((0, 0)) if self.is_open else _check_loss(loss))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has no table yet, and waits for the X that it is used with."""
+        return self.is_automatic or self.is_by_position
 
     @classmethod
     def of_symbols(cls, loss: FloatArray) -> Distortion:
@@ -134,6 +146,11 @@ class Distortion(Utility):
         distortion = cls()
         distortion.is_automatic, distortion.loss = False, readonly(np.array(loss, dtype=float))
         return distortion
+
+    @classmethod
+    def of_positions(cls, n_x: int) -> Distortion:
+        """Return the distortion of symbols in a row, each one step from the next."""
+        return cls.of_symbols(np.abs(np.subtract.outer(range(n_x), range(n_x))))
 
     def weights_of(self, columns: Sequence[Any], owner: str) -> list[float]:
         """Return the weights of some columns; owner : whose columns they are."""
@@ -156,6 +173,8 @@ class Distortion(Utility):
         return weights
 
     def __repr__(self) -> str:
+        if self.is_by_position:
+            return "Distortion('positions')"
         if not self.is_automatic:
             return "Distortion(<{} x {} table>)".format(*self.loss.shape)
         weights = f", column_weights={self.column_weights}" if self.column_weights else ""
@@ -202,12 +221,6 @@ class Distortion(Utility):
 
     def _matched(self, p_x: FloatArray) -> FloatArray:
         """Return the loss, if it belongs to this X."""
-        if self.is_automatic:
-            raise ValueError(
-                "Distortion('auto') asks the columns of a table, which a joint distribution does "
-                "not have: pass Distortion(loss) with a table of symbols and labels, or use "
-                "PrivacyFunnelTransformer."
-            )
         if len(p_x) != len(self.loss):
             requirement = f"a table with {len(p_x)} rows, one per symbol of X"
             raise ValueError(message("Distortion", "loss", requirement, self))
