@@ -69,7 +69,9 @@ def designed(counts):
     """Return the mechanism of a transformer, and its outputs in the order of X."""
     pairs = counts.stack().index.repeat(counts.stack())
     rows = pairs.to_frame(index=False).set_axis(["sex", "band"], axis=1)
-    funnel = PrivacyFunnelTransformer(EPSILON, sensitive="sex", columns=["band"]).fit(rows)
+    funnel = PrivacyFunnelTransformer(
+        EPSILON, output="symbol", sensitive="sex", columns=["band"]
+    ).fit(rows)
     mechanism = funnel.mechanism_
     order = [mechanism.x_labels.index(name) for name in counts.columns]
     outputs = [mechanism.y_labels.index(name) for name in counts.columns]
