@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from .._messages import aligned
-from ..describing import at_face_value, compared_values, exposure, listed_swaps, shown
+from ..describing import compared_values, exposure, listed_swaps, rows_kept, shown
 from ..fidelity import Fidelity
 
 
@@ -38,7 +38,7 @@ def face_value_lines(fidelity: Fidelity) -> list[str]:
     """Return what those who read released values as they are should know."""
     cells = compared_values(fidelity)
     rows = [("column", *cells.columns), *cells.itertuples(name=None)]
-    lines = [at_face_value(fidelity).split(";")[0].rstrip(".") + ":"]
+    lines = [f"{rows_kept(fidelity)}:"]
     lines += [f"  {line}" for line in aligned(rows)]
     if fidelity.pooled:
         lines.append(f"{fidelity.pooled:.1%} of the rows have rare values, which are pooled.")

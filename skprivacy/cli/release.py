@@ -6,8 +6,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from ..fidelity import Fidelity
 from ..files.block_noise import id_position
 from ..files.counting import fit_source
 from ..files.locations import check_free, is_pipe, kind_of, written
@@ -210,6 +212,7 @@ def _what_became(facts: dict[str, Any]) -> str:
 
 def _sentences(facts: dict[str, Any], fitted: Fitted, options: argparse.Namespace) -> list[str]:
     mechanism, protected = fitted.mechanism, listed(options.sensitive)
+    fidelity = fitted.fidelity
     is_worst = mechanism.scope == "per_output"
     where = "every released value reveals" if is_worst else "released values on average reveal"
     reached = mechanism.leakage_in(mechanism.scope)
@@ -221,10 +224,15 @@ def _sentences(facts: dict[str, Any], fitted: Fitted, options: argparse.Namespac
         f"The release keeps {mechanism.normalized_utility:.1%} of "
         f"{mechanism.objective.in_words(listed(options.columns))}; no mechanism for these "
         f"{facts['symbols']:,} symbols (values, bins and pools) keeps more than "
-        f"{min(1.0, mechanism.normalized_upper_bound):.1%}.",
+        f"{min(1.0, mechanism.normalized_upper_bound):.1%}.{_of_raw_values(fidelity)}",
         *_keyed_lines(options.record_ids),
     ]
-    return lines + (face_value_lines(fitted.fidelity) if options.output == "label" else [])
+    return lines + (face_value_lines(fidelity) if options.output == "label" else [])
+
+
+def _of_raw_values(fidelity: Fidelity) -> str:
+    kept = fidelity.raw_utility
+    return "" if np.isnan(kept) else f" Of the values before bins and pools, it keeps {kept:.1%}."
 
 
 def _files_written(facts: dict[str, Any]) -> list[str]:

@@ -11,6 +11,7 @@ from .sentences import (
     ranges_of,
     rarely_kept,
     reached_or_allowed,
+    rows_kept,
     shown,
     what_is_kept,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "ranges_of",
     "rarely_kept",
     "reached_or_allowed",
+    "rows_kept",
     "shown",
     "what_is_kept",
 ]

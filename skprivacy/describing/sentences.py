@@ -49,9 +49,14 @@ def what_is_kept(objective: Utility, kept: float, bound: float, names: str = "X"
 
 def at_face_value(fidelity: Fidelity) -> str:
     """Say how many rows keep their values, and which swap concerns most rows."""
-    sentence = f"Taken at face value, {fidelity.unchanged:.1%} of the rows keep their values"
     swaps = listed_swaps(fidelity.swaps)
-    return f"{sentence}; {swaps[0]}." if swaps else f"{sentence}."
+    return f"{rows_kept(fidelity)}; {swaps[0]}." if swaps else f"{rows_kept(fidelity)}."
+
+
+def rows_kept(fidelity: Fidelity) -> str:
+    """Say how many rows keep their values; it is no sentence yet."""
+    values = "values" if fidelity.raw_columns is None else "values, or their bins"
+    return f"Taken at face value, {fidelity.unchanged:.1%} of the rows keep their {values}"
 
 
 def listed_swaps(swaps: pd.DataFrame) -> list[str]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..describing import compared_values, listed_swaps
+from ..describing import compared_values, listed_swaps, rows_kept
 from ..fidelity import Fidelity
 from ..mechanism import Mechanism
 from .sections import Section, Table
@@ -10,11 +10,10 @@ from .sections import Section, Table
 
 def face_value(fidelity: Fidelity, mechanism: Mechanism, names: str) -> Section:
     """Return how close released values are to the true ones; names : of the columns."""
-    kept = f"{fidelity.unchanged:.1%} of the rows keep their values"
+    everywhere = " in all columns" if len(fidelity.columns) > 1 else ""
     paragraphs = [
-        f"For those who read released values as they are: {kept}"
-        f"{' in all columns' if len(fidelity.columns) > 1 else ''}. These figures are exact: they "
-        f"follow from the channel."
+        f"For those who read released values as they are. {rows_kept(fidelity)}{everywhere}. "
+        f"These figures are exact: they follow from the channel."
     ]
     if swaps := listed_swaps(fidelity.swaps):
         paragraphs.append(f"The swaps that concern most rows: {'; '.join(swaps)}.")
