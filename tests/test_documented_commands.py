@@ -4,10 +4,12 @@ import contextlib
 import io
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from skprivacy.cli import main
@@ -43,12 +45,37 @@ def test_there_are_commands_to_run():
     assert all(SHOWN[f"skprivacy {command} --help"] for command in COMMANDS[1:])
 
 
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """Return the folder that the demo fills, and what it says."""
+    folder, said = tmp_path_factory.mktemp("demo"), io.StringIO()
+    with contextlib.chdir(folder), contextlib.redirect_stdout(said):
+        assert main(["demo"]) == 0
+    return folder / "skprivacy-demo", said.getvalue()
+
+
+def test_the_demo_prints_the_table_of_the_readme(demo):
+    folder, said = demo
+    header, *rows = said.split("\n\n")[1].splitlines()
+    assert header.split() == ["release", "leaks", "utility", "kept", "attacker"]
+    figures = np.array([row[16:].replace("%", "").split() for row in rows], dtype=float)
+    budgets = [float(row.split()[2]) for row in rows[1:]]
+    assert (figures[1:, 0] <= np.array(budgets) + 1e-4).all()
+    assert (np.diff(figures, axis=0) < 0).all()  # smaller budgets, less utility, worse attackers
+    readme = (ROOT / "README.md").read_text()
+    assert "\n".join([header, *rows]) in readme
+    assert f"a blind guess is right in {figures[-1, 2]:.1f}%" in readme
+    assert "Wrote to skprivacy-demo:" in said
+    files = sorted(path.name for path in folder.iterdir())
+    assert files == ["patients.csv", "released.csv", "report.html"]
+
+
 @pytest.mark.parametrize("place", [place for place, commands in SHOWN.items() if commands])
-def test_the_commands_that_are_shown_work(place, tmp_path, monkeypatch, capsys):
+def test_the_commands_that_are_shown_work(place, demo, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     if place == "README.md":
         assert "&& skprivacy demo\n" in (ROOT / place).read_text()
-        main(["demo"])
+        shutil.copytree(demo[0], demo[0].name)
     elif place.startswith("skprivacy"):
         load_diabetes_bands().to_csv("patients.csv", index_label="patient")
     for command in SHOWN[place]:

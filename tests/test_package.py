@@ -5,7 +5,6 @@ import sys
 import tomllib
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 from scripts import run_script
@@ -115,24 +114,6 @@ def test_what_is_installed_by_default_has_no_cdd():
     assert project["optional-dependencies"]["cdd"] == ["pycddlib-standalone>=3.0"]
     # Every run of the tests compares our vertices with those of cdd.
     assert "cdd" in project["optional-dependencies"]["test"][0]
-
-
-def test_the_demo_prints_the_table_of_the_readme(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert main(["demo"]) == 0
-    said = capsys.readouterr().out
-    header, *rows = said.split("\n\n")[1].splitlines()
-    assert header.split() == ["release", "leaks", "utility", "kept", "attacker"]
-    figures = np.array([row[16:].replace("%", "").split() for row in rows], dtype=float)
-    budgets = [float(row.split()[2]) for row in rows[1:]]
-    assert (figures[1:, 0] <= np.array(budgets) + 1e-4).all()
-    assert (np.diff(figures, axis=0) < 0).all()  # smaller budgets, less utility, worse attackers
-    readme = (ROOT / "README.md").read_text()
-    assert "\n".join([header, *rows]) in readme
-    assert f"a blind guess is right in {figures[-1, 2]:.1f}%" in readme
-    assert "Wrote to skprivacy-demo:" in said
-    files = sorted(path.name for path in (tmp_path / "skprivacy-demo").iterdir())
-    assert files == ["patients.csv", "released.csv", "report.html"]
 
 
 def test_the_figures_of_the_readme_about_randomised_response(tmp_path, monkeypatch, capsys):
