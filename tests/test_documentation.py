@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from scripts import run_script
 
 import skprivacy
 import skprivacy.metrics
@@ -141,7 +142,7 @@ def test_the_pictures_are_drawn(tmp_path):
 
 def test_the_picture_of_the_readme_can_be_drawn_anew(tmp_path):
     script, drawn = DOCS / "pictures" / "funnel.py", tmp_path / "funnel.png"
-    subprocess.run([sys.executable, script, drawn], check=True, timeout=60)
+    run_script(script, drawn)
     committed = script.with_suffix(".png")
     assert drawn.read_bytes()[:8] == committed.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     assert 0.5 < drawn.stat().st_size / committed.stat().st_size < 2
