@@ -12,17 +12,19 @@ from sklearn import config_context
 ROOT = Path(__file__).parents[1]
 
 
-def run_script(path, *arguments):
-    """Run a script of the project, which leaves neither settings nor figures behind."""
+def run_script(path, *arguments, style=None, figure=None):
+    """Run a script, which leaves no settings behind, and save its last figure if told where."""
     path = ROOT / path
     with (
         patch.object(sys, "argv", [str(path), *map(str, arguments)]),
         patch.object(sys, "path", [str(path.parent), *sys.path]),
-        plt.rc_context({"backend": "agg"}),
+        plt.rc_context((style or {}) | {"backend": "agg"}),
         warnings.catch_warnings(),
         config_context(),
     ):
         try:
             runpy.run_path(str(path), run_name="__main__")
+            if figure is not None:
+                plt.gcf().savefig(figure)
         finally:
             plt.close("all")
