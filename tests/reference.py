@@ -148,7 +148,7 @@ def simplex_grid(n, steps):
     return np.vstack(parts) / steps
 
 
-def best_on_grid(p_sx, epsilon, measure, scope, utility, steps=120):
+def best_on_grid(p_sx, epsilon, measure, scope, utility, steps=80):
     """Return the best utility of a mixture of points of a grid, by one linear program."""
     p_s, p_x = p_sx.sum(axis=1), p_sx.sum(axis=0)
     grid = np.vstack([simplex_grid(len(p_x), steps), p_x])

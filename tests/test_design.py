@@ -207,7 +207,7 @@ class TestAuto:
         ("shape", "options", "solver"),
         [
             ((4, 40), {}, "column_generation"),
-            ((4, 40), {"measure": "lip"}, "column_generation"),
+            ((4, 24), {"measure": "lip"}, "column_generation"),
             ((2, 150), {}, "optimal"),
             ((2, 40), {"scope": "average"}, "optimal"),
         ],

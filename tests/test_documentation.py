@@ -2,12 +2,12 @@
 
 import inspect
 import re
-import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+from scripts import run_script
 
 import skprivacy
 import skprivacy.metrics
@@ -112,28 +112,13 @@ def test_the_code_cites_every_correction_to_the_paper_and_no_other():
     assert cited == set(listed)
 
 
-DRAW_ALL = """
-import runpy, sys, pathlib
-import matplotlib
-matplotlib.use("agg")
-import matplotlib.pyplot as plt
-scripts, drawn = map(pathlib.Path, sys.argv[1:])
-sys.path.insert(0, str(scripts))
-from house_style import STYLE
-for script in scripts.glob("*.py"):
-    if script.stem != "house_style":
-        sys.argv = [str(script)]
-        plt.rcParams.update(STYLE)
-        runpy.run_path(str(script), run_name="__main__")
-        plt.gcf().savefig(drawn / f"{script.stem}.png")
-        plt.close("all")
-"""
-
-
-def test_the_pictures_are_drawn(tmp_path):
+def test_the_pictures_are_drawn(tmp_path, monkeypatch):
     scripts = DOCS / "pictures"
-    command = [sys.executable, "-W", "error", "-c", DRAW_ALL, scripts, tmp_path]
-    subprocess.run(command, check=True, timeout=120)
+    monkeypatch.syspath_prepend(scripts)
+    style = import_module("house_style").STYLE
+    for script in scripts.glob("*.py"):
+        if script.stem != "house_style":
+            run_script(script, style=style, figure=tmp_path / f"{script.stem}.png")
     drawn = {path.stem: path.stat().st_size for path in tmp_path.glob("*.png")}
     assert set(drawn) | {"house_style"} == {path.stem for path in scripts.glob("*.py")}
     assert min(drawn.values()) > 5_000
@@ -141,7 +126,7 @@ def test_the_pictures_are_drawn(tmp_path):
 
 def test_the_picture_of_the_readme_can_be_drawn_anew(tmp_path):
     script, drawn = DOCS / "pictures" / "funnel.py", tmp_path / "funnel.png"
-    subprocess.run([sys.executable, script, drawn], check=True, timeout=60)
+    run_script(script, drawn)
     committed = script.with_suffix(".png")
     assert drawn.read_bytes()[:8] == committed.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     assert 0.5 < drawn.stat().st_size / committed.stat().st_size < 2

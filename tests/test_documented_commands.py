@@ -4,10 +4,12 @@ import contextlib
 import io
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from skprivacy.cli import main
@@ -47,9 +49,9 @@ def test_there_are_commands_to_run():
     assert all(SHOWN[f"skprivacy {command} --help"] for command in COMMANDS[1:])
 
 
-def check_what_the_readme_says_of(printed):
+def check_what_the_readme_says_of(demo_said, printed):
     """Its blocks of text, and its figures, are what the commands print."""
-    assert all(block in printed.out for block in blocks_of_readme("text"))
+    assert all(block in demo_said + printed.out for block in blocks_of_readme("text"))
     words = " ".join((ROOT / "README.md").read_text().split())
     (smallest,) = re.findall(r"^epsilon = (\S+) keeps", printed.out, re.MULTILINE)
     assert f"({smallest} here)" in words
@@ -57,12 +59,56 @@ def check_what_the_readme_says_of(printed):
     assert f"the values of {swapped} of the rows" in words
 
 
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """Return the folder that the demo fills, and what it says."""
+    folder, said, warned = tmp_path_factory.mktemp("demo"), io.StringIO(), io.StringIO()
+    with (
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(said),
+        contextlib.redirect_stderr(warned),
+    ):
+        assert main(["demo"]) == 0
+    assert warned.getvalue() == ""
+    return folder / "skprivacy-demo", said.getvalue()
+
+
+def test_the_demo_prints_the_table_of_the_readme(demo):
+    folder, said = demo
+    header, *rows = said.split("\n\n")[1].splitlines()
+    assert header.split() == ["release", "leaks", "kept", "attacker"]
+    figures = np.array([row[16:].replace("%", "").split() for row in rows], dtype=float)
+    budgets = [float(row.split()[2]) for row in rows[1:]]
+    assert (figures[1:, 0] <= np.array(budgets) + 1e-4).all()
+    assert (np.diff(figures, axis=0) < 0).all()  # smaller budgets, less utility, worse attackers
+    readme = (ROOT / "README.md").read_text()
+    assert "\n".join([header, *rows]) in readme
+    assert f"a blind guess is right in {figures[-1, 2]:.1f}%" in readme
+    assert "Wrote to skprivacy-demo:" in said
+    files = sorted(path.name for path in folder.iterdir())
+    assert files == ["patients.csv", "released.csv", "report.html"]
+    assert max(map(len, said.splitlines())) <= 99
+
+
+def test_the_command_at_the_end_of_the_demo_says_what_the_demo_says(
+    demo, monkeypatch, capsys, tmp_path
+):
+    folder, said = demo
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(folder, folder.name)
+    before, command = said.split("Do it yourself:\n")
+    main(shlex.split(command.replace("\\\n", ""))[1:])
+    figures = capsys.readouterr().out.partition("Taken at face value")[2]
+    assert figures
+    assert figures in before
+
+
 @pytest.mark.parametrize("place", [place for place, commands in SHOWN.items() if commands])
-def test_the_commands_that_are_shown_work(place, tmp_path, monkeypatch, capsys):
+def test_the_commands_that_are_shown_work(place, demo, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     if place == "README.md":
         assert "&& skprivacy demo\n" in (ROOT / place).read_text()
-        main(["demo"])
+        shutil.copytree(demo[0], demo[0].name)
     elif place.startswith("skprivacy"):
         load_diabetes_patients().to_csv("patients.csv", index_label="patient")
     for command in SHOWN[place]:
@@ -76,7 +122,7 @@ def test_the_commands_that_are_shown_work(place, tmp_path, monkeypatch, capsys):
         outputs = re.findall(r"\b(\w+\.(?:csv|png|html|json|parquet))\b", command)
         assert all(Path(name).exists() for name in outputs), command
     if place == "README.md":
-        check_what_the_readme_says_of(capsys.readouterr())
+        check_what_the_readme_says_of(demo[1], capsys.readouterr())
 
 
 def test_the_pipeline_of_the_readme():

@@ -1,13 +1,7 @@
 """The notebooks among the examples; the other scripts are run by tests/test_package.py."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
-
-EXAMPLES = Path(__file__).parents[1] / "examples"
+from scripts import run_script
 
 
 @pytest.mark.parametrize(
@@ -19,13 +13,8 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
         ("large_data.py", "200,000 rows, epsilon = 0.01, leakage 0.0100"),
     ],
 )
-def test_the_notebooks_run_without_warnings(script, text, tmp_path):
-    command = [sys.executable, "-W", "error", EXAMPLES / script]
-    # Without a window, and without waiting for cores that other tests use.
-    environment = os.environ | {"MPLBACKEND": "agg", "OMP_NUM_THREADS": "1"}
-    run = subprocess.run(
-        command, check=True, capture_output=True, text=True, timeout=120, cwd=tmp_path,
-        env=environment,
-    )  # fmt: skip
-    assert text in run.stdout
+def test_the_notebooks_run_without_warnings(script, text, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    run_script(f"examples/{script}")  # a warning is an error in all tests
+    assert text in capsys.readouterr().out
     assert not list(tmp_path.iterdir())  # they write nothing

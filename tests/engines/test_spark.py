@@ -40,6 +40,8 @@ def spark():
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.showConsoleProgress": "false",
+        # What runs for a minute is not worth compiling with care.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }
     session = SparkSession.builder.master("local[2]").config(map=options).getOrCreate()
     session.sparkContext.setLogLevel("OFF")

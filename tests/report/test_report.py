@@ -95,7 +95,7 @@ class TestText:
         assert "are replaced by a coarser release, without noise, that reveals" in text
 
     def test_sensitive_features_beside_the_frame(self):
-        frame = people()
+        frame = people(600)
         transformer = funnel(sensitive=None).fit(frame, sensitive_features=frame["sex"])
         report = PrivacyReport.from_estimator(transformer, frame, sensitive_features=frame["sex"])
         assert "sex protected" in str(report)
@@ -135,7 +135,7 @@ class TestText:
         assert report._repr_html_()
 
     def test_numbers_as_s_are_attacked_by_their_bins(self):
-        frame = people(2000)
+        frame = people(800)
         bins = {"noise": 4}  # said, and so without a warning
         transformer = funnel(0.005, sensitive="noise", columns=["band"], n_bins=bins).fit(frame)
         text = str(PrivacyReport.from_estimator(transformer, frame))

@@ -121,7 +121,7 @@ class TestTheOrder:
         elif "average" in get_measure(options.get("measure", "kl")).scopes:
             assert optimum.utility <= design("optimal", "average").upper_bound + 1e-9
 
-    @pytest.mark.parametrize("n_joints", [60, pytest.param(200, marks=pytest.mark.slow)])
+    @pytest.mark.parametrize("n_joints", [40, pytest.param(200, marks=pytest.mark.slow)])
     def test_on_random_joints_for_kl(self, n_joints):
         rng = np.random.default_rng(200)
         for i in range(n_joints):
@@ -331,8 +331,8 @@ class TestColumnGenerationIsNotWorse:
     def test_nor_is_its_own_search(self, measure, scope, monkeypatch):
         nothing = lambda task, epsilons: ([] for _ in epsilons)  # noqa: E731
         monkeypatch.setattr(column_generation, "simple_solutions", nothing)
-        joint = np.random.default_rng(11).random((4, 9))
-        self.check(joint, 0.02, measure, scope, slack=1e-5 * np.log(9))
+        joint = np.random.default_rng(11).random((4, 7))
+        self.check(joint, 0.02, measure, scope, slack=1e-5 * np.log(7))
 
     def check(self, joint, epsilon, measure, scope, slack=1e-11, **options):
         problem = {"measure": measure, "scope": scope}
