@@ -55,7 +55,7 @@ def at_face_value(fidelity: Fidelity) -> str:
 
 def rows_kept(fidelity: Fidelity) -> str:
     """Say how many rows keep their values; it is no sentence yet."""
-    values = "values" if fidelity.raw_columns is None else "values, or their bins"
+    values = "values" if fidelity.raw_columns is None else "values or bins"
     return f"Taken at face value, {fidelity.unchanged:.1%} of the rows keep their {values}"
 
 
