@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # what the table below says, for type checkers and editors
     from .exceptions import FidelityWarning, PrivacyLeakWarning, SolverError
     from .fidelity import Fidelity
     from .inverse_design import largest_epsilon, smallest_epsilon
-    from .measures import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Measure, get_measure
+    from .measures import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Measure, Parity, get_measure
     from .mechanism import Evaluation, Mechanism
     from .metrics import audit, estimate_distribution, population_leakage
     from .plotting import LeakageDisplay, MechanismDisplay, PrivacyUtilityDisplay
@@ -40,6 +40,7 @@ __all__ = [
     "Mechanism",
     "MechanismDisplay",
     "MutualInformation",
+    "Parity",
     "PrivacyFunnelTransformer",
     "PrivacyLeakWarning",
     "PrivacyReport",
@@ -69,7 +70,17 @@ _NAMES = {
     "exceptions": ["FidelityWarning", "PrivacyLeakWarning", "SolverError"],
     "fidelity": ["Fidelity"],
     "inverse_design": ["largest_epsilon", "smallest_epsilon"],
-    "measures": ["KL", "L1", "AlphaLift", "Chi2", "Lip", "MaxLift", "Measure", "get_measure"],
+    "measures": [
+        "KL",
+        "L1",
+        "AlphaLift",
+        "Chi2",
+        "Lip",
+        "MaxLift",
+        "Measure",
+        "Parity",
+        "get_measure",
+    ],
     "mechanism": ["Evaluation", "Mechanism"],
     "metrics": ["audit", "estimate_distribution", "population_leakage"],
     "plotting": ["LeakageDisplay", "MechanismDisplay", "PrivacyUtilityDisplay"],

@@ -41,8 +41,8 @@ def design_mechanism(
         The budget, from 0 (the output reveals nothing about S) to infinity (Y = X), in nats for
         the logarithmic measures.
     measure : str or Measure, default="kl"
-        What leakage is: "kl", "l1", "chi2", "max_lift", "alpha_lift", "lip", or an object such
-        as ``AlphaLift(alpha=5)`` or one of your own.
+        What leakage is: "kl", "l1", "chi2", "max_lift", "alpha_lift", "lip", "parity", or an
+        object such as ``AlphaLift(alpha=5)`` or one of your own.
     scope : {"per_output", "average"}, default="per_output"
         Whether every output must keep the budget, or all on average.
     utility : str or Utility, default="mutual_information"

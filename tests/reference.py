@@ -7,7 +7,7 @@ import cdd
 import numpy as np
 from scipy.optimize import linprog
 
-from skprivacy import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Measure
+from skprivacy import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Measure, Parity
 from skprivacy.geometry import Points
 
 THREE_BY_THREE = np.array([[0.90, 0.08, 0.40], [0.025, 0.82, 0.05], [0.075, 0.10, 0.55]]) / 3
@@ -185,6 +185,8 @@ def naive_value(measure, posterior, prior):
             return max(max(lifts), np.divide(1, min(lifts)))
         case Lip(lower=lower):
             return max(lifts) if min(lifts) >= np.exp(-lower) else np.inf
+        case Parity():
+            return max(abs(a - b) for a in lifts for b in lifts) / 2
 
 
 class Hellinger(Measure):

@@ -9,7 +9,17 @@ from skprivacy.measures import get_measure
 from skprivacy.mechanism import Evaluation
 from skprivacy.repair import repaired
 
-MEASURES = ["kl", "l1", "chi2", "max_lift", AlphaLift(2), AlphaLift(5), "lip", Lip(lower=0.1)]
+MEASURES = [
+    "kl",
+    "l1",
+    "chi2",
+    "max_lift",
+    AlphaLift(2),
+    AlphaLift(5),
+    "lip",
+    Lip(lower=0.1),
+    "parity",
+]
 SIMPLE = ["watchdog", "subset_merging", "best_partition", "randomized_response"]
 EPSILONS = [0.0, 1e-4, 0.01, 0.2, 3.0]
 
@@ -39,7 +49,7 @@ def check(joint, measure, **options):
 
 def _threshold(measure, epsilon):
     match measure.name:
-        case "kl" | "l1":
+        case "kl" | "l1" | "parity":
             return epsilon
         case "chi2":
             return epsilon**2

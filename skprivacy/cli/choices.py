@@ -3,7 +3,7 @@
 A test compares them with what the library has.
 """
 
-MEASURES = ("kl", "l1", "chi2", "max_lift", "alpha_lift", "lip")
+MEASURES = ("kl", "l1", "chi2", "max_lift", "alpha_lift", "lip", "parity")
 SOLVERS = (
     "optimal",
     "one_per_label",

@@ -16,6 +16,7 @@ from .._validation import check_choice, message
 from .base import SCOPES, Measure, lift
 from .divergences import KL, L1, Chi2
 from .lifts import AlphaLift, Lip, MaxLift
+from .parity import Parity
 
 __all__ = [
     "KL",
@@ -27,6 +28,7 @@ __all__ = [
     "Lip",
     "MaxLift",
     "Measure",
+    "Parity",
     "check_scope",
     "every_measure",
     "get_measure",
@@ -34,7 +36,7 @@ __all__ = [
 ]
 
 MEASURES: dict[str, type[Measure]] = {
-    cls.name: cls for cls in (KL, L1, Chi2, MaxLift, AlphaLift, Lip)
+    cls.name: cls for cls in (KL, L1, Chi2, MaxLift, AlphaLift, Lip, Parity)
 }
 
 

@@ -5,11 +5,32 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from reference import naive_value
 
-from skprivacy import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Measure, get_measure
+from skprivacy import (
+    KL,
+    L1,
+    AlphaLift,
+    Chi2,
+    Lip,
+    MaxLift,
+    Measure,
+    Parity,
+    design_mechanism,
+    get_measure,
+)
 from skprivacy.measures import MEASURES
 from skprivacy.measures.leakage import leakage_unchanged
 
-SHIPPED = [KL(), L1(), Chi2(), MaxLift(), AlphaLift(2), AlphaLift(5), Lip(), Lip(lower=0.7)]
+SHIPPED = [
+    KL(),
+    L1(),
+    Chi2(),
+    MaxLift(),
+    AlphaLift(2),
+    AlphaLift(5),
+    Lip(),
+    Lip(lower=0.7),
+    Parity(),
+]
 
 
 @st.composite
@@ -188,7 +209,7 @@ def test_bad_parameters(make, error, text):
 
 
 def test_every_name_has_a_measure_and_objects_pass_through():
-    assert sorted(MEASURES) == ["alpha_lift", "chi2", "kl", "l1", "lip", "max_lift"]
+    assert sorted(MEASURES) == ["alpha_lift", "chi2", "kl", "l1", "lip", "max_lift", "parity"]
     measure = AlphaLift(3)
     assert get_measure(measure) is measure
     assert isinstance(get_measure("kl"), Measure)
@@ -204,3 +225,37 @@ def test_what_x_leaks_unchanged_is_that_of_its_symbols(measure):
     assert_allclose(leakage_unchanged("per_output", measure, p_sx), worst, rtol=1e-12)
     average = measure.inverse(p_x @ values) if "average" in measure.scopes else np.nan
     assert_allclose(leakage_unchanged("average", measure, p_sx), average, rtol=1e-12)
+
+
+class TestParity:
+    @staticmethod
+    def total_variations(channel, p_sx):
+        given_s = (p_sx / p_sx.sum(axis=1, keepdims=True)) @ channel
+        return [np.abs(a - b).sum() / 2 for a in given_s for b in given_s]
+
+    @pytest.mark.parametrize("n_s", [2, 4])
+    def test_its_average_bounds_how_differently_groups_are_treated(self, n_s):
+        rng = np.random.default_rng(n_s)
+        for _ in range(10):
+            joint = rng.dirichlet(np.ones(5 * n_s)).reshape(n_s, 5)
+            mechanism = design_mechanism(joint, 0.1, measure="parity", scope="average")
+            largest = max(self.total_variations(mechanism.channel, mechanism.p_sx))
+            assert largest <= mechanism.average_leakage + 1e-12
+            if n_s == 2:
+                assert largest == pytest.approx(mechanism.average_leakage, abs=1e-12)
+
+    def test_of_two_groups_it_is_l1_on_another_scale(self):
+        joint = np.array([[0.1, 0.1, 0.05], [0.05, 0.3, 0.4]])
+        p = joint.sum(axis=1)
+        mechanism = design_mechanism(joint, 0.1, measure="parity", scope="average")
+        same = design_mechanism(joint, 0.1 * 4 * p[0] * p[1], measure="l1", scope="average")
+        assert mechanism.utility == pytest.approx(same.utility, abs=1e-6)
+
+    def test_its_facets_are_the_budget(self):
+        rng = np.random.default_rng(0)
+        prior = rng.dirichlet(np.ones(4))
+        normals, offsets = Parity().facets(prior, 0.3)
+        posteriors = rng.dirichlet(20 * prior, size=500)
+        within = (posteriors @ normals.T <= offsets).all(axis=1)
+        assert 0 < within.sum() < 500
+        assert (within == (Parity().value(posteriors, prior) <= 0.3)).all()

@@ -5,11 +5,21 @@ import pytest
 from reference import Hellinger
 from scipy.optimize import brentq
 
-from skprivacy import KL, L1, AlphaLift, Chi2, Lip, MaxLift, design_mechanism, largest_epsilon
+from skprivacy import (
+    KL,
+    L1,
+    AlphaLift,
+    Chi2,
+    Lip,
+    MaxLift,
+    Parity,
+    design_mechanism,
+    largest_epsilon,
+)
 from skprivacy.measures.ranges import posterior_ranges
 
 PRIOR = np.array([0.51, 0.3, 0.18, 0.01])
-SHIPPED = [KL(), L1(), Chi2(), MaxLift(), AlphaLift(5), Lip(), Lip(lower=0.3)]
+SHIPPED = [KL(), L1(), Chi2(), MaxLift(), AlphaLift(5), Lip(), Lip(lower=0.3), Parity()]
 
 
 def closed_form(measure, p, eps):
@@ -24,6 +34,8 @@ def closed_form(measure, p, eps):
         case Lip(lower=lower):
             low, high = np.exp(-(eps if lower is None else lower)), np.exp(eps)
             ends = max(p * low, 1 - (1 - p) * high), min(p * high, 1 - (1 - p) * low)
+        case Parity():
+            ends = p - 2 * eps * p * (1 - p), p + 2 * eps * p * (1 - p)
         case KL() | AlphaLift():
             return roots(measure, p, eps)
     return np.clip(ends, 0, 1)

@@ -23,6 +23,7 @@ from skprivacy import (
     Chi2,
     Lip,
     MaxLift,
+    Parity,
     PrivacyFunnelTransformer,
     audit,
     design_mechanism,
@@ -276,7 +277,17 @@ class TestAdvantage:
 
     @pytest.mark.parametrize(
         "measure",
-        [KL(), L1(), Chi2(), MaxLift(), AlphaLift(1.5), AlphaLift(2), AlphaLift(5), Lip()],
+        [
+            KL(),
+            L1(),
+            Chi2(),
+            MaxLift(),
+            AlphaLift(1.5),
+            AlphaLift(2),
+            AlphaLift(5),
+            Lip(),
+            Parity(),
+        ],
         ids=repr,
     )
     def test_holds_for_the_best_attacker(self, measure):

@@ -74,7 +74,7 @@ class TestText:
         ):
             assert expected in re.sub(r"\s+", " ", text)
         assert re.search(r"zip +Bayes table +\d+\.\d% +[+-]\d+\.\d\d points", text)
-        for measure in ("kl", "l1", "chi2", "max_lift", "alpha_lift, alpha 2", "lip"):
+        for measure in ("kl", "l1", "chi2", "max_lift", "alpha_lift, alpha 2", "lip", "parity"):
             assert re.search(rf"^  {measure} +\d\.\d{{4}}", text, re.MULTILINE)
         assert max(map(len, text.splitlines())) < 110
 

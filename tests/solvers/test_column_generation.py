@@ -38,7 +38,7 @@ class TestColumnGeneration:
         assert mechanism.utility >= 0.995 * best.utility
 
     @pytest.mark.parametrize(
-        "measure", ["kl", "chi2", "l1", "max_lift", "lip", Lip(lower=0.1)], ids=str
+        "measure", ["kl", "chi2", "l1", "max_lift", "lip", Lip(lower=0.1), "parity"], ids=str
     )
     def test_is_not_worse_than_bounded_lifts(self, measure):
         joint = np.random.default_rng(2).random((4, 12))

@@ -16,7 +16,7 @@ from skprivacy import (
 )
 from skprivacy.solvers import OnePerLabelSolver
 
-MEASURES = ["kl", "l1", "chi2", "max_lift", AlphaLift(5), "lip"]
+MEASURES = ["kl", "l1", "chi2", "max_lift", AlphaLift(5), "lip", "parity"]
 
 
 def a_joint(seed, shape):

@@ -49,7 +49,7 @@ OTHER_UTILITIES = [
     (Guess(), "per_output", (0.59646836, 0.70384982, 0.90542142)),
     (Guess(), "average", (0.59673982, 0.70421083, 0.91476425)),
 ]
-CURVED = ["kl", "chi2", "l1", AlphaLift(2), AlphaLift(5), "max_lift"]
+CURVED = ["kl", "chi2", "l1", AlphaLift(2), AlphaLift(5), "max_lift", "parity"]
 SCOPES = ["per_output", "average"]
 
 

@@ -28,7 +28,17 @@ from skprivacy.solvers.best_partition import all_partitions
 
 PUBLISHED = Path(__file__).parents[2] / "examples" / "published" / "fig1a_utility.csv"
 MERGING = ["watchdog", "subset_merging", "best_partition"]
-MEASURES = ["kl", "l1", "chi2", "max_lift", AlphaLift(2), AlphaLift(5), "lip", Lip(lower=0.1)]
+MEASURES = [
+    "kl",
+    "l1",
+    "chi2",
+    "max_lift",
+    AlphaLift(2),
+    AlphaLift(5),
+    "lip",
+    Lip(lower=0.1),
+    "parity",
+]
 SCOPES = ["per_output", "average"]
 CASES = [(m, s) for m in MEASURES for s in SCOPES if s in get_measure(m).scopes]
 
