@@ -1,7 +1,7 @@
 """The best design with one output per label: all there is where usefulness is a loss of labels."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import ClassVar
@@ -31,8 +31,8 @@ _SHARE_OF_TOLERANCE = 0.9
 # The allowed points are mixed anew after so many rounds of the outer program.
 _ROUNDS = 3
 
-# From so many pairs of a symbol and a label on, the smoothed dual goes first.
-_MANY_PAIRS = 1000
+# From so many pairs of a symbol and a label on, times groups, the smoothed dual goes first.
+_MANY_PAIRS = 15_000
 
 # Its temperatures, as shares of the loss of releasing nothing: the first, that after another
 # budget, and the lowest, which is also a share of the gap; the factor; the steps at each.
@@ -44,7 +44,7 @@ _STEPS = 200
 _ALMOST = 0.8
 
 # Points that would use more than so many budgets are too far out to be of use.
-_LARGEST_CHARGE = 1e6
+_LARGEST_CHARGE = 1e8
 
 # Points that cost more than they are worth by so many gaps are forgotten.
 _FAR_TOO_EXPENSIVE = 10
@@ -71,7 +71,7 @@ class OnePerLabelSolver(Solver):
     tol : float, default=1e-4
         The largest gap to stop at, as a share of the loss of releasing nothing.
     max_time : float, default=None
-        Seconds after which to stop with the gap reached, for all epsilons together.
+        Seconds after which to stop with the gap reached, for all epsilons of a path together.
 
     Examples
     --------
@@ -98,23 +98,33 @@ class OnePerLabelSolver(Solver):
         return None
 
     def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
-        """Solve for each epsilon, starting with the points of the one before."""
-        deadline = time.perf_counter() + (np.inf if self.max_time is None else self.max_time)
-        problem = Problem(task)
-        gap = _SHARE_OF_TOLERANCE * self.tol * task.utility.span(task.joint.p_x)
-        memory = Memory()
+        """Solve for each epsilon, starting with what the one before has left."""
+        deadline, problem, memory = self._deadline(), Problem(task), Memory()
         for epsilon in epsilons:
-            if problem.is_trivial(epsilon) and (special := problem.special(epsilon)) is not None:
-                yield special
-                continue
-            search = LabelSearch(problem, epsilon, gap, deadline, memory)
-            offers = search.run()
-            can_be_certain = problem.knows_all_allowed(epsilon)
-            bound = search.bound if can_be_certain else np.inf
-            solution = problem.solution(offers, bound, epsilon, self.tol)
-            if can_be_certain and problem.gap(solution) > self.tol:
-                self._warn(search, problem.gap(solution), epsilon)
-            yield solution
+            yield self._solved(problem, epsilon, memory, deadline)
+
+    def prepared(self, task: DesignTask) -> Callable[[float], Solution]:
+        """Start each search with what the one before has left; `max_time` is for each."""
+        problem, memory = Problem(task), Memory()
+        return lambda epsilon: self._solved(problem, epsilon, memory, self._deadline())
+
+    def _deadline(self) -> float:
+        return time.perf_counter() + (np.inf if self.max_time is None else self.max_time)
+
+    def _solved(
+        self, problem: Problem, epsilon: float, memory: "Memory", deadline: float
+    ) -> Solution:
+        if problem.is_trivial(epsilon) and (special := problem.special(epsilon)) is not None:
+            return special
+        gap = _SHARE_OF_TOLERANCE * self.tol * problem.span
+        search = LabelSearch(problem, epsilon, gap, deadline, memory)
+        offers = search.run()
+        can_be_certain = problem.knows_all_allowed(epsilon)
+        bound = search.bound if can_be_certain else np.inf
+        solution = problem.solution(offers, bound, epsilon, self.tol)
+        if can_be_certain and problem.gap(solution) > self.tol:
+            self._warn(search, problem.gap(solution), epsilon)
+        return solution
 
     def _warn(self, search: "LabelSearch", gap: float, epsilon: float) -> None:
         late = f"max_time={self.max_time} seconds are over"
@@ -187,9 +197,9 @@ class LabelSearch:
 
     def _is_smooth(self) -> bool:
         """Return whether the measure has tangents to turn, and the program is a large one."""
-        if self._threshold <= 0 or self._loss.size < _MANY_PAIRS:
-            return False
         prior = self._problem.leakage.prior
+        if self._threshold <= 0 or self._loss.size * len(prior) < _MANY_PAIRS:
+            return False
         return self._problem.measure.facets(prior, self._epsilon) is None
 
     def _smooth_rounds(self) -> Start:

@@ -34,7 +34,7 @@ _STEP = 1e-6
 # Pairs whose price is above that of the best label by so many temperatures hardly matter.
 _FAR = 12.0
 
-_OPTIONS = {"maxcor": 20, "gtol": 1e-8, "ftol": 1e-10}
+_OPTIONS = {"maxcor": 20, "gtol": 1e-8, "ftol": 1e-13}
 
 
 class SmoothedDual:
