@@ -36,7 +36,7 @@ _MANY_PAIRS = 15_000
 
 # Its temperatures, as shares of the loss of releasing nothing: the first, that after another
 # budget, and the lowest, which is also a share of the gap; the factor; the steps at each.
-_HOT, _WARM, _COLD, _COOLEST = 0.03, 0.003, 1e-5, 0.3
+_HOT, _WARM, _COLD, _COOLEST = 0.03, 0.005, 1e-5, 0.3
 _COOLING = 0.3
 _STEPS = 200
 
@@ -145,7 +145,8 @@ class OnePerLabelSolver(Solver):
 class Memory:
     """What the search for one budget leaves to the next.
 
-    points : those that mattered; start : tangents and pairs that did; dual : the smoothed dual.
+    points : those that mattered; start : tangents and pairs that did; dual : the smoothed dual,
+    where it was used.
     """
 
     points: Points | None = None
@@ -205,7 +206,8 @@ class LabelSearch:
     def _smooth_rounds(self) -> Start:
         """Lower the temperature of the smoothed dual; return the tangents that it ends with."""
         relative = RelativeLeakage(self._problem.leakage, self._threshold)
-        table, p_x, before = self._loss, self._problem.p_x, self._memory.dual
+        table, p_x = self._loss, self._problem.p_x
+        before = self._memory.dual if self._on_average else None
         scale = float((p_x @ table).min() - p_x @ table.min(axis=1))
         dual = SmoothedDual(relative, p_x, table, scale, self._on_average, before)
         temperature = scale * (_HOT if before is None else _WARM)

@@ -50,7 +50,8 @@ class SmoothedDual:
     on_average : bool
         Whether leakage is bounded on average over the outputs.
     before : SmoothedDual, default=None
-        One of another threshold, to start with where it has ended.
+        One of another threshold, to start where it has ended. Only on average: elsewhere many
+        labels would have to change sides, which takes a higher temperature.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class SmoothedDual:
         """Return the prices and the places, in the units of another threshold."""
         places = self._places(self._at)[0] * (self._leakage.unit / leakage.unit)
         prices = self._at[: self._n_prices] * (leakage.threshold / self._leakage.threshold)
-        return prices, places if self._on_average else leakage.shrunk(places)
+        return prices, places
 
     def run(self, temperature: float, n_steps: int) -> Outline:
         """Take up to so many steps at a temperature of the soft minimum; return what is found."""
@@ -91,7 +92,8 @@ class SmoothedDual:
             bounds=[(0, None)] * self._n_prices + [free] * (len(self._at) - self._n_prices),
             options=_OPTIONS | {"maxiter": n_steps},
         )
-        self._at = answer.x
+        if np.isfinite(answer.x).all():
+            self._at = answer.x
         prices, budget = self._true_prices()
         joint = self._p_x[:, None] * _softmin(self._charged(self._at)[0], temperature)[1]
         return Outline.of_joint(joint, float(self._p_x @ prices.min(axis=1)) - budget)
@@ -167,11 +169,11 @@ class SmoothedDual:
         The derivative by a place is the second derivative of g there, applied to the direction.
         """
         places, lifts = self._places(at)
-        room = lifts.min(axis=1) / self._leakage.unit
-        size = np.abs(toward).max(axis=1)
-        step = (_STEP * room / np.where(size > 0, size, 1.0))[:, None]
-        ahead, behind = (self._leakage.slope(places + s * toward) for s in (step, -step))
-        slope = _STRETCH * (ahead - behind) / (2 * step) * lifts
+        size = np.maximum(np.abs(toward).max(axis=1, keepdims=True), np.finfo(float).tiny)
+        room = np.maximum(lifts.min(axis=1, keepdims=True), _SMALLEST_LIFT) / self._leakage.unit
+        step = _STEP * room * (toward / size)
+        ahead, behind = self._leakage.slope(places + step), self._leakage.slope(places - step)
+        slope = _STRETCH * (ahead - behind) * (size / (2 * _STEP * room)) * lifts
         return slope - self._leakage.prior * lifts * slope.sum(axis=1, keepdims=True)
 
     def _revive(self, temperature: float) -> None:
