@@ -188,6 +188,7 @@ def designer(
     solve = chosen.prepared(symbols.task)
 
     def design(epsilon: float) -> Mechanism:
+        epsilon = float(epsilon)
         return _finish(task, _whole(symbols, solve(epsilon), epsilon), epsilon, chosen)
 
     return design

@@ -32,7 +32,7 @@ _SHARE_OF_TOLERANCE = 0.9
 _ROUNDS = 3
 
 # From so many pairs of a symbol and a label on, times groups, the smoothed dual goes first.
-_MANY_PAIRS = 15_000
+MANY_PAIRS = 15_000
 
 # Its temperatures, as shares of the loss of releasing nothing: the first, that after another
 # budget, and the lowest, which is also a share of the gap; the factor; the steps at each.
@@ -199,7 +199,7 @@ class LabelSearch:
     def _is_smooth(self) -> bool:
         """Return whether the measure has tangents to turn, and the program is a large one."""
         prior = self._problem.leakage.prior
-        if self._threshold <= 0 or self._loss.size * len(prior) < _MANY_PAIRS:
+        if self._threshold <= 0 or self._loss.size * len(prior) < MANY_PAIRS:
             return False
         return self._problem.measure.facets(prior, self._epsilon) is None
 
