@@ -17,6 +17,7 @@ from ..geometry import Points
 from .base import Solution, Solver
 from .label_program import LabelProgram, Outline, Start
 from .linear_program import Offers
+from .movable_tangents import MixedFacets, MovableTangents, TouchingTangents
 from .problem import Problem
 from .relative_leakage import RelativeLeakage
 from .smoothed_dual import SmoothedDual
@@ -33,6 +34,9 @@ _ROUNDS = 3
 
 # From so many pairs of a symbol and a label on, times groups, the smoothed dual goes first.
 MANY_PAIRS = 15_000
+
+# It mixes the facets of a measure unless there are more than this.
+_MOST_FACETS = 200
 
 # Its temperatures, as shares of the loss of releasing nothing: the first, that after another
 # budget, and the lowest, which is also a share of the gap; the factor; the steps at each.
@@ -181,8 +185,8 @@ class LabelSearch:
         """Return the offers that matter."""
         self._begin()
         start = self._memory.start
-        if self._is_smooth():
-            start = self._smooth_rounds().also(start)
+        if (tangents := self._movable_tangents()) is not None:
+            start = self._smooth_rounds(tangents).also(start)
         self._linear_rounds(start)
         self._memory.points = self._offers.points
         return self._offers
@@ -196,20 +200,23 @@ class LabelSearch:
         self._offers, self._reached = self._offered(points), -np.inf
         self._mix()
 
-    def _is_smooth(self) -> bool:
-        """Return whether the measure has tangents to turn, and the program is a large one."""
+    def _movable_tangents(self) -> MovableTangents | None:
+        """Return the tangents of the smoothed dual, or None where linear programs will do."""
         prior = self._problem.leakage.prior
         if self._threshold <= 0 or self._loss.size * len(prior) < MANY_PAIRS:
-            return False
-        return self._problem.measure.facets(prior, self._epsilon) is None
-
-    def _smooth_rounds(self) -> Start:
-        """Lower the temperature of the smoothed dual; return the tangents that it ends with."""
+            return None
         relative = RelativeLeakage(self._problem.leakage, self._threshold)
+        facets = self._problem.measure.facets(prior, self._epsilon)
+        if facets is None:
+            return TouchingTangents(relative)
+        return MixedFacets(relative, facets[0]) if len(facets[0]) <= _MOST_FACETS else None
+
+    def _smooth_rounds(self, tangents: MovableTangents) -> Start:
+        """Lower the temperature of the smoothed dual; return the tangents that it ends with."""
         table, p_x = self._loss, self._problem.p_x
         before = self._memory.dual if self._on_average else None
         scale = float((p_x @ table).min() - p_x @ table.min(axis=1))
-        dual = SmoothedDual(relative, p_x, table, scale, self._on_average, before)
+        dual = SmoothedDual(tangents, p_x, table, scale, self._on_average, before)
         temperature = scale * (_HOT if before is None else _WARM)
         coolest = max(_COOLEST * self._gap, _COLD * scale)
         while True:
