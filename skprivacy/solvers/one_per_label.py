@@ -42,6 +42,9 @@ _MOST_FACETS = 200
 # budget, and the lowest, which is also a share of the gap; the factor; the steps at each.
 _HOT, _WARM, _COLD, _COOLEST = 0.03, 0.005, 1e-5, 0.3
 _COOLING = 0.3
+
+# Thresholds for every output are close to each other up to this ratio.
+_CLOSE = 1.1
 _STEPS = 200
 
 # Points that keep at least this share of their deviations are almost allowed.
@@ -214,7 +217,7 @@ class LabelSearch:
     def _smooth_rounds(self, tangents: MovableTangents) -> Start:
         """Lower the temperature of the smoothed dual; return the tangents that it ends with."""
         table, p_x = self._loss, self._problem.p_x
-        before = self._memory.dual if self._on_average else None
+        before = self._close_dual()
         scale = float((p_x @ table).min() - p_x @ table.min(axis=1))
         dual = SmoothedDual(tangents, p_x, table, scale, self._on_average, before)
         temperature = scale * (_HOT if before is None else _WARM)
@@ -227,6 +230,18 @@ class LabelSearch:
             temperature = max(_COOLING * temperature, coolest)
         self._memory.dual = dual
         return dual.start(temperature)
+
+    def _close_dual(self) -> SmoothedDual | None:
+        """Return the dual of the budget before, if it is of any use for this one.
+
+        For every output, many labels change sides where the budget changes much: that takes a
+        higher temperature.
+        """
+        dual = self._memory.dual
+        if dual is None or self._on_average:
+            return dual
+        ratio = self._threshold / dual.threshold
+        return dual if 1 / _CLOSE <= ratio <= _CLOSE else None
 
     def _linear_rounds(self, start: Start | None) -> None:
         """Refine the outer program until it meets the mixtures."""

@@ -39,8 +39,7 @@ class SmoothedDual:
     on_average : bool
         Whether leakage is bounded on average over the outputs.
     before : SmoothedDual, default=None
-        One of another threshold, to start where it has ended. Only on average: elsewhere many
-        labels would have to change sides, which takes a higher temperature.
+        One of another threshold, to start where it has ended.
     """
 
     def __init__(
@@ -61,9 +60,14 @@ class SmoothedDual:
             coordinates = tangents.coordinates(self._leakage.shrunk(nearest))
         else:
             prices, coordinates = before._split(before._at)
-            prices = prices * (self._leakage.threshold / before._leakage.threshold)
+            prices = prices * (self._leakage.threshold / before.threshold)
             coordinates = tangents.translated(coordinates, before._tangents)
         self._at: FloatArray = np.concatenate([prices, coordinates.ravel()])
+
+    @property
+    def threshold(self) -> float:
+        """The threshold of g."""
+        return self._leakage.threshold
 
     def run(self, temperature: float, n_steps: int) -> Outline:
         """Take up to so many steps at a temperature of the soft minimum; return what is found."""
