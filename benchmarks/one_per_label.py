@@ -83,6 +83,7 @@ def main():
     """Print a line for each case and scope."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=int, default=len(CASES), help="how many of the cases")
+    parser.add_argument("--series", type=int, default=len(SERIES), help="how many of the series")
     parser.add_argument("--epsilon", type=float, default=0.02)
     options = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
@@ -93,7 +94,7 @@ def main():
             for scope in SCOPES:
                 limits = {"epsilon": options.epsilon, "max_time": most}
                 print_design(n_s, n_x, scope, utility, limits)
-    for n_s, n_x in SERIES:
+    for n_s, n_x in SERIES[: options.series]:
         for scope in SCOPES:
             print_series(n_s, n_x, scope)
 
