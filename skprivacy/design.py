@@ -57,8 +57,8 @@ def design_mechanism(
         "randomized_response", "chi2_design".
     **options
         Options of the solver; see its class in `skprivacy.solvers`: `OptimalSolver`,
-        `ColumnGenerationSolver`, `Algorithm1Solver`, `MaxLiftSolver`, `BestPartitionSolver`; the
-        others take none.
+        `OnePerLabelSolver`, `ColumnGenerationSolver`, `Algorithm1Solver`, `MaxLiftSolver`,
+        `BestPartitionSolver`; the others take none.
 
     Returns
     -------
