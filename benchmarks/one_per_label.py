@@ -2,20 +2,27 @@
 
 Run ``python benchmarks/one_per_label.py``; it uses one core and takes some minutes. X is a number
 whose distribution differs between the groups of S; the loss is the share of rows between two
-values.
+values, or 1 for every wrong guess. Then the same for several budgets: each search started with
+what the one before has left ("warm"), and each alone ("cold").
 """
 
 import argparse
 import time
 import warnings
+from collections.abc import Callable
+from unittest.mock import patch
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from skprivacy import Distortion, design_mechanism
+from skprivacy import Distortion, design_mechanism, privacy_utility_path, smallest_epsilon
+from skprivacy.solvers import OnePerLabelSolver, Solver
 
 # Groups, symbols, and the seconds that a design may take.
 CASES = ((6, 64, 30), (2, 200, 60), (6, 200, 60), (2, 500, 60))
+SERIES = ((3, 32), (6, 64))
+EPSILONS = (0.005, 0.01, 0.02, 0.03, 0.05, 0.08)
+SCOPES = ("per_output", "average")
 TOL = 1e-3
 
 
@@ -34,27 +41,62 @@ def rows_between(p_x):
     return np.abs(ranks[:, None] - ranks)
 
 
+def seconds(run: Callable[[], object]):
+    """Return how long a call takes, and what it returns."""
+    began = time.perf_counter()
+    result = run()
+    return time.perf_counter() - began, result
+
+
+def print_design(n_s, n_x, scope, utility, options):
+    """Print a line for one design."""
+    joint = ordered_joint(n_s, n_x)
+    took, mechanism = seconds(
+        lambda: design_mechanism(joint, scope=scope, utility=utility, tol=TOL, **options)
+    )
+    gap = mechanism.gap / mechanism.objective.span(mechanism.p_x)
+    kept, name = mechanism.normalized_utility, mechanism.objective.name
+    print(f"{n_s} x {n_x}, {scope}, {name}: {took:.1f} s, {kept:.1%}, gap {gap:.1e}", flush=True)
+
+
+def print_series(n_s, n_x, scope):
+    """Print lines for a path and for the smallest budget that keeps half of the utility."""
+    joint = ordered_joint(n_s, n_x)
+    options = {"scope": scope, "utility": Distortion(rows_between(joint.sum(axis=0))), "tol": TOL}
+    warm, _ = seconds(lambda: privacy_utility_path(joint, EPSILONS, **options))
+    cold, _ = seconds(
+        lambda: [design_mechanism(joint, epsilon, **options) for epsilon in EPSILONS]
+    )
+    print_ratio(f"{n_s} x {n_x}, {scope}, path of {len(EPSILONS)}", warm, cold)
+    warm, _ = seconds(lambda: smallest_epsilon(joint, 0.5, **options))
+    with patch.object(OnePerLabelSolver, "prepared", Solver.prepared):
+        cold, _ = seconds(lambda: smallest_epsilon(joint, 0.5, **options))
+    print_ratio(f"{n_s} x {n_x}, {scope}, smallest_epsilon", warm, cold)
+
+
+def print_ratio(what, warm, cold):
+    """Print how long both take."""
+    print(f"{what}: warm {warm:.1f} s, cold {cold:.1f} s, {cold / warm:.1f} times", flush=True)
+
+
 def main():
     """Print a line for each case and scope."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=int, default=len(CASES), help="how many of the cases")
+    parser.add_argument("--series", type=int, default=len(SERIES), help="how many of the series")
     parser.add_argument("--epsilon", type=float, default=0.02)
     options = parser.parse_args()
-    print("groups x symbols, scope: seconds, loss kept away, gap proved (of releasing nothing)")
-    for n_s, n_x, seconds in CASES[: options.cases]:
-        joint = ordered_joint(n_s, n_x)
-        utility = Distortion(rows_between(joint.sum(axis=0)))
-        for scope in ("per_output", "average"):
-            began = time.perf_counter()
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                mechanism = design_mechanism(
-                    joint, options.epsilon, scope=scope, utility=utility, tol=TOL, max_time=seconds
-                )
-            took = time.perf_counter() - began
-            gap = mechanism.gap / utility.span(mechanism.p_x)
-            kept = mechanism.normalized_utility
-            print(f"{n_s} x {n_x}, {scope}: {took:.1f} s, {kept:.1%}, gap {gap:.1e}", flush=True)
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    print("groups x symbols, scope: seconds, utility kept, gap proved (of releasing nothing)")
+    for n_s, n_x, most in CASES[: options.cases]:
+        loss = Distortion(rows_between(ordered_joint(n_s, n_x).sum(axis=0)))
+        for utility in (loss, "guess"):
+            for scope in SCOPES:
+                limits = {"epsilon": options.epsilon, "max_time": most}
+                print_design(n_s, n_x, scope, utility, limits)
+    for n_s, n_x in SERIES[: options.series]:
+        for scope in SCOPES:
+            print_series(n_s, n_x, scope)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,6 @@ from tqdm.auto import tqdm
 from ._typing import FloatArray, Scope, TableLike
 from ._validation import check_real, message
 from .measures import Measure
-from .measures.leakage import leakage_unchanged
 from .mechanism import Evaluation, Mechanism
 from .repair import repaired
 from .solvers import DesignTask, Solution, Solver, get_solver
@@ -58,8 +57,8 @@ def design_mechanism(
         "randomized_response", "chi2_design".
     **options
         Options of the solver; see its class in `skprivacy.solvers`: `OptimalSolver`,
-        `ColumnGenerationSolver`, `Algorithm1Solver`, `MaxLiftSolver`, `BestPartitionSolver`; the
-        others take none.
+        `OnePerLabelSolver`, `ColumnGenerationSolver`, `Algorithm1Solver`, `MaxLiftSolver`,
+        `BestPartitionSolver`; the others take none.
 
     Returns
     -------
@@ -166,17 +165,11 @@ def mechanism_path(
 ) -> Iterator[Mechanism]:
     """Yield one mechanism per epsilon; a larger budget never has less utility."""
     symbols = OccurringSymbols(task)
-    small = symbols.task
-    solver = get_solver(solver, options, owner, small)
-    unchanged = leakage_unchanged(task.scope, task.measure, small.joint.p_sx)
+    solver = get_solver(solver, options, owner, symbols.task)
     before = None
-    solutions = solver.solve_path(small, increasing)
+    solutions = solver.solve_path(symbols.task, increasing)
     for epsilon, solution in zip(increasing, solutions, strict=True):
-        # A budget on average may allow Y = X where solvers that bound every output would miss it.
-        if task.scope == "average" and unchanged <= epsilon:
-            solution = Solution(np.eye(len(small.joint.p_x)))
-        solution = replace(solution, channel=symbols.expanded(solution.channel))
-        mechanism = _finish(task, solution, epsilon, solver)
+        mechanism = _finish(task, _whole(symbols, solution, epsilon), epsilon, solver)
         if before is not None and before.utility > mechanism.utility:
             # What a smaller budget allows, a larger one does too. Solvers fall short of that by
             # rounding, heuristics such as subset merging by more.
@@ -184,6 +177,30 @@ def mechanism_path(
             mechanism = replace(before, epsilon=epsilon, upper_bound=bound)
         before = mechanism
         yield mechanism
+
+
+def designer(
+    task: DesignTask, owner: str, solver: str | Solver, options: dict[str, Any]
+) -> Callable[[float], Mechanism]:
+    """Return a function that designs for one epsilon after another, in any order."""
+    symbols = OccurringSymbols(task)
+    chosen = get_solver(solver, options, owner, symbols.task)
+    solve = chosen.prepared(symbols.task)
+
+    def design(epsilon: float) -> Mechanism:
+        epsilon = float(epsilon)
+        return _finish(task, _whole(symbols, solve(epsilon), epsilon), epsilon, chosen)
+
+    return design
+
+
+def _whole(symbols: OccurringSymbols, solution: Solution, epsilon: float) -> Solution:
+    """Return a solution for the symbols that occur as one for all of X."""
+    task = symbols.task
+    # A budget on average may allow Y = X where solvers that bound every output would miss it.
+    if task.scope == "average" and symbols.leakage_unchanged <= epsilon:
+        solution = Solution(np.eye(len(task.joint.p_x)))
+    return replace(solution, channel=symbols.expanded(solution.channel))
 
 
 def _finish(task: DesignTask, solution: Solution, epsilon: float, solver: Solver) -> Mechanism:

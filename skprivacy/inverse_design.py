@@ -11,12 +11,12 @@ import numpy.typing as npt
 from ._messages import InPython, Message, Parameter
 from ._typing import FloatArray, Scope, TableLike
 from ._validation import check_real, message
-from .design import design_mechanism
+from .design import designer
 from .joint import Joint, as_joint
 from .measures import Measure, check_scope, get_measure
 from .measures.leakage import leakage_unchanged
 from .mechanism import Mechanism
-from .solvers import Solver
+from .solvers import DesignTask, Solver
 from .utilities import UTILITY_ROUNDING, Utility
 
 _Design: TypeAlias = Callable[[float], Mechanism]
@@ -130,19 +130,10 @@ def smallest_epsilon(
     joint = as_joint(p_sx, owner)
     measure = get_measure(measure, owner)
     check_scope(owner, scope, measure)
-
-    def design(epsilon: float) -> Mechanism:
-        return design_mechanism(
-            p_sx,
-            epsilon,
-            measure=measure,
-            scope=scope,
-            utility=utility,
-            solver=solver,
-            **options,
-        )
-
-    nothing, enough = design(0.0), design(_allowing_everything(joint, measure, scope))
+    everything = _allowing_everything(joint, measure, scope)
+    task = DesignTask.checked(owner, p_sx, [0.0, everything], measure, scope, utility)
+    design = designer(task, owner, solver, options)
+    nothing, enough = design(0.0), design(everything)
     if enough.normalized_utility < needed - UTILITY_ROUNDING:
         raise ValueError(
             Message(

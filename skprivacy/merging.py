@@ -4,7 +4,7 @@ import numpy as np
 
 from ._typing import FloatArray
 from .geometry import Points
-from .utilities import Distortion, Utility
+from .utilities import Utility
 
 # With more outputs than this, there are too many pairs to compare all of them.
 _MOST_OUTPUTS = 200
@@ -45,8 +45,8 @@ def tidied(channel: FloatArray, p_x: FloatArray, utility: Utility, allowance: fl
 
     Solvers may find several points next to each other, or use one with a weight of 1e-11.
     """
-    if isinstance(utility, Distortion):
-        return merged_by_label(channel, p_x, utility.loss)
+    if (loss := utility.as_loss(len(p_x))) is not None:
+        return merged_by_label(channel, p_x, loss[0])
     while 1 < channel.shape[1] <= _MOST_OUTPUTS:
         merged, cost = without_cheapest(channel, p_x, utility)
         if cost > allowance:

@@ -196,7 +196,10 @@ def test_the_comparison_of_a_table_of_ones_own(tmp_path, capsys):
             "fit without design, string / factorize both",
         ),
         (["simple_mechanisms.py", "--joints", "1"], "5 x 200:"),
-        (["one_per_label.py", "--cases", "1"], "6 x 64, average: "),
+        (
+            ["one_per_label.py", "--cases", "1", "--series", "1"],
+            "3 x 32, average, smallest_epsilon: warm ",
+        ),
     ],
     ids=[
         "algorithm1_path",

@@ -1,9 +1,9 @@
-"""Which solver "auto" takes, depending on how many vertices there may be."""
+"""Which solver "auto" takes: it depends on the utility, and on how many vertices there may be."""
 
 from typing import Any
 
 from ..geometry.bases import count_bases
-from ..utilities import Distortion
+from .problem import DEFAULT_TOL
 from .task import DesignTask
 
 # Above this many vertices of (22), a certificate takes longer than it is worth to most users.
@@ -11,6 +11,9 @@ _MOST_BASES = 60_000
 
 # With one degree of freedom of S there are only pairs: on average, at some twenty places each.
 _MOST_SYMBOLS_IN_PAIRS = 400
+
+# Where X has no more symbols than this, a loss is certified as exactly as anything else.
+_FEW_SYMBOLS = 12
 
 # Alphabets of X for which a design takes seconds, not minutes, by the number of values of S: with
 # one there is nothing to do, with two there are pairs, with more, columns are generated.
@@ -21,9 +24,9 @@ _MOST_SYMBOLS_ELSE = 64
 def automatic(task: DesignTask) -> tuple[str, dict[str, Any]]:
     """Return the name of the solver, and the options that differ from its defaults."""
     measure, scope = task.measure, task.scope
-    if isinstance(task.utility, Distortion):
-        return "one_per_label", {}
     n_s, n_x = task.joint.p_sx.shape
+    if task.utility.as_loss(n_x) is not None:
+        return "one_per_label", {"tol": DEFAULT_TOL} if n_x <= _FEW_SYMBOLS else {}
     rank = min(n_s, n_x)
     if scope == "per_output" and measure.is_lift_box:
         low, _ = measure.implied_deviations(1.0) or (-1.0, 1.0)

@@ -1,7 +1,7 @@
 """What a solver is: a frozen set of options that turns a joint into channels."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -61,3 +61,10 @@ class Solver(ABC):
         task : checked, with a joint that has no symbols of probability zero; epsilons :
         increasing, without repeats.
         """
+
+    def prepared(self, task: DesignTask) -> Callable[[float], Solution]:
+        """Return a function that solves for one epsilon after another, in any order.
+
+        A solver may override it to share work between them.
+        """
+        return lambda epsilon: next(iter(self.solve_path(task, [epsilon])))

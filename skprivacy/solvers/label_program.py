@@ -5,6 +5,7 @@ of the merged output is no larger. So with ``m(x, l) = P(x) P(l|x)``, ``q_l = su
 ``r_l = sum_x m(x, l) d(x)``, where d(x) are the deviations of the lifts of x from 1, the best
 design minimises ``sum m(x, l) loss(x, l)`` under the convex ``q g(r / q) <= t q`` for each label,
 or ``sum q g(r / q) <= t`` on average. A tangent ``g(d) >= n . d - o`` is linear in r and q.
+Here g is in units of t, and d in units of what t allows.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ..exceptions import SolverError
 from ..geometry import Points
 from .highs import INFINITY, Columns, Program
 from .leakage_function import LeakageFunction
+from .relative_leakage import RelativeLeakage
 
 # Labels that each symbol can be sent to from the beginning: those with the smallest loss.
 _NEAREST = 8
@@ -41,13 +43,45 @@ _NEGLIGIBLE_EXCESS = 1e-6
 class Outline:
     """What a round of the program has found.
 
-    points : P(X|l) for the labels in use; labels : which label each is of; loss : no design within
-    the budget has a smaller one.
+    points : P(X|l) for the labels in use; labels : which label each is of; weights : P(l); loss :
+    no design within the budget has a smaller one.
     """
 
     points: Points
     labels: IntArray
+    weights: FloatArray
     loss: float
+
+    @classmethod
+    def of_joint(cls, joint: FloatArray, loss: float) -> Outline:
+        """Return the outline of P(x, l), a table of symbols and labels."""
+        q = joint.sum(axis=0)
+        used = np.flatnonzero(q > _NEGLIGIBLE)
+        return cls(Points.from_dense((joint[:, used] / q[used]).T), used, q[used], loss)
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """What is known before the first round: tangents of g itself, and pairs that will matter.
+
+    They hold for any budget, so that one program can start where another has ended.
+    """
+
+    labels: IntArray
+    normals: FloatArray
+    offsets: FloatArray
+    pairs: BoolArray
+
+    def also(self, other: Start | None) -> Start:
+        """Return what both know."""
+        if other is None:
+            return self
+        return Start(
+            np.concatenate([self.labels, other.labels]),
+            np.concatenate([self.normals, other.normals]),
+            np.concatenate([self.offsets, other.offsets]),
+            self.pairs | other.pairs,
+        )
 
 
 @dataclass(eq=False)
@@ -72,8 +106,8 @@ class LabelProgram:
         subject to  sum_l c(x, l) = 1                             for all x,
                     sum_x P(x) d(x) c(x, l) - r_l = 0             for all l,
                     sum_x P(x) c(x, l) - q_l = 0                  for all l,
-                    n . r_l - (o + t) q_l <= 0                    for the tangents of l;
-        on average  n . r_l - o q_l - t v_l <= 0  and  sum_l v_l <= 1,  v >= 0, instead.
+                    n . r_l - (o + 1) q_l <= 0                    for the tangents of l;
+        on average  n . r_l - o q_l - v_l <= 0  and  sum_l v_l <= 1,  v >= 0, instead.
 
     The columns are r, q, v and the pairs; the rows in the order above, tangents last. Without any
     budget, t = 0, r is zero: there are no columns but the pairs, and no rows of q.
@@ -87,6 +121,8 @@ class LabelProgram:
         The largest g that is allowed.
     on_average : bool
         Whether it is allowed on average over the outputs.
+    start : Start, default=None
+        What another program knew in the end.
     """
 
     def __init__(
@@ -96,10 +132,14 @@ class LabelProgram:
         loss: FloatArray,
         threshold: float,
         on_average: bool,
+        start: Start | None = None,
     ) -> None:
-        self._leakage, self._p_x, self._loss = leakage, p_x, loss
-        self._threshold, self._on_average = threshold, on_average
-        self._n_s, (self._n_x, self._n_l) = len(leakage.deviations), loss.shape
+        self._p_x, self._loss = p_x, loss
+        self._has_budget, self._on_average = threshold > 0, on_average
+        if self._has_budget:
+            self._leakage = RelativeLeakage(leakage, threshold)
+        self._deviations = self._leakage.deviations if self._has_budget else leakage.deviations
+        self._n_s, (self._n_x, self._n_l) = len(self._deviations), loss.shape
         self._has = np.zeros(loss.shape, dtype=bool)
         self._pairs: list[tuple[IntArray, IntArray]] = []
         nothing = np.zeros(0)
@@ -107,11 +147,24 @@ class LabelProgram:
         self._pool: list[tuple[FloatArray, FloatArray]] = []
         self._program = Program()
         self._load()
-        self._add_pairs(*np.nonzero(self._first_pairs()))
+        self._add_pairs(*np.nonzero(self._first_pairs(start)))
+        self._multipliers, self._in_use = nothing, np.zeros(loss.shape, dtype=bool)
+        if start is not None and self._has_budget:
+            tangents = self._leakage.relative(start.normals, start.offsets)
+            self._pool.append(tangents)
+            self._add_tangents(start.labels, *tangents)
+
+    def end(self) -> Start:
+        """Return the tangents and the pairs that mattered in the last round, if there was any."""
+        active = np.flatnonzero(self._multipliers > 0)
+        tangents = self._tangents
+        offsets = tangents.offsets[active] - (0.0 if self._on_average else 1.0)
+        absolute = self._leakage.absolute(tangents.normals[active], offsets)
+        return Start(tangents.labels[active], *absolute, self._in_use)
 
     def _load(self) -> None:
         """Start with the rows that do not depend on tangents, and without pairs."""
-        n_r, n_q = self._n_l * self._n_s, self._n_l if self._threshold > 0 else 0
+        n_r, n_q = self._n_l * self._n_s, self._n_l if self._has_budget else 0
         n_v = n_q if self._on_average else 0
         n_columns = n_r + n_q if n_q else 0
         defined = self._n_x + np.arange(n_columns)
@@ -124,11 +177,14 @@ class LabelProgram:
         columns = Columns.from_rows(np.zeros(len(values)), rows[:, None], values[:, None])
         self._program.load(columns, left, right, column_lower=lower)
 
-    def _first_pairs(self) -> BoolArray:
+    def _first_pairs(self, start: Start | None) -> BoolArray:
         """Return the nearest labels of each symbol, and the label that serves all of them."""
         first = np.zeros(self._loss.shape, dtype=bool)
-        nearest = np.argsort(self._loss, axis=1, kind="stable")[:, :_NEAREST]
-        first[np.arange(self._n_x)[:, None], nearest] = True
+        if start is None:
+            nearest = np.argsort(self._loss, axis=1, kind="stable")[:, :_NEAREST]
+            first[np.arange(self._n_x)[:, None], nearest] = True
+        else:
+            first |= start.pairs
         first[:, (self._p_x @ self._loss).argmin()] = True  # which is always allowed
         return first
 
@@ -138,8 +194,8 @@ class LabelProgram:
             return
         share, n_s = self._p_x[symbols, None], self._n_s
         index = [symbols[:, None], self._n_x + labels[:, None] * n_s + np.arange(n_s)]
-        values = [np.ones_like(share), share * self._leakage.deviations.T[symbols]]
-        if self._threshold > 0:
+        values = [np.ones_like(share), share * self._deviations.T[symbols]]
+        if self._has_budget:
             index.append(self._n_x + self._n_l * n_s + labels[:, None])
             values.append(share)
         costs = self._p_x[symbols] * self._loss[symbols, labels]
@@ -158,13 +214,11 @@ class LabelProgram:
         symbols, labels = (np.concatenate(part) for part in zip(*self._pairs, strict=True))
         channel = np.zeros(self._loss.shape)
         channel[symbols, labels] = np.maximum(answer.values[self._n_columns :], 0.0)
+        self._in_use = channel > 0
         joint = self._p_x[:, None] * channel / channel.sum(axis=1, keepdims=True)
-        q = joint.sum(axis=0)
-        used = np.flatnonzero(q > _NEGLIGIBLE)
-        points = Points.from_dense((joint[:, used] / q[used]).T)
         prices, budget = self._prices(answer.duals)
         self._n_new = self._let_in(prices)
-        return Outline(points, used, float(self._p_x @ prices.min(axis=1)) - budget)
+        return Outline.of_joint(joint, float(self._p_x @ prices.min(axis=1)) - budget)
 
     def _prices(self, duals: FloatArray) -> tuple[FloatArray, float]:
         """Return the loss of each pair with what its leakage costs, and what the budget costs.
@@ -173,17 +227,18 @@ class LabelProgram:
         tangents that are not negative, however inexact the program is solved. On average those of
         a label must not exceed the price of the budget.
         """
-        deviations = self._leakage.deviations.T
-        if self._threshold <= 0:
+        deviations = self._deviations.T
+        if not self._has_budget:
             charges = -duals[self._n_x : self._n_rows].reshape(self._n_l, self._n_s)
             return self._loss + deviations @ charges.T, 0.0
         tangents, budget = self._tangents, 0.0
         multipliers = np.maximum(-duals[self._n_rows :], 0.0) / tangents.scales
         if self._on_average:
             budget = max(-float(duals[self._n_rows - 1]), 0.0)
-            total = self._threshold * np.bincount(tangents.labels, multipliers, self._n_l)
+            total = np.bincount(tangents.labels, multipliers, self._n_l)
             share = np.minimum(1.0, budget / np.where(total > 0, total, np.inf))
             multipliers *= np.where(total > 0, share, 1.0)[tangents.labels]
+        self._multipliers = multipliers
         charges = np.zeros((self._n_l, self._n_s))
         np.add.at(charges, tangents.labels, multipliers[:, None] * tangents.normals)
         refunds = np.bincount(tangents.labels, multipliers * tangents.offsets, self._n_l)
@@ -201,30 +256,20 @@ class LabelProgram:
 
     def refine(self, outline: Outline) -> bool:
         """Add tangents that the outline exceeds; return whether the program is any different."""
-        if self._threshold <= 0:
+        if not self._has_budget:
             return self._n_new > 0
-        deviations = outline.points.times(self._leakage.deviations)
-        known = np.full(len(deviations), self._threshold)
+        deviations = outline.points.times(self._deviations)
+        known = limits = np.ones(len(deviations))
         if self._on_average:
             known = self._known(outline, deviations)
-        over, normals, offsets = self._exceeded(deviations, known)
+            limits = 1 / outline.weights  # where a label takes the whole budget
+        over = self._leakage.value(deviations) - known > _NEGLIGIBLE_EXCESS
         if over.any():
+            normals, offsets = self._leakage.cuts(deviations[over], limits[over])
             self._share(outline, deviations, known)
             self._pool.append((normals, offsets))
             self._add_tangents(outline.labels[over], normals, offsets)
         return bool(over.any()) or self._n_new > 0
-
-    def _exceeded(
-        self, deviations: FloatArray, known: FloatArray
-    ) -> tuple[BoolArray, FloatArray, FloatArray]:
-        """Return which labels leak more than the program knows, and tangents that tell it."""
-        leakage, threshold = self._leakage, self._threshold
-        over = leakage.value(deviations) - known > _NEGLIGIBLE_EXCESS * threshold
-        beyond = deviations[over]
-        if self._on_average:
-            return over, *leakage.tangents(beyond, threshold)[:2]
-        places = leakage.shrunk(beyond, threshold)[:, None] * beyond
-        return over, *leakage.cuts(beyond, places, threshold, threshold)[:2]
 
     def _known(self, outline: Outline, deviations: FloatArray) -> FloatArray:
         """Return g of each label in use as its tangents have it."""
@@ -244,19 +289,19 @@ class LabelProgram:
         excess = normals @ deviations.T - offsets[:, None] - known
         depth = excess / np.linalg.norm(normals, axis=1)[:, None]
         for row in np.argsort(-depth, axis=0)[:_SHARED_TANGENTS]:
-            over = excess[row, np.arange(len(row))] > _DEEP * self._threshold
+            over = excess[row, np.arange(len(row))] > _DEEP
             self._add_tangents(outline.labels[over], normals[row[over]], offsets[row[over]])
 
     def _add_tangents(self, labels: IntArray, normals: FloatArray, offsets: FloatArray) -> None:
         if not len(labels):
             return
         n_r, n_s = self._n_l * self._n_s, self._n_s
-        own = offsets if self._on_average else offsets + self._threshold
+        own = offsets if self._on_average else offsets + 1.0
         index = [labels[:, None] * n_s + np.arange(n_s), n_r + labels[:, None]]
         values = [normals, -own[:, None]]
         if self._on_average:
             index.append(n_r + self._n_l + labels[:, None])
-            values.append(np.full((len(labels), 1), -self._threshold))
+            values.append(np.full((len(labels), 1), -1.0))
         rows = np.hstack(values)
         scales = np.abs(rows).max(axis=1)
         zeros = np.zeros(len(labels))

@@ -48,7 +48,7 @@ class LeakageFunction:
 
     def __init__(self, joint: Joint, measure: Measure) -> None:
         self.deviations = joint.deviations
-        self._prior = joint.p_s
+        self.prior = joint.p_s
         self._measure = measure
         self._at_prior = float(measure.value(joint.p_s, joint.p_s))
         self._widest = np.abs(joint.deviations).max(axis=1)
@@ -73,8 +73,8 @@ class LeakageFunction:
 
     def value(self, deviations: FloatArray) -> FloatArray:
         """Return g at each row of `deviations`."""
-        posterior = np.maximum(1 + deviations, 0.0) * self._prior
-        return self._measure.value(posterior, self._prior) - self._at_prior
+        posterior = np.maximum(1 + deviations, 0.0) * self.prior
+        return self._measure.value(posterior, self.prior) - self._at_prior
 
     def tangents(self, deviations: FloatArray, scale: float) -> Tangents:
         """Return (normals, offsets, slack): ``normal . d - g(d) <= offset`` for all d.
@@ -86,7 +86,7 @@ class LeakageFunction:
         shrunk = deviations * np.where(at_zero, 1 - _TANGENT_LIFT, 1.0)[:, None]
         normals, values = self.slope(shrunk), self.value(shrunk)
         terms = np.abs(normals) @ self._widest
-        rounding = 8 * _EPS * (terms + np.abs(values) + abs(self._at_prior) + self._prior.max())
+        rounding = 8 * _EPS * (terms + np.abs(values) + abs(self._at_prior) + self.prior.max())
         offsets = (normals * shrunk).sum(axis=1) - values + rounding
         self._check_convex(normals, offsets, terms)
         return normals, offsets, np.maximum(_SLACK * scale, 64 * _EPS * (terms + abs(scale)))
@@ -110,8 +110,8 @@ class LeakageFunction:
 
     def slope(self, deviations: FloatArray) -> FloatArray:
         """Return a gradient of g at each row of `deviations`."""
-        posterior = np.maximum(1 + deviations, 0.0) * self._prior
-        return self._measure.subgradient(posterior, self._prior) * self._prior
+        posterior = np.maximum(1 + deviations, 0.0) * self.prior
+        return self._measure.subgradient(posterior, self.prior) * self.prior
 
     def _check_convex(self, normals: FloatArray, offsets: FloatArray, terms: FloatArray) -> None:
         """Check on some points that tangents are below the measure."""
@@ -168,7 +168,7 @@ class LeakageFunction:
         deviations = np.einsum("nw,nws->ns", values, columns)
         return Points(points.support, values), deviations
 
-    def shrunk(self, deviations: FloatArray, limit: float) -> FloatArray:
+    def shrunk(self, deviations: FloatArray, limit: FloatArray | float) -> FloatArray:
         """Return the largest share of each row of `deviations` that keeps g <= limit.
 
         Uses Newton's method from outside, which approaches a convex function from above.
@@ -187,7 +187,7 @@ class LeakageFunction:
             share = np.maximum(share - step, 0.0)
         return self._bisected(deviations, limit)
 
-    def _bisected(self, deviations: FloatArray, limit: float) -> FloatArray:
+    def _bisected(self, deviations: FloatArray, limit: FloatArray | float) -> FloatArray:
         low, high = np.zeros(len(deviations)), np.ones(len(deviations))
         for _ in range(_BISECTIONS):
             middle = (low + high) / 2

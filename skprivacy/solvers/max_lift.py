@@ -1,6 +1,6 @@
 """The optimal max-lift mechanism: Section II-B of the paper."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -48,13 +48,20 @@ class MaxLiftSolver(Solver):
 
     def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
         """Take steps 1 to 3 of the paper for each epsilon."""
+        return map(self.prepared(task), epsilons)
+
+    def prepared(self, task: DesignTask) -> Callable[[float], Solution]:
+        """Enumerate the vertices of all epsilons at once."""
         candidates = Candidates(task, self.max_bases, self.engine)
         program = MixtureProgram(task.joint.p_x, task.utility)
         # cdd in floating point may miss a vertex, which would make its bound wrong.
         exact = task.measure.is_lift_box and task.scope == "per_output" and self.engine != "cdd"
         every_output = replace(task, scope="per_output")  # serves the average too
-        for epsilon in epsilons:
+
+        def solve(epsilon: float) -> Solution:
             vertices = candidates.vertices(epsilon)
             mixture = program.solve(vertices, excess_over(every_output, epsilon))
             bound = mixture.bound + task.utility.offset(task.joint.p_x) if exact else None
-            yield Solution(mixture.channel, bound)
+            return Solution(mixture.channel, bound)
+
+        return solve

@@ -1,8 +1,9 @@
 """The best design with one output per label: all there is where usefulness is a loss of labels."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import ClassVar
 
 import numpy as np
@@ -11,11 +12,15 @@ from sklearn.exceptions import ConvergenceWarning
 from .._messages import Message, Setting
 from .._validation import check_real
 from .._warnings import warn
+from ..exceptions import SolverError
 from ..geometry import Points
 from .base import Solution, Solver
-from .label_program import LabelProgram
+from .label_program import LabelProgram, Outline, Start
 from .linear_program import Offers
+from .movable_tangents import MixedFacets, MovableTangents, TouchingTangents
 from .problem import Problem
+from .relative_leakage import RelativeLeakage
+from .smoothed_dual import SmoothedDual
 from .task import DesignTask
 
 # The gap to stop at, as a share of the loss of releasing nothing.
@@ -27,8 +32,33 @@ _SHARE_OF_TOLERANCE = 0.9
 # The allowed points are mixed anew after so many rounds of the outer program.
 _ROUNDS = 3
 
+# From so many pairs of a symbol and a label on, times groups, the smoothed dual goes first.
+MANY_PAIRS = 15_000
+
+# It mixes the facets of a measure unless there are more than this.
+_MOST_FACETS = 200
+
+# Its temperatures, as shares of the loss of releasing nothing: the first, that after another
+# budget, and the lowest, which is also a share of the gap; the factor; the steps at each.
+_HOT, _WARM, _COLD, _COOLEST = 0.03, 0.005, 1e-5, 0.3
+_COOLING = 0.3
+
+# Thresholds for every output are close to each other up to this ratio.
+_CLOSE = 1.1
+_STEPS = 200
+
+# Points that keep at least this share of their deviations are almost allowed.
+_ALMOST = 0.8
+
+# Points that would use more than so many budgets are too far out to be of use.
+_LARGEST_CHARGE = 1e8
+
 # Points that cost more than they are worth by so many gaps are forgotten.
 _FAR_TOO_EXPENSIVE = 10
+
+# The search ends where the gap has not become this much smaller in so many rounds.
+_PROGRESS = 0.99
+_MOST_IDLE = 60
 
 # How exactly the best mixture is found, as a share of the gap.
 _ACCURACY = 1e-3
@@ -48,7 +78,7 @@ class OnePerLabelSolver(Solver):
     tol : float, default=1e-4
         The largest gap to stop at, as a share of the loss of releasing nothing.
     max_time : float, default=None
-        Seconds after which to stop with the gap reached, for all epsilons together.
+        Seconds after which to stop with the gap reached, for all epsilons of a path together.
 
     Examples
     --------
@@ -75,24 +105,33 @@ class OnePerLabelSolver(Solver):
         return None
 
     def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
-        """Solve for each epsilon, starting with the points of the one before."""
-        deadline = time.perf_counter() + (np.inf if self.max_time is None else self.max_time)
-        problem = Problem(task)
-        gap = _SHARE_OF_TOLERANCE * self.tol * task.utility.span(task.joint.p_x)
-        before: list[Points] = []
+        """Solve for each epsilon, starting with what the one before has left."""
+        deadline, problem, memory = self._deadline(), Problem(task), Memory()
         for epsilon in epsilons:
-            if problem.is_trivial(epsilon) and (special := problem.special(epsilon)) is not None:
-                yield special
-                continue
-            search = LabelSearch(problem, epsilon, gap, deadline)
-            offers = search.run(before)
-            before = [offers.points]
-            can_be_certain = problem.knows_all_allowed(epsilon)
-            bound = search.bound if can_be_certain else np.inf
-            solution = problem.solution(offers, bound, epsilon, self.tol)
-            if can_be_certain and problem.gap(solution) > self.tol:
-                self._warn(search, problem.gap(solution), epsilon)
-            yield solution
+            yield self._solved(problem, epsilon, memory, deadline)
+
+    def prepared(self, task: DesignTask) -> Callable[[float], Solution]:
+        """Start each search with what the one before has left; `max_time` is for each."""
+        problem, memory = Problem(task), Memory()
+        return lambda epsilon: self._solved(problem, epsilon, memory, self._deadline())
+
+    def _deadline(self) -> float:
+        return time.perf_counter() + (np.inf if self.max_time is None else self.max_time)
+
+    def _solved(
+        self, problem: Problem, epsilon: float, memory: "Memory", deadline: float
+    ) -> Solution:
+        if problem.is_trivial(epsilon) and (special := problem.special(epsilon)) is not None:
+            return special
+        gap = _SHARE_OF_TOLERANCE * self.tol * problem.span
+        search = LabelSearch(problem, epsilon, gap, deadline, memory)
+        offers = search.run()
+        can_be_certain = problem.knows_all_allowed(epsilon)
+        bound = search.bound if can_be_certain else np.inf
+        solution = problem.solution(offers, bound, epsilon, self.tol)
+        if can_be_certain and problem.gap(solution) > self.tol:
+            self._warn(search, problem.gap(solution), epsilon)
+        return solution
 
     def _warn(self, search: "LabelSearch", gap: float, epsilon: float) -> None:
         late = f"max_time={self.max_time} seconds are over"
@@ -109,61 +148,172 @@ class OnePerLabelSolver(Solver):
         )
 
 
+@dataclass(eq=False)
+class Memory:
+    """What the search for one budget leaves to the next.
+
+    points : those that mattered; start : tangents and pairs that did; dual : the smoothed dual,
+    where it was used.
+    """
+
+    points: Points | None = None
+    start: Start | None = None
+    dual: SmoothedDual | None = None
+
+
 class LabelSearch:
     """The search for the outputs of one budget.
 
     bound : no mechanism has a larger ``sum q u(W)``.
     """
 
-    def __init__(self, problem: Problem, epsilon: float, gap: float, deadline: float) -> None:
-        self._problem, self._epsilon = problem, epsilon
+    def __init__(
+        self, problem: Problem, epsilon: float, gap: float, deadline: float, memory: Memory
+    ) -> None:
+        self._problem, self._epsilon, self._memory = problem, epsilon, memory
         self._gap, self._deadline = gap, deadline
         self._threshold = problem.threshold(epsilon)
         # Without a budget to share, every output must be independent of S.
         self._on_average = problem.scope == "average" and self._threshold > 0
         loss = problem.utility.as_loss(len(problem.p_x))
         assert loss is not None  # `requirement` has seen to it
-        table, self._constant = loss
-        self._outer = LabelProgram(
-            problem.leakage, problem.p_x, table, self._threshold, self._on_average
-        )
+        self._loss, self._constant = loss
         self.bound = np.inf
 
     def is_late(self) -> bool:
         """Return whether the time is over."""
         return time.perf_counter() >= self._deadline
 
-    def run(self, before: list[Points]) -> Offers:
-        """Return the offers that matter, those of `before` among them."""
-        nothing = Points.from_dense(self._problem.p_x[None])
-        offers = self._offers(Points.concatenate([*before, nothing]))
-        offers, reached = self._best(offers)
-        n_rounds = 0
-        while self.bound - reached > self._gap and not self.is_late():
-            outline = self._outer.run()
-            n_rounds += 1
-            self.bound = min(self.bound, self._constant - outline.loss)
-            new = self._offers(self._problem.allowed(outline.points, self._epsilon))
-            offers = Offers.concatenate([offers, new])
-            is_refined = self._outer.refine(outline)
-            if n_rounds % _ROUNDS == 0 or not is_refined:
-                offers, reached = self._best(offers)
-            if not is_refined:
+    def run(self) -> Offers:
+        """Return the offers that matter."""
+        self._begin()
+        start = self._memory.start
+        if (tangents := self._movable_tangents()) is not None:
+            start = self._smooth_rounds(tangents).also(start)
+        self._linear_rounds(start)
+        self._memory.points = self._offers.points
+        return self._offers
+
+    def _begin(self) -> None:
+        """Start with what the last budget has left, as far as this one allows it."""
+        points = Points.from_dense(self._problem.p_x[None])
+        if self._memory.points is not None:
+            before = self._problem.allowed(self._memory.points, self._epsilon)
+            points = Points.concatenate([before, points])
+        self._offers, self._reached = self._offered(points), -np.inf
+        self._mix()
+
+    def _movable_tangents(self) -> MovableTangents | None:
+        """Return the tangents of the smoothed dual, or None where linear programs will do."""
+        prior = self._problem.leakage.prior
+        if self._threshold <= 0 or self._loss.size * len(prior) < MANY_PAIRS:
+            return None
+        relative = RelativeLeakage(self._problem.leakage, self._threshold)
+        facets = self._problem.measure.facets(prior, self._epsilon)
+        if facets is None:
+            return TouchingTangents(relative)
+        return MixedFacets(relative, facets[0]) if len(facets[0]) <= _MOST_FACETS else None
+
+    def _smooth_rounds(self, tangents: MovableTangents) -> Start:
+        """Lower the temperature of the smoothed dual; return the tangents that it ends with."""
+        table, p_x = self._loss, self._problem.p_x
+        before = self._close_dual()
+        scale = float((p_x @ table).min() - p_x @ table.min(axis=1))
+        dual = SmoothedDual(tangents, p_x, table, scale, self._on_average, before)
+        temperature = scale * (_HOT if before is None else _WARM)
+        coolest = max(_COOLEST * self._gap, _COLD * scale)
+        while True:
+            self._take(dual.run(temperature, _STEPS))
+            self._mix()
+            if temperature <= coolest or self._is_done():
                 break
-        return offers
+            temperature = max(_COOLING * temperature, coolest)
+        self._memory.dual = dual
+        return dual.start(temperature)
 
-    def _offers(self, points: Points) -> Offers:
+    def _close_dual(self) -> SmoothedDual | None:
+        """Return the dual of the budget before, if it is of any use for this one.
+
+        For every output, many labels change sides where the budget changes much: that takes a
+        higher temperature.
+        """
+        dual = self._memory.dual
+        if dual is None or self._on_average:
+            return dual
+        ratio = self._threshold / dual.threshold
+        return dual if 1 / _CLOSE <= ratio <= _CLOSE else None
+
+    def _linear_rounds(self, start: Start | None) -> None:
+        """Refine the outer program until it meets the mixtures."""
+        if self._is_done():
+            return
+        leakage, p_x, threshold = self._problem.leakage, self._problem.p_x, self._threshold
+        outer = LabelProgram(leakage, p_x, self._loss, threshold, self._on_average, start)
+        milestone, n_idle, is_refined = np.inf, 0, True
+        for n_rounds in count(1):
+            outline = outer.run()
+            self._take(outline)
+            is_refined = outer.refine(outline)
+            if n_rounds % _ROUNDS == 0 or not is_refined:
+                self._mix()
+            n_idle += 1
+            if self.bound - self._reached < _PROGRESS * milestone:
+                milestone, n_idle = self.bound - self._reached, 0
+            if self._is_done() or not is_refined or n_idle > _MOST_IDLE:
+                break
+        if threshold > 0:
+            self._memory.start = outer.end()
+
+    def _is_done(self) -> bool:
+        """Return whether the gap is small enough, or the time over."""
+        return self.bound - self._reached <= self._gap or self.is_late()
+
+    def _take(self, outline: Outline) -> None:
+        """Take the bound of an outline, and offer what is allowed next to it."""
+        self.bound = min(self.bound, self._constant - outline.loss)
+        self._offers = Offers.concatenate([self._offers, self._offered(self._allowed(outline))])
+
+    def _allowed(self, outline: Outline) -> Points:
+        """Return allowed points next to those of an outline.
+
+        Points that are pulled back one by one may no longer average to P(X). Those that are almost
+        allowed are also mixed with P(X), all by the same share: then they do.
+        """
+        points, p_x = outline.points, self._problem.p_x
+        allowed = self._problem.allowed(points, self._epsilon)
+        share = self._share(outline)
+        if not _ALMOST < share < 1:
+            return allowed
+        mixed = share * points.dense(len(p_x)) + (1 - share) * p_x
+        return Points.concatenate([allowed, Points.from_dense(mixed)])
+
+    def _share(self, outline: Outline) -> float:
+        """Return which share of the deviations of an outline keeps the budget."""
+        if self._threshold <= 0:
+            return 0.0
+        leakage = self._problem.leakage
+        deviations = outline.points.times(leakage.deviations)
+        if not self._on_average:
+            return float(leakage.shrunk(deviations, self._threshold).min())
+        used = float(outline.weights @ leakage.value(deviations))
+        return self._threshold / max(used, self._threshold)
+
+    def _offered(self, points: Points) -> Offers:
         """Return allowed points as offers."""
-        charges = None
-        if self._on_average:
-            charges = np.maximum(self._problem.leakage_of(points), 0.0) / self._threshold
-        return Offers(points, self._problem.utility.value(points), charges)
+        values = self._problem.utility.value(points)
+        if not self._on_average:
+            return Offers(points, values)
+        charges = np.maximum(self._problem.leakage_of(points), 0.0) / self._threshold
+        return Offers(points, values, charges)[charges <= _LARGEST_CHARGE]
 
-    def _best(self, offers: Offers) -> tuple[Offers, float]:
-        """Return the offers that are not far too expensive, and what the best mixture reaches."""
-        program, accuracy = self._problem.program, _ACCURACY * self._gap
+    def _mix(self) -> None:
+        """Find what the best mixture reaches, and forget offers that are far too expensive."""
+        program, offers = self._problem.program, self._offers
         newest = np.arange(len(offers))[-4 * len(self._problem.p_x) :]
-        weights, prices = program.price(offers, accuracy, newest)
+        try:
+            weights, prices = program.price(offers, _ACCURACY * self._gap, newest)
+        except SolverError:  # offers that hardly differ: the next ones may be clearer
+            return
         nothing = program.independent * max(0.0, 1 - weights.sum())
         kept = (weights > 0) | (prices.surplus(offers) > -_FAR_TOO_EXPENSIVE * self._gap)
-        return offers[kept], float(weights @ offers.values) + nothing
+        self._offers, self._reached = offers[kept], float(weights @ offers.values) + nothing

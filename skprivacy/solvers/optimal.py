@@ -1,7 +1,7 @@
 """The best possible mechanism, with a proof of how good it is."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -73,8 +73,17 @@ class OptimalSolver(Solver):
 
     def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
         """Refine one outer polytope for all epsilons."""
-        deadline = time.perf_counter() + (np.inf if self.max_time is None else self.max_time)
+        return self._path(task, Problem(task), epsilons)
+
+    def prepared(self, task: DesignTask) -> Callable[[float], Solution]:
+        """Enumerate the vertices that all epsilons share only once."""
         problem = Problem(task)
+        return lambda epsilon: next(self._path(task, problem, [epsilon]))
+
+    def _path(
+        self, task: DesignTask, problem: Problem, epsilons: Sequence[float]
+    ) -> Iterator[Solution]:
+        deadline = time.perf_counter() + (np.inf if self.max_time is None else self.max_time)
         gap = _SHARE_OF_TOLERANCE * self.tol * task.utility.span(task.joint.p_x)
         refinement = self._refinement(problem, epsilons, Limits(gap, deadline, self.max_vertices))
         for epsilon in epsilons:

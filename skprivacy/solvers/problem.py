@@ -97,8 +97,7 @@ class Problem:
 
     def _is_useless(self) -> bool:
         """Return whether no output has any utility: V and X are independent."""
-        utility, p_x = self._whole.utility, self._whole.joint.p_x
-        return utility.span(p_x) <= NO_UTILITY
+        return self.span <= NO_UTILITY
 
     def is_special(self, epsilon: float) -> bool:
         """Return whether a budget is solved exactly once all vertices of (22) are known."""
@@ -260,6 +259,11 @@ class Problem:
         return Solution(channel, bound + utility.offset(p_x))
 
     @property
+    def span(self) -> float:
+        """How much more X is worth than nothing."""
+        return self._whole.utility.span(self._whole.joint.p_x)
+
+    @property
     def convexity(self) -> float:
         """A c such that u - c g is convex."""
         largest_lift = 1 + self.leakage.deviations.max()
@@ -282,4 +286,4 @@ class Problem:
         reached = utility.of_channel(p_x, channel)
         largest = utility.largest(p_x)
         bound = largest if solution.upper_bound is None else min(solution.upper_bound, largest)
-        return (bound - reached) / utility.span(p_x)
+        return (bound - reached) / self.span

@@ -1,12 +1,14 @@
 """Smaller tasks with the same answers: each class makes one, and translates its answers back."""
 
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
 from .._typing import FloatArray, IntArray
 from ..geometry import Points
 from ..joint import SAME_DIGITS
+from ..measures.leakage import leakage_unchanged
 from .task import DesignTask
 
 
@@ -23,6 +25,11 @@ class OccurringSymbols:
         self._p_x = task.joint.p_x
         joint = task.joint.without_empty().without_copies()
         self.task = replace(task, joint=joint, utility=task.utility.restricted(self._p_x > 0))
+
+    @cached_property
+    def leakage_unchanged(self) -> float:
+        """What releasing X itself leaks."""
+        return leakage_unchanged(self.task.scope, self.task.measure, self.task.joint.p_sx)
 
     def expanded(self, channel: FloatArray) -> FloatArray:
         """Return a channel for these symbols, with rows scaled to 1, as one for all of X."""

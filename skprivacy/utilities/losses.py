@@ -21,8 +21,10 @@ _AT_ONCE = 5_000_000  # entries of posteriors
 class Guess(Utility):
     """The chance of guessing X from Y: ``sum q max W``.
 
-    Several mechanisms often have the same chance; of those, the one with the largest ``I(X;Y)``
-    is preferred.
+    The solver "auto" has one output at most for each guess: then released values, taken at face
+    value, are right with this chance. Several mechanisms often have the same chance; among those
+    that a solver finds, the one with the largest ``I(X;Y)`` is preferred before outputs with the
+    same guess are merged.
 
     Examples
     --------

@@ -7,14 +7,21 @@ from scipy.optimize import brentq
 from sklearn.exceptions import ConvergenceWarning
 
 from skprivacy import (
+    L1,
     AlphaLift,
     Distortion,
+    Guess,
     Mechanism,
     design_mechanism,
     privacy_utility_path,
     smallest_epsilon,
 )
-from skprivacy.solvers import OnePerLabelSolver
+from skprivacy.releasing.output_names import name_outputs
+from skprivacy.solvers import DesignTask, OnePerLabelSolver, one_per_label
+from skprivacy.solvers.movable_tangents import MixedFacets, TouchingTangents
+from skprivacy.solvers.problem import Problem
+from skprivacy.solvers.relative_leakage import RelativeLeakage
+from skprivacy.solvers.smoothed_dual import SmoothedDual
 
 MEASURES = ["kl", "l1", "chi2", "max_lift", AlphaLift(5), "lip", "parity"]
 
@@ -83,13 +90,120 @@ def test_joints_of_every_kind(measure, scope):
 
 
 @pytest.mark.parametrize("n_joints", [40, pytest.param(200, marks=pytest.mark.slow)])
-def test_guessing_is_what_it_was(n_joints):
+def test_guesses_are_as_good_as_the_general_solvers_know(n_joints):
     for seed in range(n_joints):
         joint = a_joint(seed, (2 + seed % 2, 3 + seed % 4))
-        options = {"utility": "guess", "scope": ("per_output", "average")[seed % 2]}
-        ours = design_mechanism(joint, 0.03, solver="one_per_label", **options)
-        before = design_mechanism(joint, 0.03, solver="optimal", **options)
-        assert ours.utility == pytest.approx(before.utility, abs=1.2e-4)
+        measure, other = (("kl", "optimal"), ("max_lift", "max_lift"))[seed // 2 % 2]
+        scope = "per_output" if other == "max_lift" else ("per_output", "average")[seed % 2]
+        options = {"utility": "guess", "scope": scope, "measure": measure}
+        ours = design_mechanism(joint, 0.03, **options)
+        before = design_mechanism(joint, 0.03, solver=other, **options)
+        assert ours.solver == "one_per_label"
+        assert ours.utility == pytest.approx(before.utility, abs=2e-5)
+        assert ours.gap < 1e-5
+
+
+def test_released_values_are_right_as_often_as_a_guess():
+    for seed in range(20):
+        joint = a_joint(seed, (3, 6))
+        mechanism = design_mechanism(joint, 0.02, utility="guess")
+        named, names = name_outputs(mechanism, 1 - np.eye(6))
+        right = (mechanism.p_x[:, None] * named.channel)[names, np.arange(len(names))].sum()
+        assert right == pytest.approx(mechanism.utility, abs=1e-12)
+
+
+class Worth(Guess):
+    """Guesses of which some are worth more than others."""
+
+    worth = np.array([1.0, 2.0, 1.0, 3.0, 1.0])
+
+    def value(self, points):
+        return (points.values * self.worth[points.support]).max(axis=1)
+
+    def of_channel(self, p_x, channel):
+        return float(((self.worth * p_x)[:, None] * channel).max(axis=0).sum())
+
+    def largest(self, p_x):
+        return float(self.worth @ p_x)
+
+    def smallest(self, p_x):
+        return float((self.worth * p_x).max())
+
+    def traits(self, n_x):
+        return np.eye(n_x)
+
+    def as_loss(self, n_x):
+        return self.worth.max() - np.diag(self.worth), self.worth.max()
+
+
+def test_a_utility_of_ones_own_says_that_it_is_a_loss():
+    joint = a_joint(8, (3, 5))
+    ours = design_mechanism(joint, 0.05, utility=Worth())
+    other = design_mechanism(joint, 0.05, utility=Worth(), solver="optimal")
+    assert ours.solver == "one_per_label"
+    assert ours.utility == pytest.approx(other.utility, abs=1e-4)
+    assert ours.channel.shape[1] <= 5
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+@pytest.mark.parametrize("scope", ["per_output", "average"])
+def test_the_smoothed_dual_changes_no_answer(measure, scope, monkeypatch):
+    if measure == "lip" and scope == "average":
+        scope = "per_output"
+    joint, utility = a_joint(12, (3, 14)), steps(14)
+    options = {"measure": measure, "scope": scope, "utility": utility}
+    without = design_mechanism(joint, 0.05, **options)
+    monkeypatch.setattr(one_per_label, "MANY_PAIRS", 0)
+    ours = design_mechanism(joint, 0.05, **options)
+    tolerance = 1.1e-4 * utility.span(ours.p_x)
+    assert ours.gap <= tolerance
+    assert ours.utility == pytest.approx(without.utility, abs=tolerance)
+    assert without.utility <= ours.upper_bound + 1e-9
+
+
+@pytest.mark.parametrize("on_average", [False, True])
+@pytest.mark.parametrize(
+    ("measure", "tangents"),
+    [
+        ("kl", TouchingTangents),
+        ("l1", lambda leakage: MixedFacets(leakage, L1().facets(leakage.prior, 0.02)[0])),
+    ],
+)
+def test_the_slope_of_the_smoothed_dual(measure, tangents, on_average):
+    task = DesignTask.checked("test", a_joint(3, (3, 6)), [], measure, "average", "guess")
+    problem = Problem(task)
+    leakage = RelativeLeakage(problem.leakage, 0.02)
+    dual = SmoothedDual(tangents(leakage), problem.p_x, 1 - np.eye(6), 0.7, on_average)
+    at = dual._at + np.random.default_rng(0).normal(scale=0.03, size=len(dual._at))
+    value, slope = dual._objective(at, 0.05)
+    steps = 1e-6 * np.eye(len(at))
+    ahead = np.array([dual._objective(at + step, 0.05)[0] for step in steps])
+    np.testing.assert_allclose((ahead - value) / 1e-6, slope, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("many", [0, 10**9])
+@pytest.mark.parametrize("scope", ["per_output", "average"])
+def test_budgets_in_any_order(scope, many, monkeypatch):
+    monkeypatch.setattr(one_per_label, "MANY_PAIRS", many)
+    joint, utility = a_joint(13, (3, 10)), steps(10)
+    task = DesignTask.checked("test", joint, [], "kl", scope, utility)
+    solve = OnePerLabelSolver().prepared(task)
+    for epsilon in (0.1, 0.01, 0.0, 0.03, 10.0, 0.02):
+        alone = design_mechanism(joint, epsilon, scope=scope, utility=utility)
+        solution = solve(epsilon)
+        tolerance = 1.1e-4 * utility.span(alone.p_x)
+        reached = utility.of_channel(alone.p_x, solution.channel)
+        assert reached == pytest.approx(alone.utility, abs=tolerance)
+        assert alone.utility - 1e-9 <= solution.upper_bound <= reached + tolerance
+
+
+def test_tiny_budgets_end():
+    joint = [[0.123, 0.0, 0.19, 0.193, 0.198], [0.0, 0.101, 0.111, 0.0, 0.084]]
+    options = {"measure": "chi2", "scope": "average", "utility": "guess", "tol": 1e-3}
+    mechanism = design_mechanism(joint, 1.2e-6, **options)
+    other = design_mechanism(joint, 1.2e-6, solver="optimal", **options)
+    assert mechanism.utility == pytest.approx(other.utility, abs=2e-3)
+    assert other.utility <= mechanism.upper_bound + 1e-9
 
 
 def test_a_loss_of_one_is_a_guess():
