@@ -2,36 +2,77 @@
 
 import numpy as np
 
-from ._typing import FloatArray
+from ._typing import FloatArray, IntArray
 from .geometry import Points
 from .utilities import Utility
 
-# With more outputs than this, there are too many pairs to compare all of them.
+# With more outputs than this, there are too many pairs to tidy up all of them.
 _MOST_OUTPUTS = 200
 
-_AT_ONCE = 5_000_000  # entries of posteriors
+
+class Merging:
+    """Outputs that are merged one pair after another, the one that costs least utility first.
+
+    What mergers cost is kept for all pairs: a merger changes it for one output only.
+    """
+
+    def __init__(self, channel: FloatArray, p_x: FloatArray, utility: Utility) -> None:
+        self.channel = channel
+        self._utility = utility
+        self._joint = (p_x[:, None] * channel).T
+        self._worth = self._worth_of(self._joint)
+        n = len(self._joint)
+        self._costs = np.full((n, n), np.inf)  # of pairs (i, j) with i < j
+        for i in range(n - 1):
+            self._costs[i, i + 1 :] = self._costs_with(i, np.arange(i + 1, n))
+
+    def __len__(self) -> int:
+        return len(self._joint)
+
+    @property
+    def cost(self) -> float:
+        """What the cheapest merger costs."""
+        return float(self._costs.min())
+
+    def merge(self) -> None:
+        """Merge the two outputs whose merger costs least."""
+        i, j = map(int, np.unravel_index(self._costs.argmin(), self._costs.shape))
+        channel = np.delete(self.channel, j, axis=1)
+        channel[:, i] += self.channel[:, j]
+        joint = np.delete(self._joint, j, axis=0)
+        joint[i] += self._joint[j]
+        self.channel, self._joint = channel, joint
+        self._worth = np.delete(self._worth, j)
+        self._worth[i] = self._worth_of(joint[i : i + 1])[0]
+        self._costs = np.delete(np.delete(self._costs, j, axis=0), j, axis=1)
+        before, after = np.arange(i), np.arange(i + 1, len(joint))
+        self._costs[before, i] = self._costs_with(i, before)
+        self._costs[i, after] = self._costs_with(i, after)
+
+    def _worth_of(self, joint: FloatArray) -> FloatArray:
+        """Return the utility of outputs with P(X, y) as rows, without the offset."""
+        p_y = joint.sum(axis=1)
+        posterior = joint / np.where(p_y > 0, p_y, 1.0)[:, None]
+        return p_y * self._utility.value(Points.from_dense(posterior))
+
+    def _costs_with(self, i: int, others: IntArray) -> FloatArray:
+        """Return what it costs to merge an output with each of others."""
+        if not len(others):
+            return np.zeros(0)
+        merged = self._worth_of(self._joint[others] + self._joint[i])
+        return self._worth[i] + self._worth[others] - merged
 
 
-def without_cheapest(
-    channel: FloatArray, p_x: FloatArray, utility: Utility
-) -> tuple[FloatArray, float]:
-    """Return (channel, cost) after merging the two outputs whose merger costs least utility."""
-    p_y = p_x @ channel
-    posterior = (p_x[:, None] * channel / p_y).T
-    worth = p_y * utility.value(Points.from_dense(posterior))
-    one, other = np.triu_indices(len(p_y), 1)
-    costs = np.empty(len(one))
-    for part in np.array_split(np.arange(len(one)), 1 + costs.size * len(p_x) // _AT_ONCE):
-        i, j = one[part], other[part]
-        share = (p_y[i] / (p_y[i] + p_y[j]))[:, None]
-        merged = share * posterior[i] + (1 - share) * posterior[j]
-        points = Points(np.broadcast_to(np.arange(len(p_x)), merged.shape), merged)
-        costs[part] = worth[i] + worth[j] - (p_y[i] + p_y[j]) * utility.value(points)
-    cheapest = costs.argmin()
-    i, j = one[cheapest], other[cheapest]
-    merged = np.delete(channel, j, axis=1)
-    merged[:, i] += channel[:, j]
-    return merged, float(costs[cheapest])
+def merged_to(
+    channel: FloatArray, p_x: FloatArray, utility: Utility, n_outputs: int
+) -> FloatArray:
+    """Return the channel with so many outputs at most."""
+    if channel.shape[1] <= n_outputs:
+        return channel
+    merging = Merging(channel, p_x, utility)
+    while len(merging) > n_outputs:
+        merging.merge()
+    return merging.channel
 
 
 def merged_by_label(channel: FloatArray, p_x: FloatArray, loss: FloatArray) -> FloatArray:
@@ -47,9 +88,10 @@ def tidied(channel: FloatArray, p_x: FloatArray, utility: Utility, allowance: fl
     """
     if (loss := utility.as_loss(len(p_x))) is not None:
         return merged_by_label(channel, p_x, loss[0])
-    while 1 < channel.shape[1] <= _MOST_OUTPUTS:
-        merged, cost = without_cheapest(channel, p_x, utility)
-        if cost > allowance:
-            break
-        channel, allowance = merged, allowance - max(cost, 0.0)
-    return channel
+    if channel.shape[1] > _MOST_OUTPUTS:
+        return channel
+    merging = Merging(channel, p_x, utility)
+    while len(merging) > 1 and (cost := merging.cost) <= allowance:
+        merging.merge()
+        allowance -= max(cost, 0.0)
+    return merging.channel

@@ -63,8 +63,9 @@ class ColumnAlphabet:
 
     @cached_property
     def family(self) -> str:
-        """What kind of values it holds: "numbers", "times", or the name of a type."""
-        return family_of([value for value in self.values if value is not None], "X")
+        """What kind of values it holds: "numbers", "times", the name of a type, or "mixed"."""
+        families = {family_of([value], "X") for value in self.values if value is not None}
+        return families.pop() if len(families) == 1 else "mixed"
 
     @property
     def is_measured(self) -> bool:

@@ -17,7 +17,7 @@ from .._messages import Message, Named
 from .._typing import FloatArray, Labels
 from ..fidelity import closest_names
 from ..mechanism import Mechanism
-from ..merging import without_cheapest
+from ..merging import merged_to
 from ..tables.column_roles import ColumnRoles
 
 
@@ -26,9 +26,9 @@ def name_outputs(mechanism: Mechanism, loss: FloatArray) -> Mechanism:
 
     loss : of reading each symbol of X (rows) as each (columns).
     """
-    channel, p_x, utility = mechanism.channel, mechanism.p_x, mechanism.objective
-    while channel.shape[1] > len(p_x):  # the average scope can have one output too many
-        channel, _ = without_cheapest(channel, p_x, utility)
+    p_x = mechanism.p_x
+    # The average scope can have one output too many.
+    channel = merged_to(mechanism.channel, p_x, mechanism.objective, len(p_x))
     names = closest_names(p_x[:, None] * channel, loss)
     order = np.argsort(names)
     return replace(

@@ -72,7 +72,7 @@ class PrivacyReport:
         >>> funnel = PrivacyFunnelTransformer(0.02, sensitive="sex").fit(frame)
         >>> report = PrivacyReport.from_estimator(funnel, frame)
         >>> [section.title for section in report.sections[:5]]
-        ['In short', 'What leaks', 'What is kept', 'Pictures', 'Attacked']
+        ['In short', 'What leaks', 'What is kept', 'At face value', 'Pictures']
         """
         if not isinstance(transformer, PrivacyFunnelTransformer):
             requirement = "a fitted PrivacyFunnelTransformer"
