@@ -38,6 +38,7 @@ def compare_mechanisms(
     measure: str | Measure = "kl",
     scope: Scope = "per_output",
     utility: str | Utility = "mutual_information",
+    max_outputs: int | None = None,
     verbose: bool = False,
 ) -> pd.DataFrame:
     """Design mechanisms with several solvers for several budgets, and put them side by side.
@@ -51,7 +52,7 @@ def compare_mechanisms(
     solvers : list of str or Solver, or dict, default=None
         Names or objects, such as ``Algorithm1Solver(candidates="all")``; with a dict you choose
         their names. None: "auto" and every other solver that serves the measure and scope.
-    measure, scope, utility
+    measure, scope, utility, max_outputs
         As in `design_mechanism`.
     verbose : bool, default=False
         Whether to show a progress bar.
@@ -87,7 +88,7 @@ def compare_mechanisms(
     1  randomized_response    0.144      0.02
     """
     epsilons = check_epsilons(_OWNER, epsilons)
-    task = DesignTask.checked(_OWNER, p_sx, epsilons, measure, scope, utility)
+    task = DesignTask.checked(_OWNER, p_sx, epsilons, measure, scope, utility, max_outputs)
     solvers = _named(_OWNER, _serving(task) if solvers is None else solvers)
     measures = every_measure(task.measure)
     outcomes = _outcomes(task, solvers, sorted(set(epsilons)))

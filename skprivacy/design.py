@@ -13,6 +13,7 @@ from ._typing import FloatArray, Scope, TableLike
 from ._validation import check_real, message
 from .measures import Measure
 from .mechanism import Evaluation, Mechanism
+from .merging import merged_to
 from .repair import repaired
 from .solvers import DesignTask, Solution, Solver, get_solver
 from .solvers.reductions import OccurringSymbols
@@ -27,6 +28,7 @@ def design_mechanism(
     scope: Scope = "per_output",
     utility: str | Utility = "mutual_information",
     solver: str | Solver = "auto",
+    max_outputs: int | None = None,
     **options: Any,
 ) -> Mechanism:
     """Design the channel P(Y|X) that keeps the most about X within a privacy budget on S.
@@ -55,6 +57,9 @@ def design_mechanism(
         says which. For comparison: "algorithm1" (the paper's), "best_partition",
         "subset_merging", "watchdog", "greedy_funnel" (symbols merged, no noise),
         "randomized_response", "chi2_design".
+    max_outputs : int, default=None
+        Merge the two outputs whose merger costs least of the utility, until so many are left.
+        That never adds leakage. `upper_bound` is still about any number of outputs.
     **options
         Options of the solver; see its class in `skprivacy.solvers`: `OptimalSolver`,
         `OnePerLabelSolver`, `ColumnGenerationSolver`, `Algorithm1Solver`, `MaxLiftSolver`,
@@ -84,7 +89,7 @@ def design_mechanism(
     """
     owner = "design_mechanism"
     epsilon = check_real(owner, "epsilon", epsilon, low=0)
-    task = DesignTask.checked(owner, p_sx, [epsilon], measure, scope, utility)
+    task = DesignTask.checked(owner, p_sx, [epsilon], measure, scope, utility, max_outputs)
     return mechanisms(task, [epsilon], owner, solver, options)[0]
 
 
@@ -96,6 +101,7 @@ def privacy_utility_path(
     scope: Scope = "per_output",
     utility: str | Utility = "mutual_information",
     solver: str | Solver = "auto",
+    max_outputs: int | None = None,
     verbose: bool = False,
     **options: Any,
 ) -> list[Mechanism]:
@@ -107,7 +113,7 @@ def privacy_utility_path(
         As in `design_mechanism`.
     epsilons : sequence of float
         The budgets, in any order.
-    measure, scope, utility, solver, **options
+    measure, scope, utility, solver, max_outputs, **options
         As in `design_mechanism`.
     verbose : bool, default=False
         Whether to show a progress bar.
@@ -126,7 +132,7 @@ def privacy_utility_path(
     """
     owner = "privacy_utility_path"
     epsilons = check_epsilons(owner, epsilons)
-    task = DesignTask.checked(owner, p_sx, epsilons, measure, scope, utility)
+    task = DesignTask.checked(owner, p_sx, epsilons, measure, scope, utility, max_outputs)
     return mechanisms(task, epsilons, owner, solver, options, verbose)
 
 
@@ -206,9 +212,12 @@ def _whole(symbols: OccurringSymbols, solution: Solution, epsilon: float) -> Sol
 def _finish(task: DesignTask, solution: Solution, epsilon: float, solver: Solver) -> Mechanism:
     """Return the mechanism of a solution for all symbols: outputs in order, checked."""
     joint, measure, scope, utility = task.joint, task.measure, task.scope, task.utility
+    channel = solution.channel
+    if task.max_outputs is not None:
+        channel = merged_to(channel, joint.p_x, utility, task.max_outputs)
     # Outputs are ordered by the symbol that each makes likeliest, then by their probability.
-    likeliest = (joint.p_x[:, None] * solution.channel).argmax(axis=0)
-    channel = solution.channel[:, np.lexsort((-(joint.p_x @ solution.channel), likeliest))]
+    likeliest = (joint.p_x[:, None] * channel).argmax(axis=0)
+    channel = channel[:, np.lexsort((-(joint.p_x @ channel), likeliest))]
     labels = joint.s_labels, joint.x_labels, tuple(range(channel.shape[1]))
 
     def leakage(channel: FloatArray) -> float:

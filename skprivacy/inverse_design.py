@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ._messages import InPython, Message, Parameter
+from ._messages import InPython, Message, Parameter, Setting
 from ._typing import FloatArray, Scope, TableLike
 from ._validation import check_real, message
 from .design import designer
@@ -95,6 +95,7 @@ def smallest_epsilon(
     scope: Scope = "per_output",
     utility: str | Utility = "mutual_information",
     solver: str | Solver = "auto",
+    max_outputs: int | None = None,
     **options: Any,
 ) -> Mechanism:
     """Return the Mechanism with the smallest epsilon that keeps a share of the utility.
@@ -107,7 +108,7 @@ def smallest_epsilon(
         As in `design_mechanism`.
     utility_at_least : float, default=0.9
         The `normalized_utility` that is needed, from 0 to 1.
-    measure, scope, utility, solver, **options
+    measure, scope, utility, solver, max_outputs, **options
         As in `design_mechanism`.
 
     Returns
@@ -131,7 +132,8 @@ def smallest_epsilon(
     measure = get_measure(measure, owner)
     check_scope(owner, scope, measure)
     everything = _allowing_everything(joint, measure, scope)
-    task = DesignTask.checked(owner, p_sx, [0.0, everything], measure, scope, utility)
+    budgets = [0.0, everything]
+    task = DesignTask.checked(owner, p_sx, budgets, measure, scope, utility, max_outputs)
     design = designer(task, owner, solver, options)
     nothing, enough = design(0.0), design(everything)
     if enough.normalized_utility < needed - UTILITY_ROUNDING:
@@ -140,8 +142,9 @@ def smallest_epsilon(
                 Parameter("utility_at_least", owner),
                 f" is {needed}, which no budget allows: {measure!r} keeps ",
                 InPython("normalized_utility", "the utility"),
-                f" at {enough.normalized_utility:.6g} or less. Ask for less, or relax the "
-                f"measure.",
+                f" at {enough.normalized_utility:.6g} or less. Ask for less, or ",
+                "relax the measure." if max_outputs is None else "allow more outputs: ",
+                *(() if max_outputs is None else (Setting("max_outputs", max_outputs), ".")),
             )
         )
     if nothing.normalized_utility >= needed - UTILITY_ROUNDING:

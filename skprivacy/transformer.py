@@ -73,6 +73,8 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         As in `design_mechanism`. With utility="target", V is the y that is passed to `fit`: the
         output keeps what X says about y. With utility="distortion", released values are as close
         to the true ones as the budget allows, see `Distortion`.
+    max_outputs : int, default=None
+        As in `design_mechanism`: merge outputs until so many are left.
     solver_options : dict, default=None
         Options of the solver.
     output : {"label", "symbol", "posterior"}, default="label"
@@ -147,6 +149,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         scope: Scope = "per_output",
         utility: str | Utility = "mutual_information",
         solver: str | Solver = "auto",
+        max_outputs: int | None = None,
         solver_options: dict[str, Any] | None = None,
         output: Literal["label", "symbol", "posterior"] = "label",
         remainder: Literal["drop", "passthrough"] | Sequence[Any] = "drop",
@@ -164,6 +167,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         self.scope = scope
         self.utility = utility
         self.solver = solver
+        self.max_outputs = max_outputs
         self.solver_options = solver_options
         self.output = output
         self.remainder = remainder

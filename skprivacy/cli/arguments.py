@@ -374,6 +374,12 @@ def _add_design(command: argparse.ArgumentParser) -> None:
         help="the solver to use (default: auto, the certified optimum where the table is not too "
         "large)",
     )
+    group.add_argument(
+        "--max-outputs",
+        type=positive,
+        metavar="N",
+        help="merge released values until so many are left",
+    )
     _add_encoding(group)
 
 

@@ -44,6 +44,7 @@ def transformer_for(options: argparse.Namespace, **more: Any) -> PrivacyFunnelTr
         scope=options.scope,
         utility=options.utility,
         solver=options.solver,
+        max_outputs=options.max_outputs,
         n_bins=bins | edges,
         min_frequency=options.min_frequency,
         max_categories=options.max_categories,

@@ -34,6 +34,7 @@ OPTIONS = {
     "header": "--header",
     "max_categories": "--max-categories",
     "max_shift": "--max-shift",
+    "max_outputs": "--max-outputs",
     "measure": "--measure",
     "min_frequency": "--min-frequency",
     "n_bins": "--bins",

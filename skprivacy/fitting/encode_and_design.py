@@ -187,6 +187,7 @@ def design_options(
         "scope": settings.scope,
         "utility": _utility(settings, rows, coded, loss),
         "solver": settings.solver,
+        "max_outputs": settings.max_outputs,
         **(settings.solver_options or {}),
     }
 

@@ -19,7 +19,7 @@ from ..utilities import Distortion, Target, Utility
 
 # What a design depends on; which column is what is decided by the first batch.
 _OF_DESIGN = (
-    "epsilon", "measure", "scope", "utility", "solver", "solver_options", "n_bins",
+    "epsilon", "measure", "scope", "utility", "solver", "max_outputs", "solver_options", "n_bins",
     "min_frequency", "max_categories", "smoothing",
 )  # fmt: skip
 
@@ -36,6 +36,7 @@ class Settings:
     scope: Scope
     utility: str | Utility
     solver: str | Solver
+    max_outputs: int | None
     solver_options: dict[str, Any] | None
     output: str
     remainder: Any

@@ -229,7 +229,8 @@ def _utility(mechanism: Mechanism) -> Section:
 
 def _pictures(mechanism: Mechanism, settings: Settings, limits: PopulationLeakage) -> Section:
     """Return pictures of the mechanism."""
-    path = path_around(mechanism, settings.solver, **(settings.solver_options or {}))
+    options = {"max_outputs": settings.max_outputs, **(settings.solver_options or {})}
+    path = path_around(mechanism, settings.solver, **options)
 
     def curve(is_dark: bool) -> Any:
         return PrivacyUtilityDisplay.from_path(path, chosen=mechanism.epsilon).figure_

@@ -10,6 +10,7 @@ import pandas as pd
 
 from .._messages import Message, Parameter
 from .._typing import Scope, TableLike
+from .._validation import check_integer
 from ..encoding.label_distances import label_distances
 from ..joint import Joint, as_joint
 from ..measures import Measure, check_scope, get_measure
@@ -35,6 +36,8 @@ class DesignTask:
         Which leakage is bounded.
     utility : Utility
         What is to be kept.
+    max_outputs : int or None
+        How many outputs there may be. Solvers need not mind: what they find is merged.
 
     Examples
     --------
@@ -50,6 +53,7 @@ class DesignTask:
     measure: Measure
     scope: Scope
     utility: Utility
+    max_outputs: int | None = None
 
     @classmethod
     def checked(
@@ -60,6 +64,7 @@ class DesignTask:
         measure: str | Measure,
         scope: Scope,
         utility: str | Utility,
+        max_outputs: int | None = None,
     ) -> DesignTask:
         """Return the task that these arguments of `owner` describe, as in `design_mechanism`."""
         joint = as_joint(p_sx, owner)
@@ -69,7 +74,9 @@ class DesignTask:
         utility.largest(joint.p_x)  # checks that it is about this X
         _check_smallest_at_prior(measure, joint.without_empty(), owner)
         _check_inverse(measure, epsilons, owner)
-        return cls(joint, measure, scope, utility)
+        if max_outputs is not None:
+            check_integer(owner, "max_outputs", max_outputs, low=1)
+        return cls(joint, measure, scope, utility, max_outputs)
 
 
 def _with_distances(utility: Utility, p_sx: TableLike, joint: Joint, owner: str) -> Utility:
