@@ -14,6 +14,20 @@ THREE_BY_THREE = np.array([[0.90, 0.08, 0.40], [0.025, 0.82, 0.05], [0.075, 0.10
 EXAMPLE_1 = np.array([[0.25, 0.4], [0.75, 0.6]]) * [0.25, 0.75]
 
 
+# Every measure, with other parameters too.
+MEASURES = [
+    "kl",
+    "l1",
+    "chi2",
+    "max_lift",
+    AlphaLift(2),
+    AlphaLift(5),
+    "lip",
+    Lip(lower=0.1),
+    "parity",
+]
+
+
 def random_joint(rng, largest=(5, 8)):
     """Return a joint of a random size and kind: plain, with zeros, tiny, rank-deficient, tied."""
     n_s, n_x = rng.integers(2, largest[0] + 1), rng.integers(2, largest[1] + 1)

@@ -2,24 +2,13 @@
 
 import numpy as np
 import pytest
-from reference import THREE_BY_THREE, naive_value, random_joint
+from reference import MEASURES, THREE_BY_THREE, naive_value, random_joint
 
 from skprivacy import AlphaLift, Lip, SolverError, design_mechanism, privacy_utility_path
 from skprivacy.measures import get_measure
 from skprivacy.mechanism import Evaluation
 from skprivacy.repair import repaired
 
-MEASURES = [
-    "kl",
-    "l1",
-    "chi2",
-    "max_lift",
-    AlphaLift(2),
-    AlphaLift(5),
-    "lip",
-    Lip(lower=0.1),
-    "parity",
-]
 SIMPLE = ["watchdog", "subset_merging", "best_partition", "randomized_response"]
 EPSILONS = [0.0, 1e-4, 0.01, 0.2, 3.0]
 

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from reference import EXAMPLE_1, THREE_BY_THREE, entropy, naive_value, random_joint
+from reference import EXAMPLE_1, MEASURES, THREE_BY_THREE, entropy, naive_value, random_joint
 from sklearn.exceptions import ConvergenceWarning
 
 from skprivacy import (
-    AlphaLift,
     Lip,
     PrivacyFunnelTransformer,
     SolverError,
@@ -28,17 +27,6 @@ from skprivacy.solvers.best_partition import all_partitions
 
 PUBLISHED = Path(__file__).parents[2] / "examples" / "published" / "fig1a_utility.csv"
 MERGING = ["watchdog", "subset_merging", "best_partition"]
-MEASURES = [
-    "kl",
-    "l1",
-    "chi2",
-    "max_lift",
-    AlphaLift(2),
-    AlphaLift(5),
-    "lip",
-    Lip(lower=0.1),
-    "parity",
-]
 SCOPES = ["per_output", "average"]
 CASES = [(m, s) for m in MEASURES for s in SCOPES if s in get_measure(m).scopes]
 
