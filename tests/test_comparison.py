@@ -43,6 +43,8 @@ COLUMNS = [
     "worst_alpha_lift",
     "average_alpha_lift",
     "worst_lip",
+    "worst_parity",
+    "average_parity",
     "max_lift",
     "seconds",
     "outputs",

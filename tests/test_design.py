@@ -198,7 +198,7 @@ class TestAuto:
         }
         assert solvers == {
             "kl": "optimal", "l1": "optimal", "chi2": "optimal", "alpha_lift": "optimal",
-            "max_lift": "max_lift", "lip": "max_lift",
+            "max_lift": "max_lift", "lip": "max_lift", "parity": "optimal",
         }  # fmt: skip
         average = design_mechanism(THREE_BY_THREE, 0.1, measure="max_lift", scope="average")
         assert average.solver == "optimal"

@@ -16,6 +16,9 @@ from .spread import spread
 
 _N_SWAPS = 5
 
+# Channels have entries that are rounding; swaps that concern fewer rows are not worth a line.
+_FEW_ROWS = 1e-5
+
 # A value is mostly released as others if less than this share of its rows keep it.
 _MOSTLY = 0.5
 
@@ -185,6 +188,7 @@ def _fidelity(
 ) -> Fidelity:
     is_replaced, figures = named.is_replaced, _figures(named, names, columns)
     swaps, worst = named.swaps(_N_SWAPS), named.swaps(1, is_replaced)
+    swaps = swaps[swaps["rows"] > _FEW_ROWS]
     return Fidelity(unchanged, float(named.p_x @ is_replaced), figures, swaps, worst, *rest)
 
 

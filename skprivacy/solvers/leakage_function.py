@@ -37,6 +37,9 @@ _INSIDE_RTOL = 1e-13
 # A stand-in for an infinite threshold, so that an infinite g still exceeds it.
 _INFINITE = 1e300
 
+# Where g is less steep than this along a point's support, tilting cannot bring the point back.
+_FLAT = 1e-100
+
 _SAMPLES = 64  # points to check a measure on
 _NEWTON_STEPS = 8
 _NEWTON_STEPS_OF_SHARE = 30
@@ -161,7 +164,7 @@ class LeakageFunction:
             slope = np.einsum("nws,ns->nw", columns, self.slope(deviations))
             slope -= (values * slope).sum(axis=1, keepdims=True)
             steepness = (values * slope**2).sum(axis=1)
-            step = np.where(outside, over, 0.0) / np.where(steepness > 0, steepness, np.inf)
+            step = np.where(outside, over, 0.0) / np.where(steepness > _FLAT, steepness, np.inf)
             tilt = np.exp(np.clip(-step[:, None] * slope, -30, 30))
             values = values * tilt
             values /= values.sum(axis=1, keepdims=True)
