@@ -47,32 +47,26 @@ def main():
     table = pd.read_csv(options.path)
     print(f"{len(table):,} rows, kl per output; numbers in 12 bins")
     print("Designed for information (I) and for closeness (C)")
-    print(
-        f"{'':<30}{'':>8}{'unchanged':>16}{'distance':>16}{'years moved':>14}{'I(X;Y), nats':>16}"
-    )
-    print(
-        f"{'S / X':<30}{'epsilon':>8}"
-        + f"{'I':>8}{'C':>8}" * 2
-        + f"{'I':>7}{'C':>7}{'I':>8}{'C':>8}"
-    )
     for epsilon in (0.01, 0.002):
+        print(
+            f"\n{'':<26}{'unchanged':>15}{'distance':>15}{'years moved':>13}{'I(X;Y), nats':>14}"
+        )
+        print(
+            f"{f'epsilon = {epsilon:g}':<26}{'I':>8}{'C':>7}{'I':>8}{'C':>7}{'I':>7}{'C':>6}{'I':>7}{'C':>7}"
+        )
         for sensitive, columns in [*PAIRS, (["sex"], ["age"])]:
             both = [fitted(table, epsilon, sensitive, columns, utility) for utility in UTILITIES]
-            loss = both[1].mechanism_.objective.loss
+            objective, p_x = both[1].mechanism_.objective, both[1].mechanism_.p_x
             kept, distances, shifts, informations = zip(
-                *(figures(each, loss) for each in both), strict=True
+                *(figures(each, objective.loss) for each in both), strict=True
             )
-            years = "".join(f"{'' if np.isnan(shift) else f'{shift:.2f}':>7}" for shift in shifts)
+            name = f"{','.join(sensitive)} / {','.join(columns)}"
+            years = ["" if np.isnan(shift) else f"{shift:.2f}" for shift in shifts]
             print(
-                f"{','.join(sensitive) + ' / ' + ','.join(columns):<30}{epsilon:>8g}"
-                + "".join(f"{share:>8.1%}" for share in kept)
-                + "".join(f"{distance:>8.4f}" for distance in distances)
-                + years
-                + "".join(f"{information:>8.4f}" for information in informations)
+                f"{name:<26}{kept[0]:>8.1%}{kept[1]:>7.1%}{distances[0]:>8.4f}{distances[1]:>7.4f}"
+                f"{years[0]:>7}{years[1]:>6}{informations[0]:>7.3f}{informations[1]:>7.3f}"
             )
-            assert distances[1] <= distances[0] + 1e-4 * both[1].mechanism_.objective.span(
-                both[1].mechanism_.p_x
-            )
+            assert distances[1] <= distances[0] + 1e-4 * objective.span(p_x)
             if epsilon == 0.01 and (sensitive, columns) in CLOSE_AND_INFORMATIVE:
                 assert informations[1] >= 0.9 * informations[0]
 
