@@ -17,6 +17,9 @@ from skprivacy.mechanism import named_channel
 
 UTILITIES = ("mutual_information", "distortion")
 
+# Of the two columns of each figure.
+_WIDTHS = ((8, 7), (8, 7), (7, 6), (7, 7))
+
 # Where information is nearly all kept by the design for closeness.
 CLOSE_AND_INFORMATIVE = [(["sex"], ["education"]), (["sex"], ["age"])]
 
@@ -51,9 +54,8 @@ def main():
         print(
             f"\n{'':<26}{'unchanged':>15}{'distance':>15}{'years moved':>13}{'I(X;Y), nats':>14}"
         )
-        print(
-            f"{f'epsilon = {epsilon:g}':<26}{'I':>8}{'C':>7}{'I':>8}{'C':>7}{'I':>7}{'C':>6}{'I':>7}{'C':>7}"
-        )
+        head = "".join(f"{'I':>{wide}}{'C':>{narrow}}" for wide, narrow in _WIDTHS)
+        print(f"{f'epsilon = {epsilon:g}':<26}{head}")
         for sensitive, columns in [*PAIRS, (["sex"], ["age"])]:
             both = [fitted(table, epsilon, sensitive, columns, utility) for utility in UTILITIES]
             objective, p_x = both[1].mechanism_.objective, both[1].mechanism_.p_x
