@@ -9,6 +9,9 @@ from .utilities import Utility
 # With more outputs than this, there are too many pairs to tidy up all of them.
 _MOST_OUTPUTS = 200
 
+# Outputs rarer than this are left over from the linear programs.
+_DUST = 1e-9
+
 
 class Merging:
     """Outputs that are merged one pair after another, the one that costs least utility first.
@@ -78,7 +81,22 @@ def merged_to(
 def merged_by_label(channel: FloatArray, p_x: FloatArray, loss: FloatArray) -> FloatArray:
     """Return the channel with one output for all that the same label is best for."""
     best = ((p_x[:, None] * channel).T @ loss).argmin(axis=1)
-    return np.stack([channel[:, best == label].sum(axis=1) for label in np.unique(best)], axis=1)
+    merged = np.stack([channel[:, best == label].sum(axis=1) for label in np.unique(best)], axis=1)
+    return _without_dust(merged, p_x)
+
+
+def _without_dust(channel: FloatArray, p_x: FloatArray) -> FloatArray:
+    """Return the channel with outputs that hardly ever occur merged into the most frequent one.
+
+    Nothing is gained by them, and integers for sampling cannot tell their probabilities.
+    """
+    p_y = p_x @ channel
+    is_dust = p_y < _DUST
+    if not is_dust.any():
+        return channel
+    channel = channel.copy()
+    channel[:, p_y.argmax()] += channel[:, is_dust].sum(axis=1)
+    return channel[:, ~is_dust]
 
 
 def tidied(channel: FloatArray, p_x: FloatArray, utility: Utility, allowance: float) -> FloatArray:

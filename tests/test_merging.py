@@ -18,7 +18,7 @@ from skprivacy import (
     smallest_epsilon,
 )
 from skprivacy.cli import main
-from skprivacy.merging import merged_to
+from skprivacy.merging import merged_to, tidied
 
 JOINT = np.random.default_rng(3).random((3, 7))
 
@@ -52,6 +52,12 @@ def test_the_pair_that_costs_least_is_merged(utility, n_outputs):
         np.testing.assert_allclose(merged.sum(axis=1), 1)
         expected = utility.of_channel(p_x, naive(channel, p_x, utility, n_outputs))
         assert utility.of_channel(p_x, merged) == pytest.approx(expected, abs=1e-12)
+
+
+def test_an_output_of_a_loss_that_hardly_ever_occurs_is_left_out():
+    channel = np.array([[1 - 1e-12, 1e-12, 0.0], [0.0, 0.0, 1.0], [0.3, 0.0, 0.7]])
+    merged = tidied(channel, np.full(3, 1 / 3), Guess(), 0.0)
+    np.testing.assert_allclose(merged, [[1.0, 0.0], [0.0, 1.0], [0.3, 0.7]], atol=1e-15)
 
 
 def test_an_output_that_never_occurs_is_merged_for_nothing():

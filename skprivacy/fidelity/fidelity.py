@@ -51,7 +51,7 @@ class Fidelity:
         was cut, or where a transformer was loaded. NaN for numbers that were too many to count.
     raw_utility : float
         The share of the utility of X that is kept, if X is taken as it was before it was cut and
-        pooled. NaN where that is not known.
+        pooled: negative where a constant would be closer. NaN where that is not known.
 
     Examples
     --------
