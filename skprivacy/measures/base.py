@@ -103,6 +103,11 @@ class Measure(ABC):
     def inverse(self, value: FloatArray | float) -> FloatArray:
         """Return the smallest epsilon that allows `value`: leakage on the eps scale."""
 
+    @property
+    def jumps(self) -> bool:
+        """Whether the value jumps to infinity, so that no tangent tells where a budget ends."""
+        return False
+
     def budget(self, epsilon: float, share: float = 1.0) -> float:
         """Return the largest leakage that is accepted under `epsilon`.
 

@@ -149,6 +149,10 @@ class Lip(_BoundedLifts):
         if self.lower is not None:
             check_real("Lip", "lower", self.lower, low=0)
 
+    @property
+    def jumps(self) -> bool:
+        return self.lower is not None
+
     def budget(self, epsilon: float, share: float = 1.0) -> float:
         """Not even an infinite epsilon allows a lift below `lower`: infinity is never accepted."""
         most = np.inf if self.lower is None else np.finfo(float).max

@@ -25,7 +25,7 @@ def automatic(task: DesignTask) -> tuple[str, dict[str, Any]]:
     """Return the name of the solver, and the options that differ from its defaults."""
     measure, scope = task.measure, task.scope
     n_s, n_x = task.joint.p_sx.shape
-    if task.utility.as_loss(n_x) is not None:
+    if task.utility.as_loss(n_x) is not None and not measure.jumps:
         return "one_per_label", {"tol": DEFAULT_TOL} if n_x <= _FEW_SYMBOLS else {}
     rank = min(n_s, n_x)
     if scope == "per_output" and measure.is_lift_box:

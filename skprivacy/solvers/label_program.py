@@ -287,7 +287,8 @@ class LabelProgram:
             return
         normals, offsets = (np.concatenate(part) for part in zip(*self._pool, strict=True))
         excess = normals @ deviations.T - offsets[:, None] - known
-        depth = excess / np.linalg.norm(normals, axis=1)[:, None]
+        lengths = np.maximum(np.linalg.norm(normals, axis=1), np.finfo(float).tiny)
+        depth = excess / lengths[:, None]
         for row in np.argsort(-depth, axis=0)[:_SHARED_TANGENTS]:
             over = excess[row, np.arange(len(row))] > _DEEP
             self._add_tangents(outline.labels[over], normals[row[over]], offsets[row[over]])

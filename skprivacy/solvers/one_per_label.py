@@ -102,6 +102,8 @@ class OnePerLabelSolver(Solver):
     def requirement(self, task: DesignTask) -> str | None:
         if task.utility.as_loss(len(task.joint.p_x)) is None:
             return "a utility that is a loss of labels, such as 'guess'"
+        if task.measure.jumps:
+            return "a measure without a jump to infinity, unlike Lip(lower=...)"
         return None
 
     def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
@@ -209,7 +211,10 @@ class LabelSearch:
         if self._threshold <= 0 or self._loss.size * len(prior) < MANY_PAIRS:
             return None
         relative = RelativeLeakage(self._problem.leakage, self._threshold)
-        facets = self._problem.measure.facets(prior, self._epsilon)
+        try:
+            facets = self._problem.measure.facets(prior, self._epsilon)
+        except ValueError:  # there are too many to list
+            return None
         if facets is None:
             return TouchingTangents(relative)
         return MixedFacets(relative, facets[0]) if len(facets[0]) <= _MOST_FACETS else None

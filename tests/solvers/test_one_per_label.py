@@ -11,6 +11,7 @@ from skprivacy import (
     AlphaLift,
     Distortion,
     Guess,
+    Lip,
     Mechanism,
     design_mechanism,
     privacy_utility_path,
@@ -273,3 +274,24 @@ def test_it_needs_a_loss():
         design_mechanism([[1, 2], [2, 1]], 0.1, utility="distortion")
     with pytest.raises(ValueError, match="'tol' parameter of OnePerLabelSolver"):
         OnePerLabelSolver(tol=0)
+
+
+def test_a_polyhedral_measure_with_more_facets_than_can_be_listed():
+    joint = np.random.default_rng(0).random((18, 32))
+    mechanism = design_mechanism(joint, 0.02, measure="l1", utility="guess")
+    assert mechanism.solver == "one_per_label"
+    assert mechanism.gap <= 1e-4
+
+
+@pytest.mark.parametrize(
+    "utility", ["guess", Distortion("positions")], ids=["guess", "distortion"]
+)
+def test_a_measure_that_jumps_has_no_tangents(utility):
+    measure = Lip(lower=0.1)
+    for seed in range(5):
+        joint = a_joint(seed, (2, 6))
+        mechanism = design_mechanism(joint, 0.3, measure=measure, utility=utility)
+        assert mechanism.solver == "max_lift"
+        assert mechanism.gap < 1e-6
+    with pytest.raises(ValueError, match="needs a measure without a jump to infinity"):
+        design_mechanism(joint, 0.3, measure=measure, utility="guess", solver="one_per_label")
