@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from .._typing import FloatArray, Scope, Seed
 from .._validation import check_integer, check_real, message
-from ..measures.leakage import output_values, posteriors
+from ..limits import upper_limits
+from ..measures import get_measure
 from ..mechanism import Mechanism
 from ..transformer import PrivacyFunnelTransformer, fitted_of
 
 _NO_JOINT = "{} needs the joint distribution, which was left out when the mechanism was saved."
-
-# Rows in every cell before any was seen: Jeffreys' prior.
-_PRIOR = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,21 +116,20 @@ def population_leakage(
         needed = f"at least {int(np.ceil(1 / (1 - confidence)))} for a confidence of {confidence}"
         raise ValueError(message(owner, "n_resamples", needed, n_resamples))
     mechanism, counts = _counted(mechanism, n_samples, owner)
-    measure: Any  # `mechanism` is a Mechanism by now, which mypy cannot tell
-    rng, measure = np.random.default_rng(random_state), mechanism.measure
-    limits = [
-        _limits(joints, mechanism, confidence) for joints in _around(counts, n_resamples, rng)
-    ]
-    worst, average, each = (
-        measure.inverse(np.maximum(*pair)) for pair in zip(*limits, strict=True)
+    limits = upper_limits(
+        counts,
+        mechanism.channel,
+        get_measure(mechanism.measure),
+        confidence,
+        n_draws=n_resamples,
+        random_state=random_state,
     )
     # The population should not be expected to leak less than the rows do.
-    average = max(float(average), mechanism.average_leakage)
     labels = pd.Index(mechanism.y_labels, tupleize_cols=False)
     return PopulationLeakage(
-        max(float(worst), mechanism.max_leakage),
-        average if "average" in measure.scopes else float("nan"),
-        pd.Series(np.maximum(each, mechanism.leakage), labels),
+        max(limits.worst, mechanism.max_leakage),
+        max(limits.average, mechanism.average_leakage),
+        pd.Series(np.maximum(limits.per_output, mechanism.leakage), labels),
         round(counts.sum()),
         confidence,
     )
@@ -156,38 +151,3 @@ def _counted(
     if mechanism.p_sx is None:
         raise ValueError(_NO_JOINT.format(owner))
     return mechanism, check_integer(owner, "n_samples", n_samples, low=1) * mechanism.p_sx
-
-
-def _around(
-    counts: FloatArray, n_resamples: int, rng: np.random.Generator
-) -> Iterator[FloatArray]:
-    """Yield joints around that of a table of counts, drawn in two ways."""
-    n = max(1, round(counts.sum()))
-    rows = rng.multinomial(n, counts.ravel() / counts.sum(), size=n_resamples)
-    yield rows.reshape(n_resamples, *counts.shape) / n
-    drawn = rng.gamma(counts + _PRIOR, size=(n_resamples, *counts.shape))
-    yield drawn / drawn.sum(axis=(1, 2), keepdims=True)
-
-
-def _limits(joints: FloatArray, mechanism: Mechanism, confidence: float) -> list[FloatArray]:
-    """Return upper limits of g: of the worst output, of the average, of each output."""
-    weights, values = _leakages(joints, mechanism)
-    figures = values.max(axis=1), (weights * values).sum(axis=1), values
-    return [_upper_limit(figure, confidence) for figure in figures]
-
-
-def _leakages(joints: FloatArray, mechanism: Mechanism) -> tuple[FloatArray, FloatArray]:
-    """Return P(y), and g of each output, for each joint as rows."""
-    weights, values = [], []
-    for p_sx in joints:
-        p_sy, prior = p_sx @ mechanism.channel, p_sx.sum(axis=1)
-        p_y = p_sy.sum(axis=0)
-        weights.append(p_y)
-        values.append(output_values(mechanism.measure, posteriors(p_sy, p_y, prior), prior))
-    return np.array(weights), np.array(values)
-
-
-def _upper_limit(figures: FloatArray, confidence: float) -> FloatArray:
-    """Return the order statistic that is exceeded by a share of at most 1 - confidence."""
-    rank = min(len(figures), int(np.ceil(confidence * (len(figures) + 1)))) - 1
-    return np.sort(figures, axis=0)[rank]
