@@ -10,7 +10,7 @@ import numpy as np
 from .._typing import BoolArray, FloatArray
 
 # Draws are made in batches with at most this many cells in all: 32 MB.
-_MOST_CELLS = 2**22
+MOST_CELLS = 2**22
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ def draws_around(counts: FloatArray, n_draws: int, rng: np.random.Generator) -> 
     counts = np.asarray(counts, float)
     # Half a row per cell, Jeffreys' prior, would drown small groups on wide alphabets.
     smoothed = counts + counts.sum(axis=0) / counts.sum()
-    size = max(1, _MOST_CELLS // counts.size)
+    size = max(1, MOST_CELLS // counts.size)
     for start in range(0, n_draws, size):
         shape = min(size, n_draws - start), *counts.shape
         posterior, rows = rng.gamma(smoothed, size=shape), rng.gamma(counts, size=shape)

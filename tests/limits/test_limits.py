@@ -113,7 +113,7 @@ class TestDraws:
         assert_array_equal(first.per_output, second.per_output)
 
     def test_batches_are_bounded_and_complete(self, monkeypatch):
-        monkeypatch.setattr(draws, "_MOST_CELLS", 100)
+        monkeypatch.setattr(draws, "MOST_CELLS", 100)
         batches = list(draws_around(COUNTS, 20, RNG(0)))
         assert [len(batch.posterior) for batch in batches] == [8, 8, 4]
         assert len(upper_limits(COUNTS, CHANNEL, KL(), 0.9, n_draws=20).per_output) == 3
