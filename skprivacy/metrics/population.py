@@ -77,9 +77,10 @@ def population_leakage(
 
     The guarantee of a mechanism is about the joint distribution that it was designed for. If
     that was estimated from rows, the true leakage is mostly larger: the design has adapted to
-    the rows. Joints are drawn around the estimate in two ways: by drawing rows from it anew (the
-    bootstrap), and from the posterior with half a row added to every cell, which allows for pairs
-    that no row has. The leakage of the same channel is computed under each; the limit is the
+    the rows. Joints that the rows may have come from are drawn in two ways: from the posterior
+    with one row added to every group of S, spread as P(X), which allows for pairs that no row has;
+    and around the rows with one more row where it reveals most, which takes care of groups with a
+    handful of rows. The leakage of the same channel is computed under each; the limit is the
     larger quantile.
 
     Parameters
