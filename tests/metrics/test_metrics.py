@@ -257,7 +257,7 @@ class TestPopulation:
         assert_covers(covered, 0.95)
 
     def test_limits_cover_a_small_group_with_rare_symbols(self):
-        """Half a row per cell drowns it: limits that rely on that miss one time in nine."""
+        """Half a row in every cell would drown the group."""
         p_x = 1 / np.arange(1, 17)
         p_x /= p_x.sum()
         rare = 0.7 * p_x + np.repeat([0.0, 0.1], [13, 3])
