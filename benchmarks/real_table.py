@@ -87,7 +87,7 @@ def main():
         best = attacks.groupby("attacked")[["advantage", "low", "advantage_bound"]].max()
         raw, after, bound = *best["advantage"], best.loc["released", "advantage_bound"]
         exposed += raw > bound
-        limit = population_leakage(transformer, n_resamples=199).max_leakage
+        limit = population_leakage(transformer).max_leakage
         name = f"{','.join(sensitive)} / {','.join(columns)}"
         sample = f"{leakage[worst]:.4f} ({deviation[worst]:.4f})"
         print(

@@ -200,6 +200,10 @@ def test_the_comparison_of_a_table_of_ones_own(tmp_path, capsys):
             ["one_per_label.py", "--cases", "1", "--series", "1"],
             "3 x 32, average, smallest_epsilon: warm ",
         ),
+        (
+            ["population_limits.py", "--samples", "20", "--cell", "3", "--cell", "5"],
+            "rare_group(0.02, 5)      1000  lip        1.000 [0.684, 1.000]",
+        ),
     ],
     ids=[
         "algorithm1_path",
@@ -207,6 +211,7 @@ def test_the_comparison_of_a_table_of_ones_own(tmp_path, capsys):
         "rows_per_second",
         "simple_mechanisms",
         "one_per_label",
+        "population_limits",
     ],
 )
 def test_the_benchmarks_run(script, text, capsys):

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from .._typing import FloatArray, Scope, Seed
 from .._validation import check_integer, check_real, message
-from ..measures.leakage import output_values, posteriors
+from ..limits import upper_limits
+from ..measures import get_measure
 from ..mechanism import Mechanism
 from ..transformer import PrivacyFunnelTransformer, fitted_of
 
 _NO_JOINT = "{} needs the joint distribution, which was left out when the mechanism was saved."
-
-# Rows in every cell before any was seen: Jeffreys' prior.
-_PRIOR = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,9 +77,10 @@ def population_leakage(
 
     The guarantee of a mechanism is about the joint distribution that it was designed for. If
     that was estimated from rows, the true leakage is mostly larger: the design has adapted to
-    the rows. Joints are drawn around the estimate in two ways: by drawing rows from it anew (the
-    bootstrap), and from the posterior with half a row added to every cell, which allows for pairs
-    that no row has. The leakage of the same channel is computed under each; the limit is the
+    the rows. Joints that the rows may have come from are drawn in two ways: from the posterior
+    with one row added to every group of S, spread as P(X), which allows for pairs that no row has;
+    and around the rows with one more row where it reveals most, which takes care of groups with a
+    handful of rows. The leakage of the same channel is computed under each; the limit is the
     larger quantile.
 
     Parameters
@@ -120,21 +117,20 @@ def population_leakage(
         needed = f"at least {int(np.ceil(1 / (1 - confidence)))} for a confidence of {confidence}"
         raise ValueError(message(owner, "n_resamples", needed, n_resamples))
     mechanism, counts = _counted(mechanism, n_samples, owner)
-    measure: Any  # `mechanism` is a Mechanism by now, which mypy cannot tell
-    rng, measure = np.random.default_rng(random_state), mechanism.measure
-    limits = [
-        _limits(joints, mechanism, confidence) for joints in _around(counts, n_resamples, rng)
-    ]
-    worst, average, each = (
-        measure.inverse(np.maximum(*pair)) for pair in zip(*limits, strict=True)
+    limits = upper_limits(
+        counts,
+        mechanism.channel,
+        get_measure(mechanism.measure),
+        confidence,
+        n_draws=n_resamples,
+        random_state=random_state,
     )
     # The population should not be expected to leak less than the rows do.
-    average = max(float(average), mechanism.average_leakage)
     labels = pd.Index(mechanism.y_labels, tupleize_cols=False)
     return PopulationLeakage(
-        max(float(worst), mechanism.max_leakage),
-        average if "average" in measure.scopes else float("nan"),
-        pd.Series(np.maximum(each, mechanism.leakage), labels),
+        max(limits.worst, mechanism.max_leakage),
+        max(limits.average, mechanism.average_leakage),
+        pd.Series(np.maximum(limits.per_output, mechanism.leakage), labels),
         round(counts.sum()),
         confidence,
     )
@@ -156,38 +152,3 @@ def _counted(
     if mechanism.p_sx is None:
         raise ValueError(_NO_JOINT.format(owner))
     return mechanism, check_integer(owner, "n_samples", n_samples, low=1) * mechanism.p_sx
-
-
-def _around(
-    counts: FloatArray, n_resamples: int, rng: np.random.Generator
-) -> Iterator[FloatArray]:
-    """Yield joints around that of a table of counts, drawn in two ways."""
-    n = max(1, round(counts.sum()))
-    rows = rng.multinomial(n, counts.ravel() / counts.sum(), size=n_resamples)
-    yield rows.reshape(n_resamples, *counts.shape) / n
-    drawn = rng.gamma(counts + _PRIOR, size=(n_resamples, *counts.shape))
-    yield drawn / drawn.sum(axis=(1, 2), keepdims=True)
-
-
-def _limits(joints: FloatArray, mechanism: Mechanism, confidence: float) -> list[FloatArray]:
-    """Return upper limits of g: of the worst output, of the average, of each output."""
-    weights, values = _leakages(joints, mechanism)
-    figures = values.max(axis=1), (weights * values).sum(axis=1), values
-    return [_upper_limit(figure, confidence) for figure in figures]
-
-
-def _leakages(joints: FloatArray, mechanism: Mechanism) -> tuple[FloatArray, FloatArray]:
-    """Return P(y), and g of each output, for each joint as rows."""
-    weights, values = [], []
-    for p_sx in joints:
-        p_sy, prior = p_sx @ mechanism.channel, p_sx.sum(axis=1)
-        p_y = p_sy.sum(axis=0)
-        weights.append(p_y)
-        values.append(output_values(mechanism.measure, posteriors(p_sy, p_y, prior), prior))
-    return np.array(weights), np.array(values)
-
-
-def _upper_limit(figures: FloatArray, confidence: float) -> FloatArray:
-    """Return the order statistic that is exceeded by a share of at most 1 - confidence."""
-    rank = min(len(figures), int(np.ceil(confidence * (len(figures) + 1)))) - 1
-    return np.sort(figures, axis=0)[rank]

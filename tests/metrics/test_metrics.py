@@ -253,11 +253,24 @@ class TestPopulation:
         rng, covered = RNG(4), []
         for _ in range(60):
             joint = np.vstack([0.97 * rng.dirichlet(np.ones(5)), 0.03 * rng.dirichlet(np.ones(5))])
-            counts = rng.multinomial(300, joint.ravel()).reshape(2, 5)
-            mechanism = design_mechanism(counts, 0.02, measure=measure)
-            limits = population_leakage(mechanism, 300, n_resamples=199, random_state=rng)
-            covered.append(mechanism.evaluate(joint).max_leakage <= limits.max_leakage)
+            covered.append(self.holds(rng, joint, 300, 0.02, measure))
         assert_covers(covered, 0.95)
+
+    def test_limits_cover_a_small_group_with_rare_symbols(self):
+        """Half a row in every cell would drown the group."""
+        p_x = 1 / np.arange(1, 17)
+        p_x /= p_x.sum()
+        rare = 0.7 * p_x + np.repeat([0.0, 0.1], [13, 3])
+        joint, rng = np.vstack([0.98 * p_x, 0.02 * rare]), RNG(0)
+        covered = [self.holds(rng, joint, 1000, 0.1, "max_lift") for _ in range(200)]
+        assert_covers(covered, 0.95)
+
+    def holds(self, rng, joint, n, epsilon, measure):
+        """Draw rows, design for them, and return whether the limit of the worst output holds."""
+        counts = rng.multinomial(n, joint.ravel()).reshape(joint.shape)
+        mechanism = design_mechanism(counts, epsilon, measure=measure)
+        limits = population_leakage(mechanism, n, n_resamples=199, random_state=rng)
+        return mechanism.evaluate(joint).max_leakage <= limits.max_leakage
 
     def test_limits_are_about_the_rows_and_not_about_smoothing(self):
         frame = people(300)
