@@ -488,7 +488,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         ... )
         >>> certificate = funnel.fit(design).certify(fresh)
         >>> round(certificate.average_leakage, 3), round(certificate.average_leakage_bound, 3)
-        (0.097, 0.114)
+        (0.106, 0.123)
         """
         fitted, owner = self._up_to_date(), type(self).__name__
         rows = X, y, sensitive_features

@@ -93,9 +93,9 @@ class Certificate:
         return bool(self.bound_in(scope or self.scope) <= self.measure.budget(epsilon))
 
     def _figures(self) -> Iterator[str]:
-        yield f"{self.n_rows:,} rows, {self.n_groups} groups, confidence={self.confidence:g}"
+        yield f"{self.n_rows:,} rows, {self.n_groups} groups, confidence {self.confidence:g}"
         if self.n_settings > 1:
-            yield f"n_settings={self.n_settings}"
+            yield f"one of {self.n_settings} settings"
         yield f"max_leakage={self.max_leakage:.6g}, at most {self.max_leakage_bound:.6g}"
         if "average" in self.measure.scopes:
             average, bound = self.average_leakage, self.average_leakage_bound
