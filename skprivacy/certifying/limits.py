@@ -91,7 +91,8 @@ def population_limits(
     n_limited = 1 if n_s == 2 else n_s
     each = failure / (2 * (n_limited * n_y + n_y + n_limited))
     p_x, least, most = counts.sum(axis=0) / n, channel.min(axis=0), channel.max(axis=0)
-    p_y = means(p_x @ channel, p_x @ channel**2, most - least, n, each).within(Box(least, most))
+    above = means(p_x @ (channel - least), p_x @ (channel - least) ** 2, most - least, n, each)
+    p_y = Box(least + above.low, least + above.high).within(Box(least, most))
     prior = shares(counts.sum(axis=1), each).summing_to(1.0)
     covariances = _moments(counts / n, channel, centre, n, each)
     known_y, known_s = centre.p_y[:, None], centre.prior

@@ -1,6 +1,7 @@
 """The command that certifies a saved mechanism by other rows: `certify`."""
 
 import argparse
+import math
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ def _sentences(facts: dict[str, Any], options: argparse.Namespace) -> list[str]:
         f"{facts['measure']}, confidence {facts['confidence']:g}."
     )
     lines = [head, _figures("The worst released value leaks", "max", facts)]
-    if facts["average_leakage_bound"] == facts["average_leakage_bound"]:  # not NaN
+    if not math.isnan(facts["average_leakage_bound"]):
         lines.append(_figures("Released values leak on average", "average", facts))
     if facts["holds"] is not None:
         where = "every released value" if facts["scope"] == "per_output" else "their average"

@@ -104,6 +104,14 @@ class TestLimits:
             assert (box.low <= figures + 1e-12).all()
             assert (box.high >= figures - 1e-12).all()
 
+    def test_a_column_that_hardly_varies(self):
+        """Squares of numbers that are far from 0 would lose the variance to rounding."""
+        channel = 0.5 + np.outer([0, 1e-9, 2e-9, 3e-9], [1, -1])
+        counts = np.full((2, 4), 50.0)
+        p_y = population_limits(counts, channel, Centre(np.ones(2) / 2, np.ones(2) / 2), 0.05).p_y
+        scaled = means(1.5, 3.5, 3.0, 400, 0.05 / (2 * (2 + 2 + 1)))  # of 0, 1, 2, 3
+        assert_allclose(p_y.high - p_y.low, 1e-9 * (scaled.high - scaled.low), rtol=1e-5)
+
 
 class TestLargest:
     def test_vertices_of_a_cut_box(self):
@@ -280,6 +288,12 @@ class TestCertificate:
             sensitive_features=rows[["s", "s"]][4000:].set_axis(["a", "b"], axis=1),
         )
         assert both.max_leakage_bound == again.max_leakage_bound
+
+    def test_s_may_come_separately(self, fitted, rows):
+        funnel = PrivacyFunnelTransformer(0.02, utility="distortion")
+        funnel.fit(rows[["x"]][:4000], sensitive_features=rows["s"][:4000])
+        got = funnel.certify(rows[["x"]][4000:], sensitive_features=rows["s"][4000:])
+        assert got.max_leakage_bound == fitted.certify(rows[4000:]).max_leakage_bound
 
     def test_values_that_were_not_seen(self, fitted, rows):
         """Of X, they say nothing about S; of S, they are one more group."""
