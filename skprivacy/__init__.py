@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # what the table below says, for type checkers and editors
+    from .certifying import Certificate
     from .comparison import compare_mechanisms
     from .design import design_mechanism, privacy_utility_path
     from .exceptions import FidelityWarning, PrivacyLeakWarning, SolverError
@@ -27,6 +28,7 @@ __all__ = [
     "KL",
     "L1",
     "AlphaLift",
+    "Certificate",
     "Chi2",
     "Distortion",
     "Evaluation",
@@ -65,6 +67,7 @@ __all__ = [
 # Which module each name is from. It is imported when the name is first used, so that what needs
 # none of them, such as the help of the command line, need not wait for scikit-learn.
 _NAMES = {
+    "certifying": ["Certificate"],
     "comparison": ["compare_mechanisms"],
     "design": ["design_mechanism", "privacy_utility_path"],
     "exceptions": ["FidelityWarning", "PrivacyLeakWarning", "SolverError"],

@@ -16,6 +16,7 @@ from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from ._typing import ColumnsLike, FloatArray, Labels, Scope, Seed, TableLike
+from .certifying import Certificate
 from .describing import as_html
 from .encoding import DEFAULT_BINS, Alphabet
 from .engines import as_lazy_table, lazy_inputs
@@ -24,7 +25,7 @@ from .fidelity import Fidelity
 from .fitted import Fitted
 from .fitting.batches import Batches
 from .fitting.encode_and_design import code_rows, code_sensitive, fitted_to, judge_index
-from .fitting.held_out import evaluated_on
+from .fitting.held_out import certified_on, evaluated_on
 from .fitting.inputs import counts_nothing, read_inputs
 from .fitting.parameters import Settings
 from .measures import Measure
@@ -436,6 +437,62 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         """
         fitted, owner = self._up_to_date(), type(self).__name__
         return evaluated_on(fitted, owner, self.sensitive, X, y, sensitive_features)
+
+    def certify(
+        self,
+        X: TableLike,
+        y: ColumnsLike | None = None,
+        *,
+        sensitive_features: ColumnsLike | None = None,
+        measure: str | Measure | None = None,
+        confidence: float = 0.95,
+        n_settings: int = 1,
+    ) -> Certificate:
+        """Return what the channel leaks at most in the population that other rows come from.
+
+        A theorem for any number of rows, if they are independent draws from the population and
+        nothing about the design depends on them: not the rows of `fit`, and not rows that were
+        used to choose among designs, unless `n_settings` says so. `population_leakage` needs no
+        other rows, and its limits are closer, but they are approximate.
+
+        Parameters
+        ----------
+        X, y, sensitive_features
+            As in `fit`: rows with their S. A transformer that was loaded takes them too; the
+            groups of S are then those that occur in these rows. The bounds are about a population
+            without any other groups.
+        measure : str or Measure, default=None
+            The measure of leakage; None: that of the design.
+        confidence : float, default=0.95
+            How often the bounds hold, at least.
+        n_settings : int, default=1
+            How many settings are compared on these rows, if the best of them is to be used.
+
+        Returns
+        -------
+        Certificate
+            What the rows leak, and the bounds. Values of X that `fit` did not see are one more
+            symbol, which is released as a draw from P(Y).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> from skprivacy import PrivacyFunnelTransformer
+        >>> rng = np.random.default_rng(0)
+        >>> sex = rng.integers(2, size=40_000)
+        >>> rows = pd.DataFrame({"sex": sex, "band": rng.binomial(4, 0.4 + 0.2 * sex)})
+        >>> design, fresh = rows[:20_000], rows[20_000:]
+        >>> funnel = PrivacyFunnelTransformer(
+        ...     0.1, sensitive="sex", measure="parity", scope="average"
+        ... )
+        >>> certificate = funnel.fit(design).certify(fresh)
+        >>> round(certificate.average_leakage, 3), round(certificate.average_leakage_bound, 3)
+        (0.106, 0.123)
+        """
+        fitted, owner = self._up_to_date(), type(self).__name__
+        rows = X, y, sensitive_features
+        return certified_on(fitted, owner, self.sensitive, *rows, measure, confidence, n_settings)
 
     def to_json(self, *, indent: int | None = None) -> str:
         """Return what another machine needs to apply the fitted transformer, as JSON text.

@@ -16,7 +16,7 @@ from skprivacy.cli import main
 from skprivacy.datasets import load_diabetes_bands, load_diabetes_patients
 
 ROOT = Path(__file__).parents[1]
-COMMANDS = ["demo", "sanitize", "apply", "key", "curve", "choose", "audit"]
+COMMANDS = ["demo", "sanitize", "apply", "key", "curve", "choose", "audit", "certify"]
 
 
 def commands_of(page):
@@ -34,7 +34,8 @@ def commands_of_help(command):
     with contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
         main([command, "--help"])
     _, _, examples = said.getvalue().partition("example")
-    return re.findall(r"^  ((?:cat .*)?skprivacy .*)$", examples.replace("\\\n", ""), re.MULTILINE)
+    lines = r"^  ((?:cat .*)?skprivacy .*|awk .*)$"
+    return re.findall(lines, examples.replace("\\\n", ""), re.MULTILINE)
 
 
 PAGES = ["README.md", *(str(p.relative_to(ROOT)) for p in sorted(ROOT.glob("docs/**/*.rst")))]

@@ -71,6 +71,7 @@ PrivacyFunnelTransformer(measure=Hellinger(), columns=lambda frame: frame.column
 PrivacyFunnelTransformer(sensitive=0, n_bins=np.arange(3), random_state=np.random.RandomState(0))
 fitted.fit(pl.DataFrame({"x": [0, 1]}), sensitive_features=pl.Series(["a", "b"])).transform([[0]])
 fitted.evaluate(bands).max_leakage.is_integer()
+fitted.certify(bands, confidence=0.9).max_leakage_bound.is_integer()
 cells: tuple[int, ...] = fitted.p_sx_.shape
 names: list[str] = PrivacyFunnelTransformer.from_json(fitted.to_json()).get_feature_names_out().tolist()
 PrivacyReport.from_estimator(fitted, bands).save("report.html")

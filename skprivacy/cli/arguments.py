@@ -79,6 +79,18 @@ examples:
   skprivacy sanitize patients.csv released.csv --sensitive sex --columns bmi --epsilon 0.02
   skprivacy audit patients.csv --sensitive sex --released released.csv
 """
+_CERTIFY = """\
+examples:
+  awk 'NR == 1 || NR % 2 == 0' patients.csv > design.csv
+  awk 'NR % 2 == 1' patients.csv > held_out.csv
+  skprivacy sanitize design.csv released.csv --sensitive sex --columns bmi \\
+      --epsilon 0.02 --measure parity --scope average --save-mechanism bmi.json
+  skprivacy certify bmi.json held_out.csv --sensitive sex
+
+A theorem, not an estimate, if the rows of IN are independent and nothing about the
+mechanism depends on them: it must have been designed with other rows. M.json holds no
+sensitive values, so IN must have them; the groups are those that occur in IN.
+"""
 
 
 # The parsers of the commands, as argparse hands them out.
@@ -108,6 +120,7 @@ def parser() -> argparse.ArgumentParser:
     _add_curve(subparsers)
     _add_choose(subparsers)
     _add_audit(subparsers)
+    _add_certify(subparsers)
     return top
 
 
@@ -261,6 +274,36 @@ def _add_audit(subparsers: _Subparsers) -> None:
         help="columns of IN, or a file with the same rows in the same order",
     )
     _add_categorical(command)
+    _add_reading(command)
+
+
+def _add_certify(subparsers: _Subparsers) -> None:
+    summary = "bound what a saved mechanism leaks in the population, by rows that it has not seen"
+    usage = "M.json IN --sensitive NAMES [options]"
+    command = _command(subparsers, "certify", "certify:certify_file", summary, usage, _CERTIFY)
+    command.add_argument("mechanism", metavar="M.json", help="written by --save-mechanism")
+    _add_input(command)
+    command.add_argument("--sensitive", type=names, required=True, metavar="NAMES", help=_S_HELP)
+    command.add_argument(
+        "--confidence",
+        type=share,
+        default=0.95,
+        metavar="SHARE",
+        help="how often such bounds hold, at least (default: 0.95)",
+    )
+    command.add_argument(
+        "--settings",
+        type=positive,
+        default=1,
+        metavar="N",
+        help="how many mechanisms are compared by these rows, if the best of them is to be used "
+        "(default: 1)",
+    )
+    command.add_argument(
+        "--measure",
+        type=measure,
+        help=f"the measure of leakage: {', '.join(MEASURES)} (default: that of the mechanism)",
+    )
     _add_reading(command)
 
 

@@ -27,6 +27,7 @@ from ..files.locations import is_pipe
 OPTIONS = {
     "allow_leaking": "--allow-leaking",
     "columns": "--columns",
+    "confidence": "--confidence",
     "edges": "--edges",
     "epsilon": "--epsilon",
     "force": "--force",
@@ -38,6 +39,7 @@ OPTIONS = {
     "measure": "--measure",
     "min_frequency": "--min-frequency",
     "n_bins": "--bins",
+    "n_settings": "--settings",
     "names": "--names",
     "output": "--output",
     "record_ids": "--record-ids",

@@ -50,7 +50,7 @@ def release_rows(
     header = as_table(pd.DataFrame(columns=source.names), owner)
     positions = roles.match(header, owner)
     x_positions = [positions[p] for p in roles.x_positions]
-    families = [_family_of(column) for column in fitted.alphabet.columns]
+    families = families_of(fitted)
     release = release_of(fitted, settings.output, settings.handle_unknown, owner)
     if isinstance(source, DelimitedSource):  # which writes categories without looking at each row
         types = zip(release.types, families, strict=True)
@@ -74,6 +74,10 @@ def release_rows(
     return n_rows
 
 
+def families_of(fitted: Fitted) -> list[str]:
+    """Return what the values of each column of X are."""
+    return [_family_of(column) for column in fitted.alphabet.columns]
+
+
 def _family_of(alphabet: ColumnAlphabet) -> str:
-    """Return what the values of a column of X are."""
     return family_of([value for value in alphabet.values if value is not None], "X")

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from .._messages import Message, Setting
-from .._typing import ColumnsLike, FloatArray, IntArray
+from .._typing import ColumnsLike, FloatArray, IntArray, NamedColumns
+from ..certifying import Candidate, Centre, Certificate, certify, check_measure, failure_of
 from ..encoding import UNKNOWN
-from ..fitted import Fitted
+from ..fitted import Fitted, Training
+from ..measures import Measure, get_measure
 from ..mechanism import Evaluation, Mechanism
 from ..tables.cross_tables import coded
 from ..tables.frames import as_table
@@ -37,16 +40,12 @@ def evaluated_on(
         )
     table = as_table(X, owner)
     s_columns, _ = sensitive_columns(owner, table, y, sensitive, sensitive_features)
-    s_codes, _ = training.alphabet.encode(list(s_columns.values()), list(s_columns))
-    x_columns = table.named(fitted.roles.x_in(table, owner))
-    x_codes, _ = fitted.alphabet.encode(list(x_columns.values()), list(x_columns))
-    # A value that was not seen: one more group of S, or one more symbol of X, drawn from P(Y).
-    n_s, n_x = len(mechanism.s_labels), len(mechanism.x_labels)
-    s_codes = np.where(s_codes == UNKNOWN, n_s, s_codes)
-    x_codes = np.where(x_codes == UNKNOWN, n_x, x_codes)
-    counts = _counts(s_codes, x_codes, (n_s + 1, n_x + 1))
+    s_codes = _group_codes(training, s_columns)
+    x_codes = symbols_of(fitted, table.named(fitted.roles.x_in(table, owner)))
+    shape = len(mechanism.s_labels) + 1, len(mechanism.x_labels) + 1
+    counts = count_codes(s_codes, x_codes, shape)
     return Evaluation(
-        np.vstack([mechanism.channel, mechanism.p_y]),
+        _channel(mechanism),
         counts / counts.sum(),
         (*mechanism.s_labels, "unseen"),
         (*mechanism.x_labels, "unseen"),
@@ -56,7 +55,74 @@ def evaluated_on(
     )
 
 
-def _counts(rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> FloatArray:
+def certified_on(
+    fitted: Fitted,
+    owner: str,
+    sensitive: Any,
+    X: Any,
+    y: ColumnsLike | None,
+    sensitive_features: ColumnsLike | None,
+    measure: str | Measure | None,
+    confidence: float,
+    n_settings: int,
+) -> Certificate:
+    """Return the `Certificate` of a channel by other rows; parameters as in `evaluated_on`.
+
+    The groups of S are those of `fit`, and one more if there are values that it did not see; for
+    a transformer that was loaded they are those of the rows.
+    """
+    failure_of(confidence, n_settings)  # errors come before any work is done
+    measure = fitted.mechanism.measure if measure is None else get_measure(measure, "certify")
+    check_measure(measure, 0)
+    table = as_table(X, owner)
+    s_columns, _ = sensitive_columns(owner, table, y, sensitive, sensitive_features)
+    if not table.n_rows:
+        raise ValueError(f"Found array with 0 sample(s) while {owner} needs at least one row.")
+    if fitted.training is None:
+        columns = (column.reset_index(drop=True) for column in s_columns.values())
+        s_codes, _ = coded(pd.DataFrame(dict(enumerate(columns))), "S")
+        n_s = int(s_codes.max()) + 1
+    else:
+        s_codes = _group_codes(fitted.training, s_columns)
+        n_s = max(len(fitted.training.counts), int(s_codes.max()) + 1)
+    check_measure(measure, n_s)
+    x_codes = symbols_of(fitted, table.named(fitted.roles.x_in(table, owner)))
+    counts = count_codes(s_codes, x_codes, (n_s, len(fitted.mechanism.x_labels) + 1))
+    return certify(counts, candidate(fitted, n_s), measure, confidence, n_settings)
+
+
+def candidate(fitted: Fitted, n_groups: int) -> Candidate:
+    """Return what is to be certified by rows with so many groups of S.
+
+    P(S) is thought to be as in the rows of `fit`, or uniform where these are not known.
+    """
+    prior = np.full(n_groups, 1 / n_groups)
+    if fitted.training is not None:
+        seen = fitted.training.counts.sum(axis=1)
+        prior = np.append(seen / seen.sum(), np.zeros(n_groups - len(seen)))
+    mechanism = fitted.mechanism
+    centre = Centre(prior, mechanism.p_y)
+    return Candidate(_channel(mechanism), mechanism.y_labels, mechanism.scope, centre)
+
+
+def _channel(mechanism: Mechanism) -> FloatArray:
+    """Return the channel with one more symbol, for values that were not seen: drawn from P(Y)."""
+    return np.vstack([mechanism.channel, mechanism.p_y])
+
+
+def _group_codes(training: Training, s_columns: NamedColumns) -> IntArray:
+    """Return the group of each row; values that were not seen are one more."""
+    codes, _ = training.alphabet.encode(list(s_columns.values()), list(s_columns))
+    return np.where(codes == UNKNOWN, len(training.counts), codes)
+
+
+def symbols_of(fitted: Fitted, x_columns: NamedColumns) -> IntArray:
+    """Return the symbol of X of each row; values that were not seen are one more."""
+    codes, _ = fitted.alphabet.encode(list(x_columns.values()), list(x_columns))
+    return np.where(codes == UNKNOWN, len(fitted.mechanism.x_labels), codes)
+
+
+def count_codes(rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> FloatArray:
     """Return the table of counts of two columns of codes; symbols that never occur count 0."""
     counts = np.zeros(shape)
     np.add.at(counts, (rows, columns), 1.0)
@@ -80,4 +146,4 @@ def _objective(mechanism: Mechanism, y: ColumnsLike | None, x_codes: IntArray) -
             )
         )
     v_codes, _ = coded(y, "y")
-    return Target(_counts(v_codes, x_codes, (v_codes.max() + 1, len(mechanism.x_labels) + 1)))
+    return Target(count_codes(v_codes, x_codes, (v_codes.max() + 1, len(mechanism.x_labels) + 1)))

@@ -591,6 +591,97 @@ class TestOtherCommands:
         assert "already exists" in capsys.readouterr().err
 
 
+class TestCertify:
+    @pytest.fixture
+    def halves(self, patients):
+        """Write m.json, designed with half of the patients, and held_out.csv, the other half."""
+        patients[::2].to_csv("design.csv", index=False)
+        patients[1::2].to_csv("held_out.csv", index=False)
+        design = [*DESIGN, "--epsilon", 0.02, "--save-mechanism", "m.json"]
+        assert run("sanitize", "design.csv", "out.csv", *design) == 0
+        return patients[1::2]
+
+    @pytest.fixture
+    def saved(self, halves, capsys):
+        capsys.readouterr()
+        return PrivacyFunnelTransformer.from_json(Path("m.json").read_text())
+
+    def test_it_is_that_of_the_transformer(self, halves, saved, capsys):
+        assert run("certify", "m.json", "held_out.csv", "--sensitive", "sex", "--json") == 0
+        facts = json.loads(capsys.readouterr().out)
+        expected = saved.certify(halves)
+        for name in ("max_leakage", "average_leakage"):
+            for figure in (name, f"{name}_bound"):
+                assert facts[figure] == pytest.approx(getattr(expected, figure))
+        assert (facts["rows"], facts["groups"], facts["holds"]) == (221, 2, False)
+
+    def test_what_it_says(self, halves, saved, capsys):
+        more = ["--measure", "parity", "--confidence", 0.9, "--settings", 2]
+        assert run("certify", "m.json", "held_out.csv", "--sensitive", "sex", *more) == 0
+        first, worst, average = capsys.readouterr().out.splitlines()
+        assert first == "221 rows with 2 groups of sex; parity, confidence 0.9."
+        expected = saved.certify(halves, measure="parity", confidence=0.9, n_settings=2)
+        assert f"at most {expected.max_leakage_bound:.4g} in their population" in worst
+        assert f"at most {expected.average_leakage_bound:.4g} in their population" in average
+        assert run("certify", "m.json", "held_out.csv", "--sensitive", "sex") == 0
+        *_, last = capsys.readouterr().out.splitlines()
+        budget = "The budget, epsilon = 0.02 for every released value, is not certified by these"
+        assert last == f"{budget} rows."
+        lip = ["--sensitive", "sex", "--measure", "lip"]
+        assert run("certify", "m.json", "held_out.csv", *lip) == 0
+        assert "average" not in capsys.readouterr().out
+
+    def test_a_budget_that_is_certified(self, patients, capsys):
+        write_many(50)
+        arguments = ["--sensitive", "sex", "--columns", "bmi", "--epsilon", 0.5]
+        design = [*arguments, "--measure", "parity", "--scope", "average"]
+        assert run("sanitize", "patients.csv", "o.csv", *design, "--save-mechanism", "m.json") == 0
+        assert run("certify", "m.json", "many.csv", "--sensitive", "sex") == 0
+        *_, last = capsys.readouterr().out.splitlines()
+        assert last == "The budget, epsilon = 0.5 for their average, is certified."
+
+    def test_missing_values_are_a_group_in_any_kind_of_file(self, halves, saved, capsys):
+        rows = halves.assign(sex=halves["sex"].where(np.arange(221) % 4 > 0))
+        rows.to_csv("gaps.csv", index=False)
+        rows.to_parquet("gaps.parquet", row_group_size=50)
+        expected = saved.certify(rows)
+        assert expected.n_groups == 3
+        for name in ("gaps.csv", "gaps.parquet"):
+            assert run("certify", "m.json", name, "--sensitive", "sex", "--json") == 0
+            facts = json.loads(capsys.readouterr().out)
+            assert facts["groups"] == 3
+            assert facts["max_leakage_bound"] == pytest.approx(expected.max_leakage_bound)
+
+    def test_several_sensitive_columns_are_taken_jointly(self, halves, saved, capsys):
+        rows = halves.assign(other=np.where(np.arange(221) % 3 > 0, "a", "b"))
+        rows.to_csv("more.csv", index=False)
+        assert run("certify", "m.json", "more.csv", "--sensitive", "sex,other", "--json") == 0
+        facts = json.loads(capsys.readouterr().out)
+        expected = saved.certify(rows, sensitive_features=rows[["sex", "other"]])
+        assert facts["groups"] == expected.n_groups == 4
+        assert facts["max_leakage_bound"] == pytest.approx(expected.max_leakage_bound)
+
+    @pytest.mark.parametrize(
+        ("arguments", "text"),
+        [
+            (["held_out.csv", "--sensitive", "bmi"], "'bmi' is released: it cannot be among"),
+            (["held_out.csv", "--sensitive", "age"], "--sensitive names the column 'age'"),
+            (["held_out.csv", "--sensitive", "zip"], "more than 8 groups of S, the most that kl"),
+            (["held_out.csv", "--sensitive", "sex", "--confidence", 1], "--confidence must be"),
+            (["none.csv", "--sensitive", "sex"], "none.csv has no rows."),
+            (["one.csv", "--sensitive", "sex"], "The rows have a single group of S"),
+        ],
+    )
+    def test_what_cannot_be_certified(self, halves, capsys, arguments, text):
+        halves[:0].to_csv("none.csv", index=False)
+        halves[halves["sex"] == halves["sex"].iloc[0]].to_csv("one.csv", index=False)
+        capsys.readouterr()
+        assert run("certify", "m.json", *arguments) == 1
+        said = capsys.readouterr().err
+        assert text in said
+        assert said.count("\n") == 1
+
+
 class TestErrors:
     @pytest.mark.parametrize(
         ("arguments", "text"),
