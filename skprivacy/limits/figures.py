@@ -1,0 +1,102 @@
+"""What a channel leaks under each of many joints, with and without one more row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._typing import FloatArray, IntArray
+from ..measures import Measure
+from ..measures.base import ShippedMeasure
+from ..measures.leakage import output_values, posteriors
+from .draws import Draws
+
+
+@dataclass(frozen=True, eq=False)
+class Figures:
+    """g for each joint, as rows: on average over outputs, and of each output."""
+
+    average: FloatArray
+    per_output: FloatArray
+
+    @classmethod
+    def joined(cls, batches: Iterable[Figures]) -> Figures:
+        """Return the figures of all batches."""
+        averages, each = zip(*((b.average, b.per_output) for b in batches), strict=True)
+        return cls(np.concatenate(averages), np.concatenate(each))
+
+
+def from_posterior(channel: FloatArray, draws: Draws, measure: Measure) -> Figures:
+    """Return the figures under joints from the posterior."""
+    p_sy, p_s = _with_y(draws.posterior, channel)
+    p_y, values = _values(measure, p_sy, p_s)
+    return Figures(_average(measure, p_y, values), values)
+
+
+def with_one_more_row(channel: FloatArray, draws: Draws, measure: Measure) -> Figures:
+    """Return the figures with one more row, of the group of S for which they are largest.
+
+    For each output, the row has the symbol of X that gives it most often; on average, the one that
+    raises the average most.
+    """
+    p_sy, p_s = _with_y(draws.rows, channel)
+    groups = list(enumerate(draws.extra.T))
+    likeliest = channel[draws.seen].max(axis=0)
+    each = [_values(measure, *_added(p_sy, p_s, s, weight, likeliest))[1] for s, weight in groups]
+    telling = channel[_steepest(measure, draws, channel)]
+    given = (_values(measure, *_added(p_sy, p_s, s, weight, telling[s])) for s, weight in groups)
+    averages = [_average(measure, p_y, values) for p_y, values in given]
+    return Figures(np.max(averages, axis=0), np.max(each, axis=0))
+
+
+def _with_y(joints: FloatArray, channel: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return P(s, y) and P(s) of each joint, not normalised either."""
+    n_draws, n_s, n_x = joints.shape
+    p_sy = joints.reshape(-1, n_x) @ channel  # one large product is faster than many small ones
+    return p_sy.reshape(n_draws, n_s, -1), joints.sum(axis=2)
+
+
+def _added(
+    p_sy: FloatArray, p_s: FloatArray, s: int, weight: FloatArray, p_y_given_x: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return P(s, y) and P(s) with one more row of group s, of some weight in each joint."""
+    p_sy, p_s = p_sy.copy(), p_s.copy()
+    p_sy[:, s] += weight[:, None] * p_y_given_x
+    p_s[:, s] += weight
+    return p_sy, p_s
+
+
+def _values(measure: Measure, p_sy: FloatArray, p_s: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return P(y) and g of each output, for each joint as rows."""
+    total = p_s.sum(axis=1, keepdims=True)
+    priors, p_y = p_s / total, p_sy.sum(axis=1)
+    if not isinstance(measure, ShippedMeasure):  # its prior need not have more than one axis
+        each = zip(p_sy, p_y, priors, strict=True)
+        values = [output_values(measure, posteriors(*one), one[-1]) for one in each]
+        return p_y / total, np.array(values)
+    rows = p_sy.transpose(0, 2, 1) / np.where(p_y > 0, p_y, 1.0)[..., None]
+    rows = np.where((p_y > 0)[..., None], rows, priors[:, None])
+    return p_y / total, measure.value(rows, priors[:, None])
+
+
+def _average(measure: Measure, p_y: FloatArray, values: FloatArray) -> FloatArray:
+    """Return the mean of g over outputs; NaN for a measure without an average."""
+    if "average" not in measure.scopes:
+        return np.full(len(values), np.nan)
+    return np.asarray((p_y * values).sum(axis=1))
+
+
+def _steepest(measure: Measure, draws: Draws, channel: FloatArray) -> IntArray:
+    """Return the symbol of X with which a row of each group raises the average of g most.
+
+    By the slope of sum P(y) g(P(S|y)) in P(s, x), but for what is the same for all x.
+    """
+    if "average" not in measure.scopes:
+        return np.zeros(len(draws.estimate), int)
+    prior, p_sy = draws.estimate.sum(axis=1), draws.estimate @ channel
+    rows = posteriors(p_sy, p_sy.sum(axis=0), prior)
+    slope = measure.subgradient(rows, prior)
+    slope += (measure.value(rows, prior) - (slope * rows).sum(axis=1))[:, None]
+    return np.where(draws.seen, (channel @ slope).T, -np.inf).argmax(axis=1)

@@ -1,0 +1,76 @@
+"""Upper confidence limits of what a channel leaks, by any measure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._typing import FloatArray, Seed
+from ..measures import Measure
+from .draws import Draws, draws_around
+from .figures import Figures, from_posterior, with_one_more_row
+
+
+@dataclass(frozen=True, eq=False)
+class UpperLimits:
+    """Limits on the epsilon scale: of the worst output, of the average, and of each output.
+
+    Those of single outputs hold with the confidence one by one, not all at once. The average is
+    NaN for a measure that has none.
+    """
+
+    worst: float
+    average: float
+    per_output: FloatArray
+
+
+def upper_limits(
+    counts: FloatArray,
+    channel: FloatArray,
+    measure: Measure,
+    confidence: float,
+    *,
+    n_draws: int = 999,
+    random_state: Seed = 0,
+) -> UpperLimits:
+    """Return limits of what a channel P(y|x) leaks where the rows of `counts` come from.
+
+    The same counts and seed give the same figures.
+    """
+    draws = draws_around(counts, n_draws, np.random.default_rng(random_state))
+    return limits_of(channel, draws, measure, confidence)
+
+
+def limits_of(
+    channel: FloatArray, draws: Iterable[Draws], measure: Measure, confidence: float
+) -> UpperLimits:
+    """Return limits from draws, which several channels may share.
+
+    Each is the larger of two: the same order statistic over joints from the posterior, and over
+    joints with one more row where it reveals most. With one more row, the limit is that of Clopper
+    and Pearson where a single cell matters, and in the manner of Fay and Feuer where several do:
+    no prior speaks for a group that has only a handful of rows.
+    """
+    batches = [
+        (from_posterior(channel, batch, measure), with_one_more_row(channel, batch, measure))
+        for batch in draws
+    ]
+    limits = [_limits(Figures.joined(way), confidence) for way in zip(*batches, strict=True)]
+    worst, average, each = (
+        measure.inverse(np.maximum(*pair)) for pair in zip(*limits, strict=True)
+    )
+    return UpperLimits(float(worst), float(average), each)
+
+
+def _limits(figures: Figures, confidence: float) -> list[FloatArray]:
+    """Return limits of g: of the worst output, of the average, of each output."""
+    each = figures.per_output
+    return [order_statistic(f, confidence) for f in (each.max(axis=1), figures.average, each)]
+
+
+def order_statistic(figures: FloatArray, confidence: float) -> FloatArray:
+    """Return what is exceeded by a share of at most 1 - confidence, column by column."""
+    rank = min(len(figures), int(np.ceil(confidence * (len(figures) + 1)))) - 1
+    return np.partition(figures, rank, axis=0)[rank]
