@@ -20,7 +20,10 @@ _CONVEX = (KL, L1, Chi2, AlphaLift)
 _CONVEX_EVERYWHERE = (L1, Chi2)
 
 # The vertices are counted in powers of four of the groups.
-_MOST_GROUPS = {**dict.fromkeys(_OF_LIFTS, 1000), **dict.fromkeys(_CONVEX, 8)}
+_MOST_GROUPS: dict[type[Measure], int] = {
+    **dict.fromkeys(_OF_LIFTS, 1000),
+    **dict.fromkeys(_CONVEX, 8),
+}
 
 _ROUNDING = 1e-12
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._typing import CountArray, FloatArray
+from .._typing import FloatArray
 from ..measures import Measure
 from ..measures.base import ShippedMeasure
 
@@ -40,13 +40,13 @@ class Sample:
     p_x : as counted; joint : with one pseudo-row per group, spread as p_x; n_rows : of both.
     """
 
-    counts: CountArray
+    counts: FloatArray
     p_x: FloatArray
     joint: FloatArray
     n_rows: float
 
     @classmethod
-    def of(cls, counts: CountArray) -> Sample:
+    def of(cls, counts: FloatArray) -> Sample:
         """Add the pseudo-rows."""
         p_x = counts.sum(axis=0) / counts.sum()
         with_prior = counts + p_x

@@ -11,7 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
-from .._typing import FloatArray
+from .._typing import BoolArray, FloatArray
 from ..geometry import Points
 from ..solvers.linear_program import MixtureProgram, Offers
 from ..utilities import Utility
@@ -76,7 +76,7 @@ class ConfidentSearch:
         used = weights > _NEGLIGIBLE
         return points[: len(weights)][used], weights[used], points
 
-    def _kept(self, points: FloatArray, used: FloatArray, prices: FloatArray) -> FloatArray:
+    def _kept(self, points: FloatArray, used: BoolArray, prices: FloatArray) -> FloatArray:
         """Forget points that are far too expensive."""
         most = 20 * self._n_x + 200
         if len(points) <= 2 * most:
