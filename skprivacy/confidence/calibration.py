@@ -20,17 +20,19 @@ from .limit_of_measure import output_limit
 from .output_limits import OutputLimit, Sample, root_leakage
 from .search import ConfidentSearch
 
-# Where the limit of a channel is within these shares of the budget, its z will do.
-_CLOSE = 0.975, 1.0 - 1e-6
+# Where the limit of a channel is at least this share of the budget, its z will do, if next to
+# nothing is lost to keep the budget. It is kept up to rounding.
+_CLOSE = 0.975
+_KEPT = 1.0 - 1e-6
 _AIM = 0.993
 _MOST_SOLVES = 5
 _SMALLEST_Z, _LARGEST_Z = 0.3, 8.0
 
-# Outputs that together are worth less than this share of the utility are merged.
+# So small a share of the utility is next to nothing: outputs worth less together are merged.
 _TIDY = 2e-3
 
 _N_DRAWS = 999
-_MOST_MIXTURES = 40
+_MOST_CAPS = 40
 _ROUNDING = 1e-9
 
 # A search for another z starts from so many points.
@@ -60,24 +62,26 @@ def confident_channel(sample: Sample, aim: Aim, plug_in: FloatArray, seed: int =
 
     plug_in : posteriors of outputs of designs for the sample itself, to start from.
     """
-    limit = output_limit(sample, aim.measure, aim.epsilon)
+    limit = output_limit(sample, aim.measure, aim.epsilon, aim.confidence)
     search = ConfidentSearch(limit, aim.utility, aim.budget, seed)
     draws = list(draws_around(sample.counts, _N_DRAWS, np.random.default_rng(seed)))
     proposals = np.vstack([search.first_proposals(), plug_in])
     z = 0.15 + norm.ppf(1 - 2 * (1 - aim.confidence) / max(len(sample.p_x), 2.1))
     low, high = 0.0, np.inf
     best, best_utility = np.ones((len(sample.p_x), 1)), aim.utility.smallest(sample.p_x)
+    small = _TIDY * aim.utility.span(sample.p_x)
     for _ in range(_MOST_SOLVES):
         found = search.run(z, proposals)
         channel = _channel(found.points, found.weights, sample.p_x)
-        allowance = _TIDY * aim.utility.span(sample.p_x)
-        channel = tidied(channel, sample.p_x, aim.utility, allowance)
+        channel = tidied(channel, sample.p_x, aim.utility, small)
+        hoped_for = aim.utility.of_channel(sample.p_x, channel)
         reached = _limit(channel, draws, aim)
         channel = _within(channel, sample.p_x, draws, aim) if reached > aim.budget else channel
         utility = aim.utility.of_channel(sample.p_x, channel)
         if utility > best_utility:
             best, best_utility = channel, utility
-        if _CLOSE[0] < reached / aim.budget <= _CLOSE[1] or _is_free(limit, found.points, z, aim):
+        is_close = reached > _CLOSE * aim.budget and utility > hoped_for - small
+        if is_close or _is_free(limit, found.points, z, aim):
             break
         low, high = (max(low, z), high) if reached > aim.budget else (low, min(high, z))
         z = _next_z(limit, found.points, z, (reached - _AIM * aim.budget), low, high)
@@ -108,15 +112,32 @@ def _limit(channel: FloatArray, draws: list[Draws], aim: Aim) -> float:
 
 
 def _within(channel: FloatArray, p_x: FloatArray, draws: list[Draws], aim: Aim) -> FloatArray:
-    """Return the channel mixed with independence until its limit keeps the budget."""
-    mixed, p_y = channel, p_x @ channel
-    for _ in range(_MOST_MIXTURES):
-        reached = _limit(mixed, draws, aim)
-        if reached <= aim.budget * _CLOSE[1]:
-            return mixed
-        share = min(0.999, 0.999 * aim.budget / reached)
-        mixed = share * mixed + (1 - share) * p_y
+    """Return the channel with outputs closer to independence until its limit keeps the budget.
+
+    Only those with the largest limits have to be: their limits are capped.
+    """
+    before = limits_of(channel, draws, aim.measure, aim.confidence)
+    each = root_leakage(aim.measure, before.per_output)
+    reached = float(root_leakage(aim.measure, np.array(before.worst)))
+    cap = float(each.max(where=np.isfinite(each), initial=0.0))
+    for _ in range(_MOST_CAPS):
+        cap *= max(0.5, 0.999 * aim.budget / reached)
+        with np.errstate(invalid="ignore"):
+            closer = _closer(channel, p_x, np.minimum(1.0, cap / np.maximum(each, 1e-300)))
+        reached = _limit(closer, draws, aim)
+        if reached <= aim.budget * _KEPT:
+            return closer
     return np.ones((len(channel), 1))
+
+
+def _closer(channel: FloatArray, p_x: FloatArray, shares: FloatArray) -> FloatArray:
+    """Return the channel with P(X|y) at these shares of the ways from P(X).
+
+    Outputs that come closer are used more often: then they still average to P(X).
+    """
+    shares = np.maximum(shares, 1e-6)
+    closer = channel + (p_x @ channel) * (1 / shares - 1)
+    return closer / closer.sum(axis=1, keepdims=True)
 
 
 def _is_free(limit: OutputLimit, points: FloatArray, z: float, aim: Aim) -> bool:
