@@ -32,7 +32,8 @@ _SMALLEST_Z, _LARGEST_Z = 0.3, 8.0
 _TIDY = 2e-3
 
 _N_DRAWS = 999
-_MOST_CAPS = 40
+_CAPS = 8
+_LARGEST_LIMIT = 1e3
 _ROUNDING = 1e-9
 
 # A search for another z starts from so many points.
@@ -62,6 +63,8 @@ def confident_channel(sample: Sample, aim: Aim, plug_in: FloatArray, seed: int =
 
     plug_in : posteriors of outputs of designs for the sample itself, to start from.
     """
+    if len(sample.p_x) == 1:
+        return np.ones((1, 1))
     limit = output_limit(sample, aim.measure, aim.epsilon, aim.confidence)
     search = ConfidentSearch(limit, aim.utility, aim.budget, seed)
     draws = list(draws_around(sample.counts, _N_DRAWS, np.random.default_rng(seed)))
@@ -116,18 +119,18 @@ def _within(channel: FloatArray, p_x: FloatArray, draws: list[Draws], aim: Aim) 
 
     Only those with the largest limits have to be: their limits are capped.
     """
-    before = limits_of(channel, draws, aim.measure, aim.confidence)
-    each = root_leakage(aim.measure, before.per_output)
-    reached = float(root_leakage(aim.measure, np.array(before.worst)))
-    cap = float(each.max(where=np.isfinite(each), initial=0.0))
-    for _ in range(_MOST_CAPS):
-        cap *= max(0.5, 0.999 * aim.budget / reached)
-        with np.errstate(invalid="ignore"):
-            closer = _closer(channel, p_x, np.minimum(1.0, cap / np.maximum(each, 1e-300)))
-        reached = _limit(closer, draws, aim)
-        if reached <= aim.budget * _KEPT:
-            return closer
-    return np.ones((len(channel), 1))
+    limits = limits_of(channel, draws, aim.measure, aim.confidence).per_output
+    limits = np.clip(root_leakage(aim.measure, limits), _ROUNDING, _LARGEST_LIMIT)
+    best, low, high = np.ones((len(channel), 1)), 0.0, float(limits.max())
+    cap = 0.9 * high
+    for _ in range(_CAPS):
+        closer = _closer(channel, p_x, np.minimum(1.0, cap / limits))
+        if _limit(closer, draws, aim) <= aim.budget * _KEPT:
+            best, low = closer, cap
+        else:
+            high = cap
+        cap = np.sqrt(low * high) if low else high / 2
+    return best
 
 
 def _closer(channel: FloatArray, p_x: FloatArray, shares: FloatArray) -> FloatArray:

@@ -81,14 +81,14 @@ class ClosedLimit(OutputLimit):
 
     def _limits(self, cases: Moments, z: float) -> FloatArray:
         """Return the limits of each case, one row each."""
-        return self._limit(cases, z).reshape(self._n_cases, -1)
+        return self._limit(cases, z).reshape(self._n_cases, len(cases.lifts) // self._n_cases)
 
     def with_slope(self, points: FloatArray, z: float) -> tuple[FloatArray, FloatArray]:
         found, rows = self._moments(points), np.arange(len(points))
         cases = self._cases(found)
         limits = self._limits(cases, z)
         worst = limits.argmax(axis=0)
-        lifts = cases.lifts.reshape(*limits.shape, -1)[worst, rows]
+        lifts = cases.lifts.reshape(*limits.shape, len(self._p_s))[worst, rows]
         slopes = self._slopes(replace(found, lifts=lifts), z)
         by_lift, by_peak = self._slope_of_cases(found, lifts, slopes.lifts, worst)
         more = self._slope_of_variances(found, slopes.variances)
