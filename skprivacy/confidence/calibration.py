@@ -7,6 +7,7 @@ the rarest symbol. z is calibrated so that the joint limit of the finished chann
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.stats import norm
@@ -19,15 +20,17 @@ from ..utilities import Utility
 from .limit_of_measure import output_limit
 from .output_limits import OutputLimit, Sample, root_leakage
 from .search import ConfidentSearch
-from .softening import softened
+from .softening import Reached, softened
 
-# Where the limit of a channel is within these shares of the budget, its z will do.
-_CLOSE = 0.975, 1.0 - 1e-6
+# Where the limit of a channel is at least this share of the budget, its z will do, if next to
+# nothing is lost to keep the budget. It is kept up to rounding.
+_CLOSE = 0.975
+_KEPT = 1.0 - 1e-6
 _AIM = 0.993
 _MOST_SOLVES = 5
 _SMALLEST_Z, _LARGEST_Z = 0.3, 8.0
 
-# Outputs that together are worth less than this share of the utility are merged.
+# So small a share of the utility is next to nothing: outputs worth less together are merged.
 _TIDY = 2e-3
 
 # Where the average is bounded, single outputs may leak so many times as much.
@@ -71,28 +74,31 @@ def confident_channel(sample: Sample, aim: Aim, plug_in: FloatArray, seed: int =
 
     plug_in : posteriors of outputs of designs for the sample itself, to start from.
     """
-    limit = output_limit(sample, aim.measure, aim.epsilon)
+    if len(sample.p_x) == 1:
+        return np.ones((1, 1))
+    limit = output_limit(sample, aim.measure, aim.epsilon, aim.confidence)
     search = ConfidentSearch(limit, aim.utility, aim.budget_of_outputs, seed)
     draws = list(draws_around(sample.counts, _N_DRAWS, np.random.default_rng(seed)))
+    limits = partial(_limits, draws=draws, aim=aim)
     proposals = np.vstack([search.first_proposals(), plug_in])
     z = 0.15 + norm.ppf(1 - 2 * (1 - aim.confidence) / max(len(sample.p_x), 2.1))
     low, high = 0.0, np.inf
     best, best_utility = np.ones((len(sample.p_x), 1)), aim.utility.smallest(sample.p_x)
+    small = _TIDY * aim.utility.span(sample.p_x)
     for _ in range(_MOST_SOLVES):
         found = search.run(z, proposals)
         channel = _channel(found.points, found.weights, sample.p_x)
-        allowance = _TIDY * aim.utility.span(sample.p_x)
-        channel = tidied(channel, sample.p_x, aim.utility, allowance)
+        channel = tidied(channel, sample.p_x, aim.utility, small)
         if aim.max_outputs is not None:
             channel = merged_to(channel, sample.p_x, aim.utility, aim.max_outputs)
-        reached = _limit(channel, draws, aim)
-        channel = softened(
-            channel, sample.p_x, lambda tried: _limit(tried, draws, aim), aim.budget * _CLOSE[1]
-        )
+        hoped_for = aim.utility.of_channel(sample.p_x, channel)
+        reached = limits(channel).limit
+        channel = softened(channel, sample.p_x, limits, aim.budget * _KEPT)
         utility = aim.utility.of_channel(sample.p_x, channel)
         if utility > best_utility:
             best, best_utility = channel, utility
-        if _CLOSE[0] < reached / aim.budget <= _CLOSE[1] or _is_free(limit, found.points, z, aim):
+        is_close = reached > _CLOSE * aim.budget and utility > hoped_for - small
+        if is_close or _is_free(limit, found.points, z, aim):
             break
         low, high = (max(low, z), high) if reached > aim.budget else (low, min(high, z))
         z = _next_z(limit, found.points, z, (reached - _AIM * aim.budget), low, high)
@@ -116,10 +122,11 @@ def _channel(points: FloatArray, weights: FloatArray, p_x: FloatArray) -> FloatA
     return channel / channel.sum(axis=1, keepdims=True)
 
 
-def _limit(channel: FloatArray, draws: list[Draws], aim: Aim) -> float:
-    """Return the limit that the budget is about, on the root scale."""
+def _limits(channel: FloatArray, draws: list[Draws], aim: Aim) -> Reached:
+    """Return the limits of a channel on the root scale."""
     limits = limits_of(channel, draws, aim.measure, aim.confidence)
-    return float(root_leakage(aim.measure, np.array(limits.in_scope(aim.scope))))
+    root = partial(root_leakage, aim.measure)
+    return Reached(float(root(np.array(limits.in_scope(aim.scope)))), root(limits.per_output))
 
 
 def _is_free(limit: OutputLimit, points: FloatArray, z: float, aim: Aim) -> bool:

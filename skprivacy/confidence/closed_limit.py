@@ -14,7 +14,7 @@ largest of those with the lifts as they are, and with more rows of any one group
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,9 +27,6 @@ NO_VARIANCE = 1e-18
 
 # A lift below this is as good as zero where it is divided by, or its logarithm is taken.
 SMALLEST_LIFT = 1e-9
-
-# How many more rows of a group there might have been: an exponential number, of mean 1.
-MORE_ROWS = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +54,12 @@ class Slopes:
 
 
 class ClosedLimit(OutputLimit):
-    """A limit that is a function of lifts and their variances."""
+    """A limit that is a function of lifts and their variances.
 
-    def __init__(self, sample: Sample, measure: Measure, more_rows: float = MORE_ROWS) -> None:
+    more_rows : how many more rows of a group there might have been.
+    """
+
+    def __init__(self, sample: Sample, measure: Measure, more_rows: float) -> None:
         super().__init__(sample, measure)
         self._p_s = sample.joint.sum(axis=1)
         self._p_x = sample.joint.sum(axis=0)
@@ -77,22 +77,25 @@ class ClosedLimit(OutputLimit):
         """Return how the limit changes."""
 
     def value(self, points: FloatArray, z: float) -> FloatArray:
-        found = self._moments(points)
-        return np.max([self._limit(case, z) for case in self._cases(found)], axis=0)
+        return self._limits(self._cases(self._moments(points)), z).max(axis=0)
+
+    def _limits(self, cases: Moments, z: float) -> FloatArray:
+        """Return the limits of each case, one row each."""
+        return self._limit(cases, z).reshape(self._n_cases, len(cases.lifts) // self._n_cases)
 
     def with_slope(self, points: FloatArray, z: float) -> tuple[FloatArray, FloatArray]:
-        found = self._moments(points)
+        found, rows = self._moments(points), np.arange(len(points))
         cases = self._cases(found)
-        limits = np.array([self._limit(case, z) for case in cases])
+        limits = self._limits(cases, z)
         worst = limits.argmax(axis=0)
-        lifts = np.array([case.lifts for case in cases])[worst, np.arange(len(points))]
-        slopes = self._slopes(_with_lifts(found, lifts), z)
+        lifts = cases.lifts.reshape(*limits.shape, len(self._p_s))[worst, rows]
+        slopes = self._slopes(replace(found, lifts=lifts), z)
         by_lift, by_peak = self._slope_of_cases(found, lifts, slopes.lifts, worst)
         more = self._slope_of_variances(found, slopes.variances)
         by_w = ((by_lift + more.lifts) / self._p_s) @ self.sample.joint
         by_w += 2 * found.w * ((slopes.seconds + more.seconds) @ self.sample.joint)
         by_w += 2 * found.w * (slopes.square + more.square)[:, None] * self._p_x
-        by_w[np.arange(len(points)), found.w.argmax(axis=1)] += by_peak
+        by_w[rows, found.w.argmax(axis=1)] += by_peak
         return limits.max(axis=0), self._slope_of_points(points, found.w, by_w)
 
     def _moments(self, points: FloatArray) -> Moments:
@@ -105,15 +108,28 @@ class ClosedLimit(OutputLimit):
         variances = np.maximum(variances, NO_VARIANCE)
         return Moments(w, np.maximum(lifts, SMALLEST_LIFT), seconds, square, variances)
 
-    def _cases(self, found: Moments) -> list[Moments]:
-        """Return the outputs as they are, and with more rows of each group at the largest w."""
-        if len(self._p_s) == 1:
-            return [found]
+    @property
+    def _n_cases(self) -> int:
+        return 1 + len(self._p_s) if len(self._p_s) > 1 else 1
+
+    def _cases(self, found: Moments) -> Moments:
+        """Return the outputs as they are, and with more rows of each group at the largest w.
+
+        They are stacked, all outputs of a case together, without their w.
+        """
         peak = found.w.max(axis=1, keepdims=True)
-        shrunk = found.lifts / (1 + self._more_in_all * (peak - 1))
-        more = (found.lifts + self._more_in_group * (peak - found.lifts)) * (shrunk / found.lifts)
-        each = [np.where(group, more, shrunk) for group in np.eye(len(self._p_s), dtype=bool)]
-        return [found, *(_with_lifts(found, lifts) for lifts in each)]
+        shrink = 1 + self._more_in_all * (peak - 1)
+        more = (found.lifts + self._more_in_group * (peak - found.lifts)) / shrink
+        groups = np.eye(len(self._p_s), dtype=bool)[: self._n_cases - 1, None]
+        lifts = np.vstack([found.lifts[None], np.where(groups, more, found.lifts / shrink)])
+        times = self._n_cases, 1
+        return Moments(
+            np.empty((0, 0)),
+            lifts.reshape(-1, found.lifts.shape[1]),
+            np.tile(found.seconds, times),
+            np.tile(found.square, self._n_cases),
+            np.tile(found.variances, times),
+        )
 
     def _slope_of_cases(
         self, found: Moments, lifts: FloatArray, by_lift: FloatArray, worst: IntArray
@@ -159,7 +175,3 @@ class ClosedLimit(OutputLimit):
         p, n = self._p_s, self.sample.n_rows
         by_e = 2 * (e * found.seconds + f * p * found.lifts) / n
         return by_e, 2 * p * (e * found.lifts + f) / n
-
-
-def _with_lifts(found: Moments, lifts: FloatArray) -> Moments:
-    return Moments(found.w, lifts, found.seconds, found.square, found.variances)

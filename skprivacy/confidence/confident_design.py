@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TypeAlias
 
 import numpy as np
 
 from .._typing import FloatArray
-from ..limits import Draws, draws_around, limits_of, upper_limits
+from ..limits import Draws, UpperLimits, draws_around, limits_of, upper_limits
 from ..merging import merged_to
 from ..solvers import DesignTask, Solution
 from .calibration import Aim, confident_channel
 from .output_limits import Sample, root_leakage
-from .softening import softened
+from .softening import Reached, softened
 
 Solve: TypeAlias = Callable[[float], Solution]
 
-# Up to so many symbols of X, or with two groups, a design for the sample takes a second at most. It
-# gives the search a start, and a bound.
+# Up to so many symbols of X, or with two groups, a design for the sample takes a second at most.
+# It gives the search a start, and a bound.
 _FEW_SYMBOLS = 12
 
 # With so many rows that the limit exceeds the budget by less than this factor, a somewhat smaller
@@ -61,7 +61,7 @@ class ConfidentDesign:
     def solve(self, epsilon: float) -> Solution:
         """Return the channel of the largest utility that is found, for all symbols of X."""
         unchanged = self._merged(np.eye(len(self._task.joint.p_x)))
-        if self._reported(unchanged) <= epsilon:
+        if self._reported(unchanged).in_scope(self._task.scope) <= epsilon:
             return Solution(unchanged)
         for_sample = self._plug_in(epsilon) if self._asks_solver else None
         found = max(self._candidates(epsilon, for_sample), key=self._utility)
@@ -90,7 +90,8 @@ class ConfidentDesign:
             return
         is_average, excess = self._task.scope == "average", np.inf
         if for_sample is not None:
-            excess = self._limit(self._merged(for_sample.channel)) / epsilon
+            limits = self._limits(self._merged(for_sample.channel))
+            excess = limits.in_scope(self._task.scope) / epsilon
             if not self._with_limits or is_average or excess <= _MANY_ROWS:
                 yield self._with_a_smaller_budget(epsilon)
         if self._with_limits and excess > (_MANY_ROWS if is_average else 1):
@@ -101,9 +102,7 @@ class ConfidentDesign:
         sample = Sample.of(self._counts[:, seen])
         first = sample.p_x[None] if start is None else self._posteriors(start)[:, seen]
         utility = task.utility.restricted(seen)
-        aim = Aim(
-            epsilon, task.measure, utility, self._confidence, task.max_outputs, task.scope
-        )
+        aim = Aim(epsilon, task.measure, utility, self._confidence, task.max_outputs, task.scope)
         channel = confident_channel(sample, aim, first, _SEED)
         whole = np.tile(sample.p_x @ channel, (len(seen), 1))  # the others tell nothing
         whole[seen] = channel
@@ -124,7 +123,7 @@ class ConfidentDesign:
         low, high, tried = (0.0, 0.0), (np.inf, np.inf), epsilon
         for _ in range(_MOST_DESIGNS):
             channel = self._merged(self._plug_in(tried).channel)
-            reached = self._limit(channel)
+            reached = self._limits(channel).in_scope(self._task.scope)
             if reached <= epsilon:
                 low, best = (tried, reached), channel
             else:
@@ -135,16 +134,21 @@ class ConfidentDesign:
             tried = low[0] + float(np.clip(rise, 0.05, 0.95)) * (high[0] - low[0])
             if tried < _SMALLEST_SHARE * epsilon:
                 break
-        return best if low[0] else self._softened(channel, epsilon, self._limit)
+        return best if low[0] else self._softened(channel, epsilon, self._limits)
 
     def _softened(
-        self, channel: FloatArray, epsilon: float, limit: Callable[[FloatArray], float]
+        self, channel: FloatArray, epsilon: float, limits: Callable[[FloatArray], UpperLimits]
     ) -> FloatArray:
-        """Return the channel, mixed with independence where its limit exceeds epsilon."""
-        allowed = self._root(epsilon) * (1 - _SLACK)
-        return softened(
-            channel, self._task.joint.p_x, lambda tried: self._root(limit(tried)), allowed
-        )
+        """Return the channel, its worst outputs softened where its limit exceeds epsilon."""
+        root = partial(root_leakage, self._task.measure)
+
+        def reached(tried: FloatArray) -> Reached:
+            found = limits(tried)
+            limit = float(root(np.array(found.in_scope(self._task.scope))))
+            return Reached(limit, root(found.per_output))
+
+        allowed = float(root(np.array(epsilon))) * (1 - _SLACK)
+        return softened(channel, self._task.joint.p_x, reached, allowed)
 
     def _merged(self, channel: FloatArray) -> FloatArray:
         most = self._task.max_outputs
@@ -155,19 +159,14 @@ class ConfidentDesign:
     def _utility(self, channel: FloatArray) -> float:
         return self._task.utility.of_channel(self._task.joint.p_x, channel)
 
-    def _root(self, leakage: float) -> float:
-        return float(root_leakage(self._task.measure, np.array(leakage)))
-
     @cached_property
     def _draws(self) -> list[Draws]:
         n_draws = int(np.clip(_MOST_NUMBERS // self._counts.size, _FEWEST_DRAWS, _MOST_DRAWS))
         return list(draws_around(self._counts, n_draws, np.random.default_rng(_SEED)))
 
-    def _limit(self, channel: FloatArray) -> float:
-        limits = limits_of(channel, self._draws, self._task.measure, self._confidence)
-        return limits.in_scope(self._task.scope)
+    def _limits(self, channel: FloatArray) -> UpperLimits:
+        return limits_of(channel, self._draws, self._task.measure, self._confidence)
 
-    def _reported(self, channel: FloatArray) -> float:
-        """Return the limit that a mechanism checks itself by."""
-        limits = upper_limits(self._counts, channel, self._task.measure, self._confidence)
-        return limits.in_scope(self._task.scope)
+    def _reported(self, channel: FloatArray) -> UpperLimits:
+        """Return the limits that a mechanism checks itself by."""
+        return upper_limits(self._counts, channel, self._task.measure, self._confidence)

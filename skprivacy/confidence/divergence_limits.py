@@ -114,8 +114,8 @@ class Chi2Limit(_SmoothLimit):
 class AlphaLiftLimit(_SmoothLimit):
     """For alpha_lift: ``phi = l^alpha - alpha (l - 1) - 1``, and ``log(1 + L) / alpha``."""
 
-    def __init__(self, sample: Sample, measure: Measure) -> None:
-        super().__init__(sample, measure)
+    def __init__(self, sample: Sample, measure: Measure, more_rows: float) -> None:
+        super().__init__(sample, measure, more_rows)
         assert isinstance(measure, AlphaLift)
         self._alpha = measure.alpha
 

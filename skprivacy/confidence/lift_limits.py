@@ -53,8 +53,8 @@ class MaxLiftLimit(_LargestLimit):
 class LipLimit(MaxLiftLimit):
     """For lip: the same, and limits of ``-log l``, in units of its own bound if there is one."""
 
-    def __init__(self, sample: Sample, measure: Measure, epsilon: float) -> None:
-        super().__init__(sample, measure)
+    def __init__(self, sample: Sample, measure: Measure, more_rows: float, epsilon: float) -> None:
+        super().__init__(sample, measure, more_rows)
         assert isinstance(measure, Lip)
         self._unit = 1.0 if measure.lower is None else epsilon / max(measure.lower, 1e-9)
 

@@ -59,7 +59,7 @@ def _merges(
     It joins the one with which least is lost of X; caution : how much it counts what the two tell
     about S.
     """
-    members = [(x,) for x in range(counts.shape[1])]
+    members: list[tuple[int, ...]] = [(x,) for x in range(counts.shape[1])]
     shares, given = counts.sum(axis=0) / counts.sum(), (counts / counts.sum(axis=0)).T
     p_s = counts.sum(axis=1) / counts.sum()
     seen = p_s > 0

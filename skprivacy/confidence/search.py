@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._typing import FloatArray
+from .._typing import BoolArray, FloatArray
 from ..geometry import Points
 from ..solvers.linear_program import MixtureProgram, Offers
 from ..utilities import Utility
@@ -65,8 +65,7 @@ class ConfidentSearch:
     def run(self, z: float, proposals: FloatArray) -> Found:
         """Return the best mixture found of points within the limit."""
         # Points that average to P(X) still do, with other weights, when they move along rays.
-        points = np.vstack([self._restored(proposals, z), self._on_rays(proposals, z)])
-        points = points[np.argsort(-self._worth(points))]
+        points = np.vstack([self._on_rays(proposals, z), self._restored(proposals, z)])
         n_first = 4 * self._n_x + 200
         best, idle = -np.inf, 0
         for _ in range(_MOST_ROUNDS):
@@ -93,7 +92,7 @@ class ConfidentSearch:
         independent = (1 - weights.sum()) * self._program.independent
         return weights, prices.symbols, float(weights @ offers.values + independent)
 
-    def _kept(self, points: FloatArray, used: np.ndarray, prices: FloatArray) -> FloatArray:
+    def _kept(self, points: FloatArray, used: BoolArray, prices: FloatArray) -> FloatArray:
         """Return points without those that are far too expensive, those in use first."""
         others = points[~used]
         order = np.argsort(-self._surplus(others, prices))[: 10 * self._n_x + 200]

@@ -1,30 +1,53 @@
-"""Mixing a channel with independence until its limit keeps a budget."""
+"""Outputs closer to independence, until the limit of a channel keeps a budget."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from .._typing import FloatArray
 
-_MOST_MIXTURES = 40
+_CAPS = 8
+_SMALLEST_LIMIT, _LARGEST_LIMIT = 1e-9, 1e3
+_SMALLEST_SHARE = 1e-6
 
-# What is aimed at, as a share of what the limit suggests.
-_CAUTION = 0.9995
+
+class Reached(NamedTuple):
+    """Limits of a channel: the one that the budget is about, and that of each output."""
+
+    limit: float
+    per_output: FloatArray
 
 
 def softened(
-    channel: FloatArray, p_x: FloatArray, limit: Callable[[FloatArray], float], budget: float
+    channel: FloatArray, p_x: FloatArray, reached: Callable[[FloatArray], Reached], budget: float
 ) -> FloatArray:
-    """Return ``a channel + (1 - a) P(Y)`` with a limit within the budget, a as large as it seems.
+    """Return the channel with outputs closer to independence until its limit keeps the budget.
 
-    limit : of a channel; about proportional to a. Where nothing helps, the output is constant.
+    Only those with the largest limits have to be: their limits are capped. Where nothing helps,
+    the output is constant.
     """
-    mixed, p_y = channel, p_x @ channel
-    for _ in range(_MOST_MIXTURES):
-        reached = limit(mixed)
-        if reached <= budget:
-            return mixed
-        share = min(_CAUTION, _CAUTION * budget / reached)
-        mixed = share * mixed + (1 - share) * p_y
-        mixed /= mixed.sum(axis=1, keepdims=True)
-    return np.ones((len(channel), 1))
+    limit, per_output = reached(channel)
+    if limit <= budget:
+        return channel
+    per_output = np.clip(per_output, _SMALLEST_LIMIT, _LARGEST_LIMIT)
+    best, low, high = np.ones((len(channel), 1)), 0.0, float(per_output.max())
+    cap = 0.98 * high * float(np.clip(budget / limit, 0.05, 1.0))
+    for _ in range(_CAPS):
+        closer = _closer(channel, p_x, np.minimum(1.0, cap / per_output))
+        if reached(closer).limit <= budget:
+            best, low = closer, cap
+        else:
+            high = cap
+        cap = np.sqrt(low * high) if low else high / 2
+    return best
+
+
+def _closer(channel: FloatArray, p_x: FloatArray, shares: FloatArray) -> FloatArray:
+    """Return the channel with P(X|y) at these shares of the ways from P(X).
+
+    Outputs that come closer are used more often: then they still average to P(X).
+    """
+    shares = np.maximum(shares, _SMALLEST_SHARE)
+    closer = channel + (p_x @ channel) * (1 / shares - 1)
+    return closer / closer.sum(axis=1, keepdims=True)

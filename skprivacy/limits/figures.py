@@ -7,11 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._typing import FloatArray, IntArray
+from .._typing import BoolArray, FloatArray
 from ..measures import Measure
 from ..measures.base import ShippedMeasure
 from ..measures.leakage import output_values, posteriors
 from .draws import Draws
+
+# Slopes that differ by less than this share of the largest are the same.
+_TIED = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +48,12 @@ def with_one_more_row(channel: FloatArray, draws: Draws, measure: Measure) -> Fi
     groups = list(enumerate(draws.extra.T))
     likeliest = channel[draws.seen].max(axis=0)
     each = [_values(measure, *_added(p_sy, p_s, s, weight, likeliest))[1] for s, weight in groups]
-    telling = channel[_steepest(measure, draws, channel)]
-    given = (_values(measure, *_added(p_sy, p_s, s, weight, telling[s])) for s, weight in groups)
+    steepest = _steepest(measure, draws, channel)
+    given = (
+        _values(measure, *_added(p_sy, p_s, s, weight, row))
+        for s, weight in groups
+        for row in np.unique(channel[steepest[s]], axis=0)
+    )
     averages = [_average(measure, p_y, values) for p_y, values in given]
     return Figures(np.max(averages, axis=0), np.max(each, axis=0))
 
@@ -88,15 +95,17 @@ def _average(measure: Measure, p_y: FloatArray, values: FloatArray) -> FloatArra
     return np.asarray((p_y * values).sum(axis=1))
 
 
-def _steepest(measure: Measure, draws: Draws, channel: FloatArray) -> IntArray:
-    """Return the symbol of X with which a row of each group raises the average of g most.
+def _steepest(measure: Measure, draws: Draws, channel: FloatArray) -> BoolArray:
+    """Return the symbols of X with which a row of each group raises the average of g most.
 
-    By the slope of sum P(y) g(P(S|y)) in P(s, x), but for what is the same for all x.
+    Several where they tie: which of them is first is a matter of rounding. By the slope
+    of sum P(y) g(P(S|y)) in P(s, x), but for what is the same for all x.
     """
     if "average" not in measure.scopes:
-        return np.zeros(len(draws.estimate), int)
+        return np.eye(*draws.estimate.shape, dtype=np.bool_)
     prior, p_sy = draws.estimate.sum(axis=1), draws.estimate @ channel
     rows = posteriors(p_sy, p_sy.sum(axis=0), prior)
     slope = measure.subgradient(rows, prior)
     slope += (measure.value(rows, prior) - (slope * rows).sum(axis=1))[:, None]
-    return np.where(draws.seen, (channel @ slope).T, -np.inf).argmax(axis=1)
+    by_symbol = np.where(draws.seen, (channel @ slope).T, -np.inf)
+    return by_symbol >= by_symbol.max(axis=1, keepdims=True) - _TIED * np.abs(slope).max()
