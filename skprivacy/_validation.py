@@ -52,6 +52,21 @@ def check_real(
     return number
 
 
+# Beyond it, the joints that a limit is taken from would have to be counted in millions.
+_LARGEST_CONFIDENCE = 0.9999
+
+
+def check_confidence(owner: str, confidence: object) -> float:
+    """Return how often a limit is to hold, if that can be asked for."""
+    confidence = check_real(
+        owner, "confidence", confidence, low=0, high=1, low_open=True, high_open=True
+    )
+    if confidence > _LARGEST_CONFIDENCE:
+        requirement = f"at most {_LARGEST_CONFIDENCE}"
+        raise ValueError(message(owner, "confidence", requirement, confidence))
+    return confidence
+
+
 def check_integer(owner: str, name: str, value: object, *, low: int) -> int:
     """Return `value` as an int, if it is a whole number of at least `low`."""
     requirement = f"an int in the range [{low}, inf)"

@@ -39,6 +39,8 @@ def compare_mechanisms(
     scope: Scope = "per_output",
     utility: str | Utility = "mutual_information",
     max_outputs: int | None = None,
+    confidence: float | None = None,
+    n_samples: float | None = None,
     verbose: bool = False,
 ) -> pd.DataFrame:
     """Design mechanisms with several solvers for several budgets, and put them side by side.
@@ -52,7 +54,7 @@ def compare_mechanisms(
     solvers : list of str or Solver, or dict, default=None
         Names or objects, such as ``Algorithm1Solver(candidates="all")``; with a dict you choose
         their names. None: "auto" and every other solver that serves the measure and scope.
-    measure, scope, utility, max_outputs
+    measure, scope, utility, max_outputs, confidence, n_samples
         As in `design_mechanism`.
     verbose : bool, default=False
         Whether to show a progress bar.
@@ -65,7 +67,7 @@ def compare_mechanisms(
 
         - `solver`, `epsilon`;
         - `utility` and `normalized_utility`, as in a `Mechanism`;
-        - `leakage`, which epsilon bounds;
+        - `leakage`, which epsilon bounds, and with a confidence its `population_limit`;
         - `worst_kl`, `average_kl`, ...: leakage by every measure, of the worst output and on
           average, on the epsilon scale of the measure (`worst_max_lift` is a logarithm; alpha is
           2 unless `measure` says otherwise); `max_lift`, the largest lift itself;
@@ -88,7 +90,8 @@ def compare_mechanisms(
     1  randomized_response    0.144      0.02
     """
     epsilons = check_epsilons(_OWNER, epsilons)
-    task = DesignTask.checked(_OWNER, p_sx, epsilons, measure, scope, utility, max_outputs)
+    asked = measure, scope, utility, max_outputs, confidence, n_samples
+    task = DesignTask.checked(_OWNER, p_sx, epsilons, *asked)
     solvers = _named(_OWNER, _serving(task) if solvers is None else solvers)
     measures = every_measure(task.measure)
     outcomes = _outcomes(task, solvers, sorted(set(epsilons)))
@@ -103,7 +106,8 @@ def compare_mechanisms(
         else:
             row |= _figures(outcome, measures)
         rows[name, epsilon] = row
-    return _table([rows[name, epsilon] for name in solvers for epsilon in epsilons], measures)
+    table = _table([rows[name, epsilon] for name in solvers for epsilon in epsilons], measures)
+    return table.drop(columns="population_limit") if confidence is None else table
 
 
 def _outcomes(
@@ -167,6 +171,7 @@ def _figures(mechanism: Mechanism, measures: dict[str, Measure]) -> dict[str, An
         "utility": mechanism.utility,
         "normalized_utility": mechanism.normalized_utility,
         "leakage": mechanism.leakage_in(mechanism.scope),
+        "population_limit": mechanism.leakage_at_most(mechanism),
         **{
             column: evaluations[name].leakage_in(scope)
             for column, (name, scope) in _leakages(measures).items()
@@ -189,7 +194,7 @@ def _leakages(measures: dict[str, Measure]) -> dict[str, tuple[str, Scope]]:
 
 def _table(rows: list[dict[str, Any]], measures: dict[str, Measure]) -> pd.DataFrame:
     """Return the rows as a DataFrame, with the gaps that all bounds together prove."""
-    before = ["solver", "epsilon", "utility", "normalized_utility", "leakage"]
+    before = ["solver", "epsilon", "utility", "normalized_utility", "leakage", "population_limit"]
     after = ["max_lift", "seconds", "outputs", "upper_bound", "reason"]
     table = pd.DataFrame(rows, columns=[*before, *_leakages(measures), *after])
     bound = table.pop("upper_bound")

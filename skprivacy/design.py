@@ -11,6 +11,7 @@ from tqdm.auto import tqdm
 
 from ._typing import FloatArray, Scope, TableLike
 from ._validation import check_real, message
+from .confidence import ConfidentDesign
 from .measures import Measure
 from .mechanism import Evaluation, Mechanism
 from .merging import merged_to
@@ -18,6 +19,9 @@ from .repair import repaired
 from .solvers import DesignTask, Solution, Solver, get_solver
 from .solvers.reductions import OccurringSymbols
 from .utilities import BOUND_TOLERANCE, Utility
+
+# What a design with limits for outputs, rather than by one of the solvers, says of itself.
+CONFIDENT = "confident"
 
 
 def design_mechanism(
@@ -29,6 +33,8 @@ def design_mechanism(
     utility: str | Utility = "mutual_information",
     solver: str | Solver = "auto",
     max_outputs: int | None = None,
+    confidence: float | None = None,
+    n_samples: float | None = None,
     **options: Any,
 ) -> Mechanism:
     """Design the channel P(Y|X) that keeps the most about X within a privacy budget on S.
@@ -60,6 +66,11 @@ def design_mechanism(
     max_outputs : int, default=None
         Merge the two outputs whose merger costs least of the utility, until so many are left.
         That never adds leakage. `upper_bound` is still about any number of outputs.
+    confidence : float, default=None
+        How often the budget is to hold for the population that the rows of `p_sx` were drawn from,
+        such as 0.95. None: it holds for `p_sx` itself, and the true leakage mostly exceeds it.
+    n_samples : float, default=None
+        With a confidence, how many independent rows `p_sx` is from. None: `p_sx` has counts.
     **options
         Options of the solver; see its class in `skprivacy.solvers`: `OptimalSolver`,
         `OnePerLabelSolver`, `ColumnGenerationSolver`, `Algorithm1Solver`, `MaxLiftSolver`,
@@ -69,7 +80,7 @@ def design_mechanism(
     -------
     Mechanism
         Its leakage, computed from the floats of its channel, is at most
-        ``epsilon (1 + 1e-9) + 1e-12``.
+        ``epsilon (1 + 1e-9) + 1e-12``; with a confidence, its `population_limit` too.
 
     Raises
     ------
@@ -86,10 +97,19 @@ def design_mechanism(
     ('low', 'middle', 'high')
     >>> bool(mechanism.max_leakage <= 0.02 * (1 + 1e-9))
     True
+
+    From 160 rows little can be released without the risk that it says more in the population:
+
+    >>> careful = design_mechanism(counts, epsilon=0.02, confidence=0.95)
+    >>> careful.normalized_utility < 0.3 < mechanism.normalized_utility
+    True
+    >>> bool(careful.population_limit.max_leakage <= 0.02)
+    True
     """
     owner = "design_mechanism"
     epsilon = check_real(owner, "epsilon", epsilon, low=0)
-    task = DesignTask.checked(owner, p_sx, [epsilon], measure, scope, utility, max_outputs)
+    asked = measure, scope, utility, max_outputs, confidence, n_samples
+    task = DesignTask.checked(owner, p_sx, [epsilon], *asked)
     return mechanisms(task, [epsilon], owner, solver, options)[0]
 
 
@@ -102,6 +122,8 @@ def privacy_utility_path(
     utility: str | Utility = "mutual_information",
     solver: str | Solver = "auto",
     max_outputs: int | None = None,
+    confidence: float | None = None,
+    n_samples: float | None = None,
     verbose: bool = False,
     **options: Any,
 ) -> list[Mechanism]:
@@ -113,7 +135,7 @@ def privacy_utility_path(
         As in `design_mechanism`.
     epsilons : sequence of float
         The budgets, in any order.
-    measure, scope, utility, solver, max_outputs, **options
+    measure, scope, utility, solver, max_outputs, confidence, n_samples, **options
         As in `design_mechanism`.
     verbose : bool, default=False
         Whether to show a progress bar.
@@ -132,7 +154,8 @@ def privacy_utility_path(
     """
     owner = "privacy_utility_path"
     epsilons = check_epsilons(owner, epsilons)
-    task = DesignTask.checked(owner, p_sx, epsilons, measure, scope, utility, max_outputs)
+    asked = measure, scope, utility, max_outputs, confidence, n_samples
+    task = DesignTask.checked(owner, p_sx, epsilons, *asked)
     return mechanisms(task, epsilons, owner, solver, options, verbose)
 
 
@@ -170,19 +193,33 @@ def mechanism_path(
     options: dict[str, Any],
 ) -> Iterator[Mechanism]:
     """Yield one mechanism per epsilon; a larger budget never has less utility."""
-    symbols = OccurringSymbols(task)
-    solver = get_solver(solver, options, owner, symbols.task)
     before = None
-    solutions = solver.solve_path(symbols.task, increasing)
-    for epsilon, solution in zip(increasing, solutions, strict=True):
-        mechanism = _finish(task, _whole(symbols, solution, epsilon), epsilon, solver)
+    for mechanism in _in_order(task, increasing, owner, solver, options):
         if before is not None and before.utility > mechanism.utility:
             # What a smaller budget allows, a larger one does too. Solvers fall short of that by
             # rounding, heuristics such as subset merging by more.
             bound = max(before.utility, mechanism.upper_bound)
-            mechanism = replace(before, epsilon=epsilon, upper_bound=bound)
+            mechanism = replace(before, epsilon=mechanism.epsilon, upper_bound=bound)
         before = mechanism
         yield mechanism
+
+
+def _in_order(
+    task: DesignTask,
+    increasing: Sequence[float],
+    owner: str,
+    solver: str | Solver,
+    options: dict[str, Any],
+) -> Iterator[Mechanism]:
+    """Yield one mechanism per epsilon, with what the solver shares between them."""
+    if task.confidence is not None:
+        yield from map(designer(task, owner, solver, options), increasing)
+        return
+    symbols = OccurringSymbols(task)
+    chosen = get_solver(solver, options, owner, symbols.task)
+    solutions = chosen.solve_path(symbols.task, increasing)
+    for epsilon, solution in zip(increasing, solutions, strict=True):
+        yield _finish(task, _whole(symbols, solution, epsilon), epsilon, chosen.name)
 
 
 def designer(
@@ -193,11 +230,16 @@ def designer(
     chosen = get_solver(solver, options, owner, symbols.task)
     solve = chosen.prepared(symbols.task)
 
-    def design(epsilon: float) -> Mechanism:
-        epsilon = float(epsilon)
-        return _finish(task, _whole(symbols, solve(epsilon), epsilon), epsilon, chosen)
+    def for_sample(epsilon: float) -> Solution:
+        return _whole(symbols, solve(epsilon), epsilon)
 
-    return design
+    if task.confidence is None:
+        return lambda epsilon: _finish(task, for_sample(epsilon), float(epsilon), chosen.name)
+    # A solver that was asked for by name is asked for smaller budgets.
+    is_free = isinstance(solver, str) and solver == "auto"
+    confident = ConfidentDesign(task, for_sample, with_limits=is_free)
+    name = CONFIDENT if is_free else chosen.name
+    return lambda epsilon: _finish(task, confident.solve(float(epsilon)), float(epsilon), name)
 
 
 def _whole(symbols: OccurringSymbols, solution: Solution, epsilon: float) -> Solution:
@@ -209,7 +251,7 @@ def _whole(symbols: OccurringSymbols, solution: Solution, epsilon: float) -> Sol
     return replace(solution, channel=symbols.expanded(solution.channel))
 
 
-def _finish(task: DesignTask, solution: Solution, epsilon: float, solver: Solver) -> Mechanism:
+def _finish(task: DesignTask, solution: Solution, epsilon: float, solver: str) -> Mechanism:
     """Return the mechanism of a solution for all symbols: outputs in order, checked."""
     joint, measure, scope, utility = task.joint, task.measure, task.scope, task.utility
     channel = solution.channel
@@ -232,8 +274,10 @@ def _finish(task: DesignTask, solution: Solution, epsilon: float, solver: Solver
         utility,
         epsilon=epsilon,
         scope=scope,
-        solver=solver.name,
+        solver=solver,
         upper_bound=_credible(solution.upper_bound, channel, joint.p_x, utility),
+        confidence=task.confidence,
+        n_samples=task.n_samples,
     )
 
 

@@ -12,17 +12,20 @@ from ._messages import InPython, Message, Parameter, Setting
 from ._typing import FloatArray, Scope, TableLike
 from ._validation import check_real, message
 from .design import designer
-from .joint import Joint, as_joint
-from .measures import Measure, check_scope, get_measure
+from .limits import upper_limits
+from .measures import Measure, get_measure
 from .measures.leakage import leakage_unchanged
 from .mechanism import Mechanism
 from .solvers import DesignTask, Solver
+from .solvers.task import check_inverse
 from .utilities import UTILITY_ROUNDING, Utility
 
 _Design: TypeAlias = Callable[[float], Mechanism]
 
-# The budget is found to within this share of itself.
+# The budget is found to within this share of itself; with a confidence, which is a search in a
+# search, roughly.
 _RTOL = 1e-4
+_ROUGH_RTOL = 0.01
 _ATOL = 1e-12
 
 # A budget that exceeds a leakage by this much surely allows it.
@@ -96,6 +99,8 @@ def smallest_epsilon(
     utility: str | Utility = "mutual_information",
     solver: str | Solver = "auto",
     max_outputs: int | None = None,
+    confidence: float | None = None,
+    n_samples: float | None = None,
     **options: Any,
 ) -> Mechanism:
     """Return the Mechanism with the smallest epsilon that keeps a share of the utility.
@@ -108,14 +113,14 @@ def smallest_epsilon(
         As in `design_mechanism`.
     utility_at_least : float, default=0.9
         The `normalized_utility` that is needed, from 0 to 1.
-    measure, scope, utility, solver, max_outputs, **options
+    measure, scope, utility, solver, max_outputs, confidence, n_samples, **options
         As in `design_mechanism`.
 
     Returns
     -------
     Mechanism
         Its `epsilon` is the smallest budget that allows the utility, to within a share of 1e-4
-        and the tolerance of the solver.
+        and the tolerance of the solver; with a confidence, to within a share of 0.01.
 
     Examples
     --------
@@ -128,19 +133,17 @@ def smallest_epsilon(
     """
     owner = "smallest_epsilon"
     needed = check_real(owner, "utility_at_least", utility_at_least, low=0, high=1)
-    joint = as_joint(p_sx, owner)
-    measure = get_measure(measure, owner)
-    check_scope(owner, scope, measure)
-    everything = _allowing_everything(joint, measure, scope)
-    budgets = [0.0, everything]
-    task = DesignTask.checked(owner, p_sx, budgets, measure, scope, utility, max_outputs)
+    asked = measure, scope, utility, max_outputs, confidence, n_samples
+    task = DesignTask.checked(owner, p_sx, [0.0], *asked)
+    everything = _allowing_everything(task)
+    check_inverse(task.measure, [everything], owner)
     design = designer(task, owner, solver, options)
     nothing, enough = design(0.0), design(everything)
     if enough.normalized_utility < needed - UTILITY_ROUNDING:
         raise ValueError(
             Message(
                 Parameter("utility_at_least", owner),
-                f" is {needed}, which no budget allows: {measure!r} keeps ",
+                f" is {needed}, which no budget allows: {task.measure!r} keeps ",
                 InPython("normalized_utility", "the utility"),
                 f" at {enough.normalized_utility:.6g} or less. Ask for less, or ",
                 "relax the measure." if max_outputs is None else "allow more outputs: ",
@@ -151,12 +154,17 @@ def smallest_epsilon(
         return nothing
     if enough.epsilon == np.inf:
         nothing, enough = _finite(design, nothing, enough, needed)
-    return _search(design, nothing, enough, needed)
+    return _search(design, nothing, enough, needed, _RTOL if confidence is None else _ROUGH_RTOL)
 
 
-def _allowing_everything(joint: Joint, measure: Measure, scope: Scope) -> float:
+def _allowing_everything(task: DesignTask) -> float:
     """Return what releasing X itself leaks, plus a little more to allow for rounding."""
-    unchanged = max(0.0, leakage_unchanged(scope, measure, joint.p_sx))
+    p_sx = task.joint.p_sx
+    unchanged = max(0.0, leakage_unchanged(task.scope, task.measure, p_sx))
+    if task.confidence is not None and task.n_samples is not None:
+        identity = np.eye(p_sx.shape[1])
+        limits = upper_limits(task.n_samples * p_sx, identity, task.measure, task.confidence)
+        unchanged = max(unchanged, limits.in_scope(task.scope))
     return unchanged * (1 + _ALLOWING_RTOL) + _ALLOWING_ATOL
 
 
@@ -173,11 +181,13 @@ def _finite(
     return below, above
 
 
-def _search(design: _Design, below: Mechanism, above: Mechanism, needed: float) -> Mechanism:
+def _search(
+    design: _Design, below: Mechanism, above: Mechanism, needed: float, rtol: float
+) -> Mechanism:
     """Return the mechanism of the smallest budget between two that keeps what is needed."""
     bisect = False
     while np.isfinite(above.epsilon) and (
-        above.epsilon - below.epsilon > _RTOL * above.epsilon + _ATOL
+        above.epsilon - below.epsilon > rtol * above.epsilon + _ATOL
     ):
         share = 0.5
         if not bisect:

@@ -1,6 +1,5 @@
 """Designs whose budget holds for the population, with some confidence."""
 
-from .calibration import Aim, confident_channel
-from .output_limits import Sample
+from .confident_design import ConfidentDesign
 
-__all__ = ["Aim", "Sample", "confident_channel"]
+__all__ = ["ConfidentDesign"]

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import norm
 
-from .._typing import FloatArray
+from .._typing import FloatArray, Scope
 from ..limits import Draws, draws_around, limits_of
 from ..measures import Measure
-from ..merging import tidied
+from ..merging import merged_to, tidied
 from ..utilities import Utility
 from .output_limits import OutputLimit, Sample, output_limit, root_leakage
 from .search import ConfidentSearch
+from .softening import softened
 
 # Where the limit of a channel is within these shares of the budget, its z will do.
 _CLOSE = 0.975, 1.0 - 1e-6
@@ -28,8 +29,10 @@ _SMALLEST_Z, _LARGEST_Z = 0.3, 8.0
 # Outputs that together are worth less than this share of the utility are merged.
 _TIDY = 2e-3
 
+# Where the average is bounded, single outputs may leak so many times as much.
+_MORE_THAN_AVERAGE = 2.0
+
 _N_DRAWS = 999
-_MOST_MIXTURES = 40
 _ROUNDING = 1e-9
 
 # An output whose limit is below this share of the budget is not held back by it.
@@ -44,11 +47,19 @@ class Aim:
     measure: Measure
     utility: Utility
     confidence: float
+    max_outputs: int | None = None
+    scope: Scope = "per_output"
 
     @property
     def budget(self) -> float:
         """The budget on the scale of the limits."""
         return float(root_leakage(self.measure, np.array(self.epsilon)))
+
+    @property
+    def budget_of_outputs(self) -> float:
+        """What single outputs are held to: more than what all may leak on average."""
+        more = 1.0 if self.scope == "per_output" else _MORE_THAN_AVERAGE
+        return float(root_leakage(self.measure, np.array(more * self.epsilon)))
 
 
 def confident_channel(sample: Sample, aim: Aim, plug_in: FloatArray, seed: int = 0) -> FloatArray:
@@ -57,7 +68,7 @@ def confident_channel(sample: Sample, aim: Aim, plug_in: FloatArray, seed: int =
     plug_in : posteriors of outputs of designs for the sample itself, to start from.
     """
     limit = output_limit(sample, aim.measure)
-    search = ConfidentSearch(limit, aim.utility, aim.budget, seed)
+    search = ConfidentSearch(limit, aim.utility, aim.budget_of_outputs, seed)
     draws = list(draws_around(sample.counts, _N_DRAWS, np.random.default_rng(seed)))
     proposals = np.vstack([search.first_proposals(), plug_in])
     z = 0.15 + norm.ppf(1 - 2 * (1 - aim.confidence) / max(len(sample.p_x), 2.1))
@@ -68,8 +79,12 @@ def confident_channel(sample: Sample, aim: Aim, plug_in: FloatArray, seed: int =
         channel = _channel(points, weights, sample.p_x)
         allowance = _TIDY * aim.utility.span(sample.p_x)
         channel = tidied(channel, sample.p_x, aim.utility, allowance)
+        if aim.max_outputs is not None:
+            channel = merged_to(channel, sample.p_x, aim.utility, aim.max_outputs)
         reached = _limit(channel, draws, aim)
-        channel = _within(channel, sample.p_x, draws, aim) if reached > aim.budget else channel
+        channel = softened(
+            channel, sample.p_x, lambda tried: _limit(tried, draws, aim), aim.budget * _CLOSE[1]
+        )
         utility = aim.utility.of_channel(sample.p_x, channel)
         if utility > best_utility:
             best, best_utility = channel, utility
@@ -94,26 +109,14 @@ def _channel(points: FloatArray, weights: FloatArray, p_x: FloatArray) -> FloatA
 
 
 def _limit(channel: FloatArray, draws: list[Draws], aim: Aim) -> float:
-    """Return the limit of the worst output, on the root scale."""
-    worst = limits_of(channel, draws, aim.measure, aim.confidence).worst
-    return float(root_leakage(aim.measure, np.array(worst)))
-
-
-def _within(channel: FloatArray, p_x: FloatArray, draws: list[Draws], aim: Aim) -> FloatArray:
-    """Return the channel mixed with independence until its limit keeps the budget."""
-    mixed, p_y = channel, p_x @ channel
-    for _ in range(_MOST_MIXTURES):
-        reached = _limit(mixed, draws, aim)
-        if reached <= aim.budget * _CLOSE[1]:
-            return mixed
-        share = min(0.999, 0.999 * aim.budget / reached)
-        mixed = share * mixed + (1 - share) * p_y
-    return np.ones((len(channel), 1))
+    """Return the limit that the budget is about, on the root scale."""
+    limits = limits_of(channel, draws, aim.measure, aim.confidence)
+    return float(root_leakage(aim.measure, np.array(limits.in_scope(aim.scope))))
 
 
 def _is_free(limit: OutputLimit, points: FloatArray, z: float, aim: Aim) -> bool:
     """Return whether no output is at its limit: another z would change nothing."""
-    return bool((limit.value(points, z) < _AT_LIMIT * aim.budget).all())
+    return bool((limit.value(points, z) < _AT_LIMIT * aim.budget_of_outputs).all())
 
 
 def _next_z(

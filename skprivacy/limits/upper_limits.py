@@ -7,10 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._typing import FloatArray, Seed
+from .._typing import FloatArray, Scope, Seed
 from ..measures import Measure
 from .draws import Draws, draws_around
 from .figures import Figures, from_posterior, with_one_more_row
+
+# How many joints are drawn: more where a confidence would leave fewer than two of them above it.
+_N_DRAWS, _FEWEST_ABOVE = 999, 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +28,10 @@ class UpperLimits:
     average: float
     per_output: FloatArray
 
+    def in_scope(self, scope: Scope) -> float:
+        """Return the limit that a budget of some scope is about."""
+        return self.worst if scope == "per_output" else self.average
+
 
 def upper_limits(
     counts: FloatArray,
@@ -32,13 +39,14 @@ def upper_limits(
     measure: Measure,
     confidence: float,
     *,
-    n_draws: int = 999,
+    n_draws: int | None = None,
     random_state: Seed = 0,
 ) -> UpperLimits:
     """Return limits of what a channel P(y|x) leaks where the rows of `counts` come from.
 
-    The same counts and seed give the same figures.
+    The same counts and seed give the same figures. n_draws : None for enough of them.
     """
+    n_draws = draws_for(confidence) if n_draws is None else n_draws
     draws = draws_around(counts, n_draws, np.random.default_rng(random_state))
     return limits_of(channel, draws, measure, confidence)
 
@@ -62,6 +70,11 @@ def limits_of(
         measure.inverse(np.maximum(*pair)) for pair in zip(*limits, strict=True)
     )
     return UpperLimits(float(worst), float(average), each)
+
+
+def draws_for(confidence: float) -> int:
+    """Return how many joints to draw for a confidence."""
+    return max(_N_DRAWS, int(np.ceil(_FEWEST_ABOVE / (1 - confidence))))
 
 
 def _limits(figures: Figures, confidence: float) -> list[FloatArray]:

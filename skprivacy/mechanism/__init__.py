@@ -2,5 +2,14 @@
 
 from .evaluation import Evaluation
 from .mechanism import Mechanism, make_mechanism, mechanism_content, named_channel
+from .population import PopulationLeakage, population_limits
 
-__all__ = ["Evaluation", "Mechanism", "make_mechanism", "mechanism_content", "named_channel"]
+__all__ = [
+    "Evaluation",
+    "Mechanism",
+    "PopulationLeakage",
+    "make_mechanism",
+    "mechanism_content",
+    "named_channel",
+    "population_limits",
+]

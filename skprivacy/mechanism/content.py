@@ -22,6 +22,9 @@ _KEYS = (
     "channel",
 )  # fmt: skip
 
+# A mechanism has both of them or none.
+_OF_POPULATION = ("confidence", "n_samples")
+
 
 def fields_content(made: Mapping[str, Any], include_joint: bool) -> dict[str, Any]:
     """Return what a document says about a mechanism, from its fields by name."""
@@ -41,6 +44,8 @@ def fields_content(made: Mapping[str, Any], include_joint: bool) -> dict[str, An
     }
     if (names := made.get("symbol_of_output")) is not None:
         content["names"] = names.tolist()
+    if made.get("confidence") is not None:
+        content |= {key: float(made[key]) for key in _OF_POPULATION}
     if p_sx is not None:
         content["s_labels"] = [encode_label(label) for label in made["s_labels"] or ()]
         content["p_sx"] = p_sx.tolist()
@@ -52,8 +57,10 @@ def fields_content(made: Mapping[str, Any], include_joint: bool) -> dict[str, An
 def read_fields(place: Place, measure: Measure | None, utility: Utility | None) -> dict[str, Any]:
     """Return the fields of the mechanism at some place; that they fit together is not checked."""
     has_joint, has_names = ("p_sx" in place.members(), "names" in place.members())
-    more = ("s_labels", "p_sx") if has_joint else ("p_x",)
-    part = place.keys(*_KEYS, *more, *(("names",) if has_names else ()))
+    has_confidence = any(key in place.members() for key in _OF_POPULATION)
+    more: tuple[str, ...] = ("s_labels", "p_sx") if has_joint else ("p_x",)
+    more += (("names",) if has_names else ()) + (_OF_POPULATION if has_confidence else ())
+    part = place.keys(*_KEYS, *more)
     x_labels, y_labels = part["x_labels"].labels(), part["y_labels"].labels()
     s_labels = part["s_labels"].secret().labels() if has_joint else None
     n_x, n_s = len(x_labels), len(s_labels or ())
@@ -73,6 +80,7 @@ def read_fields(place: Place, measure: Measure | None, utility: Utility | None) 
         "symbol_of_output": (
             part["names"].integers(len(y_labels), low=0, high=n_x - 1) if has_names else None
         ),
+        **{key: part[key].number(low=0) for key in _OF_POPULATION if has_confidence},
     }
 
 

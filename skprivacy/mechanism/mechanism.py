@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -13,7 +14,7 @@ from .._json import label_key, write_document
 from .._json_reader import Place, read_document
 from .._messages import Message, Parameter
 from .._typing import IntArray, Scope, TableLike
-from .._validation import check_real, message
+from .._validation import check_confidence, check_real, message
 from ..describing import (
     as_html,
     at_face_value,
@@ -30,6 +31,7 @@ from ..measures.ranges import posterior_ranges
 from ..utilities import BOUND_TOLERANCE, Utility
 from .content import ROW_TOLERANCE, fields_content, read_fields
 from .evaluation import Evaluation
+from .population import PopulationLeakage, population_limits
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,8 +41,9 @@ class Mechanism(Evaluation):
     Made by `design_mechanism`. A mechanism with a joint that breaks its budget cannot exist:
     leakage is computed from the floats of the channel itself whenever the object is made,
     including when it is loaded. The guarantee is about `p_sx`, the joint distribution it was
-    designed for. If that was left out of a saved mechanism, the budget is only what its file
-    claims.
+    designed for; with a `confidence` it is also about the population that the rows of `p_sx` were
+    drawn from, and `population_limit` is within the budget too. If the joint was left out of a
+    saved mechanism, the budget is only what its file claims.
 
     Attributes
     ----------
@@ -55,6 +58,11 @@ class Mechanism(Evaluation):
     symbol_of_output : ndarray of shape (n_y,) or None
         The symbol of X that each output is released as, by its position in `x_labels`. None where
         outputs have no names: those of `design_mechanism`.
+    confidence : float or None
+        How often a budget like this one holds for the population. None where it is about `p_sx`
+        alone.
+    n_samples : float or None
+        How many rows `p_sx` was counted from; None where there is no confidence.
 
     Examples
     --------
@@ -74,11 +82,14 @@ class Mechanism(Evaluation):
     # None means that no bound is known: it is then replaced by the largest utility.
     upper_bound: float = field(kw_only=True, default=None)  # type: ignore[assignment]
     symbol_of_output: IntArray | None = field(kw_only=True, default=None)
+    confidence: float | None = field(kw_only=True, default=None)
+    n_samples: float | None = field(kw_only=True, default=None)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_real("Mechanism", "epsilon", self.epsilon, low=0)
         check_scope("Mechanism", self.scope, self.measure)
+        self._check_confidence()
         self._check_distributions()
         self._check_budget()
         largest = self._largest_utility
@@ -87,6 +98,13 @@ class Mechanism(Evaluation):
         if not bound >= self.utility - BOUND_TOLERANCE * max(1.0, largest):
             raise ValueError(message("Mechanism", "upper_bound", f">= {self.utility}", bound))
         object.__setattr__(self, "upper_bound", float(max(bound, self.utility)))
+
+    def _check_confidence(self) -> None:
+        if (self.confidence is None) != (self.n_samples is None):
+            raise ValueError("A Mechanism has both a confidence and n_samples, or none of them.")
+        if self.confidence is not None:
+            check_confidence("Mechanism", self.confidence)
+            check_real("Mechanism", "n_samples", self.n_samples, low=1, high_open=True)
 
     def _check_distributions(self) -> None:
         if self.p_sx is not None:
@@ -136,12 +154,50 @@ class Mechanism(Evaluation):
     def _check_budget(self) -> None:
         if self.p_sx is None:
             return
-        leakage = self.leakage_in(self.scope)
-        if not leakage <= self.measure.budget(self.epsilon):
+        leakage, allowed = self.leakage_in(self.scope), self.measure.budget(self.epsilon)
+        broken = f"its leakage is {leakage}" if not leakage <= allowed else ""
+        if not broken and not (limit := self.leakage_at_most(self)) <= allowed:
+            broken = (
+                f"in the population it may be {limit}, with a confidence of {self.confidence} "
+                f"from {self.n_samples:g} rows"
+            )
+        if broken:
             raise ValueError(
                 f"The channel breaks its budget: epsilon={self.epsilon} for {self.measure!r}, "
-                f"{self.scope}, but its leakage is {leakage}."
+                f"{self.scope}, but {broken}."
             )
+
+    def leakage_at_most(self, figures: Evaluation) -> float:
+        """Return what the budget bounds, for the figures of a channel under the same joint.
+
+        That is the leakage in its scope; with a confidence, the limit for the population.
+
+        Examples
+        --------
+        >>> from skprivacy import design_mechanism
+        >>> mechanism = design_mechanism([[200, 100, 90], [90, 200, 310]], 0.1, confidence=0.95)
+        >>> mechanism.max_leakage < mechanism.leakage_at_most(mechanism) <= 0.1
+        True
+        """
+        if self.confidence is None:
+            return figures.leakage_in(self.scope)
+        limits = self.population_limit if figures is self else self._limits(figures)
+        assert limits is not None  # there is a confidence
+        return limits.leakage_in(self.scope)
+
+    def _limits(self, figures: Evaluation) -> PopulationLeakage:
+        assert self.confidence is not None
+        assert self.n_samples is not None
+        return population_limits(figures, self.n_samples * self._joint, self.confidence)
+
+    @cached_property
+    def population_limit(self) -> PopulationLeakage | None:
+        """Upper limits of what is leaked in the population; None without a `confidence`.
+
+        `max_leakage` of it is about the worst output, `average_leakage` about all on average,
+        `per_output` about each of them.
+        """
+        return None if self.confidence is None else self._limits(self)
 
     @property
     def gap(self) -> float:
@@ -281,8 +337,17 @@ class Mechanism(Evaluation):
         if self.p_sx is not None:
             found = ranges_of(self.posterior_ranges())
             yield f"most exposed group from {found[most_exposed(found)].in_words()}"
+        yield from self._figures_of_population()
         yield f"gap<={self.gap:.2g}"
         yield f"solver={self.solver!r}"
+
+    def _figures_of_population(self) -> Iterator[str]:
+        if self.confidence is None:
+            return
+        sure = f"confidence={self.confidence:g} from {self.n_samples:g} rows"
+        if self.p_sx is not None:
+            sure = f"population_limit={self.leakage_at_most(self):.6g} with {sure}"
+        yield sure
 
     def sentences(
         self, fidelity: Fidelity | None = None, *, x_name: str = "X", s_name: str = "S"

@@ -1,5 +1,6 @@
 """Leakage and utility measured on samples: columns in, numbers out."""
 
+from ..mechanism import PopulationLeakage
 from .attack import audit
 from .frequencies import estimate_distribution
 from .information import mutual_information, mutual_information_interval
@@ -13,7 +14,7 @@ from .leakage import (
     maximal_leakage,
     total_variation,
 )
-from .population import PopulationLeakage, population_leakage
+from .population import population_leakage
 from .scorers import best_within_leakage, neg_leakage_scorer, utility_scorer
 
 __all__ = [

@@ -2,67 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-import pandas as pd
 
-from .._typing import FloatArray, Scope, Seed
+from .._typing import FloatArray, Seed
 from .._validation import check_integer, check_real, message
-from ..limits import upper_limits
-from ..measures import get_measure
-from ..mechanism import Mechanism
+from ..mechanism import Mechanism, PopulationLeakage, population_limits
 from ..transformer import PrivacyFunnelTransformer, fitted_of
 
 _NO_JOINT = "{} needs the joint distribution, which was left out when the mechanism was saved."
-
-
-@dataclass(frozen=True, eq=False)
-class PopulationLeakage:
-    """Upper confidence limits of what a mechanism leaks under the true joint distribution.
-
-    Attributes
-    ----------
-    max_leakage, average_leakage : float
-        The limits of the worst output and of the average, on the epsilon scale.
-    per_output : Series
-        The limit of each output. Each holds with that confidence, not all at once.
-    n_samples : int
-        How many rows the joint distribution was estimated from.
-    confidence : float
-        How often such limits hold.
-
-    Examples
-    --------
-    >>> from skprivacy import design_mechanism
-    >>> from skprivacy.metrics import population_leakage
-    >>> mechanism = design_mechanism([[200, 100, 100], [100, 200, 300]], 0.02)
-    >>> limits = population_leakage(mechanism, n_samples=1000)
-    >>> limits.n_samples, limits.confidence
-    (1000, 0.95)
-    >>> bool((limits.per_output > mechanism.leakage).all())
-    True
-    """
-
-    max_leakage: float
-    average_leakage: float
-    per_output: pd.Series
-    n_samples: int
-    confidence: float
-
-    def leakage_in(self, scope: Scope) -> float:
-        """Return the limit of the leakage that a budget of some scope is about.
-
-        Examples
-        --------
-        >>> from skprivacy import design_mechanism
-        >>> from skprivacy.metrics import population_leakage
-        >>> mechanism = design_mechanism([[200, 100, 100], [100, 200, 300]], 0.02)
-        >>> limits = population_leakage(mechanism, n_samples=1000)
-        >>> limits.leakage_in("average") < limits.leakage_in("per_output")
-        True
-        """
-        return self.max_leakage if scope == "per_output" else self.average_leakage
 
 
 def population_leakage(
@@ -88,8 +35,9 @@ def population_leakage(
     mechanism : PrivacyFunnelTransformer or Mechanism
         Fitted; or designed for a joint distribution that was estimated from `n_samples` rows.
     n_samples : int, default=None
-        The number of independent rows. A transformer knows it; with weights, it uses the number
-        of equally weighted rows that carry as much information.
+        The number of independent rows. A transformer knows it, and so does a mechanism with a
+        confidence; with weights, a transformer uses the number of equally weighted rows that carry
+        as much information.
     confidence : float, default=0.95
         How often the limits should hold.
     n_resamples : int, default=999
@@ -117,22 +65,8 @@ def population_leakage(
         needed = f"at least {int(np.ceil(1 / (1 - confidence)))} for a confidence of {confidence}"
         raise ValueError(message(owner, "n_resamples", needed, n_resamples))
     mechanism, counts = _counted(mechanism, n_samples, owner)
-    limits = upper_limits(
-        counts,
-        mechanism.channel,
-        get_measure(mechanism.measure),
-        confidence,
-        n_draws=n_resamples,
-        random_state=random_state,
-    )
-    # The population should not be expected to leak less than the rows do.
-    labels = pd.Index(mechanism.y_labels, tupleize_cols=False)
-    return PopulationLeakage(
-        max(limits.worst, mechanism.max_leakage),
-        max(limits.average, mechanism.average_leakage),
-        pd.Series(np.maximum(limits.per_output, mechanism.leakage), labels),
-        round(counts.sum()),
-        confidence,
+    return population_limits(
+        mechanism, counts, confidence, n_draws=n_resamples, random_state=random_state
     )
 
 
@@ -151,4 +85,6 @@ def _counted(
         raise TypeError(message(owner, "mechanism", requirement, mechanism))
     if mechanism.p_sx is None:
         raise ValueError(_NO_JOINT.format(owner))
+    if n_samples is None and mechanism.n_samples is not None:
+        return mechanism, mechanism.n_samples * mechanism.p_sx
     return mechanism, check_integer(owner, "n_samples", n_samples, low=1) * mechanism.p_sx

@@ -45,7 +45,7 @@ def within_budget_as_sampled(mechanism: Mechanism) -> Mechanism:
 
     def leakage(channel: FloatArray) -> float:
         sampled = mechanism.with_channel(sampled_channel(integer_boundaries(channel)))
-        return sampled.leakage_in(mechanism.scope)
+        return mechanism.leakage_at_most(sampled)
 
     channel = repaired(
         mechanism.channel,

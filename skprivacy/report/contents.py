@@ -17,10 +17,9 @@ from ..fitted import Fitted
 from ..fitting.inputs import sensitive_columns
 from ..fitting.parameters import Settings
 from ..measures import Measure, every_measure
-from ..mechanism import Mechanism
+from ..mechanism import Mechanism, PopulationLeakage
 from ..metrics import audit
 from ..metrics.attack import Attacker, Splits
-from ..metrics.population import PopulationLeakage
 from ..plotting import LeakageDisplay, MechanismDisplay, PrivacyUtilityDisplay, path_around
 from ..releasing.output_names import names_out
 from ..tables.frames import as_table

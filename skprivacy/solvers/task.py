@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from .._messages import Message, Parameter
+from .._messages import Message, Named, Parameter
 from .._typing import Scope, TableLike
-from .._validation import check_integer
+from .._validation import check_confidence, check_integer, check_real, message
 from ..encoding.label_distances import label_distances
 from ..joint import Joint, as_joint
 from ..measures import Measure, check_scope, get_measure
@@ -38,6 +38,9 @@ class DesignTask:
         What is to be kept.
     max_outputs : int or None
         How many outputs there may be. Solvers need not mind: what they find is merged.
+    confidence, n_samples : float or None
+        How often the budget is to hold for the population, and how many rows the joint was counted
+        from. Solvers need not mind: they design for the joint, and are asked for smaller budgets.
 
     Examples
     --------
@@ -54,6 +57,8 @@ class DesignTask:
     scope: Scope
     utility: Utility
     max_outputs: int | None = None
+    confidence: float | None = None
+    n_samples: float | None = None
 
     @classmethod
     def checked(
@@ -65,6 +70,8 @@ class DesignTask:
         scope: Scope,
         utility: str | Utility,
         max_outputs: int | None = None,
+        confidence: float | None = None,
+        n_samples: float | None = None,
     ) -> DesignTask:
         """Return the task that these arguments of `owner` describe, as in `design_mechanism`."""
         joint = as_joint(p_sx, owner)
@@ -73,10 +80,38 @@ class DesignTask:
         utility = _with_distances(get_utility(utility, owner), p_sx, joint, owner)
         utility.largest(joint.p_x)  # checks that it is about this X
         _check_smallest_at_prior(measure, joint.without_empty(), owner)
-        _check_inverse(measure, epsilons, owner)
+        check_inverse(measure, epsilons, owner)
         if max_outputs is not None:
             check_integer(owner, "max_outputs", max_outputs, low=1)
-        return cls(joint, measure, scope, utility, max_outputs)
+        n_samples = _check_rows(p_sx, confidence, n_samples, owner)
+        return cls(joint, measure, scope, utility, max_outputs, confidence, n_samples)
+
+
+def _check_rows(
+    p_sx: TableLike, confidence: float | None, n_samples: float | None, owner: str
+) -> float | None:
+    """Return how many rows a joint was counted from, where a confidence needs to know."""
+    if confidence is None:
+        if n_samples is not None:
+            requirement = "None where there is no confidence"
+            raise ValueError(message(owner, "n_samples", requirement, n_samples))
+        return None
+    check_confidence(owner, confidence)
+    if n_samples is not None:
+        return check_real(owner, "n_samples", n_samples, low=1, high_open=True)
+    counts = np.asarray(p_sx, dtype=float)
+    if (counts != np.round(counts)).any():
+        raise ValueError(
+            Message(
+                Parameter("n_samples", owner),
+                " is needed, because ",
+                Named("confidence"),
+                f" is {confidence} and the table holds no counts but probabilities or weights. "
+                f"How many rows is it from? (Weighted rows count as many as (sum of weights)^2 / "
+                f"(sum of squared weights).)",
+            )
+        )
+    return float(counts.sum())
 
 
 def _with_distances(utility: Utility, p_sx: TableLike, joint: Joint, owner: str) -> Utility:
@@ -118,7 +153,7 @@ def _check_smallest_at_prior(measure: Measure, joint: Joint, owner: str) -> None
         )
 
 
-def _check_inverse(measure: Measure, epsilons: Iterable[float], owner: str) -> None:
+def check_inverse(measure: Measure, epsilons: Iterable[float], owner: str) -> None:
     """Check that the two scales of a measure agree: budgets are compared on that of epsilon."""
     for epsilon in epsilons:
         again = float(measure.inverse(measure.threshold(epsilon)))
