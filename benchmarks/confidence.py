@@ -77,7 +77,7 @@ class Cell:
 
     halves : how many rows there are besides those of the design, to measure what it leaks; 0 if
     that is computed from the joint. table : whether the joint is that of a table, always the same.
-    pace : of slow cells; their second sample comes after so many of the others.
+    pace : of slow cells; one sample for so many of each other cell.
     """
 
     name: str
@@ -234,7 +234,7 @@ def tasks(cells, n_samples, done):
     """Yield what is missing: the first sample of all cells, then the second, and so on."""
     best = {(*key[:4], key[5]): value for key, value in done["best_utility"].items()}
     order = sorted(
-        (seed * c.pace, i, seed) for i, c in enumerate(cells) for seed in range(n_samples)
+        ((seed + 1) * c.pace, i, seed) for i, c in enumerate(cells) for seed in range(n_samples)
     )
     for _, i, seed in order:
         cell = cells[i]
