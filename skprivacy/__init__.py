@@ -10,9 +10,14 @@ if TYPE_CHECKING:  # what the table below says, for type checkers and editors
     from .certifying import Certificate
     from .comparison import compare_mechanisms
     from .design import design_mechanism, privacy_utility_path
-    from .exceptions import FidelityWarning, PrivacyLeakWarning, SolverError
+    from .exceptions import (
+        FidelityWarning,
+        FiniteSampleWarning,
+        PrivacyLeakWarning,
+        SolverError,
+    )
     from .fidelity import Fidelity
-    from .inverse_design import largest_epsilon, smallest_epsilon
+    from .inverse_design import largest_epsilon, rows_needed, smallest_epsilon
     from .measures import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Measure, Parity, get_measure
     from .mechanism import Evaluation, Mechanism
     from .metrics import audit, estimate_distribution, population_leakage
@@ -34,6 +39,7 @@ __all__ = [
     "Evaluation",
     "Fidelity",
     "FidelityWarning",
+    "FiniteSampleWarning",
     "Guess",
     "LeakageDisplay",
     "Lip",
@@ -61,6 +67,7 @@ __all__ = [
     "population_leakage",
     "privacy_utility_path",
     "repeated_release_leakage",
+    "rows_needed",
     "smallest_epsilon",
 ]
 
@@ -70,9 +77,14 @@ _NAMES = {
     "certifying": ["Certificate"],
     "comparison": ["compare_mechanisms"],
     "design": ["design_mechanism", "privacy_utility_path"],
-    "exceptions": ["FidelityWarning", "PrivacyLeakWarning", "SolverError"],
+    "exceptions": [
+        "FidelityWarning",
+        "FiniteSampleWarning",
+        "PrivacyLeakWarning",
+        "SolverError",
+    ],
     "fidelity": ["Fidelity"],
-    "inverse_design": ["largest_epsilon", "smallest_epsilon"],
+    "inverse_design": ["largest_epsilon", "rows_needed", "smallest_epsilon"],
     "measures": [
         "KL",
         "L1",

@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 from tqdm.auto import tqdm
 
+from ._messages import Message, Named, Setting
 from ._typing import FloatArray, Scope, TableLike
 from ._validation import check_real, message
+from ._warnings import warn
 from .confidence import ConfidentDesign
+from .exceptions import FiniteSampleWarning
 from .measures import Measure
 from .mechanism import Evaluation, Mechanism
 from .merging import merged_to
@@ -21,7 +24,10 @@ from .solvers.reductions import OccurringSymbols
 from .utilities import BOUND_TOLERANCE, Utility
 
 # What a design with limits for outputs, rather than by one of the solvers, says of itself.
-CONFIDENT = "confident"
+_CONFIDENT = "confident"
+
+# With a smaller share of the utility than this there is a warning of too few rows.
+_HARDLY_ANY = 0.01
 
 
 def design_mechanism(
@@ -110,7 +116,10 @@ def design_mechanism(
     epsilon = check_real(owner, "epsilon", epsilon, low=0)
     asked = measure, scope, utility, max_outputs, confidence, n_samples
     task = DesignTask.checked(owner, p_sx, [epsilon], *asked)
-    return mechanisms(task, [epsilon], owner, solver, options)[0]
+    mechanism = mechanisms(task, [epsilon], owner, solver, options)[0]
+    if confidence is not None and epsilon > 0 and mechanism.normalized_utility < _HARDLY_ANY:
+        _warn_of_few_rows(task, epsilon, _for_sample(task, owner, solver, options)[1])
+    return mechanism
 
 
 def privacy_utility_path(
@@ -226,20 +235,46 @@ def designer(
     task: DesignTask, owner: str, solver: str | Solver, options: dict[str, Any]
 ) -> Callable[[float], Mechanism]:
     """Return a function that designs for one epsilon after another, in any order."""
+    name, solve = _for_sample(task, owner, solver, options)
+    if task.confidence is not None:
+        # A solver that was asked for by name is asked for smaller budgets.
+        is_free = isinstance(solver, str) and solver == "auto"
+        solve = ConfidentDesign(task, solve, with_limits=is_free).solve
+        name = _CONFIDENT if is_free else name
+    return lambda epsilon: _finish(task, solve(float(epsilon)), float(epsilon), name)
+
+
+def _for_sample(
+    task: DesignTask, owner: str, solver: str | Solver, options: dict[str, Any]
+) -> tuple[str, Callable[[float], Solution]]:
+    """Return the name of the solver, and what solves the task for the joint as it is."""
     symbols = OccurringSymbols(task)
     chosen = get_solver(solver, options, owner, symbols.task)
     solve = chosen.prepared(symbols.task)
+    return chosen.name, lambda epsilon: _whole(symbols, solve(epsilon), epsilon)
 
-    def for_sample(epsilon: float) -> Solution:
-        return _whole(symbols, solve(epsilon), epsilon)
 
-    if task.confidence is None:
-        return lambda epsilon: _finish(task, for_sample(epsilon), float(epsilon), chosen.name)
-    # A solver that was asked for by name is asked for smaller budgets.
-    is_free = isinstance(solver, str) and solver == "auto"
-    confident = ConfidentDesign(task, for_sample, with_limits=is_free)
-    name = CONFIDENT if is_free else chosen.name
-    return lambda epsilon: _finish(task, confident.solve(float(epsilon)), float(epsilon), name)
+def _warn_of_few_rows(
+    task: DesignTask, epsilon: float, for_sample: Callable[[float], Solution]
+) -> None:
+    """Warn that nothing can be released from so few rows, and say how many more would help."""
+    enough = ConfidentDesign(task, for_sample, with_limits=False).rows_for_a_release(epsilon)
+    way_out = "No number of rows would help where some group of S has none: leave it out."
+    if enough is not None:
+        way_out = f"About {float(f'{enough:.2g}'):,.0f} rows would allow a first release."
+    warn(
+        Message(
+            f"The output hardly says anything about X: {task.n_samples:,.0f} rows are too few ",
+            "for ",
+            Setting("epsilon", epsilon),
+            " with ",
+            Setting("confidence", task.confidence),
+            f". {way_out} Fewer values of X or groups of S, or a larger ",
+            Named("epsilon"),
+            ", help too.",
+        ),
+        FiniteSampleWarning,
+    )
 
 
 def _whole(symbols: OccurringSymbols, solution: Solution, epsilon: float) -> Solution:

@@ -87,3 +87,24 @@ class FidelityWarning(UserWarning):
     ...
     skprivacy.exceptions.FidelityWarning: Values that make up ...
     """
+
+
+class FiniteSampleWarning(UserWarning):
+    """There are too few rows for what is asked of them.
+
+    A budget that is kept for the rows of `fit` may be exceeded in the population that they are
+    from; or, with a `confidence`, little or nothing can be released.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import pandas as pd
+    >>> from skprivacy import FiniteSampleWarning, PrivacyFunnelTransformer
+    >>> frame = pd.DataFrame({"s": list("aaab") * 9, "x": list("uvww") * 9})
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", FiniteSampleWarning)
+    ...     PrivacyFunnelTransformer(0.02, sensitive="s").fit(frame)
+    Traceback (most recent call last):
+    ...
+    skprivacy.exceptions.FiniteSampleWarning: epsilon=0.02 holds for these rows, ...
+    """

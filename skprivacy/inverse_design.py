@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from ._messages import InPython, Message, Parameter, Setting
+from ._messages import InPython, Message, Named, Parameter, Setting
 from ._typing import FloatArray, Scope, TableLike
-from ._validation import check_real, message
+from ._validation import check_confidence, check_real, message
 from .design import designer
 from .limits import upper_limits
 from .measures import Measure, get_measure
@@ -26,6 +27,9 @@ _Design: TypeAlias = Callable[[float], Mechanism]
 # search, roughly.
 _RTOL = 1e-4
 _ROUGH_RTOL = 0.01
+
+# Numbers of rows: the first to be tried, those beyond which none are, and how close is enough.
+_FIRST_ROWS, _MOST_ROWS, _ROUGH_ROWS = 1e3, 1e9, 1.1
 _ATOL = 1e-12
 
 # A budget that exceeds a leakage by this much surely allows it.
@@ -155,6 +159,90 @@ def smallest_epsilon(
     if enough.epsilon == np.inf:
         nothing, enough = _finite(design, nothing, enough, needed)
     return _search(design, nothing, enough, needed, _RTOL if confidence is None else _ROUGH_RTOL)
+
+
+def rows_needed(
+    p_sx: TableLike,
+    epsilon: float,
+    utility_at_least: float,
+    *,
+    confidence: float = 0.95,
+    measure: str | Measure = "kl",
+    scope: Scope = "per_output",
+    utility: str | Utility = "mutual_information",
+    solver: str | Solver = "auto",
+    max_outputs: int | None = None,
+    **options: Any,
+) -> int:
+    """Return from about how many rows a design with a confidence keeps a share of the utility.
+
+    Parameters
+    ----------
+    p_sx : array-like or DataFrame of shape (n_s, n_x)
+        As in `design_mechanism`. Of counts, only the proportions matter: more rows are taken to be
+        like these.
+    epsilon : float
+        The budget.
+    utility_at_least : float
+        The `normalized_utility` that is needed, from 0 to 1.
+    confidence : float, default=0.95
+        How often the budget is to hold for the population.
+    measure, scope, utility, solver, max_outputs, **options
+        As in `design_mechanism`.
+
+    Returns
+    -------
+    int
+        To within some 10%, rounded to two digits. Chance decides how much a given sample of that
+        size allows.
+
+    Examples
+    --------
+    >>> from skprivacy import rows_needed
+    >>> joint = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]
+    >>> 200 < rows_needed(joint, 0.02, 0.3) < rows_needed(joint, 0.02, 0.5) < 5000
+    True
+    """
+    owner = "rows_needed"
+    epsilon = check_real(owner, "epsilon", epsilon, low=0)
+    needed = check_real(owner, "utility_at_least", utility_at_least, low=0, high=1)
+    confidence = check_confidence(owner, confidence)
+    asked = measure, scope, utility, max_outputs
+    task = DesignTask.checked(owner, p_sx, [epsilon], *asked)
+
+    def kept(n_samples: float) -> float:
+        from_rows = replace(task, confidence=confidence, n_samples=n_samples)
+        return designer(from_rows, owner, solver, options)(epsilon).normalized_utility
+
+    most = designer(task, owner, solver, options)(epsilon).normalized_utility
+    if most < needed - UTILITY_ROUNDING or kept(_MOST_ROWS) < needed - UTILITY_ROUNDING:
+        raise ValueError(
+            Message(
+                Parameter("utility_at_least", owner),
+                f" is {needed}, which no number of rows allows: ",
+                Setting("epsilon", epsilon),
+                f" keeps {most:.3g} where the joint distribution is known. Ask for less, or use a "
+                f"larger ",
+                Named("epsilon"),
+                ".",
+            )
+        )
+    return _fewest_rows(kept, needed)
+
+
+def _fewest_rows(kept: Callable[[float], float], needed: float) -> int:
+    """Return how many rows keep what is needed: by powers of four, then between two of them."""
+    low, high = 1.0, _MOST_ROWS
+    tried = _FIRST_ROWS
+    while high > _ROUGH_ROWS * low:
+        if kept(tried) >= needed - UTILITY_ROUNDING:
+            high = tried
+        else:
+            low = tried
+        is_open = low == 1.0 or high == _MOST_ROWS
+        middle = float(np.sqrt(low * high))
+        tried = float(np.clip(middle, tried / 4, 4 * tried)) if is_open else middle
+    return int(float(f"{high:.2g}"))
 
 
 def _allowing_everything(task: DesignTask) -> float:

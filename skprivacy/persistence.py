@@ -81,7 +81,7 @@ def read_transformer(
     mechanism = replace(mechanism, symbol_of_output=_read_symbols(part["names"], mechanism))
     with part["layout"].making():
         check_names_out(names_out(roles, mechanism.x_labels, parameters["output"]))
-    for name in ("epsilon", "measure", "scope"):
+    for name in ("epsilon", "measure", "scope", "confidence"):
         parameters[name] = getattr(mechanism, name)
     parameters["columns"] = [roles.name_or_position(p) for p in roles.x_positions]
     parameters["sensitive"] = [roles.name_or_position(p) for p in roles.s_positions] or None

@@ -55,9 +55,10 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
     most about X within the budget; `transform` draws Y for each row. It needs no S, and S never
     comes out of it.
 
-    The guarantee is about the joint distribution estimated by `fit` and about Y alone: not about
-    other columns that are passed through, an index, or several releases of the same row taken
-    together. It is not differential privacy.
+    The guarantee is about the joint distribution estimated by `fit`, and with a `confidence` also
+    about that of the population that its rows are from. It is about Y alone: not about other
+    columns that are passed through, an index, or several releases of the same row taken together.
+    It is not differential privacy.
 
     Parameters
     ----------
@@ -76,6 +77,11 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         to the true ones as the budget allows, see `Distortion`.
     max_outputs : int, default=None
         As in `design_mechanism`: merge outputs until so many are left.
+    confidence : float, default=None
+        As in `design_mechanism`: how often the budget is to hold for the population that the rows
+        of `fit` were drawn from, such as 0.95. None: it holds for these rows, and a
+        `FiniteSampleWarning` says if that is far from the same. Weighted rows count as many as
+        would say as much with equal weights.
     solver_options : dict, default=None
         Options of the solver.
     output : {"label", "symbol", "posterior"}, default="label"
@@ -151,6 +157,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         utility: str | Utility = "mutual_information",
         solver: str | Solver = "auto",
         max_outputs: int | None = None,
+        confidence: float | None = None,
         solver_options: dict[str, Any] | None = None,
         output: Literal["label", "symbol", "posterior"] = "label",
         remainder: Literal["drop", "passthrough"] | Sequence[Any] = "drop",
@@ -169,6 +176,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         self.utility = utility
         self.solver = solver
         self.max_outputs = max_outputs
+        self.confidence = confidence
         self.solver_options = solver_options
         self.output = output
         self.remainder = remainder

@@ -36,6 +36,9 @@ _SLACK = 1e-6
 _SEED = 1
 _MOST_DRAWS, _FEWEST_DRAWS, _MOST_NUMBERS = 999, 199, 2**24
 
+# No more than about a million times as many rows are asked for.
+_MOST_DOUBLINGS = 20
+
 
 class ConfidentDesign:
     """Channels whose limits for the population are within a budget.
@@ -61,6 +64,22 @@ class ConfidentDesign:
         found = max(self._candidates(epsilon, for_sample.channel), key=self._utility)
         channel = self._softened(found, epsilon, self._reported)
         return Solution(channel, for_sample.upper_bound)
+
+    def rows_for_a_release(self, epsilon: float) -> float | None:
+        """Return how many rows like these would allow a first release; None where none would.
+
+        That is one with two outputs, designed for half the budget.
+        """
+        p_x, utility = self._task.joint.p_x, self._task.utility
+        channel = merged_to(self._plug_in(epsilon / 2).channel, p_x, utility, 2)
+        for doublings in range(1, _MOST_DOUBLINGS):
+            counts = 2.0**doublings * self._counts
+            limits = upper_limits(
+                counts, channel, self._task.measure, self._confidence, n_draws=_FEWEST_DRAWS
+            )
+            if limits.in_scope(self._task.scope) <= epsilon:
+                return float(counts.sum())
+        return None
 
     def _candidates(self, epsilon: float, for_sample: FloatArray) -> Iterator[FloatArray]:
         yield np.ones((len(for_sample), 1))

@@ -31,6 +31,7 @@ from .leak_warnings import (
     judged,
     warn_if_misleading,
     warn_of_bins,
+    warn_of_chance,
     warn_of_index,
     warn_of_passed_through,
     warn_of_swaps,
@@ -133,6 +134,7 @@ def fitted_to(settings: Settings, inputs: FitInputs, *, allow_leaking: bool = Tr
     judge_index(settings, inputs, coded.s_codes)
     leaking = _judge_passed_through(inputs, coded, Budget.of(mechanism), allow_leaking)
     warn_if_misleading(mechanism, coded.counts, coded.group_sizes)
+    warn_of_chance(mechanism, coded.counts, rows.effective_rows)
     if settings.output == "label":
         warn_of_swaps(mechanism)
     check_names_out(names_out(roles, mechanism.x_labels, settings.output))
@@ -188,6 +190,8 @@ def design_options(
         "utility": _utility(settings, rows, coded, loss),
         "solver": settings.solver,
         "max_outputs": settings.max_outputs,
+        "confidence": settings.confidence,
+        "n_samples": None if settings.confidence is None else rows.effective_rows,
         **(settings.solver_options or {}),
     }
 

@@ -14,11 +14,11 @@ from .._typing import CountArray, FloatArray, IntArray, NamedColumns, Scope
 from .._warnings import warn
 from ..describing import rarely_kept
 from ..encoding import Alphabet, learn_column
-from ..exceptions import FidelityWarning, PrivacyLeakWarning
+from ..exceptions import FidelityWarning, FiniteSampleWarning, PrivacyLeakWarning
 from ..joint import as_joint, count_pairs
 from ..measures import KL, Measure
 from ..measures.leakage import leakage_in, leakage_unchanged
-from ..mechanism import Mechanism
+from ..mechanism import Mechanism, population_limits
 from ..utilities import UTILITY_ROUNDING, Distortion
 
 # A column with more distinct values than this share of its rows is judged by its bins only: that
@@ -31,6 +31,11 @@ _MANY_ROWS = 50
 _CHANCE = 0.05
 _DRAWS = 99, 499
 _MOST_CELLS = 5_000_000
+
+# A limit for the population that exceeds the budget by more than this factor is told. It is a
+# quick one: so many draws, of about so many cells in all.
+_FAR_ABOVE, _USUAL_CONFIDENCE = 2.0, 0.95
+_QUICK_DRAWS, _QUICK_CELLS = (39, 199), 100_000
 
 # Values that are mostly released as others may make up this share of the rows without a warning.
 _FEW_REPLACED = 0.05
@@ -61,6 +66,32 @@ def warn_if_misleading(mechanism: Mechanism, counts: CountArray, group_sizes: Co
     """
     for text in (*_about_groups(mechanism, group_sizes), *_about_release(mechanism, counts)):
         warn(text, PrivacyLeakWarning)
+
+
+def warn_of_chance(mechanism: Mechanism, counts: CountArray, n_rows: int) -> None:
+    """Warn if the budget may be far exceeded in the population that the rows are from.
+
+    counts : as in `warn_if_misleading`; n_rows : how many equally weighted rows say as much.
+    """
+    if mechanism.confidence is not None or not mechanism.epsilon < np.inf:
+        return
+    n_draws = int(np.clip(_QUICK_CELLS // counts.size, *_QUICK_DRAWS))
+    rows: FloatArray = counts * (n_rows / counts.sum())
+    limits = population_limits(mechanism, rows, _USUAL_CONFIDENCE, n_draws=n_draws)
+    limit = limits.leakage_in(mechanism.scope)
+    if limit <= _FAR_ABOVE * mechanism.epsilon:
+        return
+    warn(
+        Message(
+            Setting("epsilon", mechanism.epsilon),
+            f" holds for these {n_rows:,} rows. In the population that they are from, the leakage "
+            f"may be up to {limit:.2g} (with {_USUAL_CONFIDENCE:.0%} confidence). ",
+            Setting("confidence", _USUAL_CONFIDENCE),
+            " keeps the budget there too; the more rows there are, and the fewer values of X, the "
+            "less that costs.",
+        ),
+        FiniteSampleWarning,
+    )
 
 
 def warn_of_swaps(mechanism: Mechanism) -> None:
@@ -109,7 +140,7 @@ def _about_release(mechanism: Mechanism, counts: CountArray) -> Iterator[str]:
             f" is large enough to release its symbols unchanged, with a leakage of "
             f"{mechanism.leakage_in(mechanism.scope):.3g}.",
         )
-    elif mechanism.normalized_utility < UTILITY_ROUNDING:
+    elif mechanism.normalized_utility < UTILITY_ROUNDING and mechanism.confidence is None:
         yield Message(
             "The output is constant or says nothing about X: ",
             Setting("epsilon", mechanism.epsilon),

@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from .._messages import Message, Parameter
+from .._messages import Message, Named, Parameter
 from .._typing import Scope
-from .._validation import check_choice, check_integer, check_real, message
+from .._validation import check_choice, check_confidence, check_integer, check_real, message
 from ..measures import Measure
 from ..solvers import Solver
 from ..utilities import Distortion, Target, Utility
 
 # What a design depends on; which column is what is decided by the first batch.
 _OF_DESIGN = (
-    "epsilon", "measure", "scope", "utility", "solver", "max_outputs", "solver_options", "n_bins",
-    "min_frequency", "max_categories", "smoothing",
+    "epsilon", "measure", "scope", "utility", "solver", "max_outputs", "confidence",
+    "solver_options", "n_bins", "min_frequency", "max_categories", "smoothing",
 )  # fmt: skip
 
 
@@ -37,6 +37,7 @@ class Settings:
     utility: str | Utility
     solver: str | Solver
     max_outputs: int | None
+    confidence: float | None
     solver_options: dict[str, Any] | None
     output: str
     remainder: Any
@@ -65,12 +66,28 @@ class Settings:
         _check_remainder(owner, self.remainder)
         check_choice(owner, "handle_unknown", self.handle_unknown, {"resample", "error"})
         check_real(owner, "smoothing", self.smoothing, low=0, high_open=True)
+        self._check_confidence()
         _check_pooling(owner, self.min_frequency, self.max_categories)
         _check_bins(owner, self.n_bins)
         _check_random_state(owner, self.random_state)
         if not isinstance(self.solver_options, dict | None):
             requirement = "a dict or None"
             raise TypeError(message(owner, "solver_options", requirement, self.solver_options))
+
+    def _check_confidence(self) -> None:
+        if self.confidence is None:
+            return
+        check_confidence(self.owner, self.confidence)
+        if self.smoothing:
+            # Rows that nobody has seen would make the limit for the population too low.
+            raise ValueError(
+                Message(
+                    Parameter("smoothing", self.owner),
+                    " must be 0 with a ",
+                    Named("confidence"),
+                    f", which allows for chance in its own way. Got {self.smoothing}.",
+                )
+            )
 
     @property
     def has_target(self) -> bool:
