@@ -75,8 +75,9 @@ def weak(rng):
 class Cell:
     """What is sampled: joints, the numbers of rows, and what is designed for.
 
-    halves : how many rows there are besides those of the design, to measure what it leaks; 0 if
-    that is computed from the joint. table : whether the joint is that of a table, always the same.
+    halves : how many rows there are besides those of the design, to measure what it leaks, or with
+    them in a table; 0 if that is computed from the joint. table : whether the joint is that of a
+    table, always the same.
     pace : of slow cells; one sample for so many of each other cell.
     """
 
