@@ -236,6 +236,23 @@ def test_the_benchmarks_that_start_processes_run(script, text):
     assert text in run.stdout
 
 
+def test_the_benchmark_of_confidence_goes_on_where_it_ended(tmp_path):
+    path = tmp_path / "samples.csv"
+    command = [sys.executable, ROOT / "benchmarks/confidence.py", path, "--only", "2x5"]
+    for n_samples, n_lines in [("1", 4), ("2", 7), ("0", 7)]:
+        before = path.read_text() if path.exists() else ""
+        run = subprocess.run(
+            [*command, "--samples", n_samples],
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert path.read_text().startswith(before)
+        assert len(path.read_text().splitlines()) == n_lines
+        assert "prototype" in run.stdout
+
+
 @pytest.mark.parametrize(("column", "n_bands"), [("age", 3), ("s4", 5), ("s5", 4), ("bmi", 10)])
 def test_built_in_joints_have_readable_labels(column, n_bands):
     joint = load_diabetes_joint(column, n_bands)
