@@ -13,7 +13,7 @@ from ..measures.base import ShippedMeasure
 from ..measures.leakage import output_values, posteriors
 from .draws import Draws
 
-# Slopes that differ by less than this share of the largest are the same.
+# Figures that differ by less than this share of the largest are the same.
 _TIED = 1e-9
 
 
@@ -98,8 +98,9 @@ def _average(measure: Measure, p_y: FloatArray, values: FloatArray) -> FloatArra
 def _steepest(measure: Measure, draws: Draws, channel: FloatArray) -> BoolArray:
     """Return the symbols of X with which a row of each group raises the average of g most.
 
-    Several where they tie: which of them is first is a matter of rounding. By the slope
-    of sum P(y) g(P(S|y)) in P(s, x), but for what is the same for all x.
+    By the slope of sum P(y) g(P(S|y)) in P(s, x), but for what is the same for all x. Of those
+    that tie, by how much P(y|x) differs from P(y); all that still tie, because which one is first
+    is a matter of rounding.
     """
     if "average" not in measure.scopes:
         return np.eye(*draws.estimate.shape, dtype=np.bool_)
@@ -107,5 +108,13 @@ def _steepest(measure: Measure, draws: Draws, channel: FloatArray) -> BoolArray:
     rows = posteriors(p_sy, p_sy.sum(axis=0), prior)
     slope = measure.subgradient(rows, prior)
     slope += (measure.value(rows, prior) - (slope * rows).sum(axis=1))[:, None]
-    by_symbol = np.where(draws.seen, (channel @ slope).T, -np.inf)
-    return by_symbol >= by_symbol.max(axis=1, keepdims=True) - _TIED * np.abs(slope).max()
+    p_y = p_sy.sum(axis=0)
+    steepest = _largest(np.where(draws.seen, (channel @ slope).T, -np.inf))
+    apart = np.where(p_y > 0, channel**2 / np.where(p_y > 0, p_y, 1.0), 0.0).sum(axis=1)
+    return _largest(np.where(steepest, apart, -np.inf))
+
+
+def _largest(figures: FloatArray) -> BoolArray:
+    """Return where the largest figures of each row are."""
+    largest = figures.max(axis=1, keepdims=True)
+    return figures >= largest - _TIED * np.abs(largest)

@@ -141,3 +141,17 @@ class TestDraws:
             upper_limits(n, CHANNEL, MEASURES[measure](), 0.9) for n in (more, COUNTS)
         )
         assert without.worst < found.worst < np.inf
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_order_of_outputs_does_not_matter(seed):
+    """Where several symbols of X raise the average alike, rounding must not choose."""
+    rng = np.random.default_rng(seed)
+    counts = rng.multinomial(1000, rng.dirichlet(np.ones(28))).reshape(4, 7)
+    mechanism = design_mechanism(counts, 0.1, measure="parity", scope="average")
+    order = rng.permutation(mechanism.channel.shape[1])
+    limits = [
+        upper_limits(counts, channel, mechanism.measure, 0.95, n_draws=99).average
+        for channel in (mechanism.channel, mechanism.channel[:, order])
+    ]
+    assert limits[0] == pytest.approx(limits[1], rel=1e-9)
