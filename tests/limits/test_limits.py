@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import beta
 
-from skprivacy import KL, Measure
+from skprivacy import KL, Measure, design_mechanism
 from skprivacy.limits import draws, draws_around, limits_of, upper_limits
 from skprivacy.measures import MEASURES, Lip
 
