@@ -112,6 +112,8 @@ def _about_groups(mechanism: Mechanism, sizes: CountArray) -> Iterator[str]:
     if len(sizes) == 1:
         yield "S has a single value: there is nothing to protect, and no noise is added to X."
         return
+    if mechanism.confidence is not None:  # small groups are allowed for
+        return
     n_x = len(mechanism.x_labels)
     if n_small := np.count_nonzero(small := sizes < n_x):
         have = "has" if n_small == 1 else "have"
