@@ -16,7 +16,8 @@ from ..limits import Draws, draws_around, limits_of
 from ..measures import Measure
 from ..merging import merged_to, tidied
 from ..utilities import Utility
-from .output_limits import OutputLimit, Sample, output_limit, root_leakage
+from .limit_of_measure import output_limit
+from .output_limits import OutputLimit, Sample, root_leakage
 from .search import ConfidentSearch
 from .softening import softened
 
@@ -34,6 +35,9 @@ _MORE_THAN_AVERAGE = 2.0
 
 _N_DRAWS = 999
 _ROUNDING = 1e-9
+
+# A search for another z starts from so many points.
+_MOST_RESUMED = 200
 
 # An output whose limit is below this share of the budget is not held back by it.
 _AT_LIMIT = 0.97
@@ -67,7 +71,7 @@ def confident_channel(sample: Sample, aim: Aim, plug_in: FloatArray, seed: int =
 
     plug_in : posteriors of outputs of designs for the sample itself, to start from.
     """
-    limit = output_limit(sample, aim.measure)
+    limit = output_limit(sample, aim.measure, aim.epsilon)
     search = ConfidentSearch(limit, aim.utility, aim.budget_of_outputs, seed)
     draws = list(draws_around(sample.counts, _N_DRAWS, np.random.default_rng(seed)))
     proposals = np.vstack([search.first_proposals(), plug_in])
@@ -75,8 +79,8 @@ def confident_channel(sample: Sample, aim: Aim, plug_in: FloatArray, seed: int =
     low, high = 0.0, np.inf
     best, best_utility = np.ones((len(sample.p_x), 1)), aim.utility.smallest(sample.p_x)
     for _ in range(_MOST_SOLVES):
-        points, weights, pool = search.run(z, proposals)
-        channel = _channel(points, weights, sample.p_x)
+        found = search.run(z, proposals)
+        channel = _channel(found.points, found.weights, sample.p_x)
         allowance = _TIDY * aim.utility.span(sample.p_x)
         channel = tidied(channel, sample.p_x, aim.utility, allowance)
         if aim.max_outputs is not None:
@@ -88,14 +92,18 @@ def confident_channel(sample: Sample, aim: Aim, plug_in: FloatArray, seed: int =
         utility = aim.utility.of_channel(sample.p_x, channel)
         if utility > best_utility:
             best, best_utility = channel, utility
-        if _CLOSE[0] < reached / aim.budget <= _CLOSE[1] or _is_free(limit, points, z, aim):
+        if _CLOSE[0] < reached / aim.budget <= _CLOSE[1] or _is_free(limit, found.points, z, aim):
             break
         low, high = (max(low, z), high) if reached > aim.budget else (low, min(high, z))
-        z = _next_z(limit, points, z, (reached - _AIM * aim.budget), low, high)
-        outward = np.maximum(sample.p_x + 1.5 * (pool - sample.p_x), 0.0)
-        outward /= outward.sum(axis=1, keepdims=True)
-        proposals = np.vstack([proposals[:600], pool, outward])
+        z = _next_z(limit, found.points, z, (reached - _AIM * aim.budget), low, high)
+        proposals = _resumed(found.pool[: _MOST_RESUMED + 4 * len(sample.p_x)], sample.p_x)
     return best
+
+
+def _resumed(pool: FloatArray, p_x: FloatArray) -> FloatArray:
+    """Return where a search for another z starts: there may be more room than for this one."""
+    outward = np.maximum(p_x + 1.5 * (pool - p_x), 0.0)
+    return np.vstack([pool, outward / outward.sum(axis=1, keepdims=True)])
 
 
 def _channel(points: FloatArray, weights: FloatArray, p_x: FloatArray) -> FloatArray:

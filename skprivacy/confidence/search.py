@@ -6,27 +6,20 @@ the limit, and priced by the linear program (23) until that gains nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import combinations
+from dataclasses import dataclass
 
 import numpy as np
 
-from .._typing import BoolArray, FloatArray
+from .._typing import FloatArray
 from ..geometry import Points
 from ..solvers.linear_program import MixtureProgram, Offers
 from ..utilities import Utility
 from .output_limits import OutputLimit
-
-# Up to this many symbols, every subset of them is a first proposal.
-_ALL_SUBSETS = 9
-_MOST_PAIRS = 800
+from .proposals import blocks, neighbours
 
 # The search ends after so many rounds, or so many with gains below this share of the largest
 # utility.
 _MOST_ROUNDS, _IDLE_ROUNDS, _SMALL_GAIN = 14, 3, 5e-4
-
-# Coordinates of points in use are set to these shares of their largest.
-_LEVELS = (0.0, 0.08, 0.25, 0.55, 1.0)
 
 # How far points are moved along the slope of their worth.
 _STEPS = (0.15, 0.7)
@@ -36,6 +29,15 @@ _AT_LIMIT, _INSIDE = 1e-4, 2e-4
 
 _LARGEST_TILT = 3.0
 _NEGLIGIBLE = 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Points in use with their weights, and all points that are worth keeping, those first."""
+
+    points: FloatArray
+    weights: FloatArray
+    pool: FloatArray
 
 
 class ConfidentSearch:
@@ -56,157 +58,125 @@ class ConfidentSearch:
     def _n_x(self) -> int:
         return len(self._p_x)
 
-    def run(self, z: float, proposals: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return points in use, their weights, and all points that are worth keeping."""
-        points = np.vstack([self._restored(proposals, z), self._p_x])
+    def first_proposals(self) -> FloatArray:
+        """Return points to start from where nothing else is known."""
+        return blocks(self._limit.sample.counts, self._budget, self._rng)
+
+    def run(self, z: float, proposals: FloatArray) -> Found:
+        """Return the best mixture found of points within the limit."""
+        # Points that average to P(X) still do, with other weights, when they move along rays.
+        points = np.vstack([self._restored(proposals, z), self._on_rays(proposals, z)])
+        points = points[np.argsort(-self._worth(points))]
+        n_first = 4 * self._n_x + 200
         best, idle = -np.inf, 0
         for _ in range(_MOST_ROUNDS):
-            offers = Offers(Points.from_dense(points), self._worth(points))
-            first = np.argsort(-offers.values)[: 20 * self._n_x]
-            weights, prices = self._program.price(offers, 1e-9 * self._scale, first)
-            reached = float(weights @ offers.values)
+            weights, prices, reached = self._mixed(points, n_first)
+            used = weights > _NEGLIGIBLE
+            points, n_used = self._kept(points, used, prices), int(used.sum())
             idle = idle + 1 if reached < best + _SMALL_GAIN * self._scale else 0
             best = max(best, reached)
+            found = Found(points[:n_used], weights[used], points)
             if idle >= _IDLE_ROUNDS:
                 break
-            used = weights > _NEGLIGIBLE
-            new = self._neighbours(points[used], weights[used], prices.symbols, z)
-            surplus = self._worth(new) - new @ prices.symbols
-            points = np.vstack([self._kept(points, used, prices.symbols), new[surplus > 1e-7]])
-        used = weights > _NEGLIGIBLE
-        return points[: len(weights)][used], weights[used], points
-
-    def _kept(self, points: FloatArray, used: BoolArray, prices: FloatArray) -> FloatArray:
-        """Forget points that are far too expensive."""
-        most = 20 * self._n_x + 200
-        if len(points) <= 2 * most:
-            return points
-        surplus = np.where(used, np.inf, self._worth(points) - points @ prices)
-        return points[np.argsort(-surplus)[:most]]
-
-    def _worth(self, points: FloatArray) -> FloatArray:
-        return self._utility.value(Points.from_dense(points))
-
-    def first_proposals(self) -> FloatArray:
-        """Return blocks of symbols: all of them, or single ones, pairs and greedy merges."""
-        symbols = range(self._n_x)
-        if self._n_x <= _ALL_SUBSETS:
-            blocks = [c for size in range(1, self._n_x) for c in combinations(symbols, size)]
-        else:
-            pairs = list(combinations(symbols, 2))
-            if len(pairs) > _MOST_PAIRS:
-                chosen = self._rng.choice(len(pairs), _MOST_PAIRS, replace=False)
-                pairs = [pairs[i] for i in chosen]
-            blocks = [*((x,) for x in symbols), *pairs, *self._merges()]
-        members = np.zeros((len(blocks), self._n_x))
-        for row, block in zip(members, blocks, strict=True):
-            row[list(block)] = self._p_x[list(block)]
-        return members / members.sum(axis=1, keepdims=True)
-
-    def _merges(self, repetitions: int = 6) -> set[tuple[int, ...]]:
-        """Return the blocks of greedy partitions, in which rare blocks join similar ones."""
-        counts, found = self._limit.sample.counts, set()
-        p_s = counts.sum(axis=1) / counts.sum()
-        for repetition in range(repetitions):
-            blocks = [[x] for x in range(self._n_x)]
-            while len(blocks) > 2:
-                share = np.array([self._p_x[block].sum() for block in blocks])
-                given = np.array([counts[:, block].sum(axis=1) for block in blocks])
-                given = given / given.sum(axis=1, keepdims=True)
-                rare = int(np.argmin(share * self._rng.uniform(0.7, 1.4, len(share))))
-                both = share + share[rare]
-                part = np.clip(share / both, 1e-12, 1 - 1e-12)
-                lost = -both * (part * np.log(part) + (1 - part) * np.log(1 - part))
-                mixed = (given * share[:, None] + given[rare] * share[rare]) / both[:, None]
-                apart = ((mixed - p_s) ** 2 / p_s).sum(axis=1)
-                cost = lost + repetition % 3 * both * apart / (2 * self._budget**2 + 1e-9)
-                cost[rare] = np.inf
-                blocks[int(np.argmin(cost))] += blocks[rare]
-                del blocks[rare]
-                found |= {tuple(sorted(block)) for block in blocks}
+            new = self._worthwhile(self._around(found, prices, z), prices)
+            points, n_first = np.vstack([found.points, new, points[n_used:]]), n_used + len(new)
         return found
 
-    def _neighbours(
-        self, points: FloatArray, weights: FloatArray, prices: FloatArray, z: float
-    ) -> FloatArray:
+    def _mixed(self, points: FloatArray, n_first: int) -> tuple[FloatArray, FloatArray, float]:
+        """Return weights, prices of symbols, and what the best mixture of the points is worth.
+
+        n_first : how many of them the linear program starts with.
+        """
+        offers = Offers(_as_points(points), self._worth(points))
+        first = np.arange(min(n_first, len(points)))
+        weights, prices = self._program.price(offers, 1e-9 * self._scale, first)
+        independent = (1 - weights.sum()) * self._program.independent
+        return weights, prices.symbols, float(weights @ offers.values + independent)
+
+    def _kept(self, points: FloatArray, used: np.ndarray, prices: FloatArray) -> FloatArray:
+        """Return points without those that are far too expensive, those in use first."""
+        others = points[~used]
+        order = np.argsort(-self._surplus(others, prices))[: 10 * self._n_x + 200]
+        return np.vstack([points[used], others[order]])
+
+    def _worthwhile(self, points: FloatArray, prices: FloatArray) -> FloatArray:
+        """Return points that are worth more than they cost, the best ones first."""
+        surplus = self._surplus(points, prices)
+        order = np.argsort(-surplus)
+        return points[order[surplus[order] > 1e-7]]
+
+    def _worth(self, points: FloatArray) -> FloatArray:
+        return self._utility.value(_as_points(points))
+
+    def _surplus(self, points: FloatArray, prices: FloatArray) -> FloatArray:
+        return self._worth(points) - points @ prices
+
+    def _around(self, found: Found, prices: FloatArray, z: float) -> FloatArray:
         """Return points within the limit around those in use."""
-        proposed = np.vstack(list(self._proposed(points, weights, prices)))
         most = 500 + 10 * self._n_x
-        if len(proposed) > most:
-            proposed = proposed[self._rng.choice(len(proposed), most, replace=False)]
-        proposed = proposed[proposed.sum(axis=1) > 1e-12]
-        proposed /= proposed.sum(axis=1, keepdims=True)
-        near = self._on_rays(proposed, z)
-        surplus = self._worth(near) - near @ prices
-        best = near[np.argsort(-surplus)[: 2 * self._n_x + 80]]
-        start = np.vstack([points, best[: 2 * self._n_x + 10]])
-        tilted = [self._tilted(start, prices, step, z) for step in _STEPS]
-        surplus = self._worth(proposed) - proposed @ prices
-        bold = proposed[np.argsort(-surplus)[: 3 * self._n_x + 10]]
-        return np.vstack([best, self._restored(np.vstack([*tilted, bold]), z)])
+        proposed = neighbours(found.points, found.weights, self._p_x, most, self._rng)
+        near = self._best(self._on_rays(proposed, z), prices, 2 * self._n_x + 80)
+        bold = self._best(proposed, prices, 3 * self._n_x + 10)
+        start = np.vstack([found.points, near[: 2 * self._n_x + 10]])
+        tilted = self._tilted(start, prices, z)
+        return np.vstack([near, self._restored(np.vstack([*tilted, bold]), z)])
 
-    def _proposed(
-        self, points: FloatArray, weights: FloatArray, prices: FloatArray
-    ) -> Iterator[FloatArray]:
-        """Yield points next to those in use, not normalised and not within the limit."""
-        n_x, p_x = self._n_x, self._p_x
-        shares = points / p_x
-        shares = shares / shares.max(axis=1, keepdims=True)
-        for level in _LEVELS:
-            changed = np.repeat(shares, n_x, axis=0)
-            changed[np.arange(len(changed)), np.tile(np.arange(n_x), len(shares))] = level
-            yield changed * p_x
-        if len(points) > 1:
-            i, j = np.triu_indices(len(points), 1)
-            share = (weights[i] / (weights[i] + weights[j]))[:, None]
-            yield share * points[i] + (1 - share) * points[j]
-            part = self._rng.uniform(0.05, 0.35, len(i))[:, None]
-            yield part * points[i] + (1 - part) * points[j]
-            yield part * points[j] + (1 - part) * points[i]
-        outward = points - p_x
-        with np.errstate(divide="ignore", invalid="ignore"):
-            furthest = np.where(outward < 0, p_x / -outward, np.inf).min(axis=1)
-        furthest = np.minimum(furthest, 50.0)[:, None]
-        yield np.maximum(p_x + furthest * outward, 0.0)
-        yield np.maximum(p_x + np.sqrt(furthest) * outward, 0.0)
+    def _best(self, points: FloatArray, prices: FloatArray, most: int) -> FloatArray:
+        return points[np.argsort(-self._surplus(points, prices))[:most]]
 
-    def _tilted(self, points: FloatArray, prices: FloatArray, step: float, z: float) -> FloatArray:
+    def _tilted(self, points: FloatArray, prices: FloatArray, z: float) -> list[FloatArray]:
         """Move points within their support along the slope of their worth, at the limit."""
         values, slopes = self._limit.with_slope(points, z)
-        gain = (
-            self._utility.slope(Points.from_dense(np.maximum(points, 1e-12)), self._n_x) - prices
-        )
+        gain = self._utility.slope(_as_points(np.maximum(points, 1e-12)), self._n_x) - prices
         slopes, gain = _centred(slopes, points), _centred(gain, points)
         steepness = np.maximum((points * slopes**2).sum(axis=1), 1e-12)
         along = (points * slopes * gain).sum(axis=1)
-        price = np.maximum((along - (self._budget - values) / step) / steepness, 0.0)
-        return _tilt(points, step * (gain - price[:, None] * slopes), _LARGEST_TILT + 1)
+        tilted = []
+        for step in _STEPS:
+            price = np.maximum((along - (self._budget - values) / step) / steepness, 0.0)
+            exponents = step * (gain - price[:, None] * slopes)
+            tilted.append(_tilt(points, exponents, _LARGEST_TILT + 1))
+        return tilted
 
     def _restored(self, points: FloatArray, z: float, steps: int = 3) -> FloatArray:
         """Return points moved within their support until they are within the limit."""
+        points, outside = points.copy(), np.arange(len(points))
         for _ in range(steps):
-            values, slopes = self._limit.with_slope(points, z)
-            slopes = _centred(slopes, points)
-            steepness = np.maximum((points * slopes**2).sum(axis=1), 1e-12)
-            over = values - self._budget * (1 - _INSIDE)
-            outside = values > self._budget * (1 - _AT_LIMIT)
-            step = np.where(outside, over, 0.0) / steepness
-            points = _tilt(points, -step[:, None] * slopes, _LARGEST_TILT)
+            values, slopes = self._limit.with_slope(points[outside], z)
+            over = values > self._budget * (1 - _AT_LIMIT)
+            outside, values, slopes = outside[over], values[over], slopes[over]
+            if not len(outside):
+                return points
+            old = points[outside]
+            slopes = _centred(slopes, old)
+            steepness = np.maximum((old * slopes**2).sum(axis=1), 1e-12)
+            step = (values - self._budget * (1 - _INSIDE)) / steepness
+            points[outside] = _tilt(old, -step[:, None] * slopes, _LARGEST_TILT)
         return self._on_rays(points, z)
 
     def _on_rays(self, points: FloatArray, z: float, steps: int = 3) -> FloatArray:
         """Return points between P(X) and `points`, as far out as the limit allows."""
-        outward = points - self._p_x
-        share = np.minimum(1.0, self._budget / np.maximum(self._limit.value(points, z), 1e-300))
-        allowed = np.zeros(len(points))
+        values = self._limit.value(points, z)
+        allowed = np.where(values <= self._budget * (1 + 1e-9), 1.0, 0.0)
+        outside = np.flatnonzero(allowed == 0)
+        outward = points[outside] - self._p_x
+        # Limits are about linear along the rays.
+        share = self._budget / values[outside]
         for _ in range(steps):
             values = self._limit.value(self._p_x + share[:, None] * outward, z)
             within = values <= self._budget * (1 + 1e-9)
-            allowed = np.where(within, np.maximum(allowed, share), allowed)
+            allowed[outside] = np.where(
+                within, np.maximum(allowed[outside], share), allowed[outside]
+            )
             factor = np.where(within, 0.999, 0.995) * self._budget / np.maximum(values, 1e-300)
             share = np.minimum(1.0, share * factor)
-        near = np.maximum(self._p_x + allowed[:, None] * outward, 0.0)
+        near = np.maximum(self._p_x + allowed[:, None] * (points - self._p_x), 0.0)
         return near[allowed > 1e-6]
+
+
+def _as_points(rows: FloatArray) -> Points:
+    """Return dense rows as points with all symbols in their support, which takes no sorting."""
+    return Points(np.broadcast_to(np.arange(rows.shape[1]), rows.shape), rows)
 
 
 def _centred(slopes: FloatArray, points: FloatArray) -> FloatArray:

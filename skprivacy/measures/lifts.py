@@ -194,5 +194,5 @@ def _smallest_lift(lower: float) -> float:
 
 def _lift_gradient(symbol: IntArray, prior: npt.ArrayLike) -> FloatArray:
     """Return the gradient of the lift of each `symbol`."""
-    prior = np.asarray(prior)
-    return np.eye(len(prior))[symbol] / prior[symbol][..., None]
+    gradient = np.eye(np.shape(prior)[-1])[symbol]
+    return np.divide(gradient, prior, out=gradient, where=gradient > 0)

@@ -1,0 +1,337 @@
+"""Designs whose budget holds for the population: what they promise, and to whom."""
+
+import json
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import CategoricalNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OrdinalEncoder
+
+from skprivacy import (
+    Distortion,
+    FiniteSampleWarning,
+    Mechanism,
+    PrivacyFunnelTransformer,
+    Target,
+    compare_mechanisms,
+    design_mechanism,
+    population_leakage,
+    privacy_utility_path,
+    rows_needed,
+    smallest_epsilon,
+)
+from skprivacy.releasing.sampler import integer_boundaries, sampled_channel
+
+JOINT = np.array([[0.20, 0.10, 0.06, 0.04], [0.10, 0.15, 0.20, 0.15]])
+COUNTS = np.random.default_rng(3).multinomial(2000, JOINT.ravel()).reshape(2, 4)
+
+
+@pytest.fixture(scope="module")
+def mechanism():
+    return design_mechanism(COUNTS, 0.02, confidence=0.95)
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(5)
+    s, x = np.divmod(rng.choice(8, size=2000, p=JOINT.ravel()), 4)
+    return pd.DataFrame({"s": np.array(["f", "m"])[s], "x": np.array(list("abcd"))[x]})
+
+
+class TestMechanism:
+    def test_the_limit_is_within_the_budget_and_the_rows_leak_less(self, mechanism):
+        limit = mechanism.population_limit
+        assert mechanism.max_leakage < limit.max_leakage <= 0.02
+        assert limit.max_leakage > 0.018  # nothing is given away
+        assert (limit.per_output >= mechanism.leakage).all()
+        assert limit.max_leakage >= limit.per_output.max()
+        assert (limit.confidence, limit.n_samples) == (0.95, 2000)
+        assert 0 < mechanism.utility < design_mechanism(COUNTS, 0.02).utility
+
+    def test_the_report_of_the_population_agrees(self, mechanism):
+        assert population_leakage(mechanism).max_leakage == mechanism.population_limit.max_leakage
+
+    def test_the_same_counts_give_the_same_mechanism(self, mechanism):
+        again = design_mechanism(COUNTS, 0.02, confidence=0.95)
+        assert (again.channel == mechanism.channel).all()
+
+    def test_the_integers_of_the_sampler_keep_the_limit(self, mechanism):
+        sampled = sampled_channel(integer_boundaries(mechanism.channel))
+        assert mechanism.leakage_at_most(mechanism.with_channel(sampled)) <= 0.02
+
+    def test_it_cannot_be_made_with_a_channel_that_only_keeps_the_budget_for_the_rows(self):
+        plug_in = design_mechanism(COUNTS, 0.02)
+        with pytest.raises(ValueError, match=r"in the population it may be 0\.\d+, with a confid"):
+            replace(plug_in, confidence=0.95, n_samples=2000)
+
+    def test_json_keeps_what_it_claims_and_checks_it(self, mechanism):
+        again = Mechanism.from_json(mechanism.to_json())
+        assert (again.confidence, again.n_samples) == (0.95, 2000)
+        assert again.population_limit.max_leakage == mechanism.population_limit.max_leakage
+        shipped = Mechanism.from_json(mechanism.to_json(include_joint=False))
+        assert (shipped.confidence, shipped.n_samples) == (0.95, 2000)
+        with pytest.raises(AttributeError, match="without its joint"):
+            _ = shipped.population_limit
+
+    @pytest.mark.parametrize(
+        ("key", "value", "match"),
+        [
+            ("n_samples", 300, "The channel breaks its budget"),
+            ("confidence", 0.999, "The channel breaks its budget"),
+            ("confidence", 1.5, r"range \(0, 1\)"),
+            ("n_samples", None, "n_samples"),
+        ],
+    )
+    def test_an_edited_file_is_refused(self, mechanism, key, value, match):
+        fields = {"confidence": mechanism.confidence, "n_samples": mechanism.n_samples}
+        with pytest.raises((ValueError, TypeError), match=match):
+            replace(mechanism, **(fields | {key: value}))
+
+    def test_an_edited_text_is_refused(self, mechanism):
+        document = json.loads(mechanism.to_json())
+        document["n_samples"] = 300.0
+        with pytest.raises(ValueError, match="checksum|breaks its budget"):
+            Mechanism.from_json(json.dumps(document))
+
+    def test_repr_says_both(self, mechanism):
+        assert "max_leakage=" in repr(mechanism)
+        assert "with confidence=0.95 from 2000 rows" in repr(mechanism)
+
+
+class TestDesign:
+    def test_probabilities_need_to_know_how_many_rows_they_are_from(self, mechanism):
+        shares = COUNTS / COUNTS.sum()
+        same = design_mechanism(shares, 0.02, confidence=0.95, n_samples=2000)
+        np.testing.assert_allclose(same.channel, mechanism.channel, atol=1e-9)
+        with pytest.raises(ValueError, match="'n_samples' parameter of design_mechanism is neede"):
+            design_mechanism(shares, 0.02, confidence=0.95)
+
+    def test_rows_that_count_less_than_one_each(self, mechanism):
+        assert design_mechanism(COUNTS, 0.02, confidence=0.95, n_samples=500).utility < (
+            mechanism.utility
+        )
+
+    @pytest.mark.parametrize("confidence", [0, 1, -1, 1.5, np.nan, 0.99999])
+    def test_confidences_that_make_no_sense(self, confidence):
+        with pytest.raises(ValueError, match="'confidence' parameter of design_mechanism"):
+            design_mechanism(COUNTS, 0.02, confidence=confidence)
+
+    @pytest.mark.parametrize("n_samples", [0, -3, np.inf, np.nan])
+    def test_numbers_of_rows_that_make_no_sense(self, n_samples):
+        with pytest.raises(ValueError, match="'n_samples' parameter of design_mechanism"):
+            design_mechanism(COUNTS, 0.02, confidence=0.95, n_samples=n_samples)
+
+    def test_rows_without_a_confidence_are_a_mistake(self):
+        with pytest.raises(ValueError, match="None where there is no confidence"):
+            design_mechanism(COUNTS, 0.02, n_samples=2000)
+
+    @pytest.mark.parametrize("text", ["0.95", True])
+    def test_confidences_of_another_type(self, text):
+        with pytest.raises(TypeError, match="'confidence' parameter"):
+            design_mechanism(COUNTS, 0.02, confidence=text)
+
+    def test_a_higher_confidence_keeps_less(self):
+        kept = [design_mechanism(COUNTS, 0.02, confidence=c).utility for c in (0.5, 0.95, 0.999)]
+        assert kept == sorted(kept, reverse=True)
+
+    def test_more_rows_keep_more_up_to_what_the_joint_allows(self):
+        kept = [
+            design_mechanism(JOINT, 0.02, confidence=0.95, n_samples=n).utility
+            for n in (100, 1000, 10_000, 1e8)
+        ]
+        assert kept == sorted(kept)
+        best = design_mechanism(JOINT, 0.02).utility
+        assert 0.99 * best < kept[-1] <= best
+
+    @pytest.mark.parametrize("scope", ["per_output", "average"])
+    @pytest.mark.parametrize(
+        ("measure", "epsilon"),
+        [("kl", 0.02), ("l1", 0.2), ("chi2", 0.2), ("max_lift", 0.2), ("alpha_lift", 0.05),
+         ("parity", 0.15)],
+    )  # fmt: skip
+    def test_every_measure(self, measure, epsilon, scope):
+        made = design_mechanism(COUNTS, epsilon, measure=measure, scope=scope, confidence=0.95)
+        assert made.leakage_in(scope) < made.population_limit.leakage_in(scope) <= epsilon
+        assert made.normalized_utility > 0.2
+
+    def test_a_measure_without_an_average(self):
+        made = design_mechanism(COUNTS, 0.3, measure="lip", confidence=0.95)
+        assert made.max_leakage < made.population_limit.max_leakage <= 0.3
+        assert np.isnan(made.population_limit.average_leakage)
+        assert made.normalized_utility > 0.2
+
+    @pytest.mark.parametrize(
+        "utility",
+        ["guess", Distortion("positions"), Target([[5, 3, 2, 1], [1, 2, 3, 5]])],
+        ids=["guess", "distortion", "target"],
+    )
+    def test_every_utility(self, utility):
+        made = design_mechanism(COUNTS, 0.02, utility=utility, confidence=0.95)
+        plug_in = design_mechanism(COUNTS, 0.02, utility=utility)
+        assert made.population_limit.max_leakage <= 0.02
+        assert 0.5 * plug_in.normalized_utility < made.normalized_utility
+        assert made.utility <= plug_in.utility + 1e-9
+
+    def test_a_named_solver_gets_a_smaller_budget(self, mechanism):
+        made = design_mechanism(COUNTS, 0.02, solver="optimal", confidence=0.95)
+        assert made.solver == "optimal"
+        assert made.population_limit.max_leakage <= 0.02
+        assert made.max_leakage < 0.02 / 1.2
+        # What "auto" does instead is at least as good, but for the steps of either search.
+        assert mechanism.utility > 0.97 * made.utility
+
+    def test_fewer_outputs(self):
+        made = design_mechanism(COUNTS, 0.02, confidence=0.95, max_outputs=2)
+        assert len(made.p_y) <= 2
+        assert made.population_limit.max_leakage <= 0.02
+
+    def test_symbols_without_rows_say_nothing(self):
+        counts = np.insert(COUNTS, 1, 0, axis=1)
+        made = design_mechanism(counts, 0.02, confidence=0.95)
+        np.testing.assert_allclose(made.channel[1], made.p_y, atol=1e-12)
+        assert made.population_limit.max_leakage <= 0.02
+
+    @pytest.mark.filterwarnings("error")
+    @pytest.mark.parametrize("epsilon", [0.0, 5.0, np.inf])
+    def test_budgets_at_the_ends(self, epsilon):
+        made = design_mechanism(COUNTS, epsilon, confidence=0.95)
+        assert made.normalized_utility == pytest.approx(0 if epsilon == 0 else 1, abs=1e-9)
+
+    def test_one_group_has_nothing_to_hide(self):
+        made = design_mechanism(COUNTS[:1], 0.0, confidence=0.95)
+        assert made.normalized_utility == pytest.approx(1)
+
+    def test_a_path_never_keeps_less_with_a_larger_budget(self):
+        epsilons = [0.0, 0.005, 0.02, 0.1, 3.0]
+        path = privacy_utility_path(COUNTS, epsilons, confidence=0.95)
+        assert all(m.population_limit.max_leakage <= m.epsilon + 1e-12 for m in path)
+        assert [m.utility for m in path] == sorted(m.utility for m in path)
+
+    def test_the_smallest_budget_for_a_utility(self):
+        made = smallest_epsilon(COUNTS, 0.6, confidence=0.95)
+        assert made.normalized_utility >= 0.6 - 1e-9
+        assert made.population_limit.max_leakage <= made.epsilon
+        assert design_mechanism(COUNTS, 0.95 * made.epsilon, confidence=0.95).utility < (
+            made.utility
+        )
+        assert made.epsilon > smallest_epsilon(COUNTS, 0.6).epsilon
+
+    def test_solvers_side_by_side(self):
+        table = compare_mechanisms(
+            COUNTS, [0.02], ["auto", "watchdog", "randomized_response"], confidence=0.95
+        )
+        assert (table["population_limit"] <= 0.02).all()
+        assert (table["leakage"] <= table["population_limit"]).all()
+        assert table["utility"].idxmax() == 0
+        assert "population_limit" not in compare_mechanisms(COUNTS, [0.02], ["watchdog"])
+
+
+class TestFewRows:
+    def test_says_how_many_would_help(self):
+        with pytest.warns(FiniteSampleWarning, match=r"10 rows are too few .* About 640 rows"):
+            made = design_mechanism([[3, 2], [2, 3]], 0.001, confidence=0.95)
+        assert made.population_limit.max_leakage <= 0.001
+
+    def test_a_group_without_rows_may_merely_be_rare(self):
+        counts = np.vstack([COUNTS, np.zeros(4)])
+        with pytest.warns(FiniteSampleWarning, match="No number of rows would help where some gr"):
+            design_mechanism(counts, 0.02, measure="max_lift", confidence=0.95)
+        made = design_mechanism(counts, 0.02, confidence=0.95)  # kl: a rare group matters less
+        assert made.population_limit.max_leakage <= 0.02
+        assert made.normalized_utility > 0.5
+
+    def test_fewer_rows_than_groups(self):
+        with pytest.warns(FiniteSampleWarning, match="2 rows are too few"):
+            made = design_mechanism([[1, 0], [0, 1], [0, 0]], 0.001, confidence=0.95)
+        assert made.population_limit.max_leakage <= 0.001
+
+    def test_rows_needed_are_enough_and_not_far_too_many(self):
+        enough = rows_needed(JOINT, 0.02, 0.5)
+        kept = [
+            design_mechanism(JOINT, 0.02, confidence=0.95, n_samples=n).normalized_utility
+            for n in (enough / 1.6, 1.1 * enough)
+        ]
+        assert kept[0] < 0.5 <= kept[1]
+
+    def test_more_than_the_joint_allows_takes_no_number_of_rows(self):
+        with pytest.raises(ValueError, match="is 0.95, which no number of rows allows: epsilon=0"):
+            rows_needed(JOINT, 0.02, 0.95)
+
+
+class TestTransformer:
+    def test_fit_designs_for_the_population(self, frame):
+        funnel = PrivacyFunnelTransformer(0.02, sensitive="s", confidence=0.95).fit(frame)
+        mechanism = funnel.mechanism_
+        assert (mechanism.confidence, mechanism.n_samples) == (0.95, 2000)
+        assert mechanism.population_limit.max_leakage <= 0.02
+        assert population_leakage(funnel).max_leakage == mechanism.population_limit.max_leakage
+        assert set(funnel.transform(frame)["x"]) <= set("abcd")
+        loaded = PrivacyFunnelTransformer.from_json(funnel.to_json())
+        assert (loaded.confidence, loaded.mechanism_.n_samples) == (0.95, 2000)
+
+    def test_batches_are_the_same_as_one_fit(self, frame):
+        whole = PrivacyFunnelTransformer(0.02, sensitive="s", confidence=0.95).fit(frame)
+        parts = PrivacyFunnelTransformer(0.02, sensitive="s", confidence=0.95)
+        for start in range(0, len(frame), 500):
+            parts.partial_fit(frame.iloc[start : start + 500])
+        assert (parts.mechanism_.channel == whole.mechanism_.channel).all()
+
+    def test_another_confidence_is_another_design_for_batches(self, frame):
+        parts = PrivacyFunnelTransformer(0.02, sensitive="s").partial_fit(frame)
+        plug_in = parts.mechanism_.utility
+        assert parts.set_params(confidence=0.95).mechanism_.utility < plug_in
+
+    def test_weighted_rows_count_as_many_as_say_as_much(self, frame):
+        weights = np.where(np.arange(len(frame)) % 2, 9.0, 1.0)
+        funnel = PrivacyFunnelTransformer(0.02, sensitive="s", confidence=0.95)
+        n_samples = funnel.fit(frame, sample_weight=weights).mechanism_.n_samples
+        assert n_samples == round(weights.sum() ** 2 / (weights**2).sum())
+
+    def test_smoothing_would_hide_what_chance_does(self, frame):
+        funnel = PrivacyFunnelTransformer(0.02, sensitive="s", confidence=0.95, smoothing=1.0)
+        with pytest.raises(ValueError, match="'smoothing' parameter .* must be 0 with a confiden"):
+            funnel.fit(frame)
+
+    def test_grid_search_over_budgets(self, frame):
+        model = make_pipeline(
+            PrivacyFunnelTransformer(sensitive="s", confidence=0.95, random_state=0),
+            OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=4),
+            CategoricalNB(min_categories=5),
+        )
+        search = GridSearchCV(model, {"privacyfunneltransformer__epsilon": [0.01, 0.1]}, cv=2)
+        search.fit(frame, frame["x"] == "a")
+        mechanism = search.best_estimator_[0].mechanism_
+        assert mechanism.population_limit.max_leakage <= mechanism.epsilon
+
+
+class TestWarning:
+    def fit(self, frame, **parameters):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            PrivacyFunnelTransformer(sensitive="s", **parameters).fit(frame)
+        return [str(w.message) for w in caught if w.category is FiniteSampleWarning]
+
+    def test_few_rows_are_told_once(self, frame):
+        (text,) = self.fit(frame.iloc[:150])
+        assert text.startswith("epsilon=0.02 holds for these 150 rows. In the population")
+        assert "confidence=0.95" in text
+        assert self.fit(frame.iloc[:150], epsilon=0.0)
+
+    @pytest.mark.parametrize(
+        "parameters", [{"confidence": 0.95}, {"epsilon": 0.5}, {"epsilon": np.inf}]
+    )
+    def test_who_asks_for_a_confidence_or_for_little_is_not_warned(self, frame, parameters):
+        assert not self.fit(frame, **parameters)
+
+    def test_enough_rows_are_not_told(self, frame):
+        assert not self.fit(pd.concat([frame] * 10))
+
+    def test_weights_make_rows_fewer(self, frame):
+        weights = np.r_[np.full(60, 1000.0), np.ones(len(frame) - 60)]
+        with pytest.warns(FiniteSampleWarning, match=r"holds for these \d\d rows"):
+            PrivacyFunnelTransformer(sensitive="s").fit(frame, sample_weight=weights)
