@@ -251,7 +251,8 @@ def _pictures(mechanism: Mechanism, settings: Settings, limits: PopulationLeakag
             Figure(
                 "Leakage of each released value",
                 f"Left, what each released value leaks: at most {mechanism.max_leakage:.4g} in "
-                f"the rows, {limits.max_leakage:.4g} in the population. Right, the distribution of S given each value, against that of all rows.",
+                f"the rows, {limits.max_leakage:.4g} in the population. Right, the "
+                f"distribution of S given each value, against that of all rows.",
                 leakage,
             ),
         ],
