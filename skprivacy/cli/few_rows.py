@@ -1,7 +1,7 @@
 """What `choose` says about the number of rows: what few of them cost, and how many would do."""
 
 from dataclasses import dataclass
-from math import floor
+from math import floor, inf
 from typing import Any
 
 from .._typing import CountArray
@@ -36,11 +36,11 @@ class CostOfRows:
 def cost_of_rows(
     mechanism: Mechanism, counts: CountArray, design: dict[str, Any]
 ) -> CostOfRows | None:
-    """Return what a design with a confidence has paid for it; None for one without.
+    """Return what a design with a confidence has paid for it; None where there is no price.
 
     counts, design : what the mechanism was designed for.
     """
-    if mechanism.confidence is None:
+    if mechanism.confidence is None or mechanism.epsilon == inf:
         return None
     asked = {**design, "confidence": None, "n_samples": None}
     kept = mechanism.normalized_utility

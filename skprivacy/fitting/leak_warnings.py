@@ -148,6 +148,15 @@ def _about_release(mechanism: Mechanism, counts: CountArray) -> Iterator[str]:
             Setting("epsilon", mechanism.epsilon),
             " allows no more.",
         )
+    elif mechanism.confidence is not None and mechanism.epsilon == 0:
+        yield Message(
+            "The output says nothing about X: no number of rows can show that nothing at all "
+            "leaks in the population. Use a larger ",
+            Named("epsilon"),
+            ", or ",
+            Setting("confidence", None),
+            ".",
+        )
 
 
 @dataclass(frozen=True)
