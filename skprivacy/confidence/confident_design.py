@@ -18,8 +18,9 @@ from .softening import softened
 
 Solve: TypeAlias = Callable[[float], Solution]
 
-# Budgets of designs for the sample whose outputs the search begins with, as shares of epsilon.
-_FIRST_BUDGETS = (0.1, 0.6, 1.0)
+# Up to so many symbols of X, or with two groups, a design for the sample takes a second at most. It
+# gives the search a start, and a bound.
+_FEW_SYMBOLS = 12
 
 # With so many rows that the limit exceeds the budget by less than this factor, a somewhat smaller
 # budget for all outputs is tried too: the search has no certificate, the solvers have.
@@ -52,18 +53,20 @@ class ConfidentDesign:
         assert task.n_samples is not None
         self._task, self._plug_in = task, plug_in
         self._with_limits = with_limits
+        n_s, n_x = task.joint.p_sx.shape
+        self._asks_solver = not with_limits or n_s == 2 or n_x <= _FEW_SYMBOLS
         self._confidence = task.confidence
         self._counts = task.n_samples * task.joint.p_sx
 
     def solve(self, epsilon: float) -> Solution:
         """Return the channel of the largest utility that is found, for all symbols of X."""
-        p_x = self._task.joint.p_x
-        if self._reported(unchanged := self._merged(np.eye(len(p_x)))) <= epsilon:
+        unchanged = self._merged(np.eye(len(self._task.joint.p_x)))
+        if self._reported(unchanged) <= epsilon:
             return Solution(unchanged)
-        for_sample = self._plug_in(epsilon)
-        found = max(self._candidates(epsilon, for_sample.channel), key=self._utility)
+        for_sample = self._plug_in(epsilon) if self._asks_solver else None
+        found = max(self._candidates(epsilon, for_sample), key=self._utility)
         channel = self._softened(found, epsilon, self._reported)
-        return Solution(channel, for_sample.upper_bound)
+        return Solution(channel, None if for_sample is None else for_sample.upper_bound)
 
     def rows_for_a_release(self, epsilon: float) -> float | None:
         """Return how many rows like these would allow a first release; None where none would.
@@ -81,26 +84,28 @@ class ConfidentDesign:
                 return float(counts.sum())
         return None
 
-    def _candidates(self, epsilon: float, for_sample: FloatArray) -> Iterator[FloatArray]:
-        yield np.ones((len(for_sample), 1))
+    def _candidates(self, epsilon: float, for_sample: Solution | None) -> Iterator[FloatArray]:
+        yield np.ones((len(self._task.joint.p_x), 1))
         if epsilon == 0:
             return
-        excess = self._limit(self._merged(for_sample)) / epsilon
-        if not self._with_limits or self._task.scope == "average" or excess <= _MANY_ROWS:
-            yield self._with_a_smaller_budget(epsilon)
-        if self._with_limits and excess > (_MANY_ROWS if self._task.scope == "average" else 1):
-            yield self._with_a_limit_per_output(epsilon)
+        is_average, excess = self._task.scope == "average", np.inf
+        if for_sample is not None:
+            excess = self._limit(self._merged(for_sample.channel)) / epsilon
+            if not self._with_limits or is_average or excess <= _MANY_ROWS:
+                yield self._with_a_smaller_budget(epsilon)
+        if self._with_limits and excess > (_MANY_ROWS if is_average else 1):
+            yield self._with_a_limit_per_output(epsilon, for_sample)
 
-    def _with_a_limit_per_output(self, epsilon: float) -> FloatArray:
+    def _with_a_limit_per_output(self, epsilon: float, start: Solution | None) -> FloatArray:
         task, seen = self._task, self._task.joint.p_x > 0
-        posteriors = [self._posteriors(self._plug_in(share * epsilon)) for share in _FIRST_BUDGETS]
-        utility = task.utility.restricted(seen)
-        aim = Aim(epsilon, task.measure, utility, self._confidence, task.max_outputs, task.scope)
         sample = Sample.of(self._counts[:, seen])
-        channel = confident_channel(sample, aim, np.vstack(posteriors)[:, seen], _SEED)
-        whole = np.tile(
-            sample.p_x @ channel, (len(seen), 1)
-        )  # no row of the others tells anything
+        first = sample.p_x[None] if start is None else self._posteriors(start)[:, seen]
+        utility = task.utility.restricted(seen)
+        aim = Aim(
+            epsilon, task.measure, utility, self._confidence, task.max_outputs, task.scope
+        )
+        channel = confident_channel(sample, aim, first, _SEED)
+        whole = np.tile(sample.p_x @ channel, (len(seen), 1))  # the others tell nothing
         whole[seen] = channel
         return whole
 
