@@ -101,9 +101,7 @@ class ConfidentDesign:
         sample = Sample.of(self._counts[:, seen])
         first = sample.p_x[None] if start is None else self._posteriors(start)[:, seen]
         utility = task.utility.restricted(seen)
-        aim = Aim(
-            epsilon, task.measure, utility, self._confidence, task.max_outputs, task.scope
-        )
+        aim = Aim(epsilon, task.measure, utility, self._confidence, task.max_outputs, task.scope)
         channel = confident_channel(sample, aim, first, _SEED)
         whole = np.tile(sample.p_x @ channel, (len(seen), 1))  # the others tell nothing
         whole[seen] = channel
