@@ -235,13 +235,26 @@ def designer(
     task: DesignTask, owner: str, solver: str | Solver, options: dict[str, Any]
 ) -> Callable[[float], Mechanism]:
     """Return a function that designs for one epsilon after another, in any order."""
-    name, solve = _for_sample(task, owner, solver, options)
-    if task.confidence is not None:
-        # A solver that was asked for by name is asked for smaller budgets.
-        is_free = isinstance(solver, str) and solver == "auto"
-        solve = ConfidentDesign(task, solve, with_limits=is_free).solve
-        name = _CONFIDENT if is_free else name
+    find = _for_sample if task.confidence is None else _confident
+    name, solve = find(task, owner, solver, options)
     return lambda epsilon: _finish(task, solve(float(epsilon)), float(epsilon), name)
+
+
+def _confident(
+    task: DesignTask, owner: str, solver: str | Solver, options: dict[str, Any]
+) -> tuple[str, Callable[[float], Solution]]:
+    """Return what a design with a confidence says of itself, and what makes it."""
+    # A solver that was asked for by name is asked for smaller budgets.
+    is_free = isinstance(solver, str) and solver == "auto"
+
+    def solve(epsilon: float) -> Solution:
+        # Nothing is shared between budgets: the search goes on from what solvers find, and the
+        # same budget must lead to the same design whichever ones came before it.
+        for_sample = _for_sample(task, owner, solver, options)[1]
+        return ConfidentDesign(task, for_sample, with_limits=is_free).solve(epsilon)
+
+    name = _for_sample(task, owner, solver, options)[0]
+    return _CONFIDENT if is_free else name, solve
 
 
 def _for_sample(

@@ -77,14 +77,18 @@ def demo(tmp_path_factory):
 def test_the_demo_prints_the_table_of_the_readme(demo):
     folder, said = demo
     header, *rows = said.split("\n\n")[1].splitlines()
-    assert header.split() == ["release", "leaks", "kept", "attacker"]
+    assert header.split() == ["release", "leaks:", "rows", "population", "kept", "attacker"]
     figures = np.array([row[16:].replace("%", "").split() for row in rows], dtype=float)
     budgets = [float(row.split()[2]) for row in rows[1:]]
-    assert (figures[1:, 0] <= np.array(budgets) + 1e-4).all()
+    assert (figures[:, 0] < figures[:, 1]).all()
+    assert (figures[1:, 1] <= np.array(budgets) + 1e-4).all()
+    assert (figures[1:, 2] > 45).all()  # something is kept
+    assert "442 rows are few" in said
+    assert "PASS for the population: with 95% confidence" in (folder / "report.html").read_text()
     assert (np.diff(figures, axis=0) < 0).all()  # smaller budgets, less utility, worse attackers
     readme = (ROOT / "README.md").read_text()
     assert "\n".join([header, *rows]) in readme
-    assert f"a blind guess is right in {figures[-1, 2]:.1f}%" in readme
+    assert f"a blind guess is right in {figures[-1, 3]:.1f}%" in readme
     assert "Wrote to skprivacy-demo:" in said
     files = sorted(path.name for path in folder.iterdir())
     assert files == ["patients.csv", "released.csv", "report.html"]

@@ -310,7 +310,10 @@ class TestCommands:
              "columns if you like, or --header if it is a header."),
             ("twice.csv --columns x", "if there is no header, use --no-header."),
             ("in.csv --columns x --epsilon 9", "No noise is added to X: --epsilon 9 is large"),
-            ("rare.csv --columns x --epsilon 0.001", "Pool symbols of X or set --smoothing.\n"),
+            ("rare.csv --columns x --epsilon 0.001 --confidence none",
+             "Pool symbols of X or set --smoothing.\n"),
+            ("in.csv --columns x --smoothing 1", "--smoothing needs --confidence none: a conf"),
+            ("in.csv --columns x --epsilon 0", "Use a larger --epsilon, or --confidence none.\n"),
         ],
     )  # fmt: skip
     def test_sanitize(self, arguments, text, capsys):

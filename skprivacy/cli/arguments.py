@@ -7,10 +7,11 @@ import sys
 from typing import Any, NoReturn, TypeAlias
 
 from .. import __version__
-from .choices import DEFAULT_BINS, MEASURES, SOLVERS, UTILITIES
+from .choices import DEFAULT_BINS, MEASURES, SOLVERS, USUAL_CONFIDENCE, UTILITIES
 from .values import (
     budget,
     budgets,
+    confidence,
     delimiter,
     edges,
     encoding,
@@ -149,6 +150,7 @@ def _add_demo(subparsers: _Subparsers) -> None:
     command = _command(
         subparsers, "demo", "demo:demo", "see it at work on 442 real patients", "[FOLDER]"
     )
+    _add_confidence(command)
     command.add_argument(
         "folder",
         nargs="?",
@@ -387,6 +389,7 @@ def _add_columns(command: argparse.ArgumentParser) -> None:
 
 def _add_design(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("design")
+    _add_confidence(group)
     group.add_argument(
         "--measure",
         type=measure,
@@ -426,6 +429,17 @@ def _add_design(command: argparse.ArgumentParser) -> None:
     _add_encoding(group)
 
 
+def _add_confidence(group: Any) -> None:
+    group.add_argument(
+        "--confidence",
+        type=confidence,
+        default=USUAL_CONFIDENCE,
+        metavar="LEVEL|none",
+        help=f"how often the budget is to hold for the population that the rows are from, not for "
+        f"the rows alone; none: for the rows alone (default: {USUAL_CONFIDENCE:g})",
+    )
+
+
 def _add_encoding(group: Any) -> None:
     group.add_argument(
         "--bins",
@@ -461,7 +475,8 @@ def _add_encoding(group: Any) -> None:
         type=budget,
         default=0.0,
         metavar="ROWS",
-        help="rows added to every pair of values before the design (default: 0)",
+        help="rows added to every pair of values before the design; needs --confidence none "
+        "(default: 0)",
     )
 
 

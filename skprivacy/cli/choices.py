@@ -19,3 +19,5 @@ SOLVERS = (
 )
 UTILITIES = ("distortion", "mutual_information", "guess")
 DEFAULT_BINS = 10
+USUAL_CONFIDENCE = 0.95
+LARGEST_CONFIDENCE = 0.9999

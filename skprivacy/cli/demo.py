@@ -11,21 +11,27 @@ import numpy as np
 import pandas as pd
 
 from .._messages import aligned
+from .._typing import FloatArray
 from ..datasets import load_diabetes_patients
-from ..describing import exposure
-from ..design import privacy_utility_path
+from ..describing import exposure, percent
+from ..design import design_mechanism, privacy_utility_path
 from ..encoding import learn_column
 from ..exceptions import FidelityWarning
 from ..files.locations import written
+from ..mechanism import Evaluation, population_limits
 from ..metrics import audit
 from ..report import PrivacyReport
 from ..transformer import PrivacyFunnelTransformer
+from .choices import USUAL_CONFIDENCE
+from .few_rows import cost_of_rows
 from .people import face_value_lines
 from .words import say
 
-_BUDGETS = (0.05, 0.02, 0.005, 0.0)
-_CHOSEN = 0.02
-_BINS = 4
+# 442 rows are few: three bins each leave about fifty rows to a pair of bins, and much smaller
+# budgets than these keep next to nothing.
+_BUDGETS = (0.2, 0.1, 0.05, 0.02)
+_CHOSEN = 0.05
+_BINS = 3
 _FILES = ("patients.csv", "released.csv", "report.html")
 _RELEASED = ["blood_pressure", "bmi"]
 _WIDTH = 99
@@ -33,7 +39,8 @@ _TEXT = """\
 How much of blood pressure and BMI can be released without giving away sex?
 442 patients; S = sex (2 values), X = blood pressure and BMI, cut into {bins} bins each and taken
 jointly ({n_x} values). A bin is released as its median.
-"leaks" is the most that a released value reveals about S, in nats.
+"leaks" is the most that a released value reveals about S, in nats: in these rows, and at most in
+the population that they are from, with {sure} confidence.
 "kept" is the share of {kept_of}.
 "attacker" is how often the best attacker, who knows how the release was made, guesses S; a blind
 guess of S is right {blind:.1%} of the time.
@@ -44,7 +51,7 @@ At epsilon = {epsilon:g}:
 
 A trained attacker, on rows it had not seen, is right {raw:.1%} of the time with the bins as they
 are, {released:.1%} with the release at epsilon = {epsilon:g}.
-The guarantee is about the distribution estimated from these rows.
+{few_rows}
 
 Wrote to {folder}:
   patients.csv   the table
@@ -53,7 +60,16 @@ Wrote to {folder}:
 
 Do it yourself:
   skprivacy sanitize {folder}/patients.csv mine.csv --sensitive sex \\
-      --columns blood_pressure,bmi --bins {bins} --epsilon {epsilon:g}"""
+      --columns blood_pressure,bmi --bins {bins} --epsilon {epsilon:g}{confidence}"""
+_SURE = (
+    "442 rows are few: the population may differ from them. Epsilon = {epsilon:g} holds there "
+    "too, with {sure} confidence, and that has its price: for the rows alone, {alone:.1%} would "
+    "be kept, but up to {risked:.2g} might leak in the population."
+)
+_UNSURE = (
+    "442 rows are few: the population may differ from them, and epsilon = {epsilon:g} holds for "
+    "the rows alone. Without --confidence none it holds for the population too, and less is kept."
+)
 
 
 def demo(options: argparse.Namespace) -> None:
@@ -63,7 +79,7 @@ def demo(options: argparse.Namespace) -> None:
     if there:
         raise FileExistsError(f"{str(folder / there[0])!r} already exists: name another folder.")
     patients = load_diabetes_patients()
-    chosen = _fitted(patients)
+    chosen = _fitted(patients, options.confidence)
     released = chosen.transform(patients)
     attacks = audit(released, patients["sex"], raw=_bins(patients), mechanism=chosen)
     right = attacks.groupby("attacked")["accuracy"].max()
@@ -71,24 +87,58 @@ def demo(options: argparse.Namespace) -> None:
     for name, text in zip(_FILES, (_csv(patients), _csv(released), report.to_html()), strict=True):
         with written(folder / name) as file:
             file.write(text.encode())
-    mechanism = chosen.mechanism_
+    facts = {"folder": str(folder), "files": list(_FILES)}
     table = _table(chosen)
-    before = _TEXT.format(
+    before, after = _before(chosen), _after(chosen, right, folder)
+    say(options, {**facts, "table": table.to_dict("records")}, [before, *_lines(table), after])
+
+
+def _before(chosen: PrivacyFunnelTransformer) -> str:
+    """Return what stands above the table."""
+    mechanism = chosen.mechanism_
+    return _TEXT.format(
         bins=_BINS,
         n_x=len(mechanism.x_labels),
+        sure=percent(mechanism.confidence or USUAL_CONFIDENCE),
         kept_of=mechanism.objective.in_words("X"),
         blind=chosen.p_sx_.sum(axis=1).max(),
     )
-    after = _AFTER.format(
+
+
+def _after(chosen: PrivacyFunnelTransformer, right: pd.Series, folder: Path) -> str:
+    """Return what stands below the table; right : how often attackers are, by what they see."""
+    confidence = chosen.confidence
+    option = "" if confidence == USUAL_CONFIDENCE else f" --confidence {confidence or 'none'}"
+    return _AFTER.format(
         bins=_BINS,
         epsilon=_CHOSEN,
         people="\n".join(_people(chosen)),
         raw=right["raw"],
         released=right["released"],
+        few_rows="\n".join(textwrap.wrap(_about_few_rows(chosen), _WIDTH)),
         folder=folder,
+        confidence=option,
     )
-    facts = {"folder": str(folder), "files": list(_FILES), "table": table.to_dict("records")}
-    say(options, facts, [before, *_lines(table), after])
+
+
+def _about_few_rows(chosen: PrivacyFunnelTransformer) -> str:
+    """Say what it takes that the budget holds for the population."""
+    mechanism = chosen.mechanism_
+    if mechanism.confidence is None:
+        return _UNSURE.format(epsilon=_CHOSEN)
+    counts = _counts(chosen)
+    alone = design_mechanism(counts, _CHOSEN, utility=mechanism.objective)
+    design = {"utility": mechanism.objective, "confidence": mechanism.confidence}
+    text = _SURE.format(
+        epsilon=_CHOSEN,
+        sure=percent(mechanism.confidence),
+        alone=alone.normalized_utility,
+        risked=population_limits(alone, counts, mechanism.confidence).max_leakage,
+    )
+    cost = cost_of_rows(mechanism, counts, design)
+    if cost is None or cost.enough is None:
+        return text
+    return f"{text} From about {cost.enough:,} rows like these, {cost.aim:.0%} would be kept."
 
 
 def _folder(given: str | None) -> Path:  # type: ignore[return]  # count does not end
@@ -106,10 +156,15 @@ def _folder(given: str | None) -> Path:  # type: ignore[return]  # count does no
         return folder
 
 
-def _fitted(patients: pd.DataFrame) -> PrivacyFunnelTransformer:
+def _fitted(patients: pd.DataFrame, confidence: float | None) -> PrivacyFunnelTransformer:
     """Return a transformer with the chosen budget."""
     funnel = PrivacyFunnelTransformer(
-        _CHOSEN, sensitive="sex", columns=_RELEASED, n_bins=_BINS, utility="distortion"
+        _CHOSEN,
+        sensitive="sex",
+        columns=_RELEASED,
+        n_bins=_BINS,
+        utility="distortion",
+        confidence=confidence,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FidelityWarning)  # our text lists the swaps
@@ -136,7 +191,10 @@ def _people(funnel: PrivacyFunnelTransformer) -> list[str]:
 
 def _table(funnel: PrivacyFunnelTransformer) -> pd.DataFrame:
     """Return the figures of X as it is, and of a release for each budget."""
-    path = privacy_utility_path(funnel.p_sx_, _BUDGETS, utility=funnel.mechanism_.objective)
+    chosen, counts = funnel.mechanism_, _counts(funnel)
+    design: dict[str, Any] = {"utility": chosen.objective, "confidence": chosen.confidence}
+    path = privacy_utility_path(counts, _BUDGETS, **design)
+    confidence = chosen.confidence or USUAL_CONFIDENCE
     releases = {"as it is": path[0].with_channel(np.eye(len(path[0].x_labels)))}
     releases |= {f"epsilon = {mechanism.epsilon:g}": mechanism for mechanism in path}
     return pd.DataFrame(
@@ -144,6 +202,7 @@ def _table(funnel: PrivacyFunnelTransformer) -> pd.DataFrame:
             {
                 "release": name,
                 "leaks": release.max_leakage,
+                "population": _limit(release, counts, confidence),
                 "kept": release.normalized_utility,
                 "attacker": release.attacker_accuracy,
             }
@@ -152,8 +211,18 @@ def _table(funnel: PrivacyFunnelTransformer) -> pd.DataFrame:
     )
 
 
+def _counts(funnel: PrivacyFunnelTransformer) -> FloatArray:
+    """Return how many rows have each pair of S and X."""
+    return np.round(funnel.n_samples_seen_ * funnel.p_sx_)
+
+
+def _limit(release: Evaluation, counts: FloatArray, confidence: float) -> float:
+    return population_limits(release, counts, confidence).max_leakage
+
+
 def _lines(table: pd.DataFrame) -> list[str]:
-    rows: list[tuple[Any, ...]] = [("release", "leaks", "kept", "attacker")]
+    rows: list[tuple[Any, ...]] = [("release", "leaks: rows", "population", "kept", "attacker")]
     for row in table.itertuples():
-        rows.append((row.release, f"{row.leaks:.4f}", f"{row.kept:.1%}", f"{row.attacker:.1%}"))
+        leaks = f"{row.leaks:.4f}", f"{row.population:.4f}"
+        rows.append((row.release, *leaks, f"{row.kept:.1%}", f"{row.attacker:.1%}"))
     return aligned(rows)

@@ -2,6 +2,7 @@
 
 import argparse
 import io
+from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context
 from pathlib import Path
 from typing import Any
@@ -11,28 +12,47 @@ import pandas as pd
 
 from .._messages import aligned
 from .._typing import CountArray, FloatArray
+from ..describing import percent
 from ..design import design_mechanism, privacy_utility_path
 from ..files.counting import count_source
 from ..files.locations import check_free, written
 from ..fitting.encode_and_design import code_rows, design_options, distances_of
 from ..fitting.inputs import FitInputs
-from ..fitting.leak_warnings import warn_of_bins
+from ..fitting.leak_warnings import warn_of_bins, warn_of_chance
 from ..inverse_design import largest_epsilon, smallest_epsilon
 from ..joint import as_joint
+from ..limits import upper_limits
 from ..measures import get_measure
 from ..measures.leakage import leakage_unchanged
 from ..mechanism import Mechanism
 from ..plotting import PrivacyUtilityDisplay
 from ..transformer import settings_of
+from .few_rows import cost_facts, cost_lines, cost_of_rows
 from .inputs import is_same, source_of, transformer_for
 from .people import exposed, group_facts
+from .populations import population_facts
 from .words import listed, say
 
 _PICTURES = {".png", ".svg", ".pdf"}
-_N_BUDGETS = 20
+# Budgets of a curve; with a confidence, each of them takes longer.
+_N_BUDGETS, _N_SURE_BUDGETS = 20, 10
 # What is shown of the largest budget must not exceed it, by more than rounding.
 _FOUR_DIGITS = Context(prec=4, rounding=ROUND_FLOOR)
 _ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """What a file says: counts of S and X, and what a design is asked for.
+
+    smoothed : the counts that it is made for; groups : the labels of S.
+    """
+
+    counts: CountArray
+    smoothed: CountArray
+    n_rows: int
+    design: dict[str, Any]
+    groups: list[Any]
 
 
 def curve(options: argparse.Namespace) -> None:
@@ -45,31 +65,37 @@ def curve(options: argparse.Namespace) -> None:
             raise ValueError(
                 f"{options.out}: a curve is written as .csv, .png, .svg or .pdf, not {suffix!r}."
             )
-    counts, design, _ = _counts(options)
-    epsilons = options.epsilons or _budgets(counts, design)
-    path = privacy_utility_path(counts, epsilons, **design, verbose=options.progress)
+    found = _counted(options)
+    epsilons = options.epsilons or _budgets(found.smoothed, found.design)
+    path = privacy_utility_path(found.smoothed, epsilons, **found.design, verbose=options.progress)
     table = pd.DataFrame([_figures(mechanism) for mechanism in path])
     if options.out is not None:
         with written(options.out, options.force) as file:
             file.write(_picture(path, suffix) if suffix != ".csv" else _csv(table))
     facts = {"out": options.out, "curve": table.to_dict("records")}
-    kept = _what_is_kept(path[0], options)
-    say(options, facts, [f"Wrote {options.out}."] if options.out else _curve_lines(table, kept))
+    lines = [f"Wrote {options.out}."] if options.out else _curve_lines(path, options)
+    say(options, facts, lines)
 
 
 def _budgets(counts: CountArray, design: dict[str, Any]) -> FloatArray:
-    """Return budgets up to what X leaks as it is."""
+    """Return budgets up to what X leaks as it is, in the population if it is about that."""
     owner, scope = "privacy_utility_path", design["scope"]
     measure, joint = get_measure(design["measure"], owner), as_joint(counts, owner)
-    unchanged = leakage_unchanged(scope, measure, joint.p_sx)
+    unchanged, n_budgets = leakage_unchanged(scope, measure, joint.p_sx), _N_BUDGETS
+    if (confidence := design["confidence"]) is not None:
+        n_budgets = _N_SURE_BUDGETS
+        rows: FloatArray = design["n_samples"] * joint.p_sx
+        limits = upper_limits(rows, np.eye(len(joint.p_x)), measure, confidence)
+        unchanged = limits.in_scope(scope)
     top = unchanged if 0 < unchanged < np.inf else 1.0
-    return np.geomspace(top / 200, top, _N_BUDGETS)
+    return np.geomspace(top / 200, top, n_budgets)
 
 
 def _figures(mechanism: Mechanism) -> dict[str, Any]:
     return {
         "epsilon": mechanism.epsilon,
         "leakage": mechanism.leakage_in(mechanism.scope),
+        **population_facts(mechanism),
         "utility": mechanism.utility,
         "utility_kept": mechanism.normalized_utility,
         "utility_bound": mechanism.normalized_upper_bound,
@@ -94,14 +120,30 @@ def _picture(path: list[Mechanism], suffix: str) -> bytes:
     return file.getvalue()
 
 
-def _curve_lines(table: pd.DataFrame, kept_of: str) -> list[str]:
-    rows = [("epsilon", "leakage", "kept", "outputs")]
-    for figures in table.itertuples():
-        kept = f"{figures.utility_kept:.1%}"
-        rows.append(
-            (f"{figures.epsilon:.4g}", f"{figures.leakage:.4g}", kept, str(figures.outputs))
-        )
-    return [f'"kept" is the share of {kept_of}.', "", *aligned(rows)]
+def _curve_lines(path: list[Mechanism], options: argparse.Namespace) -> list[str]:
+    is_sure = options.confidence is not None
+    rows = [("epsilon", "leakage", *(["population"] if is_sure else []), "kept", "outputs")]
+    for mechanism in path:
+        leakages = [mechanism.leakage_in(mechanism.scope)]
+        leakages += [mechanism.leakage_at_most(mechanism)] if is_sure else []
+        shown = (f"{figure:.4g}" for figure in (mechanism.epsilon, *leakages))
+        rows.append((*shown, f"{mechanism.normalized_utility:.1%}", str(len(mechanism.y_labels))))
+    return [
+        f'"kept" is the share of {_what_is_kept(path[0], options)}.',
+        _about_leakage(path[0]),
+        "",
+        *aligned(rows),
+    ]
+
+
+def _about_leakage(mechanism: Mechanism) -> str:
+    if mechanism.confidence is None:
+        return '"leakage" is in these rows; in the population that they are from, it may be more.'
+    return (
+        f'"leakage" is in these {mechanism.n_samples:,.0f} rows; "population" is the most that it '
+        f"is in the population that they are from, with {percent(mechanism.confidence)} "
+        f"confidence."
+    )
 
 
 def choose(options: argparse.Namespace) -> None:
@@ -110,7 +152,8 @@ def choose(options: argparse.Namespace) -> None:
         raise ValueError(
             "--max-shift needs --scope per_output: a budget on average bounds no single value."
         )
-    counts, design, groups = _counts(options)
+    found = _counted(options)
+    counts, design = found.smoothed, found.design
     if options.max_shift is None:
         mechanism = smallest_epsilon(counts, options.keep_utility, **design)
         lines = _lines_of_smallest(mechanism, options)
@@ -118,18 +161,33 @@ def choose(options: argparse.Namespace) -> None:
         epsilon = largest_epsilon(counts.sum(axis=1), options.max_shift, options.measure)
         mechanism = design_mechanism(counts, epsilon, **design)
         lines = _lines_of_largest(mechanism, options)
+    warn_of_chance(mechanism, found.counts, found.n_rows)
+    cost = cost_of_rows(mechanism, counts, design)
+    lines += cost_lines(cost)
     ranges = mechanism.posterior_ranges()
-    facts = {**_figures(mechanism), "groups": group_facts(ranges, groups, options)}
+    groups = {"groups": group_facts(ranges, found.groups, options)}
     if np.isfinite(mechanism.epsilon):
-        lines.append(exposed(ranges, groups, options))
-    say(options, facts, lines)
+        lines.append(exposed(ranges, found.groups, options))
+    say(options, {**_figures(mechanism), **cost_facts(cost), **groups}, lines)
 
 
 def _lines_of_smallest(mechanism: Mechanism, options: argparse.Namespace) -> list[str]:
-    return [
+    lines = [
         f"epsilon = {mechanism.epsilon:.4g} keeps {mechanism.normalized_utility:.1%} of "
         f"{_what_is_kept(mechanism, options)}; asked for: {options.keep_utility:.1%}."
     ]
+    if mechanism.confidence is not None:
+        lines.append(f"It holds in the population {_of_rows(mechanism)}.")
+    return lines
+
+
+def _of_rows(mechanism: Mechanism) -> str:
+    """Say which population a budget with a confidence is about."""
+    assert mechanism.confidence is not None
+    return (
+        f"that these {mechanism.n_samples:,.0f} rows are from, with "
+        f"{percent(mechanism.confidence)} confidence"
+    )
 
 
 def _lines_of_largest(mechanism: Mechanism, options: argparse.Namespace) -> list[str]:
@@ -140,15 +198,18 @@ def _lines_of_largest(mechanism: Mechanism, options: argparse.Namespace) -> list
             f"than {shift} points."
         ]
     epsilon = _FOUR_DIGITS.create_decimal_from_float(mechanism.epsilon * (1 + _ROUNDING))
+    where = ", judging by these rows"
+    if mechanism.confidence is not None:
+        where = f" in the population {_of_rows(mechanism)}, if its groups have the same shares"
     return [
         f"With epsilon = {float(epsilon):.4g}, no released value moves the probability of {group} "
-        f"by more than {shift} points, judging by these rows.",
+        f"by more than {shift} points{where}.",
         f"It keeps {mechanism.normalized_utility:.1%} of {_what_is_kept(mechanism, options)}.",
     ]
 
 
-def _counts(options: argparse.Namespace) -> tuple[CountArray, dict[str, Any], list[Any]]:
-    """Return the counts of S and X in a file, the arguments of a design, and the groups of S."""
+def _counted(options: argparse.Namespace) -> _Table:
+    """Return the counts of S and X in a file, and what a design for them is asked for."""
     settings = settings_of(transformer_for(options))
     with source_of(options) as source:
         counted = count_source(settings, source, is_watched=options.progress)
@@ -157,4 +218,5 @@ def _counts(options: argparse.Namespace) -> tuple[CountArray, dict[str, Any], li
     inputs = FitInputs(counted.roles, counted.types, counted.rows)
     loss = distances_of(settings, inputs, coded)
     design = design_options(settings, counted.rows, coded, loss)
-    return coded.counts + options.smoothing, design, coded.sensitive.labels
+    counts, n_rows = coded.counts, counted.rows.effective_rows
+    return _Table(counts, counts + options.smoothing, n_rows, design, coded.sensitive.labels)

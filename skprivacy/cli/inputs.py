@@ -36,6 +36,10 @@ def transformer_for(options: argparse.Namespace, **more: Any) -> PrivacyFunnelTr
             raise ValueError(
                 f"{option} names {unknown[0]!r}, which is neither released nor sensitive."
             )
+    if options.smoothing and options.confidence is not None:
+        raise ValueError(
+            "--smoothing needs --confidence none: a confidence allows for chance in its own way."
+        )
     bins = dict.fromkeys(options.columns, options.bins) | dict.fromkeys(options.categorical)
     return PrivacyFunnelTransformer(
         sensitive=options.sensitive,
@@ -45,6 +49,7 @@ def transformer_for(options: argparse.Namespace, **more: Any) -> PrivacyFunnelTr
         utility=options.utility,
         solver=options.solver,
         max_outputs=options.max_outputs,
+        confidence=options.confidence,
         n_bins=bins | edges,
         min_frequency=options.min_frequency,
         max_categories=options.max_categories,

@@ -23,6 +23,7 @@ from ..transformer import PrivacyFunnelTransformer, fitted_of, set_fitted, setti
 from .inputs import is_same, source_of, transformer_for
 from .key_files import read_key
 from .people import exposed, face_value_lines, fidelity_facts, group_facts
+from .populations import claimed, population_facts, revealed
 from .words import listed, say
 
 
@@ -100,9 +101,11 @@ def apply(options: argparse.Namespace) -> None:
         "copied": copied,
         "epsilon": transformer.mechanism_.epsilon,
         "measure": transformer.mechanism_.measure.name,
+        **population_facts(transformer.mechanism_),
         "record_ids": options.record_ids,
     }
     lines = [f"{options.target}: {n_rows:,} rows; {_what_became(facts)}."]
+    lines += claimed(transformer.mechanism_)
     say(options, facts, lines + _keyed_lines(options.record_ids))
 
 
@@ -191,6 +194,7 @@ def _facts(
         "scope": mechanism.scope,
         "max_leakage": mechanism.max_leakage,
         "average_leakage": mechanism.average_leakage,
+        **population_facts(mechanism),
         "utility_kept": mechanism.normalized_utility,
         "utility_bound": mechanism.normalized_upper_bound,
         "objective": mechanism.objective.name,
@@ -211,18 +215,14 @@ def _what_became(facts: dict[str, Any]) -> str:
 
 
 def _sentences(facts: dict[str, Any], fitted: Fitted, options: argparse.Namespace) -> list[str]:
-    mechanism, protected = fitted.mechanism, listed(options.sensitive)
-    fidelity = fitted.fidelity
-    is_worst = mechanism.scope == "per_output"
-    where = "every released value reveals" if is_worst else "released values on average reveal"
-    reached = mechanism.leakage_in(mechanism.scope)
+    mechanism, fidelity = fitted.mechanism, fitted.fidelity
+    alone = "" if mechanism.confidence is None else "for the rows alone (--confidence none), "
     lines = [
         f"{facts['out']}: {facts['rows']:,} rows; {_what_became(facts)}.",
-        f"Judging by these rows, {where} at most epsilon = {mechanism.epsilon:g} about "
-        f"{protected} ({facts['measure']}; reached: {reached:.4g}).",
+        *revealed(mechanism, listed(options.sensitive)),
         exposed(mechanism.posterior_ranges(), mechanism.s_labels, options),
         f"The release keeps {mechanism.normalized_utility:.1%} of "
-        f"{mechanism.objective.in_words(listed(options.columns))}; no mechanism for these "
+        f"{mechanism.objective.in_words(listed(options.columns))}; {alone}no mechanism for these "
         f"{facts['symbols']:,} symbols (values, bins and pools) keeps more than "
         f"{min(1.0, mechanism.normalized_upper_bound):.1%}.{_of_raw_values(fidelity)}",
         *_keyed_lines(options.record_ids),

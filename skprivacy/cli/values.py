@@ -12,6 +12,8 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from .choices import LARGEST_CONFIDENCE
+
 if TYPE_CHECKING:
     from ..measures import Measure
 
@@ -57,6 +59,22 @@ def share(text: str) -> float:
     number = _number(text)
     if not 0 <= number <= 1:
         raise argparse.ArgumentTypeError(f"{text} is not a share between 0 and 1")
+    return number
+
+
+def confidence(text: str) -> float | None:
+    """Return how often a budget is to hold for the population: None where only the rows count."""
+    if text.lower() == "none":
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number <= LARGEST_CONFIDENCE:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither a share between 0 and {LARGEST_CONFIDENCE}, such as 0.95, "
+            f"nor none"
+        )
     return number
 
 

@@ -77,6 +77,8 @@ def _said(mention: Mention) -> str:
 
 
 def _setting(option: str, value: object) -> str:
+    if value is None:
+        return f"{option} none"
     if value is False:
         return option.replace("--", "--no-")
     if value is True or value is ... or isinstance(value, list):

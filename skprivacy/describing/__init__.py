@@ -3,11 +3,14 @@
 from .face_value import compared_values
 from .notebook import as_html
 from .sentences import (
+    Sure,
     at_face_value,
     exposure,
     leak,
+    leak_in_population,
     listed_swaps,
     most_exposed,
+    percent,
     ranges_of,
     rarely_kept,
     reached_or_allowed,
@@ -17,13 +20,16 @@ from .sentences import (
 )
 
 __all__ = [
+    "Sure",
     "as_html",
     "at_face_value",
     "compared_values",
     "exposure",
     "leak",
+    "leak_in_population",
     "listed_swaps",
     "most_exposed",
+    "percent",
     "ranges_of",
     "rarely_kept",
     "reached_or_allowed",

@@ -37,14 +37,56 @@ def leak(
     )
 
 
-def what_is_kept(objective: Utility, kept: float, bound: float, names: str = "X") -> str:
-    """Say which share of the utility is kept, and that no mechanism keeps more."""
+@dataclass(frozen=True)
+class Sure:
+    """For what a budget holds besides the rows: how often, and from how many rows.
+
+    limit : what is leaked in the population, at most; None if the joint is not known here.
+    """
+
+    confidence: float
+    n_samples: float
+    limit: float | None
+
+    def in_words(self) -> str:
+        """Return "with 95% confidence, from 442 rows"."""
+        return f"with {percent(self.confidence)} confidence, from {self.n_samples:,.0f} rows"
+
+
+def leak_in_population(
+    epsilon: float, reached: float | None, scope: Scope, measure: str, name: str, sure: Sure
+) -> str:
+    """Say what is revealed about S in the population at most, and in the rows of the design."""
+    where = "each released value reveals" if scope == "per_output" else "released values reveal"
+    how = "" if scope == "per_output" else " on average"
+    known = "as its file claims"
+    if reached is not None:
+        known = f"limit: {sure.limit:.4g}; in these rows: {reached:.4g}"
+    return (
+        f"In the population that the rows of the design are from, {where} at most epsilon = "
+        f"{epsilon:g} about {name}{how}, {sure.in_words()} ({measure}; {known})."
+    )
+
+
+def percent(share: float) -> str:
+    """Return a confidence in percent: "95%", "99.9%"."""
+    return f"{100 * share:.6g}%"
+
+
+def what_is_kept(
+    objective: Utility, kept: float, bound: float, names: str = "X", is_sure: bool = False
+) -> str:
+    """Say which share of the utility is kept, and that no mechanism keeps more.
+
+    is_sure : whether the budget is for the population, while the bound is for the rows.
+    """
     share, most = f"{kept:.1%}", f"{min(1.0, bound):.1%}"
     text = f"It keeps {share} of {objective.in_words(names)}"
     if share == most == "100.0%":
         return f"{text}."
     than = "" if most == share else f" than {most}"
-    return f"{text}; no mechanism within the budget keeps more{than}."
+    alone = ", for the rows alone," if is_sure else ""
+    return f"{text}; no mechanism within the budget{alone} keeps more{than}."
 
 
 def at_face_value(fidelity: Fidelity) -> str:

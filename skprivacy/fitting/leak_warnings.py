@@ -112,6 +112,8 @@ def _about_groups(mechanism: Mechanism, sizes: CountArray) -> Iterator[str]:
     if len(sizes) == 1:
         yield "S has a single value: there is nothing to protect, and no noise is added to X."
         return
+    if mechanism.confidence is not None:  # small groups are allowed for
+        return
     n_x = len(mechanism.x_labels)
     if n_small := np.count_nonzero(small := sizes < n_x):
         have = "has" if n_small == 1 else "have"
@@ -145,6 +147,15 @@ def _about_release(mechanism: Mechanism, counts: CountArray) -> Iterator[str]:
             "The output is constant or says nothing about X: ",
             Setting("epsilon", mechanism.epsilon),
             " allows no more.",
+        )
+    elif mechanism.confidence is not None and mechanism.epsilon == 0:
+        yield Message(
+            "The output says nothing about X: no number of rows can show that nothing at all "
+            "leaks in the population. Use a larger ",
+            Named("epsilon"),
+            ", or ",
+            Setting("confidence", None),
+            ".",
         )
 
 

@@ -16,10 +16,12 @@ from .._messages import Message, Parameter
 from .._typing import IntArray, Scope, TableLike
 from .._validation import check_confidence, check_real, message
 from ..describing import (
+    Sure,
     as_html,
     at_face_value,
     exposure,
     leak,
+    leak_in_population,
     most_exposed,
     ranges_of,
     what_is_kept,
@@ -373,16 +375,24 @@ class Mechanism(Evaluation):
         >>> face_value[:63]
         'Taken at face value, 78.7% of the rows keep their values; 45% o'
         """
-        reached = None if self.p_sx is None else self.leakage_in(self.scope)
-        revealed = leak(self.epsilon, reached, self.scope, self.measure.name, s_name)
+        revealed = self._revealed(s_name)
         if self.p_sx is not None:
             revealed = f"{revealed} {exposure(self.posterior_ranges())}"
         kept, bound = self.normalized_utility, self.normalized_upper_bound
+        is_sure = self.confidence is not None
         return [
             revealed,
-            what_is_kept(self.objective, kept, bound, x_name),
+            what_is_kept(self.objective, kept, bound, x_name, is_sure),
             at_face_value(self.fidelity() if fidelity is None else fidelity),
         ]
+
+    def _revealed(self, s_name: str) -> str:
+        reached = None if self.p_sx is None else self.leakage_in(self.scope)
+        budget = self.epsilon, reached, self.scope, self.measure.name, s_name
+        if self.confidence is None or self.n_samples is None:
+            return leak(*budget)
+        limit = None if self.p_sx is None else self.leakage_at_most(self)
+        return leak_in_population(*budget, Sure(self.confidence, self.n_samples, limit))
 
     def _repr_html_(self) -> str:
         shares, labels = (self.p_x, self.p_y), (self.x_labels, self.y_labels)

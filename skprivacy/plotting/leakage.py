@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from ..describing import percent
 from ..mechanism import Mechanism
 from ..releasing.output_names import readable
 from .canvas import (
@@ -38,7 +39,8 @@ class LeakageDisplay:
     mechanism : Mechanism
         With its joint distribution.
     limits : PopulationLeakage, default=None
-        Limits of the leakage under the true joint distribution, to mark.
+        Limits of the leakage under the true joint distribution, to mark. None: those of a
+        mechanism that has a confidence.
 
     Attributes
     ----------
@@ -60,7 +62,7 @@ class LeakageDisplay:
 
     def __init__(self, mechanism: Mechanism, *, limits: PopulationLeakage | None = None) -> None:
         self.mechanism = mechanism
-        self.limits = limits
+        self.limits = mechanism.population_limit if limits is None else limits
 
     @classmethod
     def from_mechanism(
@@ -142,7 +144,7 @@ class LeakageDisplay:
         self._draw_lines(axis)
         if self.limits is not None:
             limits = self.limits.per_output.iloc[self._outputs]
-            label = f"population, {self.limits.confidence:.0%} limit"
+            label = f"population, {percent(self.limits.confidence)} limit"
             at = np.minimum(limits, end)
             axis.plot(at, range(n_y), "|", color="tab:orange", ms=11, mew=2, label=label)
         name = type(mechanism.measure).__name__
@@ -157,6 +159,8 @@ class LeakageDisplay:
         mechanism, per_output = self.mechanism, self.mechanism.scope == "per_output"
         if np.isfinite(mechanism.epsilon):
             label = "budget, for every output" if per_output else "budget, on average"
+            if mechanism.confidence is not None:
+                label += " in the population"
             axis.axvline(mechanism.epsilon, color="tab:red", lw=1.6, label=label)
         if not per_output:
             average = mechanism.average_leakage

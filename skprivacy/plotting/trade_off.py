@@ -9,6 +9,7 @@ import numpy as np
 
 from .._typing import FloatArray
 from .._validation import message
+from ..describing import percent
 from ..design import privacy_utility_path
 from ..mechanism import Mechanism
 from ..solvers import Solver
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
     from .canvas import Axes
 
 _VISIBLE = 1e-3  # a share that can be seen
-# A path around the budget of a transformer, as shares of it.
-_AROUND = np.geomspace(0.05, 10, 16)
+# A path around the budget of a transformer, as shares of it; with a confidence, each budget takes
+# longer.
+_AROUND, _SURELY_AROUND = np.geomspace(0.05, 10, 16), np.geomspace(0.1, 10, 9)
 
 
 class PrivacyUtilityDisplay:
@@ -151,13 +153,13 @@ class PrivacyUtilityDisplay:
         for name, path in paths.items():
             budgets = [mechanism.epsilon for mechanism in path]
             kept = [mechanism.normalized_utility for mechanism in path]
-            (line,) = self.ax_.plot(budgets, kept, label=text_of_solver(name), lw=2)
+            (line,) = self.ax_.plot(budgets, kept, label=_about_curve(name, path), lw=2)
             self.lines_.append(line)
         self._draw_bound([mechanism for path in paths.values() for mechanism in path])
         first = next(mechanism for path in self.paths.values() for mechanism in path)
         self.ax_.set(
             xscale="log",
-            xlabel=f"budget ε ({type(first.measure).__name__}, {first.scope.replace('_', ' ')})",
+            xlabel=_about_budget(first),
             ylabel="utility kept",
             ylim=(0, 1.03),
         )
@@ -184,7 +186,10 @@ class PrivacyUtilityDisplay:
         best = np.array([max(m.normalized_utility for m in at[budget]) for budget in budgets])
         bound = [min(m.normalized_upper_bound for m in at[budget]) for budget in budgets]
         bound = np.maximum(bound, best)
-        label = "room above, at most" if (bound - best).max() > _VISIBLE else None
+        room = "room above, at most"
+        if mechanisms[0].confidence is not None:  # bounds are about the rows
+            room = "kept for the rows alone, at most"
+        label = room if (bound - best).max() > _VISIBLE else None
         self.ax_.fill_between(budgets, best, bound, color="0.5", alpha=0.25, lw=0, label=label)
         if label is None:
             self.ax_.plot([], [], " ", label="certified: no mechanism keeps more")
@@ -196,12 +201,13 @@ def path_around(
     epsilons: Iterable[float] | None = None,
     **options: Any,
 ) -> list[Mechanism]:
-    """Return mechanisms for budgets around that of a mechanism, under its joint."""
+    """Return mechanisms for budgets around that of a mechanism, under its joint and as sure."""
     if epsilons is None:
         middle = mechanism.epsilon
         if not np.isfinite(middle):
             middle = mechanism.leakage_in(mechanism.scope)
-        epsilons = (middle if 0 < middle < np.inf else 0.01) * _AROUND
+        around = _AROUND if mechanism.confidence is None else _SURELY_AROUND
+        epsilons = (middle if 0 < middle < np.inf else 0.01) * around
     return privacy_utility_path(
         mechanism._joint,
         epsilons,
@@ -209,8 +215,29 @@ def path_around(
         scope=mechanism.scope,
         utility=mechanism.objective,
         solver=solver,
+        confidence=mechanism.confidence,
+        n_samples=mechanism.n_samples,
         **options,
     )
+
+
+def _about_budget(mechanism: Mechanism) -> str:
+    """Return the label of the axis of budgets: by which measure, and for what they hold."""
+    about = f"{type(mechanism.measure).__name__}, {mechanism.scope.replace('_', ' ')}"
+    if mechanism.confidence is None:
+        return f"budget ε ({about})"
+    sure = f"{percent(mechanism.confidence)} confidence, {mechanism.n_samples:,.0f} rows"
+    return f"budget ε for the population ({about}; {sure})"
+
+
+def _about_curve(name: str, path: Sequence[Mechanism]) -> str:
+    """Return the label of a curve: the solver, and for what its budgets hold."""
+    confidence = path[0].confidence if path else None
+    if confidence is None:
+        return text_of_solver(name)
+    sure = f"{percent(confidence)} confidence"
+    # Without a solver that was asked for, the confidence is all there is to say.
+    return f"with {sure}" if name == path[0].solver else f"{text_of_solver(name)}, {sure}"
 
 
 def _drawable(path: Sequence[Mechanism]) -> list[Mechanism]:

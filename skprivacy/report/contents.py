@@ -13,6 +13,7 @@ import sklearn
 
 from .._messages import in_points
 from .._typing import ColumnsLike, Scope, TableLike
+from ..describing import percent
 from ..fitted import Fitted
 from ..fitting.inputs import sensitive_columns
 from ..fitting.parameters import Settings
@@ -25,12 +26,10 @@ from ..releasing.output_names import names_out
 from ..tables.frames import as_table
 from .face_value import face_value
 from .groups import exposed_groups, most_exposed_group
+from .populations import caveat, rows_and_population, verdict, what_it_is_about
 from .sections import Figure, Section, Table
 
 _LIMITS = (
-    "The guarantee is about the joint distribution of S and X as estimated from the rows of fit, "
-    "and about one release of each row. Within that, the attacker may know the joint "
-    "distribution and the channel.",
     "It is not differential privacy: it bounds what a released value reveals about S, not what it "
     "reveals about whether a person is in the data.",
     "Not protected: columns that are passed through, alone or together with the release; a row "
@@ -42,9 +41,6 @@ _SEEDED = (
     "with random_state=None."
 )
 
-# A limit for the population of more than this many budgets is called far above the budget.
-_FAR = 2.0
-
 
 @dataclass(frozen=True, eq=False)
 class Attacked:
@@ -55,6 +51,7 @@ class Attacked:
     released: TableLike
     attacker: Attacker | None
     cv: Splits
+    confidence: float
 
 
 def sections_of(
@@ -77,8 +74,9 @@ def sections_of(
         _pictures(mechanism, settings, limits),
     ]
     if attacked is not None:
-        sections.append(_attack(fitted, settings, attacked, limits.confidence))
-    not_covered = [*_LIMITS, *([] if settings.random_state is None else [_SEEDED])]
+        sections.append(_attack(fitted, settings, attacked))
+    seeded = [] if settings.random_state is None else [_SEEDED]
+    not_covered = [what_it_is_about(mechanism), *_LIMITS, *seeded]
     sections += [Section("What it does not cover", not_covered), _recipe(mechanism, settings)]
     return f"Privacy report: {_listed(released)} released, {protected} protected", sections
 
@@ -102,17 +100,24 @@ def _summary(
 ) -> Section:
     assert mechanism.p_sx is not None  # or there would be no report
     n_s, n_x = mechanism.p_sx.shape
+    sure = "the rows alone"
+    if mechanism.confidence is not None:
+        sure = f"the population, with {percent(mechanism.confidence)} confidence"
     facts = {
         "released": f"{_listed(released)}: {n_x} symbols, {len(mechanism.y_labels)} outputs",
         "protected": f"{protected}: {n_s} groups",
         "learned from": learned_from,
         "measure": f"{mechanism.measure!r}, {mechanism.scope.replace('_', ' ')}",
-        "budget": f"epsilon = {mechanism.epsilon:g}",
+        "budget": f"epsilon = {mechanism.epsilon:g}, for {sure}",
         "solver": mechanism.solver,
     }
     return Section(
         "In short",
-        [_headline(mechanism, released, protected), _caveat(mechanism, limits)],
+        [
+            verdict(mechanism, limits),
+            _headline(mechanism, released, protected),
+            *caveat(mechanism, limits),
+        ],
         [Table("The release", pd.DataFrame({"value": facts}))],
     )
 
@@ -126,7 +131,8 @@ def _headline(mechanism: Mechanism, released: list[str], protected: str) -> str:
     per_output = mechanism.scope == "per_output"
     scope = "whichever value is seen" if per_output else "on average over the released values"
     limit = f"at most epsilon = {mechanism.epsilon:g} about {protected}, {scope}"
-    limit += ", judging by the rows seen"
+    if mechanism.confidence is None:
+        limit += ", judging by the rows seen"
     without_noise = bool(np.isin(mechanism.channel, [0.0, 1.0]).all())
     if without_noise and mechanism.channel.sum(axis=0).max() == 1:
         return f"{names} {verb} released unchanged, without noise: that reveals {limit}."
@@ -137,28 +143,12 @@ def _headline(mechanism: Mechanism, released: list[str], protected: str) -> str:
     )
 
 
-def _caveat(mechanism: Mechanism, limits: PopulationLeakage) -> str:
-    """Say what the budget means for people who are not in the rows."""
-    limit = limits.leakage_in(mechanism.scope)
-    text = (
-        f"In the population that the rows were drawn from, it may be more: up to {limit:.4g}, "
-        f"with {_percent(limits.confidence)} confidence."
-    )
-    if limit > _FAR * mechanism.epsilon:
-        text += (
-            " That is far above the budget: there are too few rows for this many symbols and "
-            "groups. Use more rows, pool symbols of X or groups of S, or use a smaller epsilon."
-        )
-    return text
-
-
 def _guarantee(mechanism: Mechanism, limits: PopulationLeakage) -> Section:
-    confidence = limits.confidence
     reached = pd.DataFrame(
         {
             "budget": [_budget(mechanism, "per_output"), _budget(mechanism, "average")],
-            "reached": _four(mechanism.max_leakage, mechanism.average_leakage),
-            f"population, {_percent(confidence)} limit": _four(
+            "in the rows": _four(mechanism.max_leakage, mechanism.average_leakage),
+            f"population, {percent(limits.confidence)} limit": _four(
                 limits.max_leakage, limits.average_leakage
             ),
         },
@@ -178,9 +168,7 @@ def _guarantee(mechanism: Mechanism, limits: PopulationLeakage) -> Section:
     return Section(
         "What leaks",
         [
-            f"The budget is about the joint distribution as estimated from the rows of fit. The "
-            f"release was fitted to these rows, and under the true distribution it may leak more: "
-            f"the last column is an upper limit on that, with {_percent(confidence)} confidence.",
+            rows_and_population(mechanism, limits),
             most_exposed_group(mechanism),
             f"The best attacker, who knows the joint distribution and the channel and sees one "
             f"released value, is right about S more often than a blind guess, by "
@@ -197,10 +185,6 @@ def _guarantee(mechanism: Mechanism, limits: PopulationLeakage) -> Section:
 
 def _budget(mechanism: Mechanism, scope: Scope) -> str:
     return f"{mechanism.epsilon:g}" if mechanism.scope == scope else "none"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.6g}%"
 
 
 def _named(measure: Measure) -> str:
@@ -223,6 +207,12 @@ def _utility(mechanism: Mechanism) -> Section:
         "I(S;Y)": f"{mechanism.sensitive_information:.5f} nats",
     }
     room = "No mechanism within the budget keeps more than the utility plus the certified gap."
+    if mechanism.confidence is not None:
+        room = (
+            "The certified gap is for the rows alone: no mechanism that keeps the budget there "
+            "keeps more than the utility plus this gap. Part of it is the price of a budget that "
+            "holds for the population; more rows make it smaller."
+        )
     return Section("What is kept", [room], [Table("Utility", pd.DataFrame({"value": figures}))])
 
 
@@ -260,17 +250,18 @@ def _pictures(mechanism: Mechanism, settings: Settings, limits: PopulationLeakag
             ),
             Figure(
                 "Leakage of each released value",
-                f"Left, what each released value leaks: at most {mechanism.max_leakage:.4g}. "
-                f"Right, the distribution of S given each value, against that of all rows.",
+                f"Left, what each released value leaks: at most {mechanism.max_leakage:.4g} in "
+                f"the rows, {limits.max_leakage:.4g} in the population. Right, the "
+                f"distribution of S given each value, against that of all rows.",
                 leakage,
             ),
         ],
     )
 
 
-def _attack(fitted: Fitted, settings: Settings, attacked: Attacked, confidence: float) -> Section:
+def _attack(fitted: Fitted, settings: Settings, attacked: Attacked) -> Section:
     assert fitted.training is not None
-    owner, roles = "PrivacyReport", fitted.roles
+    owner, roles, confidence = "PrivacyReport", fitted.roles, attacked.confidence
     table, out = (as_table(frame, owner) for frame in (attacked.df, attacked.released))
     s_columns, _ = sensitive_columns(
         owner, table, None, settings.sensitive, attacked.sensitive_features
@@ -301,7 +292,7 @@ def _attack(fitted: Fitted, settings: Settings, attacked: Attacked, confidence: 
             "attacker": shown["attacker"],
             "right": [f"{x:.1%}" for x in shown["accuracy"]],
             "advantage": [in_points(x, "+z.2f") for x in shown["advantage"]],
-            f"{_percent(confidence)} interval": [
+            f"{percent(confidence)} interval": [
                 f"{100 * low:+z.2f} to {in_points(high, '+z.2f')}"
                 for low, high in zip(shown["low"], shown["high"], strict=True)
             ],

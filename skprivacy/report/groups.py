@@ -21,7 +21,7 @@ def exposed_groups(mechanism: Mechanism) -> Table:
     cells = pd.DataFrame(
         {
             "share": [f"{share:.1%}" for share in ranges["prior"]],
-            "reached": _between(ranges, "reached"),
+            "reached in the rows": _between(ranges, "reached"),
             "allowed by the budget": _between(ranges, "allowed"),
         },
         index=pd.Index([shown(label)[1:-1] for label in _labels(mechanism)], name="group"),

@@ -60,7 +60,8 @@ class PrivacyReport:
         sensitive_features : array-like, default=None
             S of `df`, if `fit` got S this way.
         confidence : float, default=0.95
-            The confidence of the limits for the population and of the intervals of the audit.
+            The confidence of the limits for the population and of the intervals of the audit. A
+            transformer with a confidence has limits of its own, which are then shown.
         attacker, cv
             As in `audit`.
 
@@ -83,11 +84,13 @@ class PrivacyReport:
                 "This transformer was loaded without its joint distribution: what it leaks is not "
                 "known here. Make the report where it was fitted."
             )
-        limits = population_leakage(transformer, confidence=confidence)
+        limits = fitted.mechanism.population_limit
+        if limits is None:
+            limits = population_leakage(transformer, confidence=confidence)
         attacked = None
         if df is not None:
             released = transformer.transform(df)
-            attacked = Attacked(df, sensitive_features, released, attacker, cv)
+            attacked = Attacked(df, sensitive_features, released, attacker, cv, confidence)
         return cls(*sections_of(fitted, settings_of(transformer), limits, attacked))
 
     def __str__(self) -> str:

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ from skprivacy.datasets import load_diabetes_bands
 from skprivacy.fitting import tally
 
 DESIGN = ["--sensitive", "sex", "--columns", "blood_pressure,bmi"]
+ALONE = ["--confidence", "none"]
 KEPT = {
     "distortion": "the closeness to the true values of blood_pressure and bmi, beyond a blind guess",
     "mutual_information": "the information in blood_pressure and bmi",
@@ -56,6 +58,7 @@ class TestSanitize:
     def test_it_replaces_columns_and_leaves_the_sensitive_one_out(self, patients, capsys):
         arguments = [
             *DESIGN,
+            *ALONE,
             "--epsilon",
             0.02,
             "--save-mechanism",
@@ -83,14 +86,15 @@ class TestSanitize:
         assert "Wrote r.html" in said
         assert warned.startswith("skprivacy: warning: What the columns ['zip'] reveal about S")
         assert "skprivacy: warning: Values that make up 16% of the rows are mostly" in warned
-        assert warned.count("\n") == 2
+        assert "skprivacy: warning: --epsilon 0.02 holds for these 442 rows. In the" in warned
+        assert warned.count("\n") == 3
         saved = PrivacyFunnelTransformer.from_json(Path("m.json").read_text())
         assert saved.mechanism_.epsilon == 0.02
         assert "<html" in Path("r.html").read_text()
         assert sorted(os.listdir()) == ["m.json", "out.csv", "patients.csv", "r.html"]
 
     def test_json_for_machines(self, patients, capsys):
-        arguments = [*DESIGN, "--epsilon", 0.02, "--json", "--remainder", "drop"]
+        arguments = [*DESIGN, *ALONE, "--epsilon", 0.02, "--json", "--remainder", "drop"]
         assert run("sanitize", "patients.csv", "out.csv", *arguments) == 0
         facts = json.loads(capsys.readouterr().out)
         funnel = PrivacyFunnelTransformer(
@@ -100,7 +104,9 @@ class TestSanitize:
         assert facts["objective"] == "distortion"
         assert facts["utility_kept"] == pytest.approx(funnel.mechanism_.normalized_utility)
         assert facts["max_leakage"] <= 0.02 * (1 + 1e-9)
-        (warning,) = facts["warnings"]
+        assert (facts["confidence"], facts["population_limit"]) == (None, None)
+        few_rows, warning = facts["warnings"]
+        assert "--confidence 0.95 keeps the budget there too" in few_rows
         assert "mostly released as others" in warning
         assert list(pd.read_csv("out.csv")) == ["blood_pressure", "bmi"]
         fidelity = funnel.fidelity_
@@ -112,7 +118,8 @@ class TestSanitize:
         assert "group" not in facts["groups"][0]
 
     def test_it_says_what_people_will_see(self, patients, capsys):
-        assert run("sanitize", "patients.csv", "out.csv", *DESIGN, "--epsilon", 0.02) == 0
+        design = [*DESIGN, *ALONE, "--epsilon", 0.02]
+        assert run("sanitize", "patients.csv", "out.csv", *design) == 0
         said = capsys.readouterr().out
         assert "of the most exposed group from 46.8% to between 36.9% and 56.9%, at most." in said
         assert "Taken at face value, 88.5% of the rows keep their values:" in said
@@ -151,7 +158,7 @@ class TestSanitize:
             "optimal",
         ]
         arguments += ["--utility", "guess", "--max-categories", 3, "--smoothing", 0.5]
-        arguments += ["--output", "symbol", "--json", "--epsilon", 0.01, *DESIGN]
+        arguments += ["--output", "symbol", "--json", "--epsilon", 0.01, *DESIGN, *ALONE]
         assert run("sanitize", "patients.csv", "out.csv", *arguments) == 0
         facts = json.loads(capsys.readouterr().out)
         assert (facts["measure"], facts["scope"], facts["solver"]) == (
@@ -164,7 +171,7 @@ class TestSanitize:
 
     @pytest.mark.parametrize("output", ["label", "symbol", "posterior"])
     def test_people_get_values_close_to_the_true_ones(self, patients, capsys, output):
-        arguments = [*DESIGN, "--epsilon", 0.02, "--output", output]
+        arguments = [*DESIGN, *ALONE, "--epsilon", 0.02, "--output", output]
         assert run("sanitize", "patients.csv", "out.csv", *arguments) == 0
         assert (
             f"The release keeps 84.3% of {KEPT['distortion']}; no mechanism for these 16 symbols "
@@ -251,6 +258,128 @@ class TestSanitize:
         raw = pd.crosstab(rows["sex"], rows["bmi"]).to_numpy()
         raw = raw / raw.sum(axis=0)
         assert (raw * np.log(raw / prior[:, None])).sum(axis=0).max() > 0.05
+
+
+class TestConfidence:
+    """Budgets that hold for the population, unless they are asked for the rows alone."""
+
+    design = ("--sensitive", "sex", "--columns", "bmi", "--epsilon", 0.05)
+
+    def test_what_is_said_of_the_rows_and_of_the_population(self, patients, capsys):
+        save = ["--save-mechanism", "m.json"]
+        assert run("sanitize", "patients.csv", "out.csv", *self.design, *save) == 0
+        said, warned = capsys.readouterr()
+        saved = PrivacyFunnelTransformer.from_json(Path("m.json").read_text()).mechanism_
+        assert (saved.confidence, saved.n_samples) == (0.95, 442)
+        mechanism = self.fitted(patients).mechanism_
+        limit = mechanism.population_limit.max_leakage
+        assert mechanism.max_leakage < limit <= 0.05
+        assert (
+            f"In these 442 rows, every released value reveals at most {mechanism.max_leakage:.4g} "
+            f"about sex (kl).\nIn the population that they are from, that is at most {limit:.4g}, "
+            f"with 95% confidence: within epsilon = 0.05.\n" in said
+        )
+        assert "for the rows alone (--confidence none), no mechanism for these 4 symbols" in said
+        assert "--confidence" not in warned
+        assert run("apply", "m.json", "patients.csv", "again.csv") == 0
+        *_, last = capsys.readouterr().out.splitlines()
+        assert last == (
+            "As the mechanism claims, epsilon = 0.05 holds for the population that the 442 rows of "
+            "its design are from, with 95% confidence."
+        )
+
+    def fitted(self, patients, **options):
+        options = {"utility": "distortion", "confidence": 0.95, **options}
+        funnel = PrivacyFunnelTransformer(0.05, sensitive="sex", columns=["bmi"], **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return funnel.fit(patients)
+
+    def test_for_machines(self, patients, capsys):
+        more = ["--confidence", 0.8, "--scope", "average", "--json"]
+        assert run("sanitize", "patients.csv", "out.csv", *self.design, *more) == 0
+        facts = json.loads(capsys.readouterr().out)
+        mechanism = self.fitted(patients, confidence=0.8, scope="average").mechanism_
+        assert (facts["confidence"], facts["n_samples"]) == (0.8, 442)
+        assert facts["population_limit"] == mechanism.population_limit.average_leakage
+        assert facts["average_leakage"] < facts["population_limit"] <= 0.05
+
+    def test_on_average(self, patients, capsys):
+        assert run("sanitize", "patients.csv", "o.csv", *self.design, "--scope", "average") == 0
+        assert "442 rows, released values on average reveal at most " in capsys.readouterr().out
+
+    def test_a_mechanism_without_one_claims_nothing(self, patients, capsys):
+        save = ["--save-mechanism", "m.json"]
+        assert run("sanitize", "patients.csv", "out.csv", *self.design, *ALONE, *save) == 0
+        capsys.readouterr()
+        assert run("apply", "m.json", "patients.csv", "again.csv", "--json") == 0
+        facts = json.loads(capsys.readouterr().out)
+        assert (facts["confidence"], facts["n_samples"]) == (None, None)
+        assert run("apply", "m.json", "patients.csv", "more.csv") == 0
+        assert capsys.readouterr().out.count("\n") == 1
+
+    def test_a_curve_has_both(self, patients, capsys):
+        assert run("curve", "patients.csv", *DESIGN, "--epsilons", "0.05,0.1") == 0
+        _, about, _, header, first, _ = capsys.readouterr().out.splitlines()
+        assert about == (
+            '"leakage" is in these 442 rows; "population" is the most that it is in the population '
+            "that they are from, with 95% confidence."
+        )
+        assert header.split() == ["epsilon", "leakage", "population", "kept", "outputs"]
+        epsilon, leakage, limit = map(float, first.split()[:3])
+        assert leakage < limit <= epsilon == 0.05
+
+    @pytest.mark.parametrize("aim", [["--keep-utility", 0.9], ["--max-shift", 0.1]])
+    def test_choose_says_what_few_rows_cost(self, patients, capsys, aim):
+        choose = ["choose", "patients.csv", "--sensitive", "sex", "--columns", "bmi", *aim]
+        assert run(*choose) == 0
+        said = capsys.readouterr().out
+        assert "in the population that these 442 rows are from, with 95% confidence" in said
+        found = re.search(
+            r"^For the rows alone \(--confidence none\), the same epsilon would keep (\S+)%; about "
+            r"([\d,]+) rows like these would keep (\d+)%\.$",
+            said,
+            re.MULTILINE,
+        )
+        alone, enough, kept = (float(text.replace(",", "")) for text in found.groups())
+        assert run(*choose, "--json") == 0
+        facts = json.loads(capsys.readouterr().out)
+        assert 100 * facts["utility_kept"] < kept < alone
+        assert enough > 442
+        assert facts["more_rows"] == {"rows": enough, "utility_kept": pytest.approx(kept / 100)}
+        assert facts["utility_for_rows_alone"] == pytest.approx(alone / 100, abs=1e-3)
+        assert run(*choose, *ALONE, "--json") == 0
+        facts = json.loads(capsys.readouterr().out)
+        assert (facts["more_rows"], facts["utility_for_rows_alone"]) == (None, None)
+        assert any("holds for these 442 rows" in warning for warning in facts["warnings"])
+
+    def test_many_rows_cost_next_to_nothing(self, patients, capsys):
+        write_many(500)
+        design = ["--sensitive", "sex", "--columns", "bmi", "--max-shift", 0.1]
+        assert run("choose", "many.csv", *design) == 0
+        assert "More rows would hardly keep more." in capsys.readouterr().out
+
+    def test_a_large_table_is_not_designed_for_again_and_again(self, patients, capsys):
+        few = ["--sensitive", "sex", "--columns", "zip", "--max-categories", 40, "--json"]
+        assert run("choose", "patients.csv", *few, "--max-shift", 0.3) == 0
+        facts = json.loads(capsys.readouterr().out)
+        assert facts["more_rows"] is None
+        assert facts["utility_for_rows_alone"] >= facts["utility_kept"]
+
+    def test_nothing_can_be_shown_to_leak_nothing(self, patients, capsys):
+        design = ["--sensitive", "sex", "--columns", "bmi", "--epsilon", 0]
+        assert run("sanitize", "patients.csv", "out.csv", *design) == 0
+        said = "Use a larger --epsilon, or --confidence none."
+        assert said in capsys.readouterr().err
+
+    def test_the_demo_for_the_rows_alone(self, patients, capsys):
+        assert run("demo", "here", *ALONE) == 0
+        said, warned = capsys.readouterr()
+        assert "warning: --epsilon 0.05 holds for these 442 rows" in warned
+        assert "Without --confidence none it holds for the population too" in said
+        assert said.endswith("--epsilon 0.05 --confidence none\n")
+        page = Path("here/report.html").read_text()
+        assert "NOT KEPT for the population" in page
 
 
 class TestRemainder:
@@ -408,17 +537,18 @@ class TestApply:
 
 
 class TestOtherCommands:
-    def test_choose_finds_the_budget_that_curve_and_sanitize_confirm(self, patients, capsys):
-        assert run("choose", "patients.csv", *DESIGN, "--keep-utility", 0.9, "--json") == 0
+    @pytest.mark.parametrize("sure", [ALONE, []], ids=["rows", "population"])
+    def test_choose_finds_the_budget_that_curve_and_sanitize_confirm(self, patients, capsys, sure):
+        assert run("choose", "patients.csv", *DESIGN, *sure, "--keep-utility", 0.9, "--json") == 0
         chosen = json.loads(capsys.readouterr().out)
-        assert chosen["utility_kept"] == pytest.approx(0.9, abs=1e-3)
+        assert 0.9 - 1e-9 <= chosen["utility_kept"] < 0.91
         epsilons = f"0,{chosen['epsilon']}"
-        assert run("curve", "patients.csv", *DESIGN, "--epsilons", epsilons, "--json") == 0
+        assert run("curve", "patients.csv", *DESIGN, *sure, "--epsilons", epsilons, "--json") == 0
         curve = json.loads(capsys.readouterr().out)["curve"]
         assert curve[1]["utility_kept"] == pytest.approx(chosen["utility_kept"])
         assert curve[0]["leakage"] < 1e-9
         assert chosen["objective"] == curve[0]["objective"] == "distortion"
-        arguments = [*DESIGN, "--epsilon", chosen["epsilon"], "--json"]
+        arguments = [*DESIGN, *sure, "--epsilon", chosen["epsilon"], "--json"]
         assert run("sanitize", "patients.csv", "out.csv", *arguments) == 0
         facts = json.loads(capsys.readouterr().out)
         assert facts["utility_kept"] == pytest.approx(chosen["utility_kept"])
@@ -433,19 +563,22 @@ class TestOtherCommands:
     )
     def test_they_say_what_is_kept(self, patients, capsys, utility, epsilon, kept):
         chosen = () if utility == "distortion" else ("--utility", utility)
-        assert run("choose", "patients.csv", *DESIGN, *chosen) == 0
+        assert run("choose", "patients.csv", *DESIGN, *ALONE, *chosen) == 0
         said = f"epsilon = {epsilon} keeps 90.0% of {KEPT[utility]}; asked for: 90.0%.\nWhoever"
         assert capsys.readouterr().out.startswith(said)
-        assert run("curve", "patients.csv", *DESIGN, "--epsilons", "0.01", *chosen) == 0
+        assert run("curve", "patients.csv", *DESIGN, *ALONE, "--epsilons", "0.01", *chosen) == 0
         said = capsys.readouterr().out
-        assert said.startswith(f'"kept" is the share of {KEPT[utility]}.\n\nepsilon  leakage')
+        first, second, empty, header, _ = said.splitlines()
+        assert first == f'"kept" is the share of {KEPT[utility]}.'
+        assert second.startswith('"leakage" is in these rows; in the population')
+        assert (empty, header) == ("", "epsilon  leakage   kept  outputs")
         assert f"0.01        0.01  {kept}" in said
 
     def test_distances_between_numbers_are_those_of_the_fit(self, patients, capsys):
         rng = np.random.default_rng(0)
         rows = {"s": rng.integers(2, size=500), "n": rng.integers(6, size=500)}
         pd.DataFrame(rows).assign(n=rows["n"] + rows["s"]).to_csv("in.csv", index=False)
-        design = ["--sensitive", "s", "--columns", "n", "--smoothing", 1, "--json"]
+        design = ["--sensitive", "s", "--columns", "n", "--smoothing", 1, "--json", *ALONE]
         assert run("curve", "in.csv", *design, "--epsilons", "0.01") == 0
         (found,) = json.loads(capsys.readouterr().out)["curve"]
         assert run("sanitize", "in.csv", "out.csv", *design, "--epsilon", 0.01) == 0
@@ -453,7 +586,7 @@ class TestOtherCommands:
         assert found["utility_kept"] == pytest.approx(facts["utility_kept"])
 
     def test_the_largest_epsilon_that_moves_no_group_too_far(self, patients, capsys):
-        shift = ["choose", "patients.csv", *DESIGN, "--max-shift", 0.05]
+        shift = ["choose", "patients.csv", *DESIGN, *ALONE, "--max-shift", 0.05]
         assert run(*shift) == 0
         assert capsys.readouterr().out == (
             "With epsilon = 0.005007, no released value moves the probability of a group of sex "
@@ -516,9 +649,16 @@ class TestOtherCommands:
         assert Path("curve.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
         assert run("curve", "patients.csv", *DESIGN, "-o", "curve.csv") == 0
         table = pd.read_csv("curve.csv")
-        assert len(table) == 20
+        assert len(table) == 10
         assert (np.diff(table["utility_kept"]) > -1e-9).all()
         assert table["utility_kept"].iloc[-1] == pytest.approx(1)
+        assert (table["leakage"] < table["population_limit"]).all()
+        assert (table["population_limit"] <= table["epsilon"] * (1 + 1e-9)).all()
+        assert set(table["confidence"]) == {0.95}
+        assert run("curve", "patients.csv", *DESIGN, *ALONE, "-o", "alone.csv") == 0
+        alone = pd.read_csv("alone.csv")
+        assert len(alone) == 20
+        assert alone["population_limit"].isna().all()
         assert run("curve", "patients.csv", *DESIGN, "-o", "curve.txt") == 1
         assert ".csv, .png, .svg or .pdf" in capsys.readouterr().err
         assert run("curve", "patients.csv", *DESIGN, "-o", "patients.csv", "--force") == 1
@@ -581,12 +721,12 @@ class TestOtherCommands:
         assert sorted(os.listdir("skprivacy-demo-2")) == facts["files"]
         released = pd.read_csv("skprivacy-demo-2/released.csv")
         assert list(released.select_dtypes("number")) == ["blood_pressure", "bmi"]
-        assert released.nunique().tolist() == [4, 4]
+        assert released.nunique().tolist() == [3, 3]
         kept = {row["release"]: row["kept"] for row in facts["table"]}
-        arguments = [*DESIGN, "--bins", 4, "--epsilon", 0.02, "--json"]
+        arguments = [*DESIGN, "--bins", 3, "--epsilon", 0.05, "--json"]
         assert run("sanitize", "skprivacy-demo-2/patients.csv", "out.csv", *arguments) == 0
         own = json.loads(capsys.readouterr().out)["utility_kept"]
-        assert own == pytest.approx(kept["epsilon = 0.02"])
+        assert own == pytest.approx(kept["epsilon = 0.05"])
         assert run("demo", "skprivacy-demo-2") == 1
         assert "already exists" in capsys.readouterr().err
 
@@ -701,6 +841,7 @@ class TestErrors:
                 "must be a file of its own",
             ),
             (["patients.csv", "x.csv", "--delimiter", ";"], "is that the delimiter"),
+            (["patients.csv", "x.csv", "--smoothing", 1], "--smoothing needs --confidence none:"),
         ],
     )
     def test_one_line_and_exit_code_1(self, patients, capsys, arguments, text):
@@ -736,6 +877,10 @@ class TestErrors:
             (["--measure", "kl:owner=3"], "unexpected keyword argument 'owner'"),
             (["--edges", "40"], "is not of the form age=18,40,65"),
             (["--bins", "0"], "is not a whole number of at least 1"),
+            (["--confidence", "2"], "'2' is neither a share between 0 and 0.9999, such as 0.95"),
+            (["--confidence", "0"], "'0' is neither a share between 0 and 0.9999"),
+            (["--confidence", "abc"], "'abc' is neither a share between 0 and 0.9999"),
+            (["--confidence", "nan"], "such as 0.95, nor none"),
             (["--min-frequency", "1.5"], "is not a share between 0 and 1"),
             (["--delimiter", "ab"], "is not a single ASCII character"),
             (["--encoding", "utf-16"], "is not compatible with ASCII"),

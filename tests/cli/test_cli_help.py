@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from skprivacy._validation import check_confidence
 from skprivacy.cli import choices
 from skprivacy.cli.arguments import parser
 from skprivacy.encoding import DEFAULT_BINS
@@ -59,3 +60,6 @@ def test_the_names_are_those_of_the_library():
     assert tuple(SOLVERS) == choices.SOLVERS
     assert set(choices.UTILITIES) == set(UTILITIES) - {"target"}  # a file has no y
     assert choices.DEFAULT_BINS == DEFAULT_BINS
+    assert check_confidence("", choices.LARGEST_CONFIDENCE)
+    with pytest.raises(ValueError, match="at most"):
+        check_confidence("", choices.LARGEST_CONFIDENCE + 1e-9)

@@ -11,6 +11,7 @@ from skprivacy import Mechanism, PrivacyReport, design_mechanism
 from skprivacy.describing import exposure, most_exposed, ranges_of, shown
 
 JOINT = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]
+COUNTS = [[200, 100, 90], [90, 200, 310]]
 
 
 def ranges(prior, low, high):
@@ -83,6 +84,29 @@ class TestMechanism:
         text = design_mechanism(JOINT, 0.02).to_json(include_joint=False)
         leak, *_ = Mechanism.from_json(text).sentences()
         assert leak.endswith("(kl; as its file claims).")
+
+    def test_with_a_confidence_they_are_about_the_population(self):
+        mechanism = design_mechanism(COUNTS, 0.1, confidence=0.95)
+        leak, kept, _ = mechanism.sentences(s_name="sex")
+        limit = mechanism.population_limit.max_leakage
+        assert leak.startswith(
+            f"In the population that the rows of the design are from, each released value reveals "
+            f"at most epsilon = 0.1 about sex, with 95% confidence, from 990 rows (kl; limit: "
+            f"{limit:.4g}; in these rows: {mechanism.max_leakage:.4g})."
+        )
+        assert "no mechanism within the budget, for the rows alone, keeps more than" in kept
+        assert "in these rows: " in mechanism._repr_html_()
+        shipped = Mechanism.from_json(mechanism.to_json(include_joint=False))
+        assert shipped.sentences()[0].endswith("from 990 rows (kl; as its file claims).")
+
+    def test_a_confidence_on_average(self):
+        mechanism = design_mechanism(COUNTS, 0.1, scope="average", confidence=0.999)
+        limit = mechanism.population_limit.average_leakage
+        leak, *_ = mechanism.sentences()
+        assert (
+            "released values reveal at most epsilon = 0.1 about S on average, with 99.9%" in leak
+        )
+        assert f"limit: {limit:.4g}" in leak
 
     def test_repr_has_the_range(self):
         assert "most exposed group from 40.0% to between" in repr(design_mechanism(JOINT, 0.02))

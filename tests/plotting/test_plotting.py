@@ -7,7 +7,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from example_tables import funnel, people
+from example_tables import funnel, people, quiet_fit
 from numpy.testing import assert_allclose
 
 from skprivacy import (
@@ -74,6 +74,24 @@ class TestPrivacyUtility:
         display.figure_.canvas.draw()
         with pytest.raises(ValueError, match="'path' .* at least one mechanism"):
             PrivacyUtilityDisplay.from_path([])
+
+    @pytest.mark.parametrize("solver", ["auto", "watchdog"])
+    def test_with_a_confidence_it_says_for_what_budgets_hold(self, solver):
+        asked = {"confidence": 0.9, "n_samples": 500}
+        path = privacy_utility_path(JOINT, EPSILONS, solver=solver, **asked)
+        display = PrivacyUtilityDisplay.from_path(path)
+        labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+        assert labels == ["with 90% confidence", "kept for the rows alone, at most"]
+        expected = "budget ε for the population (KL, per output; 90% confidence, 500 rows)"
+        assert display.ax_.get_xlabel() == expected
+        named = PrivacyUtilityDisplay.from_path({"this one": path}).lines_[0].get_label()
+        assert named == "this one, 90% confidence"
+
+    def test_a_fitted_transformer_is_drawn_as_sure_as_it_is(self):
+        sure = quiet_fit(funnel(0.1, confidence=0.95), people(600))
+        display = PrivacyUtilityDisplay.from_estimator(sure, epsilons=[0.05, 0.1])
+        expected = sure.mechanism_.normalized_utility
+        assert_allclose(display.lines_[0].get_ydata()[1], expected, atol=0.02)
 
     def test_from_estimator(self, transformer):
         figure, ax = plt.subplots()
@@ -173,6 +191,15 @@ class TestLeakage:
         limits = population_leakage(transformer)
         display = LeakageDisplay.from_estimator(transformer, limits=limits)
         assert_allclose(display.ax_.lines[-1].get_xdata(), limits.per_output)
+
+    def test_a_mechanism_with_a_confidence_has_limits_of_its_own(self):
+        mechanism = design_mechanism(JOINT, 0.1, confidence=0.95, n_samples=2000)
+        display = LeakageDisplay.from_mechanism(mechanism)
+        limits = mechanism.population_limit
+        assert_allclose(display.ax_.lines[-1].get_xdata(), limits.per_output)
+        labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+        expected = ["budget, for every output in the population", "population, 95% limit"]
+        assert labels == expected
 
     def test_many_groups_and_outputs(self):
         mechanism = design_mechanism(

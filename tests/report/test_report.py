@@ -7,9 +7,10 @@ import matplotlib as mpl
 import matplotlib.pyplot
 import numpy as np
 import pytest
-from example_tables import funnel, people
+from example_tables import funnel, people, quiet_fit
 
 from skprivacy import KL, PrivacyFunnelTransformer, PrivacyReport
+from skprivacy.plotting import path_around
 
 mpl.use("agg")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -121,11 +122,49 @@ class TestText:
 
     def test_few_rows_are_said_to_be_few(self):
         text = re.sub(r"\s+", " ", str(PrivacyReport.from_estimator(funnel().fit(people(300)))))
-        assert "That is far above the budget: there are too few rows" in text
+        assert "NOT KEPT for the population: with 95% confidence up to" in text
+        assert "these 300 rows only" in text
+        assert "confidence=0.95 makes it hold for the population" in text
+        assert "is far above the budget: there are too few rows" in text
         many = re.sub(
             r"\s+", " ", str(PrivacyReport.from_estimator(funnel(0.1).fit(people(20_000))))
         )
         assert "far above" not in many
+
+    def test_with_a_confidence_the_budget_holds_for_the_population(self):
+        transformer = quiet_fit(funnel(0.1, confidence=0.9), people(600))
+        limits = transformer.mechanism_.population_limit
+        text = re.sub(r"\s+", " ", str(PrivacyReport.from_estimator(transformer)))
+        for expected in (
+            f"PASS for the population: with 90% confidence at most {limits.max_leakage:.4g} <= "
+            f"epsilon = 0.1, from 600 rows.",
+            "epsilon = 0.1, for the population, with 90% confidence",
+            "population, 90% limit",
+            f"worst output 0.1 {transformer.mechanism_.max_leakage:.4f} {limits.max_leakage:.4f}",
+            f"average over outputs none {transformer.mechanism_.average_leakage:.4f} "
+            f"{limits.average_leakage:.4f}",
+            "The certified gap is for the rows alone",
+            "about the population that the rows of fit were drawn from, independently",
+            "confidence 0.9 ",
+        ):
+            assert expected in text
+        assert "judging by the rows seen" not in text
+        assert "far above" not in text
+
+    def test_the_curve_is_as_sure_as_the_release(self):
+        transformer = quiet_fit(funnel(0.1, confidence=0.9), people(600))
+        mechanism = transformer.mechanism_
+        path = path_around(mechanism, "auto")
+        assert {(each.confidence, each.n_samples) for each in path} == {(0.9, 600)}
+        (same,) = [each for each in path if each.epsilon == pytest.approx(0.1)]
+        assert same.normalized_utility == pytest.approx(mechanism.normalized_utility, abs=0.02)
+
+    def test_enough_rows_keep_the_budget_without_being_asked(self):
+        # All of X is released, and the limit of what that leaks is far below the budget.
+        text = str(PrivacyReport.from_estimator(quiet_fit(funnel(2.0), people(20_000))))
+        assert "PASS for the population: with 95% confidence" in text
+        unlimited = str(PrivacyReport.from_estimator(quiet_fit(funnel(np.inf), people())))
+        assert "There is no budget to keep: epsilon is infinite." in unlimited
 
     def test_x_itself_is_no_randomised_release(self):
         with pytest.warns(UserWarning, match="No noise"):

@@ -1,0 +1,46 @@
+"""What the commands say about the population that the rows are from."""
+
+from typing import Any
+
+from ..describing import percent
+from ..mechanism import Mechanism
+
+
+def population_facts(mechanism: Mechanism) -> dict[str, Any]:
+    """Return for machines how sure a budget is: nothing but None where it is for the rows."""
+    is_known = mechanism.confidence is not None and mechanism.p_sx is not None
+    return {
+        "confidence": mechanism.confidence,
+        "n_samples": mechanism.n_samples,
+        "population_limit": mechanism.leakage_at_most(mechanism) if is_known else None,
+    }
+
+
+def revealed(mechanism: Mechanism, protected: str) -> list[str]:
+    """Say what released values reveal, in the rows and in their population."""
+    is_worst, measure = mechanism.scope == "per_output", mechanism.measure.name
+    where = "every released value reveals" if is_worst else "released values on average reveal"
+    reached = mechanism.leakage_in(mechanism.scope)
+    if mechanism.confidence is None:
+        return [
+            f"Judging by these rows, {where} at most epsilon = {mechanism.epsilon:g} about "
+            f"{protected} ({measure}; reached: {reached:.4g})."
+        ]
+    limit = mechanism.leakage_at_most(mechanism)
+    return [
+        f"In these {mechanism.n_samples:,.0f} rows, {where} at most {reached:.4g} about "
+        f"{protected} ({measure}).",
+        f"In the population that they are from, that is at most {limit:.4g}, with "
+        f"{percent(mechanism.confidence)} confidence: within epsilon = {mechanism.epsilon:g}.",
+    ]
+
+
+def claimed(mechanism: Mechanism) -> list[str]:
+    """Say for what a saved budget holds, if its file has a confidence."""
+    if mechanism.confidence is None:
+        return []
+    return [
+        f"As the mechanism claims, epsilon = {mechanism.epsilon:g} holds for the population that "
+        f"the {mechanism.n_samples:,.0f} rows of its design are from, with "
+        f"{percent(mechanism.confidence)} confidence."
+    ]
