@@ -6,21 +6,22 @@ the rarest symbol. z is calibrated so that the joint limit of the finished chann
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from operator import itemgetter
 
 import numpy as np
 from scipy.stats import norm
 
 from .._typing import FloatArray, Scope
-from ..limits import Draws, draws_around, limits_of
 from ..measures import Measure
 from ..merging import merged_to, tidied
 from ..utilities import Utility
+from .channel_limits import Reached
 from .limit_of_measure import output_limit
 from .output_limits import OutputLimit, Sample, root_leakage
 from .search import ConfidentSearch
-from .softening import Reached, softened
+from .softening import softened
 
 # Where the limit of a channel is at least this share of the budget, its z will do, if next to
 # nothing is lost to keep the budget. It is kept up to rounding.
@@ -36,7 +37,6 @@ _TIDY = 2e-3
 # Where the average is bounded, single outputs may leak so many times as much.
 _MORE_THAN_AVERAGE = 2.0
 
-_N_DRAWS = 999
 _ROUNDING = 1e-9
 
 # A search for another z starts from so many points.
@@ -69,41 +69,64 @@ class Aim:
         return float(root_leakage(self.measure, np.array(more * self.epsilon)))
 
 
-def confident_channel(sample: Sample, aim: Aim, plug_in: FloatArray, seed: int = 0) -> FloatArray:
+def confident_channel(
+    sample: Sample,
+    aim: Aim,
+    start: FloatArray,
+    limits: Callable[[FloatArray], Reached],
+    seed: int = 0,
+) -> FloatArray:
     """Return the channel with the largest utility found whose limit keeps the budget.
 
-    plug_in : posteriors of outputs of designs for the sample itself, to start from.
+    start : points to begin with, such as those of a design for the sample itself; limits : of a
+    channel for the symbols of the sample.
     """
     if len(sample.p_x) == 1:
         return np.ones((1, 1))
     limit = output_limit(sample, aim.measure, aim.epsilon, aim.confidence)
     search = ConfidentSearch(limit, aim.utility, aim.budget_of_outputs, seed)
-    draws = list(draws_around(sample.counts, _N_DRAWS, np.random.default_rng(seed)))
-    limits = partial(_limits, draws=draws, aim=aim)
-    proposals = np.vstack([search.first_proposals(), plug_in])
+    proposals = np.vstack([search.first_proposals(), start])
     z = 0.15 + norm.ppf(1 - 2 * (1 - aim.confidence) / max(len(sample.p_x), 2.1))
-    low, high = 0.0, np.inf
-    best, best_utility = np.ones((len(sample.p_x), 1)), aim.utility.smallest(sample.p_x)
-    small = _TIDY * aim.utility.span(sample.p_x)
+    low, high, tried = 0.0, np.inf, []
     for _ in range(_MOST_SOLVES):
         found = search.run(z, proposals)
-        channel = _channel(found.points, found.weights, sample.p_x)
-        channel = tidied(channel, sample.p_x, aim.utility, small)
-        if aim.max_outputs is not None:
-            channel = merged_to(channel, sample.p_x, aim.utility, aim.max_outputs)
-        hoped_for = aim.utility.of_channel(sample.p_x, channel)
+        channel = _tidy(_channel(found.points, found.weights, sample.p_x), sample.p_x, aim)
         reached = limits(channel).limit
-        channel = softened(channel, sample.p_x, limits, aim.budget * _KEPT)
-        utility = aim.utility.of_channel(sample.p_x, channel)
-        if utility > best_utility:
-            best, best_utility = channel, utility
-        is_close = reached > _CLOSE * aim.budget and utility > hoped_for - small
-        if is_close or _is_free(limit, found.points, z, aim):
+        tried.append((aim.utility.of_channel(sample.p_x, channel), reached, channel))
+        is_within = reached <= aim.budget * _KEPT
+        is_close = is_within and reached > _CLOSE * aim.budget
+        if is_close or (is_within and _is_free(limit, found.points, z, aim)):
             break
-        low, high = (max(low, z), high) if reached > aim.budget else (low, min(high, z))
+        low, high = (low, min(high, z)) if is_within else (max(low, z), high)
         z = _next_z(limit, found.points, z, (reached - _AIM * aim.budget), low, high)
         proposals = _resumed(found.pool[: _MOST_RESUMED + 4 * len(sample.p_x)], sample.p_x)
-    return best
+    return _best(tried, sample.p_x, aim, limits)
+
+
+def _tidy(channel: FloatArray, p_x: FloatArray, aim: Aim) -> FloatArray:
+    """Merge outputs that are worth next to nothing, or too many."""
+    channel = tidied(channel, p_x, aim.utility, _TIDY * aim.utility.span(p_x))
+    if aim.max_outputs is None:
+        return channel
+    return merged_to(channel, p_x, aim.utility, aim.max_outputs)
+
+
+def _best(
+    tried: list[tuple[float, float, FloatArray]],
+    p_x: FloatArray,
+    aim: Aim,
+    limits: Callable[[FloatArray], Reached],
+) -> FloatArray:
+    """Return the best channel that keeps the budget, or one that is softened if that is better."""
+    allowed = aim.budget * _KEPT
+    kept = [(utility, channel) for utility, reached, channel in tried if reached <= allowed]
+    useful, best = max(kept, key=itemgetter(0), default=(-np.inf, np.ones((len(p_x), 1))))
+    # The closest to the budget of those that break it.
+    others = [one for one in tried if one[1] > allowed and one[0] > useful]
+    if not others:
+        return best
+    softer = softened(min(others, key=itemgetter(1))[2], p_x, limits, allowed)
+    return softer if aim.utility.of_channel(p_x, softer) > useful else best
 
 
 def _resumed(pool: FloatArray, p_x: FloatArray) -> FloatArray:
@@ -120,13 +143,6 @@ def _channel(points: FloatArray, weights: FloatArray, p_x: FloatArray) -> FloatA
         # Every symbol gives the independent output equally often.
         channel = np.hstack([channel, np.full((len(p_x), 1), rest.mean())])
     return channel / channel.sum(axis=1, keepdims=True)
-
-
-def _limits(channel: FloatArray, draws: list[Draws], aim: Aim) -> Reached:
-    """Return the limits of a channel on the root scale."""
-    limits = limits_of(channel, draws, aim.measure, aim.confidence)
-    root = partial(root_leakage, aim.measure)
-    return Reached(float(root(np.array(limits.in_scope(aim.scope)))), root(limits.per_output))
 
 
 def _is_free(limit: OutputLimit, points: FloatArray, z: float, aim: Aim) -> bool:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 
 from .._typing import FloatArray
-from ..limits import Draws, UpperLimits, draws_around, limits_of, upper_limits
+from ..limits import upper_limits
 from ..merging import merged_to
 from ..solvers import DesignTask, Solution
 from .calibration import Aim, confident_channel
-from .output_limits import Sample, root_leakage
-from .softening import Reached, softened
+from .channel_limits import ChannelLimits
+from .output_limits import Sample
+from .softening import softened
 
 Solve: TypeAlias = Callable[[float], Solution]
 
@@ -33,12 +34,8 @@ _CLOSE, _MOST_DESIGNS, _SMALLEST_SHARE = 0.98, 8, 0.02
 # The limit stays so far below the budget, that rounding elsewhere cannot lift it above.
 _SLACK = 1e-6
 
-# Joints that decide on the way are others than those of the limit that is reported.
-_SEED = 1
-_MOST_DRAWS, _FEWEST_DRAWS, _MOST_NUMBERS = 999, 199, 2**24
-
-# No more than about a million times as many rows are asked for.
-_MOST_DOUBLINGS = 20
+# No more than about a million times as many rows are asked for, by a rough limit.
+_MOST_DOUBLINGS, _ROUGH_DRAWS = 20, 199
 
 
 class ConfidentDesign:
@@ -61,12 +58,19 @@ class ConfidentDesign:
     def solve(self, epsilon: float) -> Solution:
         """Return the channel of the largest utility that is found, for all symbols of X."""
         unchanged = self._merged(np.eye(len(self._task.joint.p_x)))
-        if self._reported(unchanged).in_scope(self._task.scope) <= epsilon:
+        if self._limits.reported(unchanged).in_scope(self._task.scope) <= epsilon:
             return Solution(unchanged)
         for_sample = self._plug_in(epsilon) if self._asks_solver else None
         found = max(self._candidates(epsilon, for_sample), key=self._utility)
-        channel = self._softened(found, epsilon, self._reported)
-        return Solution(channel, None if for_sample is None else for_sample.upper_bound)
+        return Solution(found, None if for_sample is None else for_sample.upper_bound)
+
+    @cached_property
+    def _limits(self) -> ChannelLimits:
+        task = self._task
+        return ChannelLimits(self._counts, task.measure, task.scope, self._confidence)
+
+    def _allowed(self, epsilon: float) -> float:
+        return self._limits.root(epsilon) * (1 - _SLACK)
 
     def rows_for_a_release(self, epsilon: float) -> float | None:
         """Return how many rows like these would allow a first release; None where none would.
@@ -78,7 +82,7 @@ class ConfidentDesign:
         for doublings in range(1, _MOST_DOUBLINGS):
             counts = 2.0**doublings * self._counts
             limits = upper_limits(
-                counts, channel, self._task.measure, self._confidence, n_draws=_FEWEST_DRAWS
+                counts, channel, self._task.measure, self._confidence, n_draws=_ROUGH_DRAWS
             )
             if limits.in_scope(self._task.scope) <= epsilon:
                 return float(counts.sum())
@@ -90,8 +94,8 @@ class ConfidentDesign:
             return
         is_average, excess = self._task.scope == "average", np.inf
         if for_sample is not None:
-            limits = self._limits(self._merged(for_sample.channel))
-            excess = limits.in_scope(self._task.scope) / epsilon
+            reached = self._limits(self._merged(for_sample.channel)).limit
+            excess = reached / self._allowed(epsilon)
             if not self._with_limits or is_average or excess <= _MANY_ROWS:
                 yield self._with_a_smaller_budget(epsilon)
         if self._with_limits and excess > (_MANY_ROWS if is_average else 1):
@@ -100,13 +104,18 @@ class ConfidentDesign:
     def _with_a_limit_per_output(self, epsilon: float, start: Solution | None) -> FloatArray:
         task, seen = self._task, self._task.joint.p_x > 0
         sample = Sample.of(self._counts[:, seen])
+
+        def whole(channel: FloatArray) -> FloatArray:
+            """Return the channel for all symbols: those without rows tell nothing."""
+            rows = np.tile(sample.p_x @ channel, (len(seen), 1))
+            rows[seen] = channel
+            return rows
+
         first = sample.p_x[None] if start is None else self._posteriors(start)[:, seen]
         utility = task.utility.restricted(seen)
         aim = Aim(epsilon, task.measure, utility, self._confidence, task.max_outputs, task.scope)
-        channel = confident_channel(sample, aim, first, _SEED)
-        whole = np.tile(sample.p_x @ channel, (len(seen), 1))  # the others tell nothing
-        whole[seen] = channel
-        return whole
+        limits = lambda channel: self._limits(whole(channel))  # noqa: E731
+        return whole(confident_channel(sample, aim, first, limits))
 
     def _posteriors(self, solution: Solution) -> FloatArray:
         joint = (self._task.joint.p_x[:, None] * solution.channel).T
@@ -116,39 +125,26 @@ class ConfidentDesign:
     def _with_a_smaller_budget(self, epsilon: float) -> FloatArray:
         """Return the design for the largest budget for the sample whose limit is within epsilon.
 
-        Where none of those that are tried is, the last one is mixed with independence.
+        Where none of those that are tried is, the last one is softened.
         """
         channel = best = np.ones((len(self._task.joint.p_x), 1))
+        allowed = self._allowed(epsilon)
         # Budgets and their limits: the largest known to do, the smallest known not to.
         low, high, tried = (0.0, 0.0), (np.inf, np.inf), epsilon
         for _ in range(_MOST_DESIGNS):
             channel = self._merged(self._plug_in(tried).channel)
-            reached = self._limits(channel).in_scope(self._task.scope)
-            if reached <= epsilon:
+            reached = self._limits(channel).limit
+            if reached <= allowed:
                 low, best = (tried, reached), channel
             else:
                 high = tried, reached
-            if low[0] == epsilon or _CLOSE * epsilon <= reached <= epsilon:
+            if low[0] == epsilon or _CLOSE * allowed <= reached <= allowed:
                 return channel
-            rise = (epsilon * (1 + _CLOSE) / 2 - low[1]) / (high[1] - low[1])
+            rise = (allowed * (1 + _CLOSE) / 2 - low[1]) / (high[1] - low[1])
             tried = low[0] + float(np.clip(rise, 0.05, 0.95)) * (high[0] - low[0])
             if tried < _SMALLEST_SHARE * epsilon:
                 break
-        return best if low[0] else self._softened(channel, epsilon, self._limits)
-
-    def _softened(
-        self, channel: FloatArray, epsilon: float, limits: Callable[[FloatArray], UpperLimits]
-    ) -> FloatArray:
-        """Return the channel, its worst outputs softened where its limit exceeds epsilon."""
-        root = partial(root_leakage, self._task.measure)
-
-        def reached(tried: FloatArray) -> Reached:
-            found = limits(tried)
-            limit = float(root(np.array(found.in_scope(self._task.scope))))
-            return Reached(limit, root(found.per_output))
-
-        allowed = float(root(np.array(epsilon))) * (1 - _SLACK)
-        return softened(channel, self._task.joint.p_x, reached, allowed)
+        return best if low[0] else softened(channel, self._task.joint.p_x, self._limits, allowed)
 
     def _merged(self, channel: FloatArray) -> FloatArray:
         most = self._task.max_outputs
@@ -158,15 +154,3 @@ class ConfidentDesign:
 
     def _utility(self, channel: FloatArray) -> float:
         return self._task.utility.of_channel(self._task.joint.p_x, channel)
-
-    @cached_property
-    def _draws(self) -> list[Draws]:
-        n_draws = int(np.clip(_MOST_NUMBERS // self._counts.size, _FEWEST_DRAWS, _MOST_DRAWS))
-        return list(draws_around(self._counts, n_draws, np.random.default_rng(_SEED)))
-
-    def _limits(self, channel: FloatArray) -> UpperLimits:
-        return limits_of(channel, self._draws, self._task.measure, self._confidence)
-
-    def _reported(self, channel: FloatArray) -> UpperLimits:
-        """Return the limits that a mechanism checks itself by."""
-        return upper_limits(self._counts, channel, self._task.measure, self._confidence)

@@ -1,33 +1,26 @@
 """Outputs closer to independence, until the limit of a channel keeps a budget."""
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
 from .._typing import FloatArray
+from .channel_limits import Reached
 
 _CAPS = 8
 _SMALLEST_LIMIT, _LARGEST_LIMIT = 1e-9, 1e3
 _SMALLEST_SHARE = 1e-6
 
 
-class Reached(NamedTuple):
-    """Limits of a channel: the one that the budget is about, and that of each output."""
-
-    limit: float
-    per_output: FloatArray
-
-
 def softened(
-    channel: FloatArray, p_x: FloatArray, reached: Callable[[FloatArray], Reached], budget: float
+    channel: FloatArray, p_x: FloatArray, limits: Callable[[FloatArray], Reached], budget: float
 ) -> FloatArray:
     """Return the channel with outputs closer to independence until its limit keeps the budget.
 
     Only those with the largest limits have to be: their limits are capped. Where nothing helps,
     the output is constant.
     """
-    limit, per_output = reached(channel)
+    limit, per_output = limits(channel)
     if limit <= budget:
         return channel
     per_output = np.clip(per_output, _SMALLEST_LIMIT, _LARGEST_LIMIT)
@@ -35,7 +28,7 @@ def softened(
     cap = 0.98 * high * float(np.clip(budget / limit, 0.05, 1.0))
     for _ in range(_CAPS):
         closer = _closer(channel, p_x, np.minimum(1.0, cap / per_output))
-        if reached(closer).limit <= budget:
+        if limits(closer).limit <= budget:
             best, low = closer, cap
         else:
             high = cap

@@ -1,0 +1,60 @@
+"""The limits of whole channels, which a design has to keep within its budget."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._typing import FloatArray, Scope
+from ..limits import Draws, UpperLimits, draws_around, draws_for, limits_of, upper_limits
+from ..measures import Measure
+from .output_limits import root_leakage
+
+# The limit that is reported is from other draws than those that a design is calibrated with, and
+# has to be within the budget too.
+_SEED = 1
+
+# Draws are kept up to so many numbers in all: 128 MB. Beyond, a design is calibrated with fewer.
+_MOST_NUMBERS = 2**24
+_MOST_DRAWS, _FEWEST_DRAWS = 999, 199
+
+
+class Reached(NamedTuple):
+    """Limits of a channel on the root scale: what the budget is about, and of each output."""
+
+    limit: float
+    per_output: FloatArray
+
+
+class ChannelLimits:
+    """Limits of channels where the rows of `counts` come from, for a budget of some scope."""
+
+    def __init__(
+        self, counts: FloatArray, measure: Measure, scope: Scope, confidence: float
+    ) -> None:
+        self._counts, self._measure = counts, measure
+        self._scope, self._confidence = scope, confidence
+        n_draws = int(np.clip(_MOST_NUMBERS // counts.size, _FEWEST_DRAWS, _MOST_DRAWS))
+        self._draws = list(draws_around(counts, n_draws, np.random.default_rng(_SEED)))
+        self._reported: list[Draws] = []
+        if counts.size * (n_reported := draws_for(confidence)) <= _MOST_NUMBERS:
+            self._reported = list(draws_around(counts, n_reported, np.random.default_rng(0)))
+
+    def __call__(self, channel: FloatArray) -> Reached:
+        """Return the larger of the two limits."""
+        ours = limits_of(channel, self._draws, self._measure, self._confidence)
+        reported = self.reported(channel)
+        worst = max(limits.in_scope(self._scope) for limits in (ours, reported))
+        each = np.maximum(ours.per_output, reported.per_output)
+        return Reached(self.root(worst), root_leakage(self._measure, each))
+
+    def reported(self, channel: FloatArray) -> UpperLimits:
+        """Return the limits that a mechanism checks itself by."""
+        if self._reported:
+            return limits_of(channel, self._reported, self._measure, self._confidence)
+        return upper_limits(self._counts, channel, self._measure, self._confidence)
+
+    def root(self, epsilon: float) -> float:
+        """Return a budget on the scale of the limits."""
+        return float(root_leakage(self._measure, np.array(epsilon)))
