@@ -94,7 +94,8 @@ def confident_channel(
         reached = limits(channel).limit
         tried.append((aim.utility.of_channel(sample.p_x, channel), reached, channel))
         is_within = reached <= aim.budget * _KEPT
-        is_close = is_within and reached > _CLOSE * aim.budget
+        # The first search leaves something for the second one to find, whatever its z.
+        is_close = len(tried) > 1 and is_within and reached > _CLOSE * aim.budget
         if is_close or (is_within and _is_free(limit, found.points, z, aim)):
             break
         low, high = (low, min(high, z)) if is_within else (max(low, z), high)

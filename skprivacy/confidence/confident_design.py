@@ -19,9 +19,9 @@ from .softening import softened
 
 Solve: TypeAlias = Callable[[float], Solution]
 
-# Up to so many symbols of X, or with two groups, a design for the sample takes a second at most.
-# It gives the search a start, and a bound.
-_FEW_SYMBOLS = 12
+# Up to so many pairs (s, x), or with two groups, a design for the sample takes a second or so. It
+# gives the search a start, and a bound.
+_FEW_PAIRS = 50
 
 # With so many rows that the limit exceeds the budget by less than this factor, a somewhat smaller
 # budget for all outputs is tried too: the search has no certificate, the solvers have.
@@ -50,8 +50,8 @@ class ConfidentDesign:
         assert task.n_samples is not None
         self._task, self._plug_in = task, plug_in
         self._with_limits = with_limits
-        n_s, n_x = task.joint.p_sx.shape
-        self._asks_solver = not with_limits or n_s == 2 or n_x <= _FEW_SYMBOLS
+        p_sx = task.joint.p_sx
+        self._asks_solver = not with_limits or len(p_sx) == 2 or p_sx.size <= _FEW_PAIRS
         self._confidence = task.confidence
         self._counts = task.n_samples * task.joint.p_sx
 
