@@ -26,7 +26,7 @@ from .values import (
 _SANITIZE = """\
 examples:
   skprivacy sanitize patients.csv released.csv --sensitive sex \\
-      --columns blood_pressure,bmi --epsilon 0.05
+      --columns blood_pressure,bmi --bins 3 --epsilon 0.05
   skprivacy sanitize patients.csv released.parquet --sensitive sex --columns bmi \\
       --epsilon 0.02 --report report.html --save-mechanism bmi.json
   skprivacy sanitize patients.csv beside.csv --sensitive sex --columns bmi \\
@@ -66,7 +66,8 @@ only you can read it. An existing file is never replaced.
 """
 _CURVE = """\
 examples:
-  skprivacy curve patients.csv --sensitive sex --columns blood_pressure,bmi -o curve.png
+  skprivacy curve patients.csv --sensitive sex --columns blood_pressure,bmi --bins 3 \\
+      -o curve.png
   skprivacy curve patients.csv --sensitive sex --columns bmi --epsilons 0.001,0.01,0.1
 """
 _CHOOSE = """\
