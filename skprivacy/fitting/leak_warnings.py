@@ -35,7 +35,7 @@ _MOST_CELLS = 5_000_000
 # A limit for the population that exceeds the budget by more than this factor is told. It is a
 # quick one: so many draws, of about so many cells in all.
 _FAR_ABOVE, _USUAL_CONFIDENCE = 2.0, 0.95
-_QUICK_DRAWS, _QUICK_CELLS = (39, 199), 100_000
+_QUICK_DRAWS, _QUICK_CELLS = (39, 199), 40_000
 
 # Values that are mostly released as others may make up this share of the rows without a warning.
 _FEW_REPLACED = 0.05
