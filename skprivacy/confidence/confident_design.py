@@ -13,7 +13,7 @@ from ..limits import upper_limits
 from ..merging import merged_to
 from ..solvers import DesignTask, Solution
 from .calibration import Aim, confident_channel
-from .channel_limits import ChannelLimits
+from .channel_limits import ChannelLimits, Reached
 from .output_limits import Sample
 from .softening import softened
 
@@ -54,10 +54,11 @@ class ConfidentDesign:
         self._asks_solver = not with_limits or len(p_sx) == 2 or p_sx.size <= _FEW_PAIRS
         self._confidence = task.confidence
         self._counts = task.n_samples * task.joint.p_sx
+        self._seen = task.joint.p_x > 0
 
     def solve(self, epsilon: float) -> Solution:
         """Return the channel of the largest utility that is found, for all symbols of X."""
-        unchanged = self._merged(np.eye(len(self._task.joint.p_x)))
+        unchanged = self._merged(self._expanded(np.eye(int(self._seen.sum()))))
         if self._limits.reported(unchanged).in_scope(self._task.scope) <= epsilon:
             return Solution(unchanged)
         for_sample = self._plug_in(epsilon) if self._asks_solver else None
@@ -102,20 +103,22 @@ class ConfidentDesign:
             yield self._with_a_limit_per_output(epsilon, for_sample)
 
     def _with_a_limit_per_output(self, epsilon: float, start: Solution | None) -> FloatArray:
-        task, seen = self._task, self._task.joint.p_x > 0
-        sample = Sample.of(self._counts[:, seen])
-
-        def whole(channel: FloatArray) -> FloatArray:
-            """Return the channel for all symbols: those without rows tell nothing."""
-            rows = np.tile(sample.p_x @ channel, (len(seen), 1))
-            rows[seen] = channel
-            return rows
-
-        first = sample.p_x[None] if start is None else self._posteriors(start)[:, seen]
-        utility = task.utility.restricted(seen)
+        task = self._task
+        sample = Sample.of(self._counts[:, self._seen])
+        first = sample.p_x[None] if start is None else self._posteriors(start)[:, self._seen]
+        utility = task.utility.restricted(self._seen)
         aim = Aim(epsilon, task.measure, utility, self._confidence, task.max_outputs, task.scope)
-        limits = lambda channel: self._limits(whole(channel))  # noqa: E731
-        return whole(confident_channel(sample, aim, first, limits))
+
+        def limits(channel: FloatArray) -> Reached:
+            return self._limits(self._expanded(channel))
+
+        return self._expanded(confident_channel(sample, aim, first, limits))
+
+    def _expanded(self, channel: FloatArray) -> FloatArray:
+        """Return a channel for symbols with rows as one for all: the others tell nothing."""
+        whole = np.tile(self._task.joint.p_x[self._seen] @ channel, (len(self._seen), 1))
+        whole[self._seen] = channel
+        return whole
 
     def _posteriors(self, solution: Solution) -> FloatArray:
         joint = (self._task.joint.p_x[:, None] * solution.channel).T
