@@ -104,10 +104,10 @@ def design_mechanism(
     >>> bool(mechanism.max_leakage <= 0.02 * (1 + 1e-9))
     True
 
-    From 160 rows little can be released without the risk that it says more in the population:
+    From 160 rows, less can be released without the risk that it says more in the population:
 
     >>> careful = design_mechanism(counts, epsilon=0.02, confidence=0.95)
-    >>> careful.normalized_utility < 0.3 < mechanism.normalized_utility
+    >>> careful.utility < mechanism.utility
     True
     >>> bool(careful.population_limit.max_leakage <= 0.02)
     True
@@ -118,7 +118,9 @@ def design_mechanism(
     task = DesignTask.checked(owner, p_sx, [epsilon], *asked)
     mechanism = mechanisms(task, [epsilon], owner, solver, options)[0]
     if confidence is not None and epsilon > 0 and mechanism.normalized_utility < _HARDLY_ANY:
-        _warn_of_few_rows(task, epsilon, _for_sample(task, owner, solver, options)[1])
+        alone = designer(replace(task, confidence=None, n_samples=None), owner, solver, options)
+        if alone(epsilon).normalized_utility >= _HARDLY_ANY:  # so rows are what is missing
+            _warn_of_few_rows(task, epsilon, _for_sample(task, owner, solver, options)[1])
     return mechanism
 
 
@@ -272,13 +274,14 @@ def _warn_of_few_rows(
 ) -> None:
     """Warn that nothing can be released from so few rows, and say how many more would help."""
     enough = ConfidentDesign(task, for_sample, with_limits=False).rows_for_a_release(epsilon)
-    way_out = "No number of rows would help where some group of S has none: leave it out."
+    way_out = "Not even a million times as many would do."
+    if not task.joint.p_s.all():
+        way_out = "No number of rows would help where some group of S has none: leave it out."
     if enough is not None:
         way_out = f"About {float(f'{enough:.2g}'):,.0f} rows would allow a first release."
     warn(
         Message(
-            f"The output hardly says anything about X: {task.n_samples:,.0f} rows are too few ",
-            "for ",
+            f"The output hardly tells anything of X: {task.n_samples:,.0f} rows are too few for ",
             Setting("epsilon", epsilon),
             " with ",
             Setting("confidence", task.confidence),

@@ -200,7 +200,7 @@ def rows_needed(
     --------
     >>> from skprivacy import rows_needed
     >>> joint = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]
-    >>> 200 < rows_needed(joint, 0.02, 0.3) < rows_needed(joint, 0.02, 0.5) < 5000
+    >>> rows_needed(joint, 0.02, 0.3) < rows_needed(joint, 0.02, 0.5) < 5000
     True
     """
     owner = "rows_needed"
@@ -215,14 +215,18 @@ def rows_needed(
         return designer(from_rows, owner, solver, options)(epsilon).normalized_utility
 
     most = designer(task, owner, solver, options)(epsilon).normalized_utility
-    if most < needed - UTILITY_ROUNDING or kept(_MOST_ROWS) < needed - UTILITY_ROUNDING:
+    limit = f"keeps {most:.3g} where the joint distribution is known"
+    if most >= needed - UTILITY_ROUNDING:
+        # A budget of zero, or a group of S that no row shows.
+        most = kept(_MOST_ROWS)
+        limit = f"keeps {most:.3g} from {_MOST_ROWS:,.0f} rows"
+    if most < needed - UTILITY_ROUNDING:
         raise ValueError(
             Message(
                 Parameter("utility_at_least", owner),
                 f" is {needed}, which no number of rows allows: ",
                 Setting("epsilon", epsilon),
-                f" keeps {most:.3g} where the joint distribution is known. Ask for less, or use a "
-                f"larger ",
+                f" {limit}. Ask for less, or use a larger ",
                 Named("epsilon"),
                 ".",
             )

@@ -3,6 +3,7 @@
 import json
 import warnings
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -97,6 +98,18 @@ class TestMechanism:
         document["n_samples"] = 300.0
         with pytest.raises(ValueError, match="checksum|breaks its budget"):
             Mechanism.from_json(json.dumps(document))
+
+    def test_symbols_without_rows_must_say_nothing(self):
+        counts = np.insert(COUNTS, 1, 0, axis=1)
+        made = design_mechanism(counts, 5.0, confidence=0.95)
+        channel = made.channel.copy()
+        channel[1] = np.eye(channel.shape[1])[0]
+        with pytest.raises(ValueError, match="symbols of X without rows must be drawn from P"):
+            replace(made, channel=channel)
+
+    def test_numbers_become_floats(self):
+        made = design_mechanism(COUNTS, 0.02, confidence=Fraction(19, 20), n_samples=np.int64(9))
+        assert (type(made.confidence), type(made.n_samples)) == (float, float)
 
     def test_repr_says_both(self, mechanism):
         assert "max_leakage=" in repr(mechanism)
@@ -248,7 +261,7 @@ class TestFewRows:
 
     def test_fewer_rows_than_groups(self):
         with pytest.warns(FiniteSampleWarning, match="2 rows are too few"):
-            made = design_mechanism([[1, 0], [0, 1], [0, 0]], 0.001, confidence=0.95)
+            made = design_mechanism([[1, 1], [0, 0], [0, 0]], 0.001, confidence=0.95)
         assert made.population_limit.max_leakage <= 0.001
 
     def test_rows_needed_are_enough_and_not_far_too_many(self):
@@ -258,6 +271,17 @@ class TestFewRows:
             for n in (enough / 1.6, 1.1 * enough)
         ]
         assert kept[0] < 0.5 <= kept[1]
+
+    def test_a_budget_of_zero_takes_no_number_of_rows(self):
+        joint = np.full((2, 3), 1 / 6)
+        with pytest.raises(ValueError, match=r"epsilon=0 keeps 0 from 1,000,000,000 rows"):
+            rows_needed(joint, 0.0, 0.4)
+
+    def test_a_budget_that_allows_nothing_is_not_blamed_on_rows(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", FiniteSampleWarning)
+            design_mechanism([[5e8, 0], [0, 5e8]], 1e-6, confidence=0.95)
+            design_mechanism(COUNTS, 0.02, confidence=0.95, max_outputs=1)
 
     def test_more_than_the_joint_allows_takes_no_number_of_rows(self):
         with pytest.raises(ValueError, match="is 0.95, which no number of rows allows: epsilon=0"):
@@ -291,7 +315,25 @@ class TestTransformer:
         weights = np.where(np.arange(len(frame)) % 2, 9.0, 1.0)
         funnel = PrivacyFunnelTransformer(0.02, sensitive="s", confidence=0.95)
         n_samples = funnel.fit(frame, sample_weight=weights).mechanism_.n_samples
-        assert n_samples == round(weights.sum() ** 2 / (weights**2).sum())
+        kish = weights.sum() ** 2 / (weights**2).sum()
+        assert 0.8 * kish < n_samples <= kish
+
+    def test_a_few_heavy_rows_do_not_pass_for_many(self):
+        frame = pd.DataFrame({"s": ["a"] * 3000 + ["b"] * 3, "x": [*"uvw"] * 1001})
+        weights = np.where(frame["s"] == "a", 1.0, 100.0)
+        funnel = PrivacyFunnelTransformer(0.02, sensitive="s", confidence=0.95)
+        mechanism = funnel.fit(frame, sample_weight=weights).mechanism_
+        # 33 rows in all, and 3 of them in the small group.
+        assert mechanism.n_samples == 33
+        batches = PrivacyFunnelTransformer(0.02, sensitive="s", confidence=0.95)
+        for part in (slice(0, 2000), slice(2000, None)):
+            batches.partial_fit(frame[part], sample_weight=weights[part])
+        assert batches.mechanism_.n_samples == 33
+
+    @pytest.mark.parametrize("size", [1e-200, 1e200])
+    def test_weights_that_cannot_be_squared(self, frame, size):
+        with pytest.raises(ValueError, match="sample_weight is too large or too small"):
+            PrivacyFunnelTransformer(sensitive="s").fit(frame, sample_weight=np.full(2000, size))
 
     def test_smoothing_would_hide_what_chance_does(self, frame):
         funnel = PrivacyFunnelTransformer(0.02, sensitive="s", confidence=0.95, smoothing=1.0)

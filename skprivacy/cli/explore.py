@@ -177,8 +177,14 @@ def _lines_of_smallest(mechanism: Mechanism, options: argparse.Namespace) -> lis
         f"{_what_is_kept(mechanism, options)}; asked for: {options.keep_utility:.1%}."
     ]
     if mechanism.confidence is not None:
-        lines.append(f"It holds in the population {_of_rows(mechanism)}.")
+        lines.append(_population_line(mechanism))
     return lines
+
+
+def _population_line(mechanism: Mechanism) -> str:
+    if len(mechanism.s_labels or ()) < 2:
+        return "The rows show a single group of S: nothing is known about others."
+    return f"It holds in the population {_of_rows(mechanism)}."
 
 
 def _of_rows(mechanism: Mechanism) -> str:
@@ -218,5 +224,5 @@ def _counted(options: argparse.Namespace) -> _Table:
     inputs = FitInputs(counted.roles, counted.types, counted.rows)
     loss = distances_of(settings, inputs, coded)
     design = design_options(settings, counted.rows, coded, loss)
-    counts, n_rows = coded.counts, counted.rows.effective_rows
+    counts, n_rows = coded.counts, coded.n_effective
     return _Table(counts, counts + options.smoothing, n_rows, design, coded.sensitive.labels)

@@ -26,6 +26,8 @@ def revealed(mechanism: Mechanism, protected: str) -> list[str]:
             f"Judging by these rows, {where} at most epsilon = {mechanism.epsilon:g} about "
             f"{protected} ({measure}; reached: {reached:.4g})."
         ]
+    if len(mechanism.s_labels or ()) < 2:
+        return [f"The rows show a single group of {protected}: nothing is known about others."]
     limit = mechanism.leakage_at_most(mechanism)
     return [
         f"In these {mechanism.n_samples:,.0f} rows, {where} at most {reached:.4g} about "

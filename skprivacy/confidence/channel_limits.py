@@ -11,8 +11,8 @@ from ..limits import Draws, UpperLimits, draws_around, draws_for, limits_of, upp
 from ..measures import Measure
 from .output_limits import root_leakage
 
-# The limit that is reported is from other draws than those that a design is calibrated with, and
-# has to be within the budget too.
+# A channel must keep the budget by two sets of draws: these, and those of the limit that is
+# reported. A limit that is met by chance in one of them is not by both.
 _SEED = 1
 
 # Draws are kept up to so many numbers in all: 128 MB. Beyond, a design is calibrated with fewer.

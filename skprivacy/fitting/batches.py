@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._typing import IntArray, NamedColumns
 from ..tables.column_types import ColumnType
-from .inputs import CountedColumns, FitInputs, LabelledRows, kish
+from .inputs import CountedColumns, FitInputs, LabelledRows
 from .leak_warnings import warn_of_unjudged
 from .parameters import Settings
 from .row_sample import RowSample
@@ -28,7 +28,7 @@ class Batches:
         self._owner = settings.owner
         self._counted, self._passed = CountedColumns.of(first.rows), list(first.passed_through)
         self._tally = Tally(self._counted.names)
-        self._is_weighted, self._squares = first.rows.weights is not None, 0.0
+        self._is_weighted = first.rows.weights is not None
         names = [*self._passed, *self._counted.s] if self._passed else []
         self._sample = RowSample(names, whole=self._counted.s)
 
@@ -38,8 +38,6 @@ class Batches:
         rows = batch.rows
         self._tally.edges = edges_of(settings.n_bins, self._counted.x)
         self._tally.add(self._counted.columns(rows), weights=rows.weights)
-        if rows.weights is not None:
-            self._squares += float((rows.weights**2).sum())
         columns: NamedColumns = {**batch.passed_through, **rows.s_columns}
 
         def column_of(name: Hashable, chosen: IntArray) -> pd.Series:
@@ -75,12 +73,9 @@ class Batches:
     def rows(self) -> LabelledRows:
         """Return the rows of S and X of all batches."""
         counts, weights = self._tally.counts.astype(float), self._tally.weights
-        n_effective = None
-        if weights is not None:
-            n_effective = kish(float(weights.sum()), self._squares)
         columns = list(self._tally.columns().values())
         is_coarse = self._tally.is_coarse
-        return self._counted.rows(columns, counts, weights, n_effective, is_coarse)
+        return self._counted.rows(columns, counts, weights, self._tally.squares, is_coarse)
 
     def inputs(self) -> FitInputs:
         """Return all batches as one input of `fit`."""

@@ -44,7 +44,8 @@ from .raw_values import CodedX, raw_x
 class CodedRows:
     """Rows as symbols, with the alphabets that they are written in.
 
-    counts : of pairs (s, x), weighted; group_sizes : rows for each s, without weights.
+    counts : of pairs (s, x), weighted; group_sizes : rows for each s, without weights;
+    n_effective : how many equally weighted rows would say as much, about every s and every x.
     """
 
     sensitive: Alphabet
@@ -53,6 +54,7 @@ class CodedRows:
     x_codes: IntArray
     counts: CountArray
     group_sizes: CountArray
+    n_effective: int
 
 
 def code_rows(settings: Settings, rows: LabelledRows) -> CodedRows:
@@ -62,7 +64,8 @@ def code_rows(settings: Settings, rows: LabelledRows) -> CodedRows:
     alphabet, x_codes = _pooled(settings, alphabet, x_codes, sensitive.n_symbols)
     counts = count_pairs(s_codes, x_codes, rows.weights)
     sizes = count(s_codes, sensitive.n_symbols, rows.multiplicities)[:-1]
-    return CodedRows(sensitive, alphabet, s_codes, x_codes, counts, sizes)
+    n_effective = rows.effective_rows(s_codes, x_codes)
+    return CodedRows(sensitive, alphabet, s_codes, x_codes, counts, sizes, n_effective)
 
 
 def code_sensitive(settings: Settings, rows: LabelledRows) -> tuple[Alphabet, IntArray]:
@@ -134,15 +137,13 @@ def fitted_to(settings: Settings, inputs: FitInputs, *, allow_leaking: bool = Tr
     judge_index(settings, inputs, coded.s_codes)
     leaking = _judge_passed_through(inputs, coded, Budget.of(mechanism), allow_leaking)
     warn_if_misleading(mechanism, coded.counts, coded.group_sizes)
-    warn_of_chance(mechanism, coded.counts, rows.effective_rows)
+    warn_of_chance(mechanism, coded.counts, coded.n_effective)
     if settings.output == "label":
         warn_of_swaps(mechanism)
     check_names_out(names_out(roles, mechanism.x_labels, settings.output))
     names = tuple(rows.s_columns)
     raw = _raw(settings, inputs, coded, mechanism)
-    training = Training(
-        coded.sensitive, names, coded.counts, rows.n_rows, rows.effective_rows, raw
-    )
+    training = Training(coded.sensitive, names, coded.counts, rows.n_rows, coded.n_effective, raw)
     return Fitted(roles, inputs.types, coded.alphabet, mechanism, leaking, training)
 
 
@@ -191,7 +192,7 @@ def design_options(
         "solver": settings.solver,
         "max_outputs": settings.max_outputs,
         "confidence": settings.confidence,
-        "n_samples": None if settings.confidence is None else rows.effective_rows,
+        "n_samples": None if settings.confidence is None else coded.n_effective,
         **(settings.solver_options or {}),
     }
 

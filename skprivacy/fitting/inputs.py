@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from .._messages import InPython, Message, Named, Owner, Parameter, Setting
-from .._typing import ColumnsLike, FloatArray, NamedColumns
+from .._typing import ColumnsLike, FloatArray, IntArray, NamedColumns
 from .._validation import message
 from .._warnings import warn
 from ..exceptions import PrivacyLeakWarning
@@ -30,8 +30,8 @@ class LabelledRows:
 
     s_columns, x_columns : pandas Series by name; target : those of V, for utility="target";
     weights : of the rows, None for one each; multiplicities : how many rows of the data each row
-    stands for, None for one; n_effective : how many equally weighted rows would say as much,
-    where the weights do not tell; is_coarse : whether numbers of X may already stand for bins.
+    stands for, None for one; squares : sums of the squared weights of these, where there are
+    weights; is_coarse : whether numbers of X may already stand for bins.
     """
 
     s_columns: NamedColumns
@@ -39,7 +39,7 @@ class LabelledRows:
     target: NamedColumns | None = None
     weights: FloatArray | None = None
     multiplicities: FloatArray | None = None
-    n_effective: int | None = None
+    squares: FloatArray | None = None
     is_coarse: bool = False
 
     @cached_property
@@ -49,14 +49,21 @@ class LabelledRows:
             return len(next(iter(self.s_columns.values())))
         return int(self.multiplicities.sum())
 
-    @property
-    def effective_rows(self) -> int:
-        """How many equally weighted rows would say as much."""
-        if self.n_effective is not None:
-            return self.n_effective
-        if self.multiplicities is not None or self.weights is None:
+    def effective_rows(self, *codes: IntArray) -> int:
+        """Return how many equally weighted rows would say as much: Kish's effective sample size.
+
+        codes : of groups of the rows. Of each group, these would be as many as say as much about
+        it: a few heavy rows do not count for many.
+        """
+        if self.weights is None or (self.squares is None and self.multiplicities is not None):
             return self.n_rows
-        return kish(self.weights.sum(), (self.weights**2).sum())
+        together = np.zeros(len(self.weights), dtype=int)
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = self.weights**2 if self.squares is None else self.squares
+            fewest = min(_kish(code, self.weights, squares) for code in (together, *codes))
+        if not fewest < np.inf:
+            raise ValueError("sample_weight is too large or too small to be squared: rescale it.")
+        return max(1, round(fewest))
 
 
 @dataclass(frozen=True)
@@ -88,7 +95,7 @@ class CountedColumns:
         columns: Sequence[pd.Series],
         counts: FloatArray,
         weights: FloatArray | None = None,
-        n_effective: int | None = None,
+        squares: FloatArray | None = None,
         is_coarse: bool = False,
     ) -> LabelledRows:
         """Return distinct rows that occur `counts` times, with the sums of their weights."""
@@ -102,7 +109,7 @@ class CountedColumns:
             target,
             counts if weights is None else weights,
             counts,
-            n_effective,
+            squares,
             is_coarse,
         )
 
@@ -255,12 +262,14 @@ def counts_nothing(X: Any, sample_weight: npt.ArrayLike | None) -> bool:
     return isinstance(X, Sized) and len(X) == 0
 
 
-def kish(total: float, squares: float) -> int:
-    """Return how many equally weighted rows would say as much: Kish's effective sample size.
-
-    total : of the weights; squares : of their squares.
-    """
-    return round(total**2 / squares)
+def _kish(codes: IntArray, weights: FloatArray, squares: FloatArray) -> float:
+    """Return the fewest rows in all that some group allows: its Kish's number over its share."""
+    known = codes >= 0
+    totals, of_squares = (np.bincount(codes[known], w[known]) for w in (weights, squares))
+    occurs = totals > 0
+    if not (of_squares[occurs] > 0).all():
+        return np.inf
+    return float((totals[occurs] * totals.sum() / of_squares[occurs]).min())
 
 
 def sensitive_columns(

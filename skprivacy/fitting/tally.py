@@ -67,16 +67,21 @@ class Tally:
         columns: Iterable[pd.Series],
         counts: CountArray | None = None,
         weights: FloatArray | None = None,
+        squares: FloatArray | None = None,
     ) -> None:
         """Count the rows of a chunk; if that fails, it is as if they had never come.
 
         columns : a pandas Series for each name; counts : how often each row occurs, None for
-        once; weights : totals of the weights of these rows, for all chunks or for none.
+        once; weights, squares : totals of the weights of these rows and of their squares, for all
+        chunks or for none; None for the squares of rows that occur once.
         """
         before = {name: copy(value) for name, value in vars(self).items()}
         n_values = [len(values) for values in self._values]
         try:
-            self._add(columns, counts, weights)
+            if weights is not None and squares is None:
+                with np.errstate(over="ignore"):
+                    squares = weights**2
+            self._add(columns, counts, weights, squares)
         except BaseException:
             self.__dict__.update(before)
             for values, n in zip(self._values, n_values, strict=True):
@@ -90,19 +95,20 @@ class Tally:
 
     def merge(self, other: Tally) -> None:
         """Count what another tally of the same columns has counted."""
-        self.add(other.columns().values(), other.counts, other.weights)
+        self.add(other.columns().values(), other.counts, other.weights, other.squares)
 
     def _add(
         self,
         columns: Iterable[pd.Series],
         counts: CountArray | None,
         weights: FloatArray | None,
+        squares: FloatArray | None,
     ) -> None:
         codes = [self._coded(i, column) for i, column in enumerate(columns)]
         piece = pd.DataFrame(dict(enumerate(codes)))
         piece["count"] = 1 if counts is None else counts
         if weights is not None:
-            piece["weight"] = weights
+            piece["weight"], piece["square"] = weights, squares
         self._pieces.append(_counted(piece))
         if sum(map(len, self._pieces)) > max(2 * self._n_compact, self._limit):
             self._compact()
@@ -165,6 +171,12 @@ class Tally:
         return self._pieces[0]["weight"].to_numpy() if "weight" in self._pieces[0] else None
 
     @property
+    def squares(self) -> FloatArray | None:
+        """The total of the squared weights of each distinct row, None without weights."""
+        self._settle()
+        return self._pieces[0]["square"].to_numpy() if "square" in self._pieces[0] else None
+
+    @property
     def is_coarse(self) -> bool:
         """Whether one value stands for each bin of some column."""
         self._settle()
@@ -205,7 +217,7 @@ def _are_numbers(dtype: Any) -> bool:
 
 def _counted(rows: pd.DataFrame) -> pd.DataFrame:
     """Return distinct rows of codes with the sums of their counts, and of their weights."""
-    totals = [name for name in ("count", "weight") if name in rows]
+    totals = [name for name in ("count", "weight", "square") if name in rows]
     keys = [name for name in rows if name not in totals]
     return rows.groupby(keys, sort=False, as_index=False)[totals].sum()
 

@@ -105,8 +105,10 @@ class Mechanism(Evaluation):
         if (self.confidence is None) != (self.n_samples is None):
             raise ValueError("A Mechanism has both a confidence and n_samples, or none of them.")
         if self.confidence is not None:
-            check_confidence("Mechanism", self.confidence)
-            check_real("Mechanism", "n_samples", self.n_samples, low=1, high_open=True)
+            confidence = check_confidence("Mechanism", self.confidence)
+            rows = check_real("Mechanism", "n_samples", self.n_samples, low=1, high_open=True)
+            object.__setattr__(self, "confidence", confidence)
+            object.__setattr__(self, "n_samples", rows)
 
     def _check_distributions(self) -> None:
         if self.p_sx is not None:
@@ -154,6 +156,12 @@ class Mechanism(Evaluation):
         object.__setattr__(self, "symbol_of_output", symbols)
 
     def _check_budget(self) -> None:
+        unseen = self.channel[self.p_x == 0]
+        if self.confidence is not None and not np.allclose(unseen, self.p_y, rtol=0, atol=1e-9):
+            raise ValueError(
+                "With a confidence, the output of symbols of X without rows must be drawn from "
+                "P(Y): nothing is known about what they reveal."
+            )
         if self.p_sx is None:
             return
         leakage, allowed = self.leakage_in(self.scope), self.measure.budget(self.epsilon)

@@ -78,7 +78,9 @@ def _counted(
         fitted = fitted_of(mechanism)
         if (training := fitted.training) is None:
             raise ValueError(_NO_JOINT.format(owner))
-        rows = training.effective_rows if n_samples is None else n_samples
+        rows = training.effective_rows
+        if n_samples is not None:
+            rows = check_integer(owner, "n_samples", n_samples, low=1)
         return fitted.mechanism, training.counts * (rows / training.counts.sum())
     if not isinstance(mechanism, Mechanism):
         requirement = "a Mechanism or a fitted PrivacyFunnelTransformer"

@@ -14,6 +14,8 @@ _SURE = 0.95
 def verdict(mechanism: Mechanism, limits: PopulationLeakage) -> str:
     """Say whether the budget holds for the population, before anything else."""
     limit, epsilon = limits.leakage_in(mechanism.scope), mechanism.epsilon
+    if len(mechanism.s_labels or ()) < 2:
+        return "The rows show a single group of S: nothing is known about others."
     if epsilon == math.inf:
         return "There is no budget to keep: epsilon is infinite."
     sure = f"with {percent(limits.confidence)} confidence"

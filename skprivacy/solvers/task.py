@@ -83,22 +83,22 @@ class DesignTask:
         check_inverse(measure, epsilons, owner)
         if max_outputs is not None:
             check_integer(owner, "max_outputs", max_outputs, low=1)
-        n_samples = _check_rows(p_sx, confidence, n_samples, owner)
-        return cls(joint, measure, scope, utility, max_outputs, confidence, n_samples)
+        rows = _check_rows(p_sx, confidence, n_samples, owner)
+        return cls(joint, measure, scope, utility, max_outputs, *rows)
 
 
 def _check_rows(
     p_sx: TableLike, confidence: float | None, n_samples: float | None, owner: str
-) -> float | None:
-    """Return how many rows a joint was counted from, where a confidence needs to know."""
+) -> tuple[float | None, float | None]:
+    """Return a confidence, and how many rows the joint was counted from, as floats."""
     if confidence is None:
         if n_samples is not None:
             requirement = "None where there is no confidence"
             raise ValueError(message(owner, "n_samples", requirement, n_samples))
-        return None
-    check_confidence(owner, confidence)
+        return None, None
+    confidence = check_confidence(owner, confidence)
     if n_samples is not None:
-        return check_real(owner, "n_samples", n_samples, low=1, high_open=True)
+        return confidence, check_real(owner, "n_samples", n_samples, low=1, high_open=True)
     counts = np.asarray(p_sx, dtype=float)
     if (counts != np.round(counts)).any():
         raise ValueError(
@@ -107,11 +107,10 @@ def _check_rows(
                 " is needed, because ",
                 Named("confidence"),
                 f" is {confidence} and the table holds no counts but probabilities or weights. "
-                f"How many rows is it from? (Weighted rows count as many as (sum of weights)^2 / "
-                f"(sum of squared weights).)",
+                f"How many rows is it from? (Weighted rows are worth fewer than there are.)",
             )
         )
-    return float(counts.sum())
+    return confidence, float(counts.sum())
 
 
 def _with_distances(utility: Utility, p_sx: TableLike, joint: Joint, owner: str) -> Utility:
