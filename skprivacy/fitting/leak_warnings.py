@@ -77,7 +77,7 @@ def warn_of_chance(mechanism: Mechanism, counts: CountArray, n_rows: int) -> Non
         return
     n_draws = int(np.clip(_QUICK_CELLS // counts.size, *_QUICK_DRAWS))
     rows: FloatArray = counts * (n_rows / counts.sum())
-    limits = population_limits(mechanism, rows, _USUAL_CONFIDENCE, n_draws=n_draws)
+    limits = population_limits(mechanism, rows, _USUAL_CONFIDENCE, n_draws=n_draws, is_rough=True)
     limit = limits.leakage_in(mechanism.scope)
     if limit <= _FAR_ABOVE * mechanism.epsilon:
         return

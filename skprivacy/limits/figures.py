@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from .._typing import BoolArray, FloatArray
+from .._typing import BoolArray, FloatArray, IntArray
 from ..measures import Measure
 from ..measures.base import ShippedMeasure
 from ..measures.leakage import output_values, posteriors
@@ -15,6 +15,9 @@ from .draws import Draws
 
 # Figures that differ by less than this share of the largest are the same.
 _TIED = 1e-9
+
+# So many groups of S are tried for one more row, which may well weigh as much as so many rows.
+_ALL_GROUPS, _SOME_ROWS = 16, 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,17 +48,43 @@ def with_one_more_row(channel: FloatArray, draws: Draws, measure: Measure) -> Fi
     raises the average most.
     """
     p_sy, p_s = _with_y(draws.rows, channel)
-    groups = list(enumerate(draws.extra.T))
-    likeliest = channel[draws.seen].max(axis=0)
-    each = [_values(measure, *_added(p_sy, p_s, s, weight, likeliest))[1] for s, weight in groups]
+    likeliest = [channel[draws.seen].max(axis=0, keepdims=True)] * len(draws.estimate)
     steepest = _steepest(measure, draws, channel)
-    given = (
-        _values(measure, *_added(p_sy, p_s, s, weight, row))
-        for s, weight in groups
-        for row in np.unique(channel[steepest[s]], axis=0)
-    )
-    averages = [_average(measure, p_y, values) for p_y, values in given]
+    telling = [np.unique(channel[row], axis=0) for row in steepest]
+
+    def added(rows: Sequence[FloatArray], s: int) -> Iterator[tuple[FloatArray, FloatArray]]:
+        for row in rows[s]:
+            yield _values(measure, *_added(p_sy, p_s, s, draws.extra[:, s], row))
+
+    each = [
+        values
+        for s in _worst_groups(measure, p_sy, p_s, likeliest)
+        for _, values in added(likeliest, s)
+    ]
+    averages = [
+        _average(measure, *figures)
+        for s in _worst_groups(measure, p_sy, p_s, telling)
+        for figures in added(telling, s)
+    ]
     return Figures(np.max(averages, axis=0), np.max(each, axis=0))
+
+
+def _worst_groups(
+    measure: Measure, p_sy: FloatArray, p_s: FloatArray, rows: Sequence[FloatArray]
+) -> IntArray:
+    """Return the groups of S of which one more row may matter most.
+
+    All of them, unless there are many: then those for which it does on average over the draws.
+    """
+    if p_s.shape[1] <= _ALL_GROUPS:
+        return np.arange(p_s.shape[1])
+    p_sy, p_s = p_sy.mean(axis=0, keepdims=True), p_s.mean(axis=0, keepdims=True)
+    weight = np.array([_SOME_ROWS])
+    reached = [
+        max(_values(measure, *_added(p_sy, p_s, s, weight, row))[1].max() for row in rows[s])
+        for s in range(p_s.shape[1])
+    ]
+    return np.argsort(reached)[-_ALL_GROUPS:]
 
 
 def _with_y(joints: FloatArray, channel: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -67,10 +67,12 @@ def population_limits(
     *,
     n_draws: int | None = None,
     random_state: Seed = 0,
+    is_rough: bool = False,
 ) -> PopulationLeakage:
     """Return the limits of a channel where the rows of `counts` come from.
 
-    By default they are drawn from a fixed stream: the same counts give the same limits.
+    By default they are drawn from a fixed stream: the same counts give the same limits. is_rough :
+    as in `upper_limits`.
     """
     limits = upper_limits(
         counts,
@@ -79,6 +81,7 @@ def population_limits(
         confidence,
         n_draws=n_draws,
         random_state=random_state,
+        is_rough=is_rough,
     )
     # The population should not be expected to leak less than the rows do.
     labels = pd.Index(evaluation.y_labels, tupleize_cols=False)
