@@ -253,7 +253,7 @@ def test_the_benchmark_of_confidence_goes_on_where_it_ended(tmp_path):
         )
         assert path.read_text().startswith(before)
         assert len(path.read_text().splitlines()) == n_lines
-        assert "prototype" in run.stdout
+        assert " aim " in run.stdout
 
 
 @pytest.mark.parametrize(("column", "n_bands"), [("age", 3), ("s4", 5), ("s5", 4), ("bmi", 10)])

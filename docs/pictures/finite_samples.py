@@ -6,7 +6,7 @@ from house_style import BUDGET, QUIET, RELEASED, USEFUL, blood_pressure
 
 from skprivacy import design_mechanism, population_leakage
 
-EPSILON, DRAWS = 0.005, 20
+EPSILON, DRAWS = 0.005, 16
 SIZES = [250, 1_000, 4_000, 16_000, 64_000]
 rng = np.random.default_rng(0)
 truth = blood_pressure().to_numpy() / 442  # taken as the population

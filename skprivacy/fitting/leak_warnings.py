@@ -142,7 +142,7 @@ def _about_release(mechanism: Mechanism, counts: CountArray) -> Iterator[str]:
             f" is large enough to release its symbols unchanged, with a leakage of "
             f"{mechanism.leakage_in(mechanism.scope):.3g}.",
         )
-    elif mechanism.normalized_utility < UTILITY_ROUNDING:
+    elif mechanism.normalized_utility < UTILITY_ROUNDING and mechanism.confidence is None:
         yield Message(
             "The output is constant or says nothing about X: ",
             Setting("epsilon", mechanism.epsilon),
