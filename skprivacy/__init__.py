@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # what the table below says, for type checkers and editors
+    from .cells import ScoreCells, TreeCells
     from .certifying import Certificate
     from .comparison import compare_mechanisms
     from .design import design_mechanism, privacy_utility_path
@@ -54,8 +55,10 @@ __all__ = [
     "PrivacyReport",
     "PrivacyUtilityDisplay",
     "RepeatedLeakage",
+    "ScoreCells",
     "SolverError",
     "Target",
+    "TreeCells",
     "Utility",
     "audit",
     "compare_mechanisms",
@@ -74,6 +77,7 @@ __all__ = [
 # Which module each name is from. It is imported when the name is first used, so that what needs
 # none of them, such as the help of the command line, need not wait for scikit-learn.
 _NAMES = {
+    "cells": ["ScoreCells", "TreeCells"],
     "certifying": ["Certificate"],
     "comparison": ["compare_mechanisms"],
     "design": ["design_mechanism", "privacy_utility_path"],

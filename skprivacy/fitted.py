@@ -55,13 +55,18 @@ class Fitted:
         return self.mechanism.symbol_of_output
 
     @property
+    def x_names(self) -> list[Any]:
+        """The names of the columns of X, or their positions."""
+        return [self.roles.name_or_position(position) for position in self.roles.x_positions]
+
+    @property
     def fidelity(self) -> Fidelity:
         """How close released values are to the true ones."""
         raw = None if self.training is None else self.training.raw
         return fidelity_of_columns(
             named_channel(self.mechanism),
             self.alphabet,
-            [self.roles.name_or_position(position) for position in self.roles.x_positions],
+            self.x_names,
             [type_.is_ordered for type_ in self.types],
             *((raw.columns, raw.utility) if raw is not None else ()),
         )

@@ -12,6 +12,9 @@ import pandas as pd
 from ._json import encode_label, is_zone, label_key, write_document
 from ._json_reader import Place, read_document
 from ._typing import IntArray, Labels
+from .cells import CellAlphabet
+from .cells.cell_json import CELL_KEYS, cell_content, read_cells
+from .encoding import Alphabet, ValueAlphabet
 from .encoding.alphabet_json import ALPHABET_KEYS, alphabet_content, read_alphabet
 from .fitted import Fitted
 from .measures import Measure
@@ -53,11 +56,18 @@ def write_transformer(fitted: Fitted, parameters: Mapping[str, Any], indent: int
             "sensitive": [encode_label(name) for name in roles.s_names],
         },
         "types": [type_.to_dict() for type_ in fitted.types],
-        **alphabet_content(fitted.alphabet),
+        **_alphabet_content(fitted.alphabet),
         "names": mechanism.pop("names"),
         "mechanism": mechanism,
     }
     return write_document("transformer", content, indent)
+
+
+def _alphabet_content(alphabet: Alphabet) -> dict[str, Any]:
+    if isinstance(alphabet, CellAlphabet):
+        return cell_content(alphabet)
+    assert isinstance(alphabet, ValueAlphabet)
+    return alphabet_content(alphabet)
 
 
 def _labels(roles: ColumnRoles, positions: Sequence[int]) -> list[Any]:
@@ -68,12 +78,16 @@ def read_transformer(
     text: str, measure: Measure | None, utility: Utility | None
 ) -> tuple[dict[str, Any], Fitted]:
     """Return the parameters of the transformer that was written, and what it was fitted to."""
-    part = read_document(text, "transformer").keys(
-        "parameters", "layout", "types", *ALPHABET_KEYS, "names", "mechanism"
+    document = read_document(text, "transformer")
+    keys, read = (
+        (CELL_KEYS, read_cells)
+        if "questions" in document.members()
+        else (ALPHABET_KEYS, read_alphabet)
     )
+    part = document.keys("parameters", "layout", "types", *keys, "names", "mechanism")
     given = part["parameters"].keys(*_PARAMETERS)
     parameters: dict[str, Any] = {key: given[key].text(*_PARAMETERS[key]) for key in given}
-    alphabet = read_alphabet(part)
+    alphabet: Alphabet = read(part)
     roles, leaking = _read_roles(part["layout"], len(alphabet.columns))
     types = tuple(map(_read_type, part["types"].items(len(alphabet.columns))))
     mechanism = make_mechanism(part["mechanism"], Mechanism, measure, utility)

@@ -16,6 +16,7 @@ from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from ._typing import ColumnsLike, FloatArray, Labels, Scope, Seed, TableLike
+from .cells import CellAlphabet, Cells
 from .certifying import Certificate
 from .describing import as_html
 from .encoding import DEFAULT_BINS, Alphabet
@@ -91,16 +92,24 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
     remainder : {"drop", "passthrough"} or list of columns, default="drop"
         What happens to the other columns: all are dropped, all are passed through unchanged, or
         those listed are. The sensitive ones are always dropped. This is decided by `fit`.
+    alphabet : {"auto", "values", "cells"}, TreeCells or ScoreCells, default="auto"
+        "values": each combination of values is a symbol of X. "cells": rows that are alike share
+        one, a cell, for tables of many columns; with utility="target" these are `ScoreCells`, else
+        `TreeCells`. Every row then has a cell, also one with values that `fit` did not see.
+        "auto": cells where there are too many combinations to design for, or most were seen only
+        once, with a warning that says so. One column, another solver than "auto", and
+        `partial_fit` keep values.
     n_bins : int, sequence of edges, dict of these per column, or None, default=10
         Numbers and times with more distinct values than this are cut at quantiles, or at the edges
-        given. None: never.
+        given. None: never. With cells, numbers are cut finely unless edges are given.
     min_frequency, max_categories : default=None
         Pool the rare categories of each column, as in `sklearn.preprocessing.OneHotEncoder`.
     smoothing : float, default=0.0
         Added to every count of a pair (s, x): the parameter of a Dirichlet prior.
     handle_unknown : {"resample", "error"}, default="resample"
         What `transform` does with values or combinations that `fit` did not see: draw from P(Y),
-        which reveals nothing about the row, with a warning; or raise an error.
+        which reveals nothing about the row, with a warning; or raise an error. With cells, nothing
+        is unknown.
     random_state : int, RandomState, Generator or None, default=None
         None draws with a new key from the operating system's cryptographic source each time.
         A seed makes the output reproducible, even for an attacker who guesses it: it is for tests.
@@ -117,6 +126,9 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         The symbols of each column of X.
     sensitive_categories_ : list of ndarray
         The symbols of each sensitive column.
+    cells_ : DataFrame
+        With cells, a row for each: its share of the rows, the rule that defines it, and the value
+        that each column most often shows.
     n_samples_seen_ : int
         How many rows it was learned from.
     n_features_in_ : int
@@ -161,6 +173,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         solver_options: dict[str, Any] | None = None,
         output: Literal["label", "symbol", "posterior"] = "label",
         remainder: Literal["drop", "passthrough"] | Sequence[Any] = "drop",
+        alphabet: Literal["auto", "values", "cells"] | Cells = "auto",
         n_bins: _Binning = DEFAULT_BINS,
         min_frequency: float | None = None,
         max_categories: int | None = None,
@@ -180,6 +193,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         self.solver_options = solver_options
         self.output = output
         self.remainder = remainder
+        self.alphabet = alphabet
         self.n_bins = n_bins
         self.min_frequency = min_frequency
         self.max_categories = max_categories
@@ -297,7 +311,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
             settings = settings_of(self)
             if not self._is_current(settings):
                 self._fitted = None  # should this fail, do not keep that of other parameters
-                self._fitted = fitted_to(settings, self._batches.inputs())
+                self._fitted = fitted_to(settings.for_batches(), self._batches.inputs())
                 self._designed_for = settings.of_design
         assert self._fitted is not None
         return self._fitted
@@ -339,6 +353,17 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         if (training := self._for_attribute().training) is None:
             raise self._no_attribute("sensitive_categories_")
         return _categories(training.alphabet)
+
+    @property
+    def cells_(self) -> pd.DataFrame:
+        """The cells of the table: their share of the rows, their rules and commonest values."""
+        fitted = self._for_attribute()
+        if not isinstance(fitted.alphabet, CellAlphabet):
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute 'cells_': the symbols of X are "
+                f"combinations of values. Set alphabet='cells' for cells."
+            )
+        return fitted.alphabet.described(fitted.x_names)
 
     def _no_attribute(self, name: str) -> AttributeError:
         owner = type(self).__name__
@@ -566,7 +591,8 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         """Return the labels of the symbols of X; for batches, without a design."""
         if self._batches is None or self._is_current(_settings(self)):
             return self._up_to_date().mechanism.x_labels
-        return tuple(code_rows(settings_of(self), self._batches.rows()).alphabet.labels)
+        settings = settings_of(self).for_batches()
+        return tuple(code_rows(settings, self._batches.rows()).alphabet.labels)
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
         """Return what scikit-learn shows of a fitted transformer in a notebook: nothing about S.

@@ -6,7 +6,7 @@ for a value or combination that was not seen when the alphabet was learned.
 """
 
 from ..codes import UNKNOWN
-from .alphabets import Alphabet, learn_alphabet
+from .alphabets import Alphabet, ValueAlphabet, learn_alphabet
 from .columns import DEFAULT_BINS, ColumnAlphabet, learn_column
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "UNKNOWN",
     "Alphabet",
     "ColumnAlphabet",
+    "ValueAlphabet",
     "learn_alphabet",
     "learn_column",
 ]

@@ -13,7 +13,7 @@ from .._json import encode_label, label_key
 from .._json_reader import Place
 from .._typing import FloatArray, IntArray
 from ..codes import UNKNOWN
-from .alphabets import Alphabet
+from .alphabets import ValueAlphabet
 from .columns import ColumnAlphabet
 
 ALPHABET_KEYS = ("columns", "combinations", "symbols", "members", "member_of", "weights")
@@ -24,13 +24,13 @@ _COLUMN_KEYS = (
 )  # fmt: skip
 
 # Weights up to this size have a finite sum.
-_HEAVIEST = 1e300
+HEAVIEST = 1e300
 
 
-def alphabet_content(alphabet: Alphabet) -> dict[str, Any]:
+def alphabet_content(alphabet: ValueAlphabet) -> dict[str, Any]:
     """Return what a document says about an alphabet."""
     return {
-        "columns": [_write_column(column) for column in alphabet.columns],
+        "columns": [write_column(column) for column in alphabet.columns],
         "combinations": alphabet.combinations.tolist(),
         "symbols": alphabet.symbols.tolist(),
         "members": alphabet.members.tolist(),
@@ -39,7 +39,8 @@ def alphabet_content(alphabet: Alphabet) -> dict[str, Any]:
     }
 
 
-def _write_column(column: ColumnAlphabet) -> dict[str, Any]:
+def write_column(column: ColumnAlphabet) -> dict[str, Any]:
+    """Return what a document says about one column."""
     return {
         "values": [encode_label(value) for value in column.values],
         "labels": [encode_label(label) for label in column.labels],
@@ -53,9 +54,9 @@ def _write_column(column: ColumnAlphabet) -> dict[str, Any]:
     }
 
 
-def read_alphabet(part: dict[str, Place]) -> Alphabet:
+def read_alphabet(part: dict[str, Place]) -> ValueAlphabet:
     """Return the alphabet after checking all of it: a wrong one would draw from the wrong rows."""
-    columns = tuple(map(_read_column, part["columns"].items(fewest=1)))
+    columns = tuple(map(read_column, part["columns"].items(fewest=1)))
     symbols = _read_codes(part["symbols"])
     combinations = _read_rows(part["combinations"], len(symbols), [c.n_symbols for c in columns])
     for column, codes in zip(columns, combinations.T, strict=True):
@@ -65,8 +66,8 @@ def read_alphabet(part: dict[str, Place]) -> Alphabet:
     parts = [column.symbols[of] for column, of in zip(columns, members.T, strict=True)]
     fits = np.stack(parts, axis=1) == combinations[member_of]
     part["members"].require(fits, "a value in the combination that member_of names")
-    weights = part["weights"].numbers(len(member_of), low=0, high=_HEAVIEST)
-    return Alphabet(columns, combinations, symbols, members, member_of, weights)
+    weights = part["weights"].numbers(len(member_of), low=0, high=HEAVIEST)
+    return ValueAlphabet(columns, combinations, symbols, members, member_of, weights)
 
 
 def _read_codes(place: Place, n: int | None = None) -> IntArray:
@@ -95,7 +96,8 @@ def _read_rows(place: Place, length: int, sizes: list[int]) -> IntArray:
     return rows
 
 
-def _read_column(place: Place) -> ColumnAlphabet:
+def read_column(place: Place) -> ColumnAlphabet:
+    """Return the alphabet of one column after checking it."""
     part = place.keys(*_COLUMN_KEYS)
     values = tuple(item.label() for item in part["values"].items(fewest=1))
     n, has_missing = len(values), part["has_missing"].flag()
@@ -104,7 +106,7 @@ def _read_column(place: Place) -> ColumnAlphabet:
         values,
         part["labels"].labels(n),
         part["symbols"].integers(n, low=0 if edges is None else UNKNOWN, high=n - 1),
-        part["weights"].numbers(n, low=0, high=_HEAVIEST),
+        part["weights"].numbers(n, low=0, high=HEAVIEST),
         tuple(item.label() for item in part["in_pool"].items(n)),
         np.array([item.flag() for item in part["is_rare"].items(n)]),
         edges,

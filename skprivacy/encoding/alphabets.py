@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -25,11 +26,103 @@ _FEW_LOOK_UPS = 1 << 12
 _MOST_PACKED = 2.0**62
 
 
-@dataclass(frozen=True, eq=False)
-class Alphabet:
+class Alphabet(ABC):
     """The symbols of several columns taken jointly.
 
-    columns : one `ColumnAlphabet` each; combinations : (n, n_columns), the symbols of the columns
+    columns : one `ColumnAlphabet` each.
+    """
+
+    columns: tuple[ColumnAlphabet, ...]
+
+    @property
+    @abstractmethod
+    def n_symbols(self) -> int:
+        """How many symbols there are."""
+
+    @property
+    @abstractmethod
+    def labels(self) -> list[Any]:
+        """One label for each symbol."""
+
+    @property
+    @abstractmethod
+    def is_pool(self) -> BoolArray:
+        """Whether each symbol has several members: their columns are then shown separately."""
+
+    @property
+    @abstractmethod
+    def shown(self) -> list[ShownColumn]:
+        """What each column shows of the symbols."""
+
+    @abstractmethod
+    def encode(
+        self, series: Sequence[pd.Series], labels: Sequence[Hashable]
+    ) -> tuple[IntArray, dict[Hashable, int]]:
+        """Return the symbol of each row, and how many rows were unknown in each column.
+
+        series, labels : one for each column. Unknown combinations of known values are counted
+        under the last key, None.
+        """
+
+    @abstractmethod
+    def held(self, position: int) -> tuple[IntArray, IntArray, FloatArray]:
+        """Return which values of a column occur with which symbols, and how often.
+
+        Values are positions in the list of the column.
+        """
+
+    @abstractmethod
+    def matches(self) -> FloatArray:
+        """Return how often a row of each symbol, shown as each, keeps its values or bins.
+
+        NaN where that is not known.
+        """
+
+    @abstractmethod
+    def rules(self) -> list[Any]:
+        """Return, as JSON, what makes symbols of the columns one symbol: it must never change."""
+
+    @abstractmethod
+    def can_be_read(self, symbols: IntArray) -> bool:
+        """Return whether what is shown for these symbols tells which of them it is."""
+
+    def decode(
+        self, symbol_of_output: IntArray, outputs: IntArray, uniform: Uniform
+    ) -> list[tuple[list[Any], IntArray]]:
+        """Return, for each column, a list of values and an index into it for each row.
+
+        symbol_of_output : the symbol that each output stands for; uniform : draws for those that
+        are pools.
+        """
+        pooled = self.is_pool[symbol_of_output]
+        if not pooled.any():
+            return [
+                ([c.values[i] for i in c.single[symbol_of_output]], outputs) for c in self.shown
+            ]
+        rows = np.flatnonzero(look_up(pooled, outputs))
+        symbols = look_up(narrow(symbol_of_output), outputs)
+        return [
+            (column.values, column.codes(symbols, rows, uniform(rows, position)))
+            for position, column in enumerate(self.shown)
+        ]
+
+    def shown_shares(self, position: int) -> FloatArray:
+        """Return how often each symbol is shown as each value of a column, or last, as none."""
+        column, shown = self.columns[position], self.shown[position]
+        nothing = len(column.values)
+        place_of = {value: i for i, value in enumerate(column.in_pool)}
+        place_of |= {value: i for i, value in enumerate(column.values)}
+        places = np.array([place_of.get(value, nothing) for value in shown.values])
+        shares = np.zeros((self.n_symbols, nothing + 1))
+        np.add.at(shares.T, places, shown.by_symbol().T)
+        return shares
+
+
+@dataclass(frozen=True, eq=False)
+class ValueAlphabet(Alphabet):
+    """Combinations of values, or of bins, as they were seen; rare ones may be pooled.
+
+    combinations : (n, n_columns), the symbols of the columns
     that occur together, in lexicographic order; symbols : which symbol each combination is part
     of. For decoding, members : (m, n_columns), the values that occur together, as positions in
     each column's list; member_of : which combination each is part of; weights : how often each
@@ -45,12 +138,10 @@ class Alphabet:
 
     @cached_property
     def n_symbols(self) -> int:
-        """How many symbols there are, after pooling."""
         return int(self.symbols.max()) + 1
 
     @cached_property
-    def labels(self) -> list[Any]:
-        """One label for each symbol: of its column, or a tuple of labels, or `POOLED`."""
+    def labels(self) -> list[Any]:  # of the column, or a tuple of labels, or `POOLED`
         pooled = np.bincount(self.symbols, minlength=self.n_symbols) > 1
         names = [column.symbol_labels for column in self.columns]
         labels = [POOLED] * self.n_symbols
@@ -67,11 +158,6 @@ class Alphabet:
     def encode(
         self, series: Sequence[pd.Series], labels: Sequence[Hashable]
     ) -> tuple[IntArray, dict[Hashable, int]]:
-        """Return the symbol of each row, and how many rows were unknown in each column.
-
-        series, labels : one for each column. Unknown combinations of known values are counted
-        under the last key, None.
-        """
         columns = [self._only_column()] if len(self.columns) == 1 else self.columns
         codes = [c.encode(s, n) for c, s, n in zip(columns, series, labels, strict=True)]
         symbols = codes[0] if len(codes) == 1 else self._find(codes)
@@ -112,44 +198,38 @@ class Alphabet:
         # Lookup tables are made again where they are used.
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
-    def pooled(self, n_symbols: int) -> tuple[Alphabet, IntArray]:
+    def pooled(self, n_symbols: int) -> tuple[ValueAlphabet, IntArray]:
         """Return an alphabet in which the rarest symbols share one, and its codes of the old."""
         counts = np.bincount(self.symbols[self.member_of], weights=self.weights)
         symbols = pool(counts, None, n_symbols)
         return replace(self, symbols=symbols[self.symbols]), symbols
 
+    def rules(self) -> list[Any]:
+        return [self.combinations.tolist(), self.symbols.tolist()]
+
+    def held(self, position: int) -> tuple[IntArray, IntArray, FloatArray]:
+        return self.members[:, position], self.symbols[self.member_of], self.weights
+
+    def matches(self) -> FloatArray:
+        found, symbols = np.diag(np.where(self.is_pool, 0.0, 1.0)), self.symbols[self.member_of]
+        of_symbol = np.bincount(symbols, self.weights)
+        shares = self.weights / np.where(of_symbol > 0, of_symbol, 1.0)[symbols]
+        by_column = [self.shown_shares(position) for position in range(len(self.columns))]
+        for several in np.flatnonzero(self.is_pool):
+            kept = np.ones(len(symbols))
+            for by_symbol, own in zip(by_column, self.members.T, strict=True):
+                kept *= by_symbol[several, own]
+            found[:, several] = np.bincount(symbols, shares * kept, self.n_symbols)
+        return found
+
     @cached_property
     def shown(self) -> list[ShownColumn]:
-        """What each column shows of the symbols."""
         symbols = self.symbols[self.member_of]
         return shown_columns(self.columns, self.members, symbols, self.weights)
 
-    def decode(
-        self, symbol_of_output: IntArray, outputs: IntArray, uniform: Uniform
-    ) -> list[tuple[list[Any], IntArray]]:
-        """Return, for each column, a list of values and an index into it for each row.
-
-        symbol_of_output : the symbol that each output stands for; uniform : draws for those that
-        are pools.
-        """
-        pooled = self.is_pool[symbol_of_output]
-        if not pooled.any():
-            return [
-                ([c.values[i] for i in c.single[symbol_of_output]], outputs) for c in self.shown
-            ]
-        rows = np.flatnonzero(look_up(pooled, outputs))
-        symbols = look_up(narrow(symbol_of_output), outputs)
-        return [
-            (column.values, column.codes(symbols, rows, uniform(rows, position)))
-            for position, column in enumerate(self.shown)
-        ]
-
     def can_be_read(self, symbols: IntArray) -> bool:
-        """Return whether what is shown for these symbols tells which of them it is.
-
-        It does not if columns of a pool are drawn separately, or if a common value stands for the
-        rare ones of a pool.
-        """
+        # Not if columns of a pool are drawn separately, or if a common value stands for the rare
+        # ones of a pool.
         for symbol in symbols[self.is_pool[symbols]].tolist():
             shown = [[c.values[i] for i in np.unique(c.pools[symbol][0])] for c in self.shown]
             if sum(len(values) > 1 for values in shown) > 1:
@@ -162,7 +242,6 @@ class Alphabet:
 
     @cached_property
     def is_pool(self) -> BoolArray:
-        """Whether each symbol has several members."""
         return count(self.symbols[self.member_of], self.n_symbols)[:-1] > 1
 
 
@@ -171,8 +250,8 @@ def learn_alphabet(
     labels: Sequence[Hashable],
     weights: FloatArray | None,
     options: Sequence[dict[str, Any]],
-) -> tuple[Alphabet, IntArray]:
-    """Return the `Alphabet` of columns taken jointly, and the symbol of each row.
+) -> tuple[ValueAlphabet, IntArray]:
+    """Return the alphabet of columns taken jointly, and the symbol of each row.
 
     weights : those of the rows, or None; options : the keyword arguments of `learn_column` for
     each column.
@@ -181,23 +260,36 @@ def learn_alphabet(
         column, symbols = learn_column(series[0], weights, labels[0], **options[0])
         own, occurs = np.arange(column.n_symbols), np.flatnonzero(column.symbols >= 0)
         member_of, counts = column.symbols[occurs], column.weights[occurs]
-        return Alphabet((column,), own[:, None], own, occurs[:, None], member_of, counts), symbols
-    columns, codes = [], []
-    for column_, label, option in zip(series, labels, options, strict=True):
-        column, values, distinct = learn_values(column_, weights, label, **option)
-        columns.append(column)
-        codes.append(take(column.positions_of(distinct, label), values))
+        return ValueAlphabet(
+            (column,), own[:, None], own, occurs[:, None], member_of, counts
+        ), symbols
+    columns, codes = learn_positions(series, labels, weights, options)
     # Rows are combined once, by value; among those combinations we find which share symbols.
     members, member = combine(codes, [len(column.values) for column in columns])
     parts = [column.symbols[of] for column, of in zip(columns, members.T, strict=True)]
     combinations, member_of = combine(parts, [column.n_symbols for column in columns])
     counts = count(member, len(members), weights)[:-1].astype(float)
     own = np.arange(len(combinations))
-    alphabet = Alphabet(tuple(columns), combinations, own, members, member_of, counts)
+    alphabet = ValueAlphabet(columns, combinations, own, members, member_of, counts)
     return alphabet, take(np.append(member_of, UNKNOWN), member)
 
 
-def combine(codes: list[IntArray], sizes: Sequence[int]) -> tuple[IntArray, IntArray]:
+def learn_positions(
+    series: Sequence[pd.Series],
+    labels: Sequence[Hashable],
+    weights: FloatArray | None,
+    options: Sequence[dict[str, Any]],
+) -> tuple[tuple[ColumnAlphabet, ...], list[IntArray]]:
+    """Return the alphabet of each column, and for each of its rows the position of its value."""
+    columns, positions = [], []
+    for column_, label, option in zip(series, labels, options, strict=True):
+        column, codes, distinct = learn_values(column_, weights, label, **option)
+        columns.append(column)
+        positions.append(take(column.positions_of(distinct, label), codes))
+    return tuple(columns), positions
+
+
+def combine(codes: Sequence[IntArray], sizes: Sequence[int]) -> tuple[IntArray, IntArray]:
     """Return the distinct rows of several columns of codes, and which one each row is."""
     if n_cells(sizes) >= _MOST_PACKED:
         rows = pd.DataFrame(dict(enumerate(codes)))

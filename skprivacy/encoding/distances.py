@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from .._typing import FloatArray, IntArray
-from .alphabets import Alphabet
+from .alphabets import Alphabet, ValueAlphabet
 from .columns import ColumnAlphabet
 from .values import as_numbers
 
@@ -29,15 +29,16 @@ def gower(
         has_order = in_order[position] or column.is_measured
         apart = _apart_in_order(column, shares) if has_order else 1 - shares @ shares.T
         distances += column_weights[position] * np.maximum(apart, 0.0)
-    np.fill_diagonal(distances, 0.0)  # several values that share a symbol are read as that symbol
+    if isinstance(alphabet, ValueAlphabet):
+        np.fill_diagonal(distances, 0.0)  # values that share a symbol are read as that symbol
     return distances / sum(column_weights)
 
 
 def _shares(alphabet: Alphabet, position: int) -> FloatArray:
     """Return how often the members of each symbol (rows) have each value of a column."""
     shares = np.zeros((alphabet.n_symbols, len(alphabet.columns[position].values)))
-    symbols = alphabet.symbols[alphabet.member_of]
-    np.add.at(shares, (symbols, alphabet.members[:, position]), alphabet.weights)
+    values, symbols, weights = alphabet.held(position)
+    np.add.at(shares, (symbols, values), weights)
     return shares / shares.sum(axis=1, keepdims=True)
 
 

@@ -50,6 +50,15 @@ class ShownColumn:
             codes[rows[own]] = shown[drawn.clip(max=len(shown) - 1)]
         return codes
 
+    def by_symbol(self) -> FloatArray:
+        """Return how often each symbol is shown as each of `values`."""
+        by_symbol = np.zeros((len(self.single), len(self.values)))
+        alone = np.flatnonzero(self.single != UNKNOWN)
+        by_symbol[alone, self.single[alone]] = 1.0
+        for symbol, (codes, cumulated) in self.pools.items():
+            by_symbol[symbol, codes] = np.diff(cumulated, prepend=0.0) / cumulated[-1]
+        return by_symbol
+
 
 def shown_columns(
     columns: Sequence[ColumnAlphabet], members: IntArray, symbols: IntArray, weights: FloatArray
@@ -61,9 +70,16 @@ def shown_columns(
     """
     groups = list(_grouped(symbols))
     return [
-        _shown_column(column, of_member, groups, weights)
+        _shown_column(column, of_member, groups, weights, fewest=2)
         for column, of_member in zip(columns, members.T, strict=True)
     ]
+
+
+def shown_pools(
+    column: ColumnAlphabet, of_member: IntArray, symbols: IntArray, weights: FloatArray
+) -> ShownColumn:
+    """Return what a column shows if every symbol is a pool, however few values it has."""
+    return _shown_column(column, of_member, list(_grouped(symbols)), weights, fewest=1)
 
 
 def _grouped(symbols: IntArray) -> Iterator[tuple[int, IntArray]]:
@@ -81,16 +97,20 @@ def _shown_column(
     of_member: IntArray,
     groups: list[tuple[int, IntArray]],
     weights: FloatArray,
+    fewest: int,
 ) -> ShownColumn:
     """Return what a column shows.
 
-    of_member, weights : one entry for each member; groups : the members of each symbol.
+    of_member, weights : one entry for each member; groups : the members of each symbol; fewest :
+    members that make a pool.
     """
-    alone = {symbol: column.values[of_member[own[0]]] for symbol, own in groups if len(own) == 1}
+    alone = {
+        symbol: column.values[of_member[own[0]]] for symbol, own in groups if len(own) < fewest
+    }
     shares = {
         symbol: _shares(column, of_member[own], weights[own])
         for symbol, own in groups
-        if len(own) > 1
+        if len(own) >= fewest
     }
     wanted = {*alone.values(), *(value for shown, _ in shares.values() for value in shown)}
     values = _in_order(wanted, [*column.values, *column.in_pool])

@@ -6,7 +6,6 @@ from .columns import (
     mid_ranks,
     places_of,
     ranked_columns,
-    shown_by_symbol,
     unit_of,
 )
 from .fidelity import Fidelity, NamedChannel, fidelity_of_columns, fidelity_of_symbols
@@ -24,7 +23,6 @@ __all__ = [
     "mid_ranks",
     "places_of",
     "ranked_columns",
-    "shown_by_symbol",
     "spread",
     "unit_of",
 ]

@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from .._typing import FloatArray
-from ..encoding import UNKNOWN, Alphabet, ColumnAlphabet
-from ..encoding.showing import ShownColumn
+from ..encoding import Alphabet, ColumnAlphabet
 from ..encoding.values import as_numbers
 from .spread import PlacedSpread, Spread, spread
 
@@ -124,32 +123,10 @@ def _compared(
     alphabet: Alphabet, position: int, places: FloatArray | None, unit: str
 ) -> ComparedColumn:
     """Return a column; places : those of its values, None without an order."""
-    own, symbols = alphabet.members[:, position], alphabet.symbols[alphabet.member_of]
-    by_symbol = _by_position(alphabet, position)
+    own, symbols, weights = alphabet.held(position)
+    by_symbol = alphabet.shown_shares(position)
     at = None
     if places is not None:
         at, places = places[own], np.append(places, np.nan)
-    found = spread(own, symbols, alphabet.weights, by_symbol.shape, at, places)
+    found = spread(own, symbols, weights, by_symbol.shape, at, places)
     return ComparedColumn(found, by_symbol, unit)
-
-
-def _by_position(alphabet: Alphabet, position: int) -> FloatArray:
-    """Return how often each symbol is shown as each value of a column, or last, as none."""
-    column, shown = alphabet.columns[position], alphabet.shown[position]
-    nothing = len(column.values)
-    place_of = {value: i for i, value in enumerate(column.in_pool)}
-    place_of |= {value: i for i, value in enumerate(column.values)}
-    places = np.array([place_of.get(value, nothing) for value in shown.values])
-    by_position = np.zeros((alphabet.n_symbols, nothing + 1))
-    np.add.at(by_position.T, places, shown_by_symbol(shown).T)
-    return by_position
-
-
-def shown_by_symbol(shown: ShownColumn) -> FloatArray:
-    """Return how often each symbol is shown as each of the values that a column may show."""
-    by_symbol = np.zeros((len(shown.single), len(shown.values)))
-    alone = np.flatnonzero(shown.single != UNKNOWN)
-    by_symbol[alone, shown.single[alone]] = 1.0
-    for symbol, (codes, cumulated) in shown.pools.items():
-        by_symbol[symbol, codes] = np.diff(cumulated, prepend=0.0) / cumulated[-1]
-    return by_symbol

@@ -170,7 +170,7 @@ def fidelity_of_columns(
         raw_columns = _figures(named, names, [before or after for before, after in pairs])
     return _fidelity(
         named,
-        _unchanged(named, alphabet, columns),
+        _unchanged(named, alphabet),
         names,
         columns,
         float(named.p_x @ alphabet.is_pool),
@@ -200,21 +200,6 @@ def _figures(
     return pd.DataFrame([column.figures(p_x, p_symbol) for column in columns], index=index)
 
 
-def _unchanged(
-    named: NamedChannel, alphabet: Alphabet, columns: Sequence[ComparedColumn]
-) -> float:
-    """Return how often all columns keep their value.
-
-    A symbol with one member is shown as that; from a pool, columns are drawn separately.
-    """
-    is_pool, p_symbol = alphabet.is_pool, named.p_symbol
-    total = float(named.p_x[~is_pool] @ named.kept[~is_pool])
-    symbols = alphabet.symbols[alphabet.member_of]
-    of_symbol = np.bincount(symbols, alphabet.weights)
-    shares = named.p_x[symbols] * alphabet.weights / np.where(of_symbol > 0, of_symbol, 1)[symbols]
-    for pool in np.flatnonzero(is_pool):
-        match = np.ones(len(symbols))
-        for column, own in zip(columns, alphabet.members.T, strict=True):
-            match *= column.by_symbol[pool, own]
-        total += float((shares * p_symbol[symbols, pool]) @ match)
-    return total
+def _unchanged(named: NamedChannel, alphabet: Alphabet) -> float:
+    """Return how often all columns keep their value."""
+    return float(named.p_x @ (named.p_symbol * alphabet.matches()).sum(axis=1))

@@ -11,9 +11,10 @@ import numpy as np
 from .._messages import Message, Named, Setting
 from .._typing import CountArray, FloatArray, IntArray, NamedColumns
 from .._warnings import warn
+from ..cells import CellAlphabet
 from ..codes import UNKNOWN, count, take
 from ..design import design_mechanism
-from ..encoding import DEFAULT_BINS, Alphabet, learn_alphabet
+from ..encoding import DEFAULT_BINS, Alphabet, ValueAlphabet, learn_alphabet
 from ..encoding.bins import BinsLike
 from ..encoding.distances import gower
 from ..fidelity import RawX
@@ -21,10 +22,11 @@ from ..fitted import Fitted, Training
 from ..joint import count_pairs
 from ..measures import get_measure
 from ..mechanism import Mechanism
+from ..merging import tidied
 from ..releasing.output_names import check_names_out, name_outputs, names_out
 from ..releasing.sampler import within_budget_as_sampled
 from ..solvers import most_symbols
-from ..utilities import Distortion, Target, Utility
+from ..utilities import Distortion, EachColumn, MutualInformation, Target, Utility
 from .inputs import FitInputs, LabelledRows
 from .leak_warnings import (
     Budget,
@@ -36,22 +38,29 @@ from .leak_warnings import (
     warn_of_passed_through,
     warn_of_swaps,
 )
+from .learned_cells import automatic_cells, cells_of, learn_cells, names_of_cells
 from .parameters import Settings
 from .raw_values import CodedX, raw_x
+
+# Outputs of cells are merged as long as that costs at most this share of the utility.
+_MERGED_UTILITY = 0.005
 
 
 @dataclass(frozen=True, eq=False)
 class CodedRows:
     """Rows as symbols, with the alphabets that they are written in.
 
-    counts : of pairs (s, x), weighted; group_sizes : rows for each s, without weights;
-    n_effective : how many equally weighted rows would say as much, about every s and every x.
+    v_codes : the target, None without one; names : the columns of X that are released; counts : of
+    pairs (s, x), weighted; group_sizes : rows for each s, without weights; n_effective : how many
+    equally weighted rows would say as much, about every s and every x.
     """
 
     sensitive: Alphabet
     alphabet: Alphabet
     s_codes: IntArray
     x_codes: IntArray
+    v_codes: IntArray | None
+    names: tuple[Any, ...]
     counts: CountArray
     group_sizes: CountArray
     n_effective: int
@@ -60,12 +69,29 @@ class CodedRows:
 def code_rows(settings: Settings, rows: LabelledRows) -> CodedRows:
     """Learn the alphabets of S and X as the settings ask, and count pairs."""
     sensitive, s_codes = code_sensitive(settings, rows)
-    alphabet, x_codes = _learn(settings, rows, rows.x_columns)
-    alphabet, x_codes = _pooled(settings, alphabet, x_codes, sensitive.n_symbols)
+    v_codes = None if rows.target is None else _target(settings, rows)
+    alphabet, x_codes, names = _code_x(settings, rows, s_codes, v_codes)
     counts = count_pairs(s_codes, x_codes, rows.weights)
     sizes = count(s_codes, sensitive.n_symbols, rows.multiplicities)[:-1]
     n_effective = rows.effective_rows(s_codes, x_codes)
-    return CodedRows(sensitive, alphabet, s_codes, x_codes, counts, sizes, n_effective)
+    return CodedRows(
+        sensitive, alphabet, s_codes, x_codes, v_codes, names, counts, sizes, n_effective
+    )
+
+
+def _code_x(
+    settings: Settings, rows: LabelledRows, s_codes: IntArray, v_codes: IntArray | None
+) -> tuple[Alphabet, IntArray, tuple[Any, ...]]:
+    """Return the alphabet of X, values or cells, the symbol of each row, and its columns."""
+    n_groups, names = int(s_codes.max()) + 1, tuple(rows.x_columns)
+    if (cells := cells_of(settings)) is None:
+        alphabet, x_codes = _learn(settings, rows, rows.x_columns)
+        cells = automatic_cells(settings, rows, alphabet, x_codes, n_groups)
+        if cells is None:
+            return *_pooled(settings, alphabet, x_codes, n_groups), names
+    names = names_of_cells(settings, rows)
+    some = replace(rows, x_columns={name: rows.x_columns[name] for name in names})
+    return *learn_cells(settings, some, cells, s_codes, v_codes), names
 
 
 def code_sensitive(settings: Settings, rows: LabelledRows) -> tuple[Alphabet, IntArray]:
@@ -78,7 +104,7 @@ def _learn(
     rows: LabelledRows,
     columns: NamedColumns,
     is_sensitive: bool = False,
-) -> tuple[Alphabet, IntArray]:
+) -> tuple[ValueAlphabet, IntArray]:
     """Return the alphabet of columns of some rows taken jointly, and the symbol of each row."""
     pooling = (None, None) if is_sensitive else (settings.min_frequency, settings.max_categories)
     options = [
@@ -101,8 +127,8 @@ def _bins_of(n_bins: Any, label: Hashable, is_sensitive: bool) -> BinsLike | Non
 
 
 def _pooled(
-    settings: Settings, alphabet: Alphabet, codes: IntArray, n_s: int
-) -> tuple[Alphabet, IntArray]:
+    settings: Settings, alphabet: ValueAlphabet, codes: IntArray, n_s: int
+) -> tuple[ValueAlphabet, IntArray]:
     """Pool the rarest symbols where the design would take long."""
     n_x, kept = alphabet.n_symbols, most_symbols(n_s)
     if settings.solver != "auto" or n_x <= kept:
@@ -130,15 +156,16 @@ def fitted_to(settings: Settings, inputs: FitInputs, *, allow_leaking: bool = Tr
 
     allow_leaking : whether columns that are passed through may exceed the budget.
     """
+    coded = code_rows(settings, inputs.rows)
+    inputs = inputs.of_columns(coded.names)
     roles, rows = inputs.roles, inputs.rows
-    coded = code_rows(settings, rows)
     mechanism = _design(settings, inputs, coded)
     warn_of_bins(list(rows.s_columns), coded.sensitive, settings.n_bins)
     judge_index(settings, inputs, coded.s_codes)
     leaking = _judge_passed_through(inputs, coded, Budget.of(mechanism), allow_leaking)
     warn_if_misleading(mechanism, coded.counts, coded.group_sizes)
     warn_of_chance(mechanism, coded.counts, coded.n_effective)
-    if settings.output == "label":
+    if settings.output == "label" and isinstance(coded.alphabet, ValueAlphabet):
         warn_of_swaps(mechanism)
     check_names_out(names_out(roles, mechanism.x_labels, settings.output))
     names = tuple(rows.s_columns)
@@ -151,9 +178,11 @@ def _raw(
     settings: Settings, inputs: FitInputs, coded: CodedRows, mechanism: Mechanism
 ) -> RawX | None:
     """Return X as it was before it was cut and pooled."""
-    v_codes = None if inputs.rows.target is None else _target(settings, inputs.rows)
+    if not isinstance(coded.alphabet, ValueAlphabet):
+        return None  # figures of cells are about X as it was
     weights = _column_weights(settings, inputs.rows) if settings.has_distances else None
-    return raw_x(inputs, CodedX(coded.alphabet, coded.x_codes, v_codes), mechanism, weights)
+    x = CodedX(coded.alphabet, coded.x_codes, coded.v_codes)
+    return raw_x(inputs, x, mechanism, weights)
 
 
 def _column_weights(settings: Settings, rows: LabelledRows) -> list[float]:
@@ -176,9 +205,19 @@ def _utility(
     settings: Settings, rows: LabelledRows, coded: CodedRows, loss: FloatArray
 ) -> str | Utility:
     """Return the utility: I(V;Y) of rows with a target V, a loss as the columns have it."""
-    if rows.target is not None:
-        return Target(count_pairs(_target(settings, rows), coded.x_codes, rows.weights))
-    return Distortion.of_symbols(loss) if settings.has_distances else settings.utility
+    cells = coded.alphabet if isinstance(coded.alphabet, CellAlphabet) else None
+    if coded.v_codes is not None:
+        table = count_pairs(coded.v_codes, coded.x_codes, rows.weights)
+        return Target(table, whole=0.0 if cells is None else cells.partition.information)
+    if settings.has_distances:
+        return Distortion.of_symbols(loss, of_cells=cells is not None)
+    if cells is not None and _is_information(settings.utility):
+        return EachColumn.of_tables(cells.tables())
+    return settings.utility
+
+
+def _is_information(utility: str | Utility) -> bool:
+    return utility == MutualInformation.name or isinstance(utility, MutualInformation)
 
 
 def design_options(
@@ -202,9 +241,22 @@ def _design(settings: Settings, inputs: FitInputs, coded: CodedRows) -> Mechanis
     loss = distances_of(settings, inputs, coded)
     asked = design_options(settings, inputs.rows, coded, loss)
     mechanism = design_mechanism(coded.counts + settings.smoothing, settings.epsilon, **asked)
+    if isinstance(coded.alphabet, CellAlphabet):
+        mechanism, objective = _merged(mechanism), mechanism.objective
+        loss = objective.surprise() if isinstance(objective, Target) else loss
     s_labels, x_labels = tuple(coded.sensitive.labels), tuple(coded.alphabet.labels)
     mechanism = replace(mechanism, s_labels=s_labels, x_labels=x_labels)
     return within_budget_as_sampled(name_outputs(mechanism, loss))
+
+
+def _merged(mechanism: Mechanism) -> Mechanism:
+    """Return the mechanism with outputs merged that say nearly the same about X, or the target.
+
+    They differ in what they say about S: merged, they say less about it, and on more rows each.
+    """
+    allowance = _MERGED_UTILITY * mechanism.utility
+    channel = tidied(mechanism.channel, mechanism.p_x, mechanism.objective, allowance)
+    return replace(mechanism, channel=channel, y_labels=tuple(range(channel.shape[1])))
 
 
 def judge_index(settings: Settings, inputs: FitInputs, s_codes: IntArray) -> None:

@@ -15,8 +15,8 @@ from ..fitted import Fitted, Training
 from ..measures import Measure, get_measure
 from ..mechanism import Evaluation, Mechanism
 from ..tables.cross_tables import coded
-from ..tables.frames import as_table
-from ..utilities import Distortion, Target, Utility
+from ..tables.frames import Table, as_table
+from ..utilities import Distortion, EachColumn, Target, Utility
 from .inputs import sensitive_columns
 
 
@@ -51,7 +51,7 @@ def evaluated_on(
         (*mechanism.x_labels, "unseen"),
         mechanism.y_labels,
         mechanism.measure,
-        _objective(mechanism, y, x_codes),
+        _objective(fitted, table, owner, y, x_codes),
     )
 
 
@@ -129,9 +129,16 @@ def count_codes(rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> Fl
     return counts
 
 
-def _objective(mechanism: Mechanism, y: ColumnsLike | None, x_codes: IntArray) -> Utility:
-    """Return the utility for these rows: a target is their own."""
-    objective = mechanism.objective
+def _objective(
+    fitted: Fitted, table: Table, owner: str, y: ColumnsLike | None, x_codes: IntArray
+) -> Utility:
+    """Return the utility for these rows: a target is their own, and so is what columns hold."""
+    mechanism, objective = fitted.mechanism, fitted.mechanism.objective
+    if isinstance(objective, EachColumn):
+        columns = table.named(fitted.roles.x_in(table, owner))
+        pairs = (coded(column, name)[0] for name, column in columns.items())
+        shapes = ((codes, (codes.max() + 2, len(mechanism.x_labels) + 1)) for codes in pairs)
+        return EachColumn.of_tables([count_codes(c, x_codes, shape) for c, shape in shapes])
     if isinstance(objective, Distortion):  # an unseen value is as far from all labels as can be
         furthest = np.full((1, objective.loss.shape[1]), objective.loss.max())
         return Distortion.of_symbols(np.vstack([objective.loss, furthest]))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Sized
-from dataclasses import dataclass, field
+from collections.abc import Collection, Hashable, Sequence, Sized
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -129,6 +130,18 @@ class FitInputs:
     passed_through: NamedColumns = field(default_factory=dict)
     beside: NamedColumns | None = None
     index: NamedColumns = field(default_factory=dict)
+
+    def of_columns(self, names: Collection[Hashable]) -> FitInputs:
+        """Return the same with only some of the columns of X."""
+        is_kept = [name in names for name in self.rows.x_columns]
+        positions = compress(self.roles.x_positions, is_kept)
+        columns = {name: c for name, c in self.rows.x_columns.items() if name in names}
+        return replace(
+            self,
+            roles=replace(self.roles, x_positions=tuple(positions)),
+            types=tuple(compress(self.types, is_kept)),
+            rows=replace(self.rows, x_columns=columns),
+        )
 
 
 def read_inputs(

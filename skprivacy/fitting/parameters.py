@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import numbers
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,18 @@ import numpy as np
 from .._messages import Message, Named, Parameter
 from .._typing import Scope
 from .._validation import check_choice, check_confidence, check_integer, check_real, message
+from ..cells import Cells
 from ..measures import Measure
 from ..solvers import Solver
 from ..utilities import Distortion, Target, Utility
 
+# How X is taken: combinations of values, or cells.
+ALPHABETS = ("auto", "values", "cells")
+
 # What a design depends on; which column is what is decided by the first batch.
 _OF_DESIGN = (
     "epsilon", "measure", "scope", "utility", "solver", "max_outputs", "confidence",
-    "solver_options", "n_bins", "min_frequency", "max_categories", "smoothing",
+    "solver_options", "alphabet", "n_bins", "min_frequency", "max_categories", "smoothing",
 )  # fmt: skip
 
 
@@ -41,6 +45,7 @@ class Settings:
     solver_options: dict[str, Any] | None
     output: str
     remainder: Any
+    alphabet: Any
     n_bins: Any
     min_frequency: float | None
     max_categories: int | None
@@ -64,6 +69,7 @@ class Settings:
         check_real(owner, "epsilon", self.epsilon, low=0)
         check_choice(owner, "output", self.output, {"label", "symbol", "posterior"})
         _check_remainder(owner, self.remainder)
+        _check_alphabet(owner, self.alphabet)
         check_choice(owner, "handle_unknown", self.handle_unknown, {"resample", "error"})
         check_real(owner, "smoothing", self.smoothing, low=0, high_open=True)
         self._check_confidence()
@@ -106,6 +112,10 @@ class Settings:
         is_given = isinstance(self.utility, Distortion) and self.utility.is_automatic
         return self.utility if is_given else Distortion("auto")  # type: ignore[return-value]
 
+    def for_batches(self) -> Settings:
+        """Return the settings for rows that came in batches: what is left open stays values."""
+        return replace(self, alphabet="values") if self.alphabet == "auto" else self
+
     @property
     def of_design(self) -> tuple[Any, ...]:
         """A value that two settings share only if they lead to the same design."""
@@ -140,6 +150,8 @@ def _frozen(value: Any) -> Any:
     """Return a parameter as it is now, whatever is done to its lists and arrays later."""
     if isinstance(value, dict):
         return [(key, _frozen(part)) for key, part in value.items()]
+    if isinstance(value, Cells):
+        return type(value), _frozen(value.get_params())
     if isinstance(value, list | tuple) or np.ndim(value) == 1:
         return [_frozen(part) for part in value]
     if value is None or isinstance(
@@ -155,6 +167,16 @@ def _check_remainder(owner: str, remainder: object) -> None:
     elif not isinstance(remainder, list | tuple):
         requirement = "'drop', 'passthrough' or a list of columns"
         raise TypeError(message(owner, "remainder", requirement, remainder))
+
+
+def _check_alphabet(owner: str, alphabet: object) -> None:
+    if isinstance(alphabet, Cells):
+        alphabet.check()
+    elif isinstance(alphabet, type) and issubclass(alphabet, Cells):
+        requirement = f"an instance of {alphabet.__name__}, not the class"
+        raise TypeError(message(owner, "alphabet", requirement, alphabet))
+    else:
+        check_choice(owner, "alphabet", alphabet, ALPHABETS, ", TreeCells(...) or ScoreCells(...)")
 
 
 def _check_pooling(owner: str, min_frequency: object, max_categories: object) -> None:

@@ -20,7 +20,6 @@ from ..fidelity import (
     mid_ranks,
     places_of,
     ranked_columns,
-    shown_by_symbol,
     spread,
     unit_of,
 )
@@ -150,7 +149,7 @@ class _RawColumn:
     def _compared(self, places: FloatArray, shown: FloatArray, unit: str) -> ComparedColumn:
         """Return the column; places : of its values; shown : of those that it shows."""
         own = np.append(_found(self._numbers, self._places), self._shown_as_missing)[self._codes]
-        at, by_symbol = np.append(places, np.nan)[self._codes], shown_by_symbol(self.shown)
+        at, by_symbol = np.append(places, np.nan)[self._codes], self.shown.by_symbol()
         rows = self.rows
         found = spread(own, rows.symbols, rows.weights, by_symbol.shape, at, shown)
         return ComparedColumn(found, by_symbol, unit)

@@ -12,7 +12,7 @@ from .._json import encode_label
 from .._json_reader import Place
 from .._typing import FloatArray
 from ..measures import MEASURES, SCOPES, Measure
-from ..utilities import UTILITIES, Distortion, RecordedUtility, Target, Utility
+from ..utilities import UTILITIES, Distortion, EachColumn, RecordedUtility, Target, Utility
 
 # How far the sums of the rows of a channel may be from 1.
 ROW_TOLERANCE = 1e-12
@@ -115,16 +115,27 @@ def _read_utility(place: Place, given: Utility | None, n_x: int) -> Utility:
     if given is not None:
         _check_given(place, given)
         return given
-    cls = _shipped(place, "utility", UTILITIES)
+    cls = _shipped(place, "utility", {**UTILITIES, EachColumn.name: EachColumn})
     if cls is Distortion:
-        return cls.of_symbols(place.keys("name", "loss")["loss"].numbers(n_x, n_x, low=0))
-    if cls is not Target:
+        part = place.keys("name", "loss", *(["of_cells"] if "of_cells" in place.value else []))
+        of_cells = "of_cells" in part and part["of_cells"].flag()
+        return cls.of_symbols(part["loss"].numbers(n_x, n_x, low=0), of_cells=of_cells)
+    if cls not in (Target, EachColumn):
         place.keys("name")
         return cls()
     if "recorded" in place.value:
         recorded = place.keys("name", "recorded")["recorded"]
         return RecordedUtility(cls.name, *recorded.numbers(2, low=0))
-    table = place.keys("name", "p_vx")["p_vx"]
+    if cls is EachColumn:
+        part = place.keys("name", "p_vx", "scale")
+        return EachColumn(_read_target(part["p_vx"], n_x), float(part["scale"].number(low=0)))
+    part = place.keys("name", "p_vx", *(["whole"] if "whole" in place.value else []))
+    target = _read_target(part["p_vx"], n_x)
+    target.whole = float(part["whole"].number(low=0)) if "whole" in part else 0.0
+    return target
+
+
+def _read_target(table: Place, n_x: int) -> Target:
     p_v_given_x = _read_probabilities(table, None, n_x)
     totals = p_v_given_x.sum(axis=0)
     _check_sums(table, ", column {},", np.where(totals == 0, 1.0, totals))  # 0: never seen

@@ -64,8 +64,7 @@ def fingerprint(release: Release) -> bytes:
     content = [
         [str(roles.name(position)) for position in roles.x_positions],
         [_symbols_of(column) for column in alphabet.columns],
-        alphabet.combinations.tolist(),
-        alphabet.symbols.tolist(),
+        *alphabet.rules(),
         list(release.channel.shape),
         release.channel.astype("<f8").tobytes().hex(),
     ]

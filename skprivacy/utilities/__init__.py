@@ -3,6 +3,7 @@
 from .._messages import Message, Parameter
 from .._validation import check_choice, message
 from .base import BOUND_TOLERANCE, NO_UTILITY, UTILITY_ROUNDING, Utility
+from .columns import EachColumn
 from .information import (
     MutualInformation,
     RecordedUtility,
@@ -18,6 +19,7 @@ __all__ = [
     "UTILITIES",
     "UTILITY_ROUNDING",
     "Distortion",
+    "EachColumn",
     "Guess",
     "MutualInformation",
     "RecordedUtility",

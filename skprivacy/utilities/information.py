@@ -85,6 +85,9 @@ class Target(Utility):
         The joint distribution of V (rows) and X (columns), as probabilities or counts, or
         P(V|X): only the shares within each column matter. Columns are in the same order as in
         p_sx.
+    whole : float, default=0.0
+        Where symbols are cells of a larger X: what X itself says about V, in nats. Shares of the
+        utility are then shares of this.
 
     Examples
     --------
@@ -98,7 +101,8 @@ class Target(Utility):
 
     name: ClassVar[str] = "target"
 
-    def __init__(self, p_vx: TableLike) -> None:
+    def __init__(self, p_vx: TableLike, *, whole: float = 0.0) -> None:
+        self.whole = whole
         table = as_joint(p_vx, "Target", "p_vx").p_sx
         total = table.sum(axis=0)
         # A column of zeros says nothing about V. It is refused if X ever takes that symbol.
@@ -132,7 +136,7 @@ class Target(Utility):
         return mutual_information(self._matched(p_x) @ (p_x[:, None] * channel))
 
     def largest(self, p_x: FloatArray) -> float:
-        return mutual_information(self._matched(p_x) * p_x)
+        return max(self.whole, mutual_information(self._matched(p_x) * p_x))
 
     def given_sensitive(self, joint: Joint) -> float:
         given = [mutual_information(self.p_v_given_x * p_x / p_x.sum()) for p_x in joint.p_sx]
@@ -141,14 +145,20 @@ class Target(Utility):
     def traits(self, n_x: int) -> FloatArray:
         return self.p_v_given_x
 
+    def surprise(self) -> FloatArray:
+        """Return how surprising V is, on average, where each symbol (rows) is read as each."""
+        own = self.p_v_given_x
+        return -own.T @ np.log(np.maximum(own, _SMALLEST_PROBABILITY))
+
     def restricted(self, symbols: BoolArray | IntArray) -> Utility:
-        return Target(self.p_v_given_x[:, symbols])
+        return Target(self.p_v_given_x[:, symbols], whole=self.whole)
 
     def recorded(self, p_x: FloatArray, channel: FloatArray) -> Utility:
         return RecordedUtility(self.name, self.of_channel(p_x, channel), self.largest(p_x))
 
     def to_dict(self) -> dict[str, Any]:
-        return {"name": self.name, "p_vx": self.p_v_given_x.tolist()}
+        whole = {"whole": self.whole} if self.whole else {}
+        return {"name": self.name, "p_vx": self.p_v_given_x.tolist(), **whole}
 
     def _matched(self, p_x: FloatArray) -> FloatArray:
         """Return P(V|X) if it fits this distribution of X."""

@@ -120,6 +120,8 @@ class Distortion(Utility):
     """
 
     name: ClassVar[str] = "distortion"
+    #: Whether symbols are cells of rows: the best would then be the rows themselves, without loss.
+    of_cells: bool = False
 
     def __init__(
         self,
@@ -143,10 +145,14 @@ class Distortion(Utility):
         return self.is_automatic or self.is_by_position
 
     @classmethod
-    def of_symbols(cls, loss: FloatArray) -> Distortion:
-        """Return the distortion of a table with a row for some symbols only, all being labels."""
+    def of_symbols(cls, loss: FloatArray, *, of_cells: bool = False) -> Distortion:
+        """Return the distortion of a table with a row for some symbols only, all being labels.
+
+        of_cells : whether even X itself, shown as its own symbol, is not what it was.
+        """
         distortion = cls()
         distortion.is_automatic, distortion.loss = False, readonly(np.array(loss, dtype=float))
+        distortion.of_cells = of_cells
         return distortion
 
     @classmethod
@@ -204,7 +210,7 @@ class Distortion(Utility):
         return -float(((p_x[:, None] * channel).T @ self._matched(p_x)).min(axis=1).sum())
 
     def largest(self, p_x: FloatArray) -> float:
-        return -float(p_x @ self._matched(p_x).min(axis=1))
+        return 0.0 if self.of_cells else -float(p_x @ self._matched(p_x).min(axis=1))
 
     def smallest(self, p_x: FloatArray) -> float:
         return -float((p_x @ self._matched(p_x)).min())
@@ -213,13 +219,14 @@ class Distortion(Utility):
         return self.loss.T
 
     def restricted(self, symbols: BoolArray | IntArray) -> Utility:
-        return Distortion.of_symbols(self.loss[symbols])
+        return Distortion.of_symbols(self.loss[symbols], of_cells=self.of_cells)
 
     def as_loss(self, n_x: int) -> tuple[FloatArray, float]:
         return self.loss, 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        return {"name": self.name, "loss": self.loss.tolist()}
+        cells = {"of_cells": True} if self.of_cells else {}
+        return {"name": self.name, "loss": self.loss.tolist(), **cells}
 
     def _matched(self, p_x: FloatArray) -> FloatArray:
         """Return the loss, if it belongs to this X."""

@@ -115,7 +115,7 @@ class TestWhatXIs:
             pytest.warns(PrivacyLeakWarning, match="sensitive column 0 holds numbers"),
             pytest.warns(UserWarning, match=r"X has \d+ symbols, too many .* rarest are pooled"),
         ):
-            quiet = make(sensitive=[0], columns=None, n_bins=3).fit(table)
+            quiet = make(sensitive=[0], columns=None, n_bins=3, alphabet="values").fit(table)
         assert quiet.transform(table).shape == (3000, 24)
 
     @pytest.mark.parametrize(

@@ -1,0 +1,164 @@
+"""CellAlphabet: cells as the symbols of a table.
+
+Every column of a released row is drawn separately from the values that the rows of a cell have
+there: no row of a person is ever shown. Rare values are as in a pool, see `encoding.showing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .._typing import BoolArray, FloatArray, IntArray
+from ..codes import chunks
+from ..encoding.alphabets import Alphabet
+from ..encoding.columns import ColumnAlphabet
+from ..encoding.showing import ShownColumn, shown_pools
+from .base import Partition
+from .columns import CellColumn
+
+# How often all columns keep their value is computed from at most so many rows.
+_MOST_COMPARED = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class CellAlphabet(Alphabet):
+    """The cells of a table.
+
+    columns : the alphabets of its columns; partition : which cell a row is in; counted : for each
+    column which values occur in which cells, and how often, see `held`; kept : see `matches`.
+    """
+
+    columns: tuple[ColumnAlphabet, ...]
+    partition: Partition
+    counted: tuple[tuple[IntArray, IntArray, FloatArray], ...]
+    kept: FloatArray | None = None
+
+    @cached_property
+    def cell_columns(self) -> tuple[CellColumn, ...]:
+        """The columns as codes that cells are made of."""
+        return tuple(map(CellColumn, self.columns))
+
+    @property
+    def n_symbols(self) -> int:
+        return self.partition.n_cells
+
+    @property
+    def labels(self) -> list[Any]:
+        return [f"cell {number}" for number in range(1, self.n_symbols + 1)]
+
+    @property
+    def is_pool(self) -> BoolArray:
+        return np.ones(self.n_symbols, dtype=bool)
+
+    @cached_property
+    def shown(self) -> list[ShownColumn]:
+        return [
+            shown_pools(column, *held)
+            for column, held in zip(self.columns, self.counted, strict=True)
+        ]
+
+    def encode(
+        self, series: Sequence[pd.Series], labels: Sequence[Hashable]
+    ) -> tuple[IntArray, dict[Hashable, int]]:
+        pairs = zip(self.cell_columns, series, labels, strict=True)
+        codes = np.column_stack([c.codes(values, label) for c, values, label in pairs])
+        return self.partition.cells(self.cell_columns, codes), {}
+
+    def held(self, position: int) -> tuple[IntArray, IntArray, FloatArray]:
+        return self.counted[position]
+
+    def matches(self) -> FloatArray:
+        return np.full((self.n_symbols,) * 2, np.nan) if self.kept is None else self.kept
+
+    def rules(self) -> list[Any]:
+        return self.partition.rules()
+
+    def can_be_read(self, symbols: IntArray) -> bool:
+        return False
+
+    def tables(self) -> list[FloatArray]:
+        """Return how often each value of each column (rows) occurs in each cell (columns)."""
+        found = []
+        for column, (values, cells, weights) in zip(self.columns, self.counted, strict=True):
+            table = np.zeros((len(column.values), self.n_symbols))
+            np.add.at(table, (values, cells), weights)
+            found.append(table)
+        return found
+
+    def described(self, names: Sequence[Hashable], n_common: int = 3) -> pd.DataFrame:
+        """Return a row for each cell: its share of the rows, its rule, its commonest values."""
+        tables = self.tables()
+        sizes = tables[0].sum(axis=0)
+        common = {
+            str(name): [self._commonest(position, cell) for cell in range(self.n_symbols)]
+            for position, name in enumerate(names)
+        }
+        rules = self.partition.in_words(self.cell_columns, names)
+        figures = {"rows": sizes, "share": sizes / sizes.sum(), "rule": rules}
+        index = pd.Index(self.labels, name="cell")
+        return pd.DataFrame({**figures, **common}, index=index)
+
+    def _commonest(self, position: int, cell: int) -> Any:
+        """Return what a column of a cell shows most often."""
+        shown = self.shown[position]
+        values, cumulated = shown.pools[cell]
+        return shown.values[values[np.argmax(np.diff(cumulated, prepend=0.0))]]
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is shown is worked out again where it is used.
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def cell_alphabet(
+    columns: Sequence[CellColumn],
+    positions: Sequence[IntArray],
+    cells: IntArray,
+    weights: FloatArray | None,
+    partition: Partition,
+) -> CellAlphabet:
+    """Return the alphabet of rows whose cells are known.
+
+    positions : for each column, those of the values of the rows.
+    """
+    counted = tuple(
+        _counted(len(column.alphabet.values), of_rows, cells, partition.n_cells, weights)
+        for column, of_rows in zip(columns, positions, strict=True)
+    )
+    alphabet = CellAlphabet(tuple(c.alphabet for c in columns), partition, counted)
+    return replace(alphabet, kept=_kept(alphabet, positions, cells, weights))
+
+
+def _counted(
+    n_values: int, values: IntArray, cells: IntArray, n_cells: int, weights: FloatArray | None
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return which values occur in which cells, and how often."""
+    packed = cells.astype(np.intp) * n_values + values
+    counts = np.bincount(packed, weights, n_cells * n_values).astype(float)
+    there = np.flatnonzero(counts)
+    return there % n_values, there // n_values, counts[there]
+
+
+def _kept(
+    alphabet: CellAlphabet,
+    positions: Sequence[IntArray],
+    cells: IntArray,
+    weights: FloatArray | None,
+) -> FloatArray:
+    """Return how often a row of each cell, shown as each, keeps the values of all columns."""
+    some = np.linspace(0, len(cells) - 1, min(len(cells), _MOST_COMPARED)).astype(np.intp)
+    of_row = np.ones(len(some)) if weights is None else weights[some]
+    total = np.zeros((alphabet.n_symbols,) * 2)
+    by_column = [alphabet.shown_shares(position).T for position in range(len(positions))]
+    for rows in chunks(len(some), 2048):
+        kept = np.ones((rows.stop - rows.start, alphabet.n_symbols))
+        for shares, values in zip(by_column, positions, strict=True):
+            kept *= shares[values[some[rows]]]
+        np.add.at(total, cells[some[rows]], of_row[rows, None] * kept)
+    sizes = np.bincount(cells[some], of_row, alphabet.n_symbols)
+    return total / np.where(sizes > 0, sizes, 1.0)[:, None]

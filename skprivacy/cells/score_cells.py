@@ -1,0 +1,234 @@
+"""ScoreCells: cells of rows that say the same about a target, and about S.
+
+All that a design for a target V needs of a row x is P(V|x) and P(S|x). Models estimate them, and a
+small tree cuts the space of these scores. A score that has seen a row remembers its S: so each row
+is scored by models that have not seen a row like it, whether it is one of `fit` or a new one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.tree import DecisionTreeRegressor
+from threadpoolctl import threadpool_limits
+
+from .._typing import FloatArray, IntArray
+from .base import Cells, CellTask, Partition
+from .columns import CellColumn
+from .folds import N_FOLDS, folds
+from .trees import CellTree, as_cell_tree, rules_in_words
+
+# Threads that wait for each other are many times slower where other programs use the cores.
+one_thread = partial(threadpool_limits.wrap, limits=1, user_api="openmp")
+
+# Scores are rounded to so many parts of 1, so that ties are ties.
+_PARTS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Scorer:
+    """Models of one variable, one for each fold; classes : how many values it has.
+
+    None stands for a model of rows that all have the same value, which `constant` tells.
+    """
+
+    models: tuple[Any, ...]
+    constants: tuple[int, ...]
+    n_classes: int
+
+    def scores(self, frame: pd.DataFrame, fold: int) -> IntArray:
+        """Return the probability of each class but the first, in hundredths."""
+        found = np.zeros((len(frame), self.n_classes))
+        if (model := self.models[fold]) is None:
+            found[:, self.constants[fold]] = 1.0
+        elif len(frame):
+            found[:, np.asarray(model.classes_, dtype=int)] = model.predict_proba(frame)
+        return np.rint(_PARTS * found[:, 1:]).astype(np.int16)
+
+
+@dataclass(frozen=True, eq=False)
+class ScorePartition(Partition):
+    """Cells by the scores of the target and of S.
+
+    digest : of the scores of the rows that they were learned from, which other models would not
+    give; information : what the score of the target says about it, in nats.
+    """
+
+    target: Scorer
+    sensitive: Scorer
+    tree: CellTree
+    digest: str
+    information: float
+
+    @property
+    def n_cells(self) -> int:
+        return self.tree.n_cells
+
+    @one_thread()
+    def cells(self, columns: Sequence[CellColumn], codes: IntArray) -> IntArray:
+        return self.tree.cells(_scores(self.target, self.sensitive, columns, codes))
+
+    def in_words(self, columns: Sequence[CellColumn], names: Sequence[Hashable]) -> list[str]:
+        of_target = _score_names("target", self.target.n_classes)
+        return rules_in_words(
+            self.tree.paths(),
+            of_target + _score_names("S", self.sensitive.n_classes),
+            lambda _, code: str(code),
+            lambda _, code: f"{code / _PARTS:.2f}",
+        )
+
+    def rules(self) -> list[Any]:
+        return ["scores", self.digest, self.tree.to_lists()]
+
+
+def _score_names(name: str, n_classes: int) -> list[str]:
+    if n_classes == 2:
+        return [f"score of {name}"]
+    return [f"score {i} of {name}" for i in range(1, n_classes)]
+
+
+class ScoreCells(Cells):
+    """Cells that keep what X says about a target: for utility="target".
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        It scores rows, from a pandas frame with numbers as floats and categories as pandas
+        categories, and must have `predict_proba`. None: gradient boosting
+        (`HistGradientBoostingClassifier`).
+    max_cells : int, default=64
+        How many cells there are at most.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from skprivacy import PrivacyFunnelTransformer, ScoreCells
+    >>> rng = np.random.default_rng(0)
+    >>> table = pd.DataFrame(rng.normal(size=(2000, 5)), columns=list("abcde"))
+    >>> s, v = rng.random((2, 2000)) < 1 / (1 + np.exp(-table[["a", "b"]].to_numpy().T))
+    >>> funnel = PrivacyFunnelTransformer(
+    ...     0.05, utility="target", alphabet=ScoreCells(max_cells=16), output="symbol"
+    ... )
+    >>> funnel.fit_transform(table, v, sensitive_features=s).shape
+    (2000, 1)
+    """
+
+    name: ClassVar[str] = "score"
+    needs_target: ClassVar[bool] = True
+
+    def __init__(self, estimator: Any = None, max_cells: int = 64) -> None:
+        self.estimator = estimator
+        self.max_cells = max_cells
+
+    def check(self) -> None:
+        super().check()
+        if self.estimator is not None and not hasattr(self.estimator, "predict_proba"):
+            raise TypeError(
+                f"The 'estimator' parameter of ScoreCells must be a classifier with "
+                f"predict_proba. Got {self.estimator!r}."
+            )
+
+    @one_thread()
+    def learn(self, task: CellTask) -> ScorePartition:
+        assert task.s_codes is not None
+        assert task.v_codes is not None  # both come with a target
+        frame, fold = model_frame(task.columns, task.codes), folds(task.columns, task.codes)
+        target = self._scorer(frame, fold, task.v_codes, task.weights)
+        sensitive = self._scorer(frame, fold, task.s_codes, task.weights)
+        scores = _scores(target, sensitive, task.columns, task.codes)
+        tree = _cut(scores, task, min(self.max_cells, task.most_cells))
+        information = _information(scores[:, : target.n_classes - 1], task.v_codes, task.weights)
+        digest = hashlib.blake2b(scores.astype("<i2").tobytes()).hexdigest()
+        return ScorePartition(target, sensitive, tree, digest, information)
+
+    def _scorer(
+        self, frame: pd.DataFrame, fold: IntArray, classes: IntArray, weights: FloatArray
+    ) -> Scorer:
+        """Return models for each fold, which have seen the rows of all others."""
+        models: list[Any] = []
+        constants = []
+        for left_out in range(N_FOLDS):
+            seen = np.flatnonzero(fold != left_out)
+            values = np.unique(classes[seen])
+            constants.append(int(values[0]) if len(values) else 0)
+            models.append(None)
+            if len(values) > 1:
+                model = self._model(frame)
+                models[-1] = model.fit(frame.iloc[seen], classes[seen], **_weighted(weights[seen]))
+        return Scorer(tuple(models), tuple(constants), int(classes.max()) + 1)
+
+    def _model(self, frame: pd.DataFrame) -> Any:
+        if self.estimator is not None:
+            return clone(self.estimator)
+        return HistGradientBoostingClassifier(
+            max_iter=60,
+            min_samples_leaf=40,
+            categorical_features="from_dtype",
+            early_stopping=False,
+            random_state=0,
+        )
+
+
+def _weighted(weights: FloatArray) -> dict[str, FloatArray]:
+    """Return weights for a model, none if all are the same: not every model takes them."""
+    return {} if (weights == weights[0]).all() else {"sample_weight": weights}
+
+
+def model_frame(columns: Sequence[CellColumn], codes: IntArray) -> pd.DataFrame:
+    """Return codes as models take them: numbers, and categories called by their code."""
+    parts: dict[str, Any] = {}
+    for position, column in enumerate(columns):
+        own = codes[:, position]
+        if column.has_order:
+            parts[f"x{position}"] = np.append(column.places, np.nan)[own]
+        else:
+            every = pd.RangeIndex(column.n_codes)
+            parts[f"x{position}"] = pd.Categorical.from_codes(own, categories=every)
+    return pd.DataFrame(parts)
+
+
+def _scores(
+    target: Scorer, sensitive: Scorer, columns: Sequence[CellColumn], codes: IntArray
+) -> IntArray:
+    """Return the scores of each row, by the models of its fold."""
+    n_of_target = target.n_classes - 1
+    scores = np.empty((len(codes), n_of_target + sensitive.n_classes - 1), dtype=np.int16)
+    fold, frame = folds(columns, codes), model_frame(columns, codes)
+    for k in range(N_FOLDS):
+        rows = np.flatnonzero(fold == k)
+        part = frame.iloc[rows]
+        scores[rows, :n_of_target] = target.scores(part, k)
+        scores[rows, n_of_target:] = sensitive.scores(part, k)
+    return scores
+
+
+def _cut(scores: IntArray, task: CellTask, n_cells: int) -> CellTree:
+    """Return a tree that cuts the space of scores, in which each has a variance of 1."""
+    mean = np.average(scores, axis=0, weights=task.weights)
+    spread = np.sqrt(np.average((scores - mean) ** 2, axis=0, weights=task.weights))
+    scaled = scores / np.where(spread > 0, spread, 1.0)
+    regressor = DecisionTreeRegressor(
+        max_leaf_nodes=max(2, n_cells), min_weight_fraction_leaf=task.least_share, random_state=0
+    ).fit(scores, scaled, task.weights)
+    return as_cell_tree(regressor.tree_, [(i, None) for i in range(scores.shape[1])])
+
+
+def _information(scores: IntArray, classes: IntArray, weights: FloatArray) -> float:
+    """Return what scores say about classes: H(V) less the loss of the scores as a forecast."""
+    share = np.bincount(classes, weights)
+    share = share / share.sum()
+    first = _PARTS - scores.sum(axis=1, keepdims=True)
+    forecast = np.clip(np.hstack([first, scores]) / _PARTS, 0.5 / _PARTS, 1.0)
+    forecast /= forecast.sum(axis=1, keepdims=True)
+    own = np.arange(len(classes))
+    gain = np.log(forecast[own, classes]) - np.log(share[classes])
+    return max(0.0, float(np.average(gain, weights=weights)))

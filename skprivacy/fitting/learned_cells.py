@@ -1,0 +1,208 @@
+"""Whether the symbols of X are combinations of values or cells, and how cells are learned."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from .._messages import Message, Named, Setting
+from .._typing import IntArray
+from .._warnings import warn
+from ..cells import Cells, CellTask, ScoreCells, TreeCells, fewest_rows, learn_cell_columns
+from ..cells.alphabet import CellAlphabet, cell_alphabet
+from ..cells.columns import FINE_BINS, MOST_CATEGORIES, CellColumn
+from ..encoding import ValueAlphabet
+from ..encoding.alphabets import combine
+from ..encoding.bins import FEWEST_ROWS
+from ..encoding.values import coded, family_of
+from ..solvers import most_symbols
+from .inputs import LabelledRows
+from .parameters import Settings
+
+# Cells are learned from at most so many rows, drawn at random.
+MOST_ROWS = 200_000
+
+# A column in which so large a share of the rows have a value of their own names rows.
+_NAMES_ROWS = 0.9
+
+# Fewer rows are too few to say that a column names them.
+_FEWEST_NAMED = 20
+
+# With fewer rows, cells say hardly anything: they must be asked for.
+_FEWEST_ROWS_OF_AUTO = 200
+
+
+def cells_of(settings: Settings) -> Cells | None:
+    """Return the cells that are asked for, None for values or where it is left open."""
+    if isinstance(settings.alphabet, Cells):
+        return settings.alphabet
+    if settings.alphabet != "cells":
+        return None
+    return ScoreCells() if settings.has_target else TreeCells()
+
+
+def automatic_cells(
+    settings: Settings,
+    rows: LabelledRows,
+    alphabet: ValueAlphabet,
+    x_codes: IntArray,
+    n_groups: int,
+) -> Cells | None:
+    """Return cells where combinations of values are too many, or mostly unique; say why."""
+    is_open = isinstance(settings.alphabet, str) and settings.alphabet == "auto"
+    if not is_open or settings.solver != "auto" or len(alphabet.columns) < 2:
+        return None
+    if rows.n_rows < _FEWEST_ROWS_OF_AUTO:
+        return None
+    n_x = alphabet.n_symbols
+    n_single = int(np.count_nonzero(np.bincount(x_codes, minlength=n_x) == 1))
+    if n_x <= most_symbols(n_groups) and 2 * n_single <= n_x:
+        return None
+    cells = ScoreCells() if settings.has_target else TreeCells()
+    why = "too many to design for" if n_x > most_symbols(n_groups) else "most of them seen once"
+    warn(
+        Message(
+            f"X has {n_x:,} combinations of values, {why}: rows that are alike share a cell, and "
+            f"the channel is designed for at most {cells.max_cells} cells. ",
+            Setting("alphabet", "cells"),
+            " says that this is wanted, ",
+            Setting("alphabet", "values"),
+            " keeps combinations and pools the rarest.",
+        )
+    )
+    return cells
+
+
+def names_of_cells(settings: Settings, rows: LabelledRows) -> tuple[Any, ...]:
+    """Return the columns that cells release; those that name rows are refused or left out."""
+    found = [name for name, c in rows.x_columns.items() if _names_rows(c, name, rows.n_rows)]
+    kept = tuple(name for name in rows.x_columns if name not in found)
+    shown = ", ".join(map(repr, found))
+    if found and (settings.columns is not None or not kept):
+        raise ValueError(
+            Message(
+                f"{shown} has a value of its own in nearly every row: such a column names rows, "
+                f"and cannot be released. Leave it out of ",
+                Named("columns"),
+                ".",
+            )
+        )
+    if found:
+        warn(
+            f"Left out of the release: {shown}, with a value of its own in nearly every row. Such "
+            f"a column names rows."
+        )
+    return kept
+
+
+def _names_rows(column: Any, name: Hashable, n_rows: int) -> bool:
+    """Return whether nearly every row has a text of its own, or every row an integer."""
+    if n_rows < _FEWEST_NAMED:
+        return False
+    codes, values = coded(column, name)
+    n_values = len(np.unique(codes[codes >= 0]))
+    if n_values < _NAMES_ROWS * n_rows:
+        return False
+    family = family_of(values[:1], name)
+    are_whole = family == "numbers" and all(float(v).is_integer() for v in values[:100])
+    return family == "str" or (are_whole and n_values == n_rows)
+
+
+def learn_cells(
+    settings: Settings,
+    rows: LabelledRows,
+    cells: Cells,
+    s_codes: IntArray,
+    v_codes: IntArray | None,
+) -> tuple[CellAlphabet, IntArray]:
+    """Return the cells of some rows, and the cell of each of them."""
+    _check_target(cells, v_codes)
+    names = list(rows.x_columns)
+    options = [_options(settings, rows, name) for name in names]
+    columns, positions = learn_cell_columns(
+        list(rows.x_columns.values()), names, rows.weights, options
+    )
+    pairs = zip(columns, positions, strict=True)
+    codes = np.column_stack([column.of_positions(of_rows) for column, of_rows in pairs])
+    task = _task(settings, rows, cells, columns, codes, s_codes, v_codes)
+    partition = cells.learn(task)
+    if partition.n_cells < 2:
+        raise ValueError(
+            Message(
+                f"These {rows.n_rows} rows are too few, or too alike, to be told apart by cells: "
+                f"use more rows, a larger ",
+                Named("epsilon"),
+                ", or ",
+                Setting("alphabet", "values"),
+                ".",
+            )
+        )
+    of_row = partition.cells(columns, codes)
+    return cell_alphabet(columns, positions, of_row, rows.weights, partition), of_row
+
+
+def _check_target(cells: Cells, v_codes: IntArray | None) -> None:
+    if cells.needs_target and v_codes is None:
+        raise ValueError(
+            Message(
+                f"{type(cells).__name__} keep what X says about a target: set ",
+                Setting("utility", "target"),
+                ", or use TreeCells.",
+            )
+        )
+    if v_codes is not None and v_codes.max() == 0:
+        raise ValueError("The target has one value only: there is nothing to keep about it.")
+
+
+def _options(settings: Settings, rows: LabelledRows, name: Hashable) -> dict[str, Any]:
+    """Return how a column is cut and pooled: finely, unless edges are given."""
+    given: Any = (
+        settings.n_bins.get(name) if isinstance(settings.n_bins, dict) else settings.n_bins
+    )
+    most = MOST_CATEGORIES if settings.max_categories is None else settings.max_categories
+    return {
+        "n_bins": given if np.ndim(given) == 1 else _n_bins(rows.n_rows),
+        "pooling": (settings.min_frequency, most),
+        "multiplicities": rows.multiplicities,
+    }
+
+
+def _n_bins(n_rows: int) -> int:
+    """Return into how many bins numbers are cut: with enough rows in each to show its middle."""
+    return max(2, min(FINE_BINS, n_rows // (2 * FEWEST_ROWS)))
+
+
+def _task(
+    settings: Settings,
+    rows: LabelledRows,
+    cells: Cells,
+    columns: tuple[CellColumn, ...],
+    codes: IntArray,
+    s_codes: IntArray,
+    v_codes: IntArray | None,
+) -> CellTask:
+    """Return what cells are learned from: distinct rows in an order of their own.
+
+    So the order of rows, and whether rows or counts of them are given, does not matter. Cells that
+    need no target do not get to see S either.
+    """
+    n_groups, n_effective = int(s_codes.max()) + 1, rows.effective_rows(s_codes)
+    weights = np.ones(len(codes)) if rows.weights is None else rows.weights
+    labels = [s_codes, v_codes] if cells.needs_target and v_codes is not None else []
+    parts = np.column_stack([*labels, codes])
+    if len(parts) > MOST_ROWS:
+        some = np.random.default_rng(0).choice(len(parts), MOST_ROWS, replace=False)
+        parts, weights = parts[some], weights[some]
+    sizes = [int(label.max()) + 1 for label in labels] + [column.n_codes for column in columns]
+    distinct, of_row = combine(list(parts.T), sizes)
+    least = fewest_rows(n_effective, n_groups, settings.epsilon, settings.measure)
+    return CellTask(
+        columns,
+        distinct[:, len(labels) :],
+        np.bincount(of_row, weights).astype(float),
+        most_symbols(n_groups),
+        (1 - 1e-9) * least / n_effective,  # exactly so many rows are enough
+        *(distinct[:, : len(labels)].T),
+    )

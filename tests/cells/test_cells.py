@@ -1,0 +1,276 @@
+"""Cells: a whole table as a few kinds of rows."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from skprivacy import PrivacyFunnelTransformer, ScoreCells, TreeCells
+from skprivacy.cells import fewest_rows
+from skprivacy.cells.tree_cells import _features
+from skprivacy.transformer import fitted_of
+
+
+def people(n=1500, seed=0):
+    """Return a table of all kinds of columns, with a group and a target that depend on it."""
+    rng = np.random.default_rng(seed)
+    age = rng.integers(18, 90, n)
+    town = rng.choice(["Aix", "Bonn", "Cork", "Delft"], n, p=[0.5, 0.3, 0.15, 0.05])
+    income = rng.lognormal(10, 0.5, n).round(2)
+    since = pd.Timestamp("2001-01-01") + pd.to_timedelta(rng.integers(0, 5000, n), "D")
+    score = 0.04 * (age - 50) + (town == "Bonn") - 0.00002 * income
+    table = pd.DataFrame({
+        "age": age, "town": town, "income": income, "since": since,
+        "owner": rng.random(n) < 0.3,
+        "note": pd.Series(rng.choice(["x", "y", None], n, p=[0.2, 0.1, 0.7])),
+    })  # fmt: skip
+    table["group"] = np.where(rng.random(n) < 1 / (1 + np.exp(-score)), "a", "b")
+    table["bought"] = rng.random(n) < 1 / (1 + np.exp(0.00005 * (income - 22_000)))
+    return table
+
+
+TABLE = people()
+X = TABLE.drop(columns="bought")
+
+
+def make(**options):
+    """Return a transformer for the table."""
+    return PrivacyFunnelTransformer(
+        **{"epsilon": 0.05, "sensitive": "group", "alphabet": "cells", "random_state": 0} | options
+    )
+
+
+def fitted(**options):
+    """Return it fitted, without warnings of few rows."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        target = TABLE["bought"] if options.get("utility") == "target" else None
+        return make(**options).fit(X, target)
+
+
+@pytest.fixture(scope="module")
+def tree():
+    """Return a transformer with cells of a tree."""
+    return fitted(alphabet=TreeCells(max_cells=30))
+
+
+@pytest.fixture(scope="module")
+def scores():
+    """Return a transformer with cells of scores."""
+    return fitted(utility="target", alphabet=ScoreCells(max_cells=12))
+
+
+@pytest.fixture(params=["tree", "scores"])
+def both(request):
+    """Return each of them in turn."""
+    return request.getfixturevalue(request.param)
+
+
+def cells_of(transformer, table):
+    """Return the cell of each row."""
+    found = fitted_of(transformer)
+    return found.alphabet.encode([table[name] for name in found.x_names], found.x_names)[0]
+
+
+class TestCellsOfATree:
+    def test_questions_lead_to_the_leaves_of_the_tree(self, tree):
+        alphabet = fitted_of(tree).alphabet
+        columns, names = alphabet.cell_columns, fitted_of(tree).x_names
+        codes = np.column_stack(
+            [c.codes(X[name], name) for c, name in zip(columns, names, strict=True)]
+        )
+        features, questions = _features(columns, codes)
+        own = alphabet.partition.tree
+        for cell, path in enumerate(own.paths()):  # a naive walk through the rules
+            inside = np.ones(len(X), dtype=bool)
+            for column, code, is_category, is_left in path:
+                at = questions.index((column, code if is_category else None))
+                goes_left = features[:, at] <= (0.5 if is_category else code + 0.5)
+                inside &= goes_left == is_left
+            assert_array_equal(inside, own.cells(codes) == cell)
+
+    def test_every_cell_has_enough_rows(self, tree):
+        least = fewest_rows(len(X), 2, 0.05, "kl")
+        assert least == pytest.approx(40)  # 1 / (0.5 * 0.05)
+        assert tree.cells_["rows"].min() >= 40
+
+    def test_rules_tell_which_rows_are_in_a_cell(self, tree):
+        in_cell = cells_of(tree, X)
+        for number, rule in enumerate(tree.cells_["rule"]):
+            rows = X[in_cell == number]
+            if "town = Aix" in rule:
+                assert (rows["town"] == "Aix").all()
+            if "town not Aix" in rule:
+                assert (rows["town"] != "Aix").all()
+            if "note missing" in rule or "note = missing" in rule:
+                assert rows["note"].isna().all()
+        assert tree.cells_["rule"].str.contains("town").any()
+
+    def test_cells_do_not_depend_on_s(self, tree):
+        shuffled = X.assign(group=X["group"].sample(frac=1, random_state=1).to_numpy())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            other = make(alphabet=TreeCells(max_cells=30)).fit(shuffled)
+        assert fitted_of(other).alphabet.rules() == fitted_of(tree).alphabet.rules()
+
+
+class TestRows:
+    def test_the_budget_holds_for_what_is_counted(self, both):
+        mechanism = both.mechanism_
+        in_cell, group = cells_of(both, X), (X["group"] == "b").astype(int)
+        counts = np.zeros((2, len(both.cells_)))
+        np.add.at(counts, (group, in_cell), 1)
+        assert_allclose(mechanism.p_sx, counts / counts.sum())
+        assert mechanism.max_leakage <= 0.05 * (1 + 1e-9)
+        assert_allclose(both.cells_["rows"], counts.sum(axis=0))
+
+    def test_order_of_rows_does_not_matter(self, both):
+        order = np.random.default_rng(0).permutation(len(X))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            other = clone(both).fit(X.iloc[order], TABLE["bought"].iloc[order])
+        assert fitted_of(other).alphabet.rules() == fitted_of(both).alphabet.rules()
+        assert_array_equal(other.mechanism_.channel, both.mechanism_.channel)
+
+    def test_values_that_fit_did_not_see_have_a_cell(self, both):
+        new = X.head(6).assign(
+            age=[7, 120, 18, 44, 44, 44],
+            town=["Zug", None, "Aix", "Ulm", "Aix", "Aix"],
+            income=[-1.0, 1e9, np.nan, 2.0, 3.0, 4.0],
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            released = both.transform(new)
+        assert released.shape == (6, 6)
+        both_again = clone(both).set_params(handle_unknown="error")
+        assert_array_equal(cells_of(both, new), cells_of(both, new.iloc[::-1])[::-1])
+        assert both_again.handle_unknown == "error"
+
+    def test_columns_are_drawn_separately_and_rare_values_are_not_shown(self, both):
+        released = both.transform(X)
+        assert list(released) == list(X.drop(columns="group"))
+        assert (released.dtypes == X.drop(columns="group").dtypes).all()
+        as_rows = set(map(tuple, X.drop(columns="group").astype(str).to_numpy()))
+        shown = [tuple(row) in as_rows for row in released.astype(str).to_numpy()]
+        assert np.mean(shown) < 0.01
+        assert not released["income"].isin(X["income"][X["income"].map(
+            X["income"].value_counts()) == 1]).all()  # fmt: skip
+
+    def test_keyed_releases_repeat(self, both):
+        key, ids = bytes(range(32)), np.arange(len(X))
+        first = both.transform(X, record_ids=ids, secret_key=key)
+        copy = pickle.loads(pickle.dumps(both))
+        order = np.random.default_rng(0).permutation(len(X))
+        again = copy.transform(X.iloc[order], record_ids=ids[order], secret_key=key)
+        pd.testing.assert_frame_equal(first.iloc[order], again)
+
+    def test_evaluate_and_certify(self, both):
+        new = people(1000, seed=5)
+        y = new["bought"]
+        evaluated = both.evaluate(new.drop(columns="bought"), y)
+        assert evaluated.normalized_utility > 0.05
+        own = both.evaluate(X, TABLE["bought"])
+        assert_allclose(own.max_leakage, both.mechanism_.max_leakage)
+        assert both.certify(new, y).average_leakage_bound > 0
+
+    @pytest.mark.parametrize("output", ["symbol", "posterior"])
+    def test_other_outputs(self, both, output):
+        other = clone(both).set_params(output=output)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            released = other.fit_transform(X, TABLE["bought"])
+        assert list(released) == list(other.get_feature_names_out())
+        if output == "posterior":
+            assert_allclose(released.sum(axis=1), 1)
+
+
+class TestJson:
+    def test_a_tree_is_written_and_read(self, tree):
+        key, ids = bytes(range(32)), np.arange(len(X))
+        loaded = PrivacyFunnelTransformer.from_json(tree.to_json())
+        pd.testing.assert_frame_equal(
+            loaded.transform(X, record_ids=ids, secret_key=key),
+            tree.transform(X, record_ids=ids, secret_key=key),
+        )
+        pd.testing.assert_frame_equal(loaded.cells_, tree.cells_)
+        assert loaded.to_json() == tree.to_json()
+
+    def test_scores_say_why_they_cannot(self, scores):
+        with pytest.raises(ValueError, match="Cells by scores hold models, which JSON cannot"):
+            scores.to_json()
+
+
+class TestAuto:
+    def test_it_takes_cells_where_most_combinations_are_unique(self):
+        with pytest.warns(UserWarning, match="rows that are alike share a cell"):
+            assert len(make(alphabet="auto").fit(X).cells_) > 1
+
+    @pytest.mark.parametrize("options", [
+        {"columns": ["town"]}, {"columns": ["town", "owner"]}, {"alphabet": "values"},
+        {"columns": ["age", "town"], "solver": "column_generation", "n_bins": 4},
+    ])  # fmt: skip
+    def test_it_keeps_values_elsewhere(self, options):
+        assert not hasattr(fitted(**{"alphabet": "auto"} | options), "cells_")
+
+    def test_batches_keep_values(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            streamed = make(alphabet="auto").partial_fit(X[["town", "owner", "group"]])
+        assert not hasattr(streamed, "cells_")
+
+    def test_a_search_over_the_number_of_cells(self):
+        funnel = make(alphabet=TreeCells(), columns=["age", "town", "income", "owner"])
+        ends = FunctionTransformer(lambda frame: frame[["age", "income", "owner"]])
+        pipeline = make_pipeline(funnel, ends, LogisticRegression())
+        names = "privacyfunneltransformer__alphabet__max_cells"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            search = GridSearchCV(pipeline, {names: [4, 12]}, cv=2).fit(X, TABLE["bought"])
+        assert len(search.best_estimator_[0].cells_) <= search.best_params_[names]
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(("options", "error", "message"), [
+        ({"alphabet": "rows"}, ValueError, "'alphabet' parameter"),
+        ({"alphabet": TreeCells}, TypeError, "an instance of TreeCells, not the class"),
+        ({"alphabet": TreeCells(max_cells=1)}, ValueError, "'max_cells' parameter of TreeCells"),
+        ({"alphabet": ScoreCells()}, ValueError, "utility='target'"),
+        ({"alphabet": ScoreCells(LinearRegression()), "utility": "target"}, TypeError,
+         "classifier with predict_proba"),
+    ])  # fmt: skip
+    def test_parameters(self, options, error, message):
+        with pytest.raises(error, match=message):
+            fitted(**options)
+
+    def test_a_target_with_one_value(self):
+        with pytest.raises(ValueError, match="The target has one value only"):
+            make(utility="target").fit(X, np.zeros(len(X)))
+
+    def test_too_few_rows(self):
+        with pytest.raises(ValueError, match="too few, or too alike"):
+            make().fit(X.iloc[:1])
+
+    def test_constant_columns(self):
+        constant = X[["group"]].assign(a=1, b="x")
+        with pytest.raises(ValueError, match=r"too few, or too alike"):
+            make().fit(constant)
+
+    def test_a_column_that_names_rows_is_left_out_or_refused(self):
+        named = X.assign(name=[f"person {i}" for i in range(len(X))], number=np.arange(len(X)))
+        with pytest.warns(UserWarning, match="Left out of the release: 'name', 'number'"):
+            funnel = make().fit(named)
+        assert list(funnel.transform(named)) == list(X.drop(columns="group"))
+        with pytest.raises(ValueError, match="'name' has a value of its own"):
+            make(columns=["name", "age"]).fit(named)
+
+    def test_other_estimators(self):
+        fitted(utility="target", alphabet=ScoreCells(LogisticRegression(), 8),
+               columns=["age", "owner"])  # fmt: skip
