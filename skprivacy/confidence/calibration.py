@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from .._typing import FloatArray, Scope
 from ..measures import Measure
@@ -86,7 +86,7 @@ def confident_channel(
     limit = output_limit(sample, aim.measure, aim.epsilon, aim.confidence)
     search = ConfidentSearch(limit, aim.utility, aim.budget_of_outputs, seed)
     proposals = np.vstack([search.first_proposals(), start])
-    z = 0.15 + norm.ppf(1 - 2 * (1 - aim.confidence) / max(len(sample.p_x), 2.1))
+    z = 0.15 + float(ndtri(1 - 2 * (1 - aim.confidence) / max(len(sample.p_x), 2.1)))
     low, high, tried = 0.0, np.inf, []
     for _ in range(_MOST_SOLVES):
         found = search.run(z, proposals)
