@@ -193,7 +193,7 @@ def exposure(ranges: pd.DataFrame, names: Sequence[str] | None = None) -> str:
         group = f"a group of {rare.prior:.1%}" if names is None else names[rarest]
         start = "" if names is None else f" from {rare.prior:.1%}"
         text += f", and that of {group}{start} to {_outwards(rare.high, 1, True)}"
-    return f"{text}, at most."
+    return f"{text}, at most, if groups have the same shares as here."
 
 
 def ranges_of(ranges: pd.DataFrame) -> list[Range]:

@@ -62,15 +62,19 @@ def code_rows(settings: Settings, rows: LabelledRows) -> CodedRows:
     sensitive, s_codes = code_sensitive(settings, rows)
     alphabet, x_codes = _learn(settings, rows, rows.x_columns)
     alphabet, x_codes = _pooled(settings, alphabet, x_codes, sensitive.n_symbols)
-    counts = count_pairs(s_codes, x_codes, rows.weights)
+    counts = count_pairs(s_codes, x_codes, rows.weights, sensitive.n_symbols)
     sizes = count(s_codes, sensitive.n_symbols, rows.multiplicities)[:-1]
     n_effective = rows.effective_rows(s_codes, x_codes)
     return CodedRows(sensitive, alphabet, s_codes, x_codes, counts, sizes, n_effective)
 
 
 def code_sensitive(settings: Settings, rows: LabelledRows) -> tuple[Alphabet, IntArray]:
-    """Learn the alphabet of S, and return it with the symbol of each row."""
-    return _learn(settings, rows, rows.s_columns, is_sensitive=True)
+    """Learn the alphabet of S, and return it with the symbol of each row.
+
+    With a confidence, a group that is declared and has no rows is one: it may merely be rare.
+    """
+    as_declared = settings.confidence is not None and len(rows.s_columns) == 1
+    return _learn(settings, rows, rows.s_columns, is_sensitive=True, as_declared=as_declared)
 
 
 def _learn(
@@ -78,6 +82,7 @@ def _learn(
     rows: LabelledRows,
     columns: NamedColumns,
     is_sensitive: bool = False,
+    as_declared: bool = False,
 ) -> tuple[Alphabet, IntArray]:
     """Return the alphabet of columns of some rows taken jointly, and the symbol of each row."""
     pooling = (None, None) if is_sensitive else (settings.min_frequency, settings.max_categories)
@@ -86,6 +91,7 @@ def _learn(
             "n_bins": _bins_of(settings.n_bins, label, is_sensitive),
             "pooling": pooling,
             "multiplicities": rows.multiplicities,
+            "as_declared": as_declared,
         }
         for label in columns
     ]
