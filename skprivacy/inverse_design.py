@@ -13,7 +13,7 @@ from ._messages import InPython, Message, Named, Parameter, Setting
 from ._typing import FloatArray, Scope, TableLike
 from ._validation import check_confidence, check_real, message
 from .design import designer
-from .limits import upper_limits
+from .limits import limit_unchanged
 from .measures import Measure, get_measure
 from .measures.leakage import leakage_unchanged
 from .mechanism import Mechanism
@@ -210,6 +210,11 @@ def rows_needed(
     True
     """
     owner = "rows_needed"
+    if "n_samples" in options:
+        raise TypeError(
+            f"{owner} takes no n_samples: how many rows are needed is what it returns. Of counts, "
+            f"only the proportions matter."
+        )
     epsilon = check_real(owner, "epsilon", epsilon, low=0)
     needed = check_real(owner, "utility_at_least", utility_at_least, low=0, high=1)
     confidence = check_confidence(owner, confidence)
@@ -280,9 +285,9 @@ def _allowing_everything(task: DesignTask) -> float:
     p_sx = task.joint.p_sx
     unchanged = max(0.0, leakage_unchanged(task.scope, task.measure, p_sx))
     if task.confidence is not None and task.n_samples is not None:
-        identity = np.eye(p_sx.shape[1])
-        limits = upper_limits(task.n_samples * p_sx, identity, task.measure, task.confidence)
-        unchanged = max(unchanged, limits.in_scope(task.scope))
+        counts: FloatArray = task.n_samples * p_sx
+        limit = limit_unchanged(counts, task.measure, task.scope, task.confidence)
+        unchanged = max(unchanged, limit)
     return unchanged * (1 + _ALLOWING_RTOL) + _ALLOWING_ATOL
 
 

@@ -418,8 +418,8 @@ def _add_design(command: argparse.ArgumentParser) -> None:
         choices=["auto", *SOLVERS],
         default="auto",
         metavar="NAME",
-        help="the solver to use (default: auto, the certified optimum where the table is not too "
-        "large)",
+        help="the solver to use (default: auto, with --confidence none the certified optimum "
+        "where the table is not too large)",
     )
     group.add_argument(
         "--max-outputs",
@@ -436,8 +436,8 @@ def _add_confidence(group: Any) -> None:
         type=confidence,
         default=USUAL_CONFIDENCE,
         metavar="LEVEL|none",
-        help=f"how often the budget is to hold for the population that the rows are from, not for "
-        f"the rows alone; none: for the rows alone (default: {USUAL_CONFIDENCE:g})",
+        help=f"how often the budget is to hold for the population that the rows are from, such as "
+        f"0.95 or 0.99; none: it holds for the rows alone (default: {USUAL_CONFIDENCE:g})",
     )
 
 

@@ -16,6 +16,7 @@ from ..files.locations import check_free, is_pipe, kind_of, written
 from ..files.opening import write_to
 from ..files.releasing import release_rows
 from ..fitted import Fitted
+from ..mechanism import Mechanism
 from ..releasing.keyed import check_own_column
 from ..report import PrivacyReport
 from ..report.sections import Section
@@ -216,18 +217,26 @@ def _what_became(facts: dict[str, Any]) -> str:
 
 def _sentences(facts: dict[str, Any], fitted: Fitted, options: argparse.Namespace) -> list[str]:
     mechanism, fidelity = fitted.mechanism, fitted.fidelity
-    alone = "" if mechanism.confidence is None else "for the rows alone (--confidence none), "
     lines = [
         f"{facts['out']}: {facts['rows']:,} rows; {_what_became(facts)}.",
         *revealed(mechanism, listed(options.sensitive)),
         exposed(mechanism.posterior_ranges(), mechanism.s_labels, options),
         f"The release keeps {mechanism.normalized_utility:.1%} of "
-        f"{mechanism.objective.in_words(listed(options.columns))}; {alone}no mechanism for these "
-        f"{facts['symbols']:,} symbols (values, bins and pools) keeps more than "
-        f"{min(1.0, mechanism.normalized_upper_bound):.1%}.{_of_raw_values(fidelity)}",
+        f"{mechanism.objective.in_words(listed(options.columns))}"
+        f"{_at_most(mechanism, facts['symbols'])}.{_of_raw_values(fidelity)}",
         *_keyed_lines(options.record_ids),
     ]
     return lines + (face_value_lines(fidelity) if options.output == "label" else [])
+
+
+def _at_most(mechanism: Mechanism, n_symbols: int) -> str:
+    """Say what no mechanism exceeds, where that is less than everything."""
+    bound = f"{mechanism.normalized_upper_bound:.1%}"
+    if mechanism.normalized_upper_bound > 1 or bound == "100.0%":
+        return ""
+    alone = "" if mechanism.confidence is None else "for the rows alone (--confidence none), "
+    symbols = f"{n_symbols:,} symbols (values, bins and pools)"
+    return f"; {alone}no mechanism for these {symbols} keeps more than {bound}"
 
 
 def _of_raw_values(fidelity: Fidelity) -> str:

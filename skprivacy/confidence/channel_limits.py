@@ -10,11 +10,14 @@ import numpy as np
 from .._typing import FloatArray, Scope
 from ..limits import Draws, UpperLimits, draws_around, draws_for, limits_of
 from ..measures import Measure
-from .output_limits import root_leakage
+from .output_limits import root_budget, root_leakage
 
 # A channel must keep the budget by two sets of draws: these, and those of the limit that is
 # reported. A limit that is met by chance in one of them is not by both.
 _SEED = 1
+
+# The limit of a channel stays this far within the budget: rounding elsewhere cannot lift it above.
+KEPT = 1.0 - 1e-6
 
 # Draws are kept up to so many numbers in all: 128 MB. Beyond, a design is calibrated with fewer.
 _MOST_NUMBERS = 2**24
@@ -48,7 +51,7 @@ class ChannelLimits:
         reported = self.reported(channel)
         worst = max(limits.in_scope(self._scope) for limits in (ours, reported))
         each = np.maximum(ours.per_output, reported.per_output)
-        return Reached(self.root(worst), root_leakage(self._measure, each))
+        return Reached(root_budget(self._measure, worst), root_leakage(self._measure, each))
 
     def reported(self, channel: FloatArray) -> UpperLimits:
         """Return the limits that a mechanism checks itself by, in the scope of the budget."""
@@ -62,7 +65,3 @@ class ChannelLimits:
 
     def _drawn_again(self) -> Iterator[Draws]:
         return draws_around(self._counts, draws_for(self._confidence), np.random.default_rng(0))
-
-    def root(self, epsilon: float) -> float:
-        """Return a budget on the scale of the limits."""
-        return float(root_leakage(self._measure, np.array(epsilon)))

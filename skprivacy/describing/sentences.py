@@ -171,6 +171,11 @@ def _outwards(share: float, digits: int, is_high: bool) -> str:
     return f"{whole / scale:.{digits}f}%"
 
 
+def single_group(protected: str) -> str:
+    """Say that a budget is about nothing that is known."""
+    return f"The rows show a single group of {protected}: nothing is known about others."
+
+
 def exposure(ranges: pd.DataFrame, names: Sequence[str] | None = None) -> str:
     """Say how far a released value can move the probability of a group.
 

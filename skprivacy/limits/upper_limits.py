@@ -55,6 +55,15 @@ def upper_limits(
     return limits_of(channel, draws, measure, confidence, is_rough, with_average)
 
 
+def limit_unchanged(
+    counts: FloatArray, measure: Measure, scope: Scope, confidence: float
+) -> float:
+    """Return the limit of what X itself leaks where the rows of `counts` come from."""
+    identity, with_average = np.eye(counts.shape[1]), scope == "average"
+    limits = upper_limits(counts, identity, measure, confidence, with_average=with_average)
+    return limits.in_scope(scope)
+
+
 def limits_of(
     channel: FloatArray,
     draws: Iterable[Draws],

@@ -123,7 +123,7 @@ class TestText:
     def test_few_rows_are_said_to_be_few(self):
         text = re.sub(r"\s+", " ", str(PrivacyReport.from_estimator(funnel().fit(people(300)))))
         assert "NOT KEPT for the population: with 95% confidence up to" in text
-        assert "these 300 rows only" in text
+        assert "holds only for these 300 rows" in text
         assert "confidence=0.95 makes it hold for the population" in text
         assert "is far above the budget: there are too few rows" in text
         many = re.sub(
