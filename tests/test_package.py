@@ -207,6 +207,7 @@ def test_the_comparison_of_a_table_of_ones_own(tmp_path, capsys):
             ["population_limits.py", "--samples", "20", "--cell", "3", "--cell", "5"],
             "rare_group(0.02, 5)      1000  lip        1.000 [0.684, 1.000]",
         ),
+        (["speed_of_confidence.py", "--tables", "1", "--cases", "4 x 7"], "\n4 x 7   "),
     ],
     ids=[
         "algorithm1_path",
@@ -215,6 +216,7 @@ def test_the_comparison_of_a_table_of_ones_own(tmp_path, capsys):
         "simple_mechanisms",
         "one_per_label",
         "population_limits",
+        "speed_of_confidence",
     ],
 )
 def test_the_benchmarks_run(script, text, capsys):
