@@ -52,6 +52,8 @@ class TestMechanism:
         assert limit.max_leakage > 0.018  # nothing is given away
         assert (limit.per_output >= mechanism.leakage).all()
         assert limit.max_leakage >= limit.per_output.max()
+        with pytest.raises(ValueError, match="read-only"):
+            limit.per_output.iloc[0] = 0.0
         assert (limit.confidence, limit.n_samples) == (0.95, 2000)
         assert 0 < mechanism.utility < design_mechanism(COUNTS, 0.02).utility
 
@@ -264,6 +266,10 @@ class TestFewRows:
         with pytest.warns(FiniteSampleWarning, match="2 rows are too few"):
             made = design_mechanism([[1, 1], [0, 0], [0, 0]], 0.001, confidence=0.95)
         assert made.population_limit.max_leakage <= 0.001
+
+    def test_rows_needed_takes_no_number_of_rows(self):
+        with pytest.raises(TypeError, match="takes no n_samples: how many rows are needed"):
+            rows_needed(COUNTS, 0.02, 0.3, n_samples=500)
 
     def test_rows_needed_are_enough_and_not_far_too_many(self):
         enough = rows_needed(JOINT, 0.02, 0.5)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from example_tables import funnel, people, quiet_fit
 
-from skprivacy import KL, PrivacyFunnelTransformer, PrivacyReport
+from skprivacy import KL, PrivacyFunnelTransformer, PrivacyReport, population_leakage
 from skprivacy.plotting import path_around
 
 mpl.use("agg")
@@ -150,6 +150,16 @@ class TestText:
             assert expected in text
         assert "judging by the rows seen" not in text
         assert "far above" not in text
+
+    def test_a_verdict_is_about_weighted_rows_and_needs_some_confidence(self):
+        weights = np.where(np.arange(900) % 3, 1.0, 9.0)
+        transformer = quiet_fit(funnel(2.0), people(900), sample_weight=weights)
+        report = PrivacyReport.from_estimator(transformer, confidence=0.01)
+        text = re.sub(r"\s+", " ", str(report))
+        n_rows = population_leakage(transformer).n_samples
+        assert f"from 900 rows, as good as {n_rows} equally weighted ones." in text
+        assert "NOT SURE for the population: with 1% confidence at most" in text
+        assert "PASS" not in text
 
     def test_the_curve_is_as_sure_as_the_release(self):
         transformer = quiet_fit(funnel(0.1, confidence=0.9), people(600))
