@@ -29,7 +29,7 @@ examples:
   skprivacy sanitize patients.csv released.csv --sensitive sex \\
       --columns blood_pressure,bmi --bins 3 --epsilon 0.05
   skprivacy sanitize patients.csv released.parquet --sensitive sex --columns bmi \\
-      --epsilon 0.02 --report report.html --save-mechanism bmi.json
+      --bins 3 --epsilon 0.02 --report report.html --save-mechanism bmi.json
   skprivacy sanitize patients.csv beside.csv --sensitive sex --columns bmi \\
       --epsilon 0.02 --remainder patient
   cat patients.csv | skprivacy sanitize - - --sensitive sex --columns bmi \\
