@@ -19,6 +19,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import partial
@@ -256,8 +257,13 @@ def run(path, work, jobs, minutes):
     """Append lines to the file until all is done or time is up; return how many failed."""
     end, failures = time.monotonic() + 60 * minutes, 0
     os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"  # in new processes
-    with multiprocessing.get_context("spawn").Pool(jobs) as pool, path.open("a") as file:
-        for made, failed in pool.imap_unordered(lines, work):
+    with ExitStack() as opened:
+        file = opened.enter_context(path.open("a"))
+        results = map(lines, work)
+        if jobs > 1:
+            pool = opened.enter_context(multiprocessing.get_context("spawn").Pool(jobs))
+            results = pool.imap_unordered(lines, work)
+        for made, failed in results:
             pd.DataFrame(made).to_csv(file, header=False, index=False, float_format="%.6g")
             file.flush()
             failures += len(failed)

@@ -255,8 +255,8 @@ def _confident(
         for_sample = _for_sample(task, owner, solver, options)[1]
         return ConfidentDesign(task, for_sample, with_limits=is_free).solve(epsilon)
 
-    name = _for_sample(task, owner, solver, options)[0]
-    return _CONFIDENT if is_free else name, solve
+    chosen = get_solver(solver, options, owner, OccurringSymbols(task).task)
+    return _CONFIDENT if is_free else chosen.name, solve
 
 
 def _for_sample(

@@ -13,7 +13,7 @@ from ._messages import InPython, Message, Named, Parameter, Setting
 from ._typing import FloatArray, Scope, TableLike
 from ._validation import check_confidence, check_real, message
 from .design import designer
-from .limits import upper_limits
+from .limits import limit_unchanged
 from .measures import Measure, get_measure
 from .measures.leakage import leakage_unchanged
 from .mechanism import Mechanism
@@ -22,6 +22,7 @@ from .solvers.task import check_inverse
 from .utilities import UTILITY_ROUNDING, Utility
 
 _Design: TypeAlias = Callable[[float], Mechanism]
+_Kept: TypeAlias = Callable[[float], float]
 
 # The budget is found to within this share of itself; with a confidence, which is a search in a
 # search, roughly.
@@ -31,6 +32,9 @@ _ROUGH_RTOL = 0.01
 # Numbers of rows: the first to be tried, those beyond which none are, and how close is enough.
 _FIRST_ROWS, _MOST_ROWS, _ROUGH_ROWS = 1e3, 1e9, 1.1
 _ATOL = 1e-12
+
+# Where nothing is known, arguments are tried that are so many times larger or smaller.
+_FAR = 4.0
 
 # A budget that exceeds a leakage by this much surely allows it.
 _ALLOWING_RTOL = 1e-12
@@ -158,7 +162,9 @@ def smallest_epsilon(
         return nothing
     if enough.epsilon == np.inf:
         nothing, enough = _finite(design, nothing, enough, needed)
-    return _search(design, nothing, enough, needed, _RTOL if confidence is None else _ROUGH_RTOL)
+    if confidence is None or enough.epsilon == np.inf:
+        return _search(design, nothing, enough, needed)
+    return _rough_search(design, enough, needed)
 
 
 def rows_needed(
@@ -204,6 +210,11 @@ def rows_needed(
     True
     """
     owner = "rows_needed"
+    if "n_samples" in options:
+        raise TypeError(
+            f"{owner} takes no n_samples: how many rows are needed is what it returns. Of counts, "
+            f"only the proportions matter."
+        )
     epsilon = check_real(owner, "epsilon", epsilon, low=0)
     needed = check_real(owner, "utility_at_least", utility_at_least, low=0, high=1)
     confidence = check_confidence(owner, confidence)
@@ -234,19 +245,39 @@ def rows_needed(
     return _fewest_rows(kept, needed)
 
 
-def _fewest_rows(kept: Callable[[float], float], needed: float) -> int:
+def _fewest_rows(kept: _Kept, needed: float) -> int:
     """Return how many rows keep what is needed: by powers of four, then between two of them."""
-    low, high = 1.0, _MOST_ROWS
+    low, high = (1.0, 0.0), (_MOST_ROWS, 1.0)
     tried = _FIRST_ROWS
-    while high > _ROUGH_ROWS * low:
-        if kept(tried) >= needed - UTILITY_ROUNDING:
-            high = tried
+    while low[0] < tried < high[0]:
+        found = tried, kept(tried)
+        if found[1] >= needed - UTILITY_ROUNDING:
+            high, tried = found, tried / _FAR
         else:
-            low = tried
-        is_open = low == 1.0 or high == _MOST_ROWS
-        middle = float(np.sqrt(low * high))
-        tried = float(np.clip(middle, tried / 4, 4 * tried)) if is_open else middle
-    return int(float(f"{high:.2g}"))
+            low, tried = found, tried * _FAR
+    return int(float(f"{_smallest(kept, needed, low, high, _ROUGH_ROWS):.2g}"))
+
+
+def _smallest(
+    kept: _Kept,
+    needed: float,
+    low: tuple[float, float],
+    high: tuple[float, float],
+    factor: float,
+) -> float:
+    """Return the smallest argument that keeps what is needed, up to a factor.
+
+    low, high : arguments around it, with what they keep, which is about linear in their logarithm.
+    """
+    step, stuck = factor**0.9, 0
+    while (width := high[0] / low[0]) > factor:
+        share = 0.5 if stuck > 1 else (needed - low[1]) / (high[1] - low[1])
+        # Next to an end, as far from it as ends the search if the argument is between the two.
+        tried = float(np.clip(low[0] * width**share, low[0] * step, high[0] / step))
+        found = tried, kept(tried)
+        low, high = (low, found) if found[1] >= needed - UTILITY_ROUNDING else (found, high)
+        stuck = stuck + 1 if high[0] / low[0] > np.sqrt(width) else 0
+    return high[0]
 
 
 def _allowing_everything(task: DesignTask) -> float:
@@ -254,9 +285,9 @@ def _allowing_everything(task: DesignTask) -> float:
     p_sx = task.joint.p_sx
     unchanged = max(0.0, leakage_unchanged(task.scope, task.measure, p_sx))
     if task.confidence is not None and task.n_samples is not None:
-        identity = np.eye(p_sx.shape[1])
-        limits = upper_limits(task.n_samples * p_sx, identity, task.measure, task.confidence)
-        unchanged = max(unchanged, limits.in_scope(task.scope))
+        counts: FloatArray = task.n_samples * p_sx
+        limit = limit_unchanged(counts, task.measure, task.scope, task.confidence)
+        unchanged = max(unchanged, limit)
     return unchanged * (1 + _ALLOWING_RTOL) + _ALLOWING_ATOL
 
 
@@ -273,13 +304,25 @@ def _finite(
     return below, above
 
 
-def _search(
-    design: _Design, below: Mechanism, above: Mechanism, needed: float, rtol: float
-) -> Mechanism:
+def _rough_search(design: _Design, above: Mechanism, needed: float) -> Mechanism:
+    """Return the same as `_search`, roughly, from a few designs."""
+    made = {above.epsilon: above}
+
+    def kept(epsilon: float) -> float:
+        made[epsilon] = design(epsilon)
+        return made[epsilon].normalized_utility
+
+    high, tried = (above.epsilon, above.normalized_utility), above.epsilon / _FAR
+    while (found := (tried, kept(tried)))[1] >= needed - UTILITY_ROUNDING and tried > _ATOL:
+        high, tried = found, tried / _FAR
+    return made[_smallest(kept, needed, found, high, 1 + _ROUGH_RTOL)]
+
+
+def _search(design: _Design, below: Mechanism, above: Mechanism, needed: float) -> Mechanism:
     """Return the mechanism of the smallest budget between two that keeps what is needed."""
     bisect = False
     while np.isfinite(above.epsilon) and (
-        above.epsilon - below.epsilon > rtol * above.epsilon + _ATOL
+        above.epsilon - below.epsilon > _RTOL * above.epsilon + _ATOL
     ):
         share = 0.5
         if not bisect:

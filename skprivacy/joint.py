@@ -184,8 +184,13 @@ def readonly(array: FloatArray) -> FloatArray:
     return array
 
 
-def count_pairs(s_codes: IntArray, x_codes: IntArray, weights: FloatArray | None) -> CountArray:
-    """Return the table of (weighted) counts of two columns of codes from 0 on."""
-    sizes = int(s_codes.max()) + 1, int(x_codes.max()) + 1
+def count_pairs(
+    s_codes: IntArray, x_codes: IntArray, weights: FloatArray | None, n_s: int | None = None
+) -> CountArray:
+    """Return the table of (weighted) counts of two columns of codes from 0 on.
+
+    n_s : how many rows it has, None for those that occur.
+    """
+    sizes = n_s or int(s_codes.max()) + 1, int(x_codes.max()) + 1
     counts = count(pack([s_codes, x_codes], sizes), int(n_cells(sizes)), weights)[:-1]
     return counts.reshape(sizes[0] + 1, sizes[1] + 1)[1:, 1:].copy()

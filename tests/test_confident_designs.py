@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import CategoricalNB
 from sklearn.pipeline import make_pipeline
@@ -51,6 +52,8 @@ class TestMechanism:
         assert limit.max_leakage > 0.018  # nothing is given away
         assert (limit.per_output >= mechanism.leakage).all()
         assert limit.max_leakage >= limit.per_output.max()
+        with pytest.raises(ValueError, match="read-only"):
+            limit.per_output.iloc[0] = 0.0
         assert (limit.confidence, limit.n_samples) == (0.95, 2000)
         assert 0 < mechanism.utility < design_mechanism(COUNTS, 0.02).utility
 
@@ -264,6 +267,10 @@ class TestFewRows:
             made = design_mechanism([[1, 1], [0, 0], [0, 0]], 0.001, confidence=0.95)
         assert made.population_limit.max_leakage <= 0.001
 
+    def test_rows_needed_takes_no_number_of_rows(self):
+        with pytest.raises(TypeError, match="takes no n_samples: how many rows are needed"):
+            rows_needed(COUNTS, 0.02, 0.3, n_samples=500)
+
     def test_rows_needed_are_enough_and_not_far_too_many(self):
         enough = rows_needed(JOINT, 0.02, 0.5)
         kept = [
@@ -310,6 +317,22 @@ class TestTransformer:
         parts = PrivacyFunnelTransformer(0.02, sensitive="s").partial_fit(frame)
         plug_in = parts.mechanism_.utility
         assert parts.set_params(confidence=0.95).mechanism_.utility < plug_in
+
+    def test_a_group_that_is_declared_may_merely_be_rare(self, frame):
+        declared = ["none yet", *sorted(set(frame["s"])), "nobody"]
+        frame = frame.assign(s=pd.Categorical(frame["s"], categories=declared))
+        funnel = PrivacyFunnelTransformer(0.02, sensitive="s", confidence=0.95)
+        mechanism = funnel.fit(frame).mechanism_
+        assert mechanism.s_labels == tuple(declared)
+        assert (mechanism.p_sx.sum(axis=1)[[0, -1]] == 0).all()
+        counts = len(frame) * mechanism.p_sx
+        assert (design_mechanism(counts, 0.02, confidence=0.95).utility) == mechanism.utility
+        parts = clone(funnel)
+        for start in range(0, len(frame), 500):
+            parts.partial_fit(frame.iloc[start : start + 500])
+        assert (parts.mechanism_.channel == mechanism.channel).all()
+        alone = clone(funnel).set_params(confidence=None).fit(frame).mechanism_
+        assert alone.s_labels == tuple(declared[1:-1])
 
     def test_weighted_rows_count_as_many_as_say_as_much(self, frame):
         weights = np.where(np.arange(len(frame)) % 2, 9.0, 1.0)

@@ -207,6 +207,7 @@ def test_the_comparison_of_a_table_of_ones_own(tmp_path, capsys):
             ["population_limits.py", "--samples", "20", "--cell", "3", "--cell", "5"],
             "rare_group(0.02, 5)      1000  lip        1.000 [0.684, 1.000]",
         ),
+        (["speed_of_confidence.py", "--tables", "1", "--cases", "4 x 7"], "\n4 x 7   "),
     ],
     ids=[
         "algorithm1_path",
@@ -215,6 +216,7 @@ def test_the_comparison_of_a_table_of_ones_own(tmp_path, capsys):
         "simple_mechanisms",
         "one_per_label",
         "population_limits",
+        "speed_of_confidence",
     ],
 )
 def test_the_benchmarks_run(script, text, capsys):
@@ -239,21 +241,19 @@ def test_the_benchmarks_that_start_processes_run(script, text):
     assert text in run.stdout
 
 
-def test_the_benchmark_of_confidence_goes_on_where_it_ended(tmp_path):
+def test_the_benchmark_of_confidence_goes_on_where_it_ended(tmp_path, monkeypatch, capsys):
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # which it sets for its processes
+        monkeypatch.setenv(name, "1")
     path = tmp_path / "samples.csv"
-    command = [sys.executable, ROOT / "benchmarks/confidence.py", path, "--only", "2x5"]
     for n_samples, n_lines in [("1", 4), ("2", 7), ("0", 7)]:
         before = path.read_text() if path.exists() else ""
-        run = subprocess.run(
-            [*command, "--samples", n_samples],
-            check=True,
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
+        arguments = [path, "--only", "2x5", "--samples", n_samples]
+        with pytest.raises(SystemExit) as exited:
+            run_script("benchmarks/confidence.py", *arguments)
+        assert exited.value.code is None
         assert path.read_text().startswith(before)
         assert len(path.read_text().splitlines()) == n_lines
-        assert " aim " in run.stdout
+        assert " aim " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("column", "n_bands"), [("age", 3), ("s4", 5), ("s5", 4), ("bmi", 10)])

@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from house_style import QUIET, RELEASED, USEFUL, percent
 
-from skprivacy import FidelityWarning, PrivacyFunnelTransformer
+from skprivacy import PrivacyFunnelTransformer
 from skprivacy.datasets import load_diabetes_bands
 from skprivacy.mechanism import named_channel
 
@@ -23,7 +23,7 @@ steps = np.abs(np.subtract.outer(range(N_BANDS), range(N_BANDS)))
 for column, (utility, (title, color)) in enumerate(DESIGNS.items()):
     funnel = PrivacyFunnelTransformer(0.005, sensitive="sex", columns=["bmi"], utility=utility)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FidelityWarning)
+        warnings.simplefilter("ignore")  # so small a budget for 442 rows
         mechanism = funnel.fit(patients).mechanism_
     released = named_channel(mechanism).p_symbol
     axis = figure.add_subplot(grid[0, column])

@@ -11,7 +11,7 @@ EPSILON = 0.02
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.2, 3.6), width_ratios=[1, 1.25])
 
 # A value that says nothing about S, whose rows are just as they should be.
-rows = np.unique(np.geomspace(10, 2000, 60).round(-1))
+rows = np.unique(np.geomspace(10, 2000, 30).round(-1))
 limits = []
 for n in rows:
     counts = np.array([[n / 2, 50_000], [n / 2, 50_000]])

@@ -1,34 +1,35 @@
-"""The options of the commands."""
+"""The commands and their options."""
 
 from __future__ import annotations
 
 import argparse
-import sys
-from typing import Any, NoReturn, TypeAlias
+from typing import NoReturn, TypeAlias
 
 from .. import __version__
-from .choices import DEFAULT_BINS, MEASURES, SOLVERS, USUAL_CONFIDENCE, UTILITIES
-from .values import (
-    budget,
-    budgets,
-    confidence,
-    delimiter,
-    edges,
-    encoding,
-    frequency,
-    measure,
-    names,
-    positive,
-    remainder,
-    share,
+from .choices import MEASURES
+from .options import (
+    S_HELP,
+    add_categorical,
+    add_columns,
+    add_confidence,
+    add_design,
+    add_force,
+    add_input,
+    add_keyed,
+    add_output,
+    add_reading,
+    add_remainder,
+    add_show_groups,
+    add_unknown,
 )
+from .values import budget, budgets, measure, names, positive, share
 
 _SANITIZE = """\
 examples:
   skprivacy sanitize patients.csv released.csv --sensitive sex \\
       --columns blood_pressure,bmi --bins 3 --epsilon 0.05
   skprivacy sanitize patients.csv released.parquet --sensitive sex --columns bmi \\
-      --epsilon 0.02 --report report.html --save-mechanism bmi.json
+      --bins 3 --epsilon 0.02 --report report.html --save-mechanism bmi.json
   skprivacy sanitize patients.csv beside.csv --sensitive sex --columns bmi \\
       --epsilon 0.02 --remainder patient
   cat patients.csv | skprivacy sanitize - - --sensitive sex --columns bmi \\
@@ -151,7 +152,7 @@ def _add_demo(subparsers: _Subparsers) -> None:
     command = _command(
         subparsers, "demo", "demo:demo", "see it at work on 442 real patients", "[FOLDER]"
     )
-    _add_confidence(command)
+    add_confidence(command)
     command.add_argument(
         "folder",
         nargs="?",
@@ -165,9 +166,9 @@ def _add_sanitize(subparsers: _Subparsers) -> None:
     summary = "replace columns of a file by a release that reveals little about another"
     usage = "IN OUT --sensitive NAMES --columns NAMES --epsilon E [options]"
     command = _command(subparsers, "sanitize", "release:sanitize", summary, usage, _SANITIZE)
-    _add_input(command)
-    _add_output(command)
-    _add_columns(command)
+    add_input(command)
+    add_output(command)
+    add_columns(command)
     command.add_argument(
         "--epsilon",
         type=budget,
@@ -182,16 +183,16 @@ def _add_sanitize(subparsers: _Subparsers) -> None:
         help="what comes out: the same columns (label), one column of symbols, or one column of "
         "probabilities for each value (default: label)",
     )
-    _add_remainder(command)
-    _add_unknown(command)
-    _add_show_groups(command)
+    add_remainder(command)
+    add_unknown(command)
+    add_show_groups(command)
     command.add_argument("--report", metavar="R.html", help="write a report for whoever signs off")
     command.add_argument(
         "--save-mechanism", metavar="M.json", help="write what `skprivacy apply` needs"
     )
-    _add_keyed(command)
-    _add_design(command)
-    _add_reading(command)
+    add_keyed(command)
+    add_design(command)
+    add_reading(command)
 
 
 def _add_apply(subparsers: _Subparsers) -> None:
@@ -199,12 +200,12 @@ def _add_apply(subparsers: _Subparsers) -> None:
     usage = "M.json IN OUT [options]"
     command = _command(subparsers, "apply", "release:apply", summary, usage, _APPLY)
     command.add_argument("mechanism", metavar="M.json", help="written by --save-mechanism")
-    _add_input(command)
-    _add_output(command)
-    _add_remainder(command)
-    _add_unknown(command)
-    _add_keyed(command)
-    _add_reading(command)
+    add_input(command)
+    add_output(command)
+    add_remainder(command)
+    add_unknown(command)
+    add_keyed(command)
+    add_reading(command)
 
 
 def _add_key(subparsers: _Subparsers) -> None:
@@ -218,8 +219,8 @@ def _add_curve(subparsers: _Subparsers) -> None:
     summary = "show how much can be kept at each budget"
     usage = "IN --sensitive NAMES --columns NAMES [-o FILE] [options]"
     command = _command(subparsers, "curve", "explore:curve", summary, usage, _CURVE)
-    _add_input(command)
-    _add_columns(command)
+    add_input(command)
+    add_columns(command)
     command.add_argument(
         "--epsilons",
         type=budgets,
@@ -231,9 +232,9 @@ def _add_curve(subparsers: _Subparsers) -> None:
         metavar="FILE",
         help="a picture (.png, .svg, .pdf) or a table (.csv); default: print a table",
     )
-    _add_force(command)
-    _add_design(command)
-    _add_reading(command)
+    add_force(command)
+    add_design(command)
+    add_reading(command)
 
 
 def _add_choose(subparsers: _Subparsers) -> None:
@@ -241,8 +242,8 @@ def _add_choose(subparsers: _Subparsers) -> None:
     aims = "[--keep-utility SHARE | --max-shift SHARE]"
     usage = f"IN --sensitive NAMES --columns NAMES {aims} [options]"
     command = _command(subparsers, "choose", "explore:choose", summary, usage, _CHOOSE)
-    _add_input(command)
-    _add_columns(command)
+    add_input(command)
+    add_columns(command)
     aim = command.add_mutually_exclusive_group()
     aim.add_argument(
         "--keep-utility",
@@ -259,25 +260,25 @@ def _add_choose(subparsers: _Subparsers) -> None:
         help="find the largest epsilon with which no released value can move the probability of "
         "a sensitive group by more than this: 0.05 is 5 percentage points",
     )
-    _add_show_groups(command)
-    _add_design(command)
-    _add_reading(command)
+    add_show_groups(command)
+    add_design(command)
+    add_reading(command)
 
 
 def _add_audit(subparsers: _Subparsers) -> None:
     summary = "attack a release: how well can the sensitive column be guessed from it"
     usage = "IN --sensitive NAMES --released NAMES|FILE [options]"
     command = _command(subparsers, "audit", "attack:audit_file", summary, usage, _AUDIT)
-    _add_input(command)
-    command.add_argument("--sensitive", type=names, required=True, metavar="NAMES", help=_S_HELP)
+    add_input(command)
+    command.add_argument("--sensitive", type=names, required=True, metavar="NAMES", help=S_HELP)
     command.add_argument(
         "--released",
         required=True,
         metavar="NAMES|FILE",
         help="columns of IN, or a file with the same rows in the same order",
     )
-    _add_categorical(command)
-    _add_reading(command)
+    add_categorical(command)
+    add_reading(command)
 
 
 def _add_certify(subparsers: _Subparsers) -> None:
@@ -285,8 +286,8 @@ def _add_certify(subparsers: _Subparsers) -> None:
     usage = "M.json IN --sensitive NAMES [options]"
     command = _command(subparsers, "certify", "certify:certify_file", summary, usage, _CERTIFY)
     command.add_argument("mechanism", metavar="M.json", help="written by --save-mechanism")
-    _add_input(command)
-    command.add_argument("--sensitive", type=names, required=True, metavar="NAMES", help=_S_HELP)
+    add_input(command)
+    command.add_argument("--sensitive", type=names, required=True, metavar="NAMES", help=S_HELP)
     command.add_argument(
         "--confidence",
         type=share,
@@ -307,227 +308,4 @@ def _add_certify(subparsers: _Subparsers) -> None:
         type=measure,
         help=f"the measure of leakage: {', '.join(MEASURES)} (default: that of the mechanism)",
     )
-    _add_reading(command)
-
-
-_S_HELP = "the columns to protect, separated by commas"
-
-
-def _add_input(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "source", metavar="IN", help=".csv, .tsv (both also .gz) or .parquet; - for a pipe"
-    )
-
-
-def _add_reading(command: argparse.ArgumentParser) -> None:
-    group = command.add_argument_group("reading and reporting")
-    group.add_argument(
-        "--format",
-        choices=["csv", "tsv", "parquet"],
-        help="the kind of table IN is, if its name does not tell (default for -: csv)",
-    )
-    group.add_argument(
-        "--delimiter",
-        type=delimiter,
-        metavar="CHAR",
-        help="the character between fields (default: a comma or, for .tsv, a tab)",
-    )
-    group.add_argument(
-        "--encoding",
-        default="utf-8",
-        type=encoding,
-        help="the encoding of a text file (default: utf-8)",
-    )
-    group.add_argument(
-        "--header",
-        action=argparse.BooleanOptionalAction,
-        help="whether the first line of IN names its columns (default: yes, but an error if it "
-        "looks like data); without a header they are c1, c2, ..., and OUT gets one",
-    )
-    group.add_argument(
-        "--names",
-        type=names,
-        metavar="NAMES",
-        help="the names of all columns of IN, separated by commas, if it has no header",
-    )
-    group.add_argument(
-        "--progress",
-        action=argparse.BooleanOptionalAction,
-        default=sys.stderr.isatty(),
-        help="show a progress bar on the standard error (default: only in a terminal)",
-    )
-    group.add_argument("--json", action="store_true", help="print the outcome as JSON")
-
-
-def _add_output(command: argparse.ArgumentParser) -> None:
-    command.add_argument("target", metavar="OUT", help="like IN; it appears once it is complete")
-    _add_force(command)
-
-
-def _add_force(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--force", action="store_true", help="replace existing files")
-
-
-def _add_show_groups(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--show-groups",
-        action="store_true",
-        help="name the most exposed group of the sensitive columns (default: no value of theirs "
-        "is shown)",
-    )
-
-
-def _add_columns(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--sensitive", type=names, required=True, metavar="NAMES", help=_S_HELP)
-    command.add_argument(
-        "--columns",
-        type=names,
-        required=True,
-        metavar="NAMES",
-        help="the columns to release, separated by commas; they are protected jointly",
-    )
-
-
-def _add_design(command: argparse.ArgumentParser) -> None:
-    group = command.add_argument_group("design")
-    _add_confidence(group)
-    group.add_argument(
-        "--measure",
-        type=measure,
-        default="kl",
-        help=f"the measure of leakage: {', '.join(MEASURES)}; or one with a parameter, such as "
-        f"alpha_lift:alpha=4 (default: kl)",
-    )
-    group.add_argument(
-        "--scope",
-        choices=["per_output", "average"],
-        default="per_output",
-        help="whether every released value keeps the budget, or their average",
-    )
-    group.add_argument(
-        "--utility",
-        choices=UTILITIES,
-        default=UTILITIES[0],
-        help="what is kept: closeness to the true values, for people who take released ones at "
-        "face value (distortion); information about them, for models, and for --output symbol "
-        "and posterior (mutual_information); or the chance of guessing them (guess). Default: "
-        "distortion, whatever --output is",
-    )
-    group.add_argument(
-        "--solver",
-        choices=["auto", *SOLVERS],
-        default="auto",
-        metavar="NAME",
-        help="the solver to use (default: auto, the certified optimum where the table is not too "
-        "large)",
-    )
-    group.add_argument(
-        "--max-outputs",
-        type=positive,
-        metavar="N",
-        help="merge released values until so many are left",
-    )
-    _add_encoding(group)
-
-
-def _add_confidence(group: Any) -> None:
-    group.add_argument(
-        "--confidence",
-        type=confidence,
-        default=USUAL_CONFIDENCE,
-        metavar="LEVEL|none",
-        help=f"how often the budget is to hold for the population that the rows are from, not for "
-        f"the rows alone; none: for the rows alone (default: {USUAL_CONFIDENCE:g})",
-    )
-
-
-def _add_encoding(group: Any) -> None:
-    group.add_argument(
-        "--bins",
-        type=positive,
-        default=DEFAULT_BINS,
-        metavar="N",
-        help=f"numbers with more distinct values than this are cut at quantiles (default: "
-        f"{DEFAULT_BINS})",
-    )
-    group.add_argument(
-        "--edges",
-        type=edges,
-        action="append",
-        default=[],
-        metavar="NAME=A,B,...",
-        help="cut the numbers of a column at these edges instead; may be repeated",
-    )
-    _add_categorical(group)
-    group.add_argument(
-        "--min-frequency",
-        type=frequency,
-        metavar="N",
-        help="pool values rarer than this: a number of rows, or a share of them",
-    )
-    group.add_argument(
-        "--max-categories",
-        type=positive,
-        metavar="N",
-        help="pool the rarest values of each column beyond this many",
-    )
-    group.add_argument(
-        "--smoothing",
-        type=budget,
-        default=0.0,
-        metavar="ROWS",
-        help="rows added to every pair of values before the design; needs --confidence none "
-        "(default: 0)",
-    )
-
-
-def _add_categorical(command: Any) -> None:
-    command.add_argument(
-        "--categorical",
-        type=names,
-        action="extend",
-        default=[],
-        metavar="NAMES",
-        help="columns whose numbers are codes: they are not cut into bins",
-    )
-
-
-def _add_keyed(command: argparse.ArgumentParser) -> None:
-    group = command.add_argument_group(
-        "keyed release", "the same row gets the same values every time; both options or neither"
-    )
-    group.add_argument(
-        "--record-ids",
-        metavar="COLUMN",
-        help="the column of IN with a unique id for every row; in a text file, ids are taken "
-        "exactly as written",
-    )
-    group.add_argument(
-        "--key-file", metavar="FILE", help="a secret key, made by `skprivacy key FILE`"
-    )
-
-
-def _add_remainder(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--remainder",
-        type=remainder,
-        default="drop",
-        metavar="drop|passthrough|NAMES",
-        help="which other columns are copied as they are: none, all but the sensitive ones and "
-        "that of --record-ids, or those named, separated by commas (default: drop)",
-    )
-    command.add_argument(
-        "--allow-leaking",
-        action="store_true",
-        help="copy columns even if one of them alone exceeds the budget",
-    )
-
-
-def _add_unknown(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--handle-unknown",
-        choices=["error", "resample"],
-        default="error",
-        help="what to do with values that were not seen before: stop, or draw from the "
-        "distribution of the release, which reveals nothing about the row (default: error)",
-    )
+    add_reading(command)

@@ -12,7 +12,7 @@ import pandas as pd
 
 from .._messages import aligned
 from .._typing import CountArray, FloatArray
-from ..describing import percent
+from ..describing import percent, single_group
 from ..design import design_mechanism, privacy_utility_path
 from ..files.counting import count_source
 from ..files.locations import check_free, written
@@ -21,7 +21,7 @@ from ..fitting.inputs import FitInputs
 from ..fitting.leak_warnings import warn_of_bins, warn_of_chance
 from ..inverse_design import largest_epsilon, smallest_epsilon
 from ..joint import as_joint
-from ..limits import upper_limits
+from ..limits import limit_unchanged
 from ..measures import get_measure
 from ..measures.leakage import leakage_unchanged
 from ..mechanism import Mechanism
@@ -85,8 +85,7 @@ def _budgets(counts: CountArray, design: dict[str, Any]) -> FloatArray:
     if (confidence := design["confidence"]) is not None:
         n_budgets = _N_SURE_BUDGETS
         rows: FloatArray = design["n_samples"] * joint.p_sx
-        limits = upper_limits(rows, np.eye(len(joint.p_x)), measure, confidence)
-        unchanged = limits.in_scope(scope)
+        unchanged = limit_unchanged(rows, measure, scope, confidence)
     top = unchanged if 0 < unchanged < np.inf else 1.0
     return np.geomspace(top / 200, top, n_budgets)
 
@@ -183,7 +182,7 @@ def _lines_of_smallest(mechanism: Mechanism, options: argparse.Namespace) -> lis
 
 def _population_line(mechanism: Mechanism) -> str:
     if len(mechanism.s_labels or ()) < 2:
-        return "The rows show a single group of S: nothing is known about others."
+        return single_group("S")
     return f"It holds in the population {_of_rows(mechanism)}."
 
 

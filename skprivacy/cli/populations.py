@@ -2,8 +2,11 @@
 
 from typing import Any
 
-from ..describing import percent
+from ..describing import percent, single_group
 from ..mechanism import Mechanism
+
+# What leaks less than this is nothing but rounding.
+_ROUNDING = 1e-12
 
 
 def population_facts(mechanism: Mechanism) -> dict[str, Any]:
@@ -27,8 +30,9 @@ def revealed(mechanism: Mechanism, protected: str) -> list[str]:
             f"{protected} ({measure}; reached: {reached:.4g})."
         ]
     if len(mechanism.s_labels or ()) < 2:
-        return [f"The rows show a single group of {protected}: nothing is known about others."]
+        return [single_group(protected)]
     limit = mechanism.leakage_at_most(mechanism)
+    reached, limit = (0.0 if figure < _ROUNDING else figure for figure in (reached, limit))
     return [
         f"In these {mechanism.n_samples:,.0f} rows, {where} at most {reached:.4g} about "
         f"{protected} ({measure}).",

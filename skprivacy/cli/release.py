@@ -15,7 +15,7 @@ from ..files.counting import fit_source
 from ..files.locations import check_free, is_pipe, kind_of, written
 from ..files.opening import write_to
 from ..files.releasing import release_rows
-from ..fitted import Fitted
+from ..mechanism import Mechanism
 from ..releasing.keyed import check_own_column
 from ..report import PrivacyReport
 from ..report.sections import Section
@@ -66,8 +66,10 @@ def sanitize(options: argparse.Namespace) -> None:
         n_rows = release_rows(fitted, settings, source, sink, **keyed, is_watched=options.progress)
         if n_rows != transformer.n_samples_seen_ or source.input.stamp != stamp:
             raise RuntimeError(f"{options.source} changed while it was being read.")
-    facts = _facts(transformer, n_rows, options)
-    say(options, facts, [*_sentences(facts, fitted, options), *_files_written(facts)])
+    fidelity = fitted.fidelity
+    facts = _facts(transformer, fidelity, n_rows, options)
+    lines = _sentences(facts, fitted.mechanism, fidelity, options)
+    say(options, facts, [*lines, *_files_written(facts)])
 
 
 def apply(options: argparse.Namespace) -> None:
@@ -178,10 +180,13 @@ def _report(
 
 
 def _facts(
-    transformer: PrivacyFunnelTransformer, n_rows: int, options: argparse.Namespace
+    transformer: PrivacyFunnelTransformer,
+    fidelity: Fidelity,
+    n_rows: int,
+    options: argparse.Namespace,
 ) -> dict[str, Any]:
     """Return the outcome of a release, for machines."""
-    mechanism, fidelity = transformer.mechanism_, transformer.fidelity_
+    mechanism = transformer.mechanism_
     files = {"out": options.target, "report": options.report, "mechanism": options.save_mechanism}
     return {
         **files,
@@ -214,20 +219,29 @@ def _what_became(facts: dict[str, Any]) -> str:
     return f"{listed(facts['released'])} replaced{copied}, all other columns left out"
 
 
-def _sentences(facts: dict[str, Any], fitted: Fitted, options: argparse.Namespace) -> list[str]:
-    mechanism, fidelity = fitted.mechanism, fitted.fidelity
-    alone = "" if mechanism.confidence is None else "for the rows alone (--confidence none), "
+def _sentences(
+    facts: dict[str, Any], mechanism: Mechanism, fidelity: Fidelity, options: argparse.Namespace
+) -> list[str]:
     lines = [
         f"{facts['out']}: {facts['rows']:,} rows; {_what_became(facts)}.",
         *revealed(mechanism, listed(options.sensitive)),
         exposed(mechanism.posterior_ranges(), mechanism.s_labels, options),
         f"The release keeps {mechanism.normalized_utility:.1%} of "
-        f"{mechanism.objective.in_words(listed(options.columns))}; {alone}no mechanism for these "
-        f"{facts['symbols']:,} symbols (values, bins and pools) keeps more than "
-        f"{min(1.0, mechanism.normalized_upper_bound):.1%}.{_of_raw_values(fidelity)}",
+        f"{mechanism.objective.in_words(listed(options.columns))}"
+        f"{_at_most(mechanism, facts['symbols'])}.{_of_raw_values(fidelity)}",
         *_keyed_lines(options.record_ids),
     ]
     return lines + (face_value_lines(fidelity) if options.output == "label" else [])
+
+
+def _at_most(mechanism: Mechanism, n_symbols: int) -> str:
+    """Say what no mechanism exceeds, where that is less than everything."""
+    bound = f"{mechanism.normalized_upper_bound:.1%}"
+    if mechanism.normalized_upper_bound > 1 or bound == "100.0%":
+        return ""
+    alone = "" if mechanism.confidence is None else "for the rows alone (--confidence none), "
+    symbols = f"{n_symbols:,} symbols (values, bins and pools)"
+    return f"; {alone}no mechanism for these {symbols} keeps more than {bound}"
 
 
 def _of_raw_values(fidelity: Fidelity) -> str:

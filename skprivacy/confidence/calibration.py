@@ -11,22 +11,21 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from .._typing import FloatArray, Scope
 from ..measures import Measure
 from ..merging import merged_to, tidied
 from ..utilities import Utility
-from .channel_limits import Reached
+from .channel_limits import KEPT, Reached
 from .limit_of_measure import output_limit
-from .output_limits import OutputLimit, Sample, root_leakage
+from .output_limits import OutputLimit, Sample, root_budget
 from .search import ConfidentSearch
 from .softening import softened
 
 # Where the limit of a channel is at least this share of the budget, its z will do, if next to
-# nothing is lost to keep the budget. It is kept up to rounding.
+# nothing is lost to keep the budget.
 _CLOSE = 0.975
-_KEPT = 1.0 - 1e-6
 _AIM = 0.993
 _MOST_SOLVES = 5
 _SMALLEST_Z, _LARGEST_Z = 0.3, 8.0
@@ -60,13 +59,13 @@ class Aim:
     @property
     def budget(self) -> float:
         """The budget on the scale of the limits."""
-        return float(root_leakage(self.measure, np.array(self.epsilon)))
+        return root_budget(self.measure, self.epsilon)
 
     @property
     def budget_of_outputs(self) -> float:
         """What single outputs are held to: more than what all may leak on average."""
         more = 1.0 if self.scope == "per_output" else _MORE_THAN_AVERAGE
-        return float(root_leakage(self.measure, np.array(more * self.epsilon)))
+        return root_budget(self.measure, more * self.epsilon)
 
 
 def confident_channel(
@@ -74,7 +73,6 @@ def confident_channel(
     aim: Aim,
     start: FloatArray,
     limits: Callable[[FloatArray], Reached],
-    seed: int = 0,
 ) -> FloatArray:
     """Return the channel with the largest utility found whose limit keeps the budget.
 
@@ -84,16 +82,16 @@ def confident_channel(
     if len(sample.p_x) == 1:
         return np.ones((1, 1))
     limit = output_limit(sample, aim.measure, aim.epsilon, aim.confidence)
-    search = ConfidentSearch(limit, aim.utility, aim.budget_of_outputs, seed)
+    search = ConfidentSearch(limit, aim.utility, aim.budget_of_outputs)
     proposals = np.vstack([search.first_proposals(), start])
-    z = 0.15 + norm.ppf(1 - 2 * (1 - aim.confidence) / max(len(sample.p_x), 2.1))
+    z = 0.15 + float(ndtri(1 - 2 * (1 - aim.confidence) / max(len(sample.p_x), 2.1)))
     low, high, tried = 0.0, np.inf, []
     for _ in range(_MOST_SOLVES):
         found = search.run(z, proposals)
         channel = _tidy(_channel(found.points, found.weights, sample.p_x), sample.p_x, aim)
         reached = limits(channel).limit
         tried.append((aim.utility.of_channel(sample.p_x, channel), reached, channel))
-        is_within = reached <= aim.budget * _KEPT
+        is_within = reached <= aim.budget * KEPT
         # The first search leaves something for the second one to find, whatever its z.
         is_close = len(tried) > 1 and is_within and reached > _CLOSE * aim.budget
         if is_close or (is_within and _is_free(limit, found.points, z, aim)):
@@ -119,7 +117,7 @@ def _best(
     limits: Callable[[FloatArray], Reached],
 ) -> FloatArray:
     """Return the best channel that keeps the budget, or one that is softened if that is better."""
-    allowed = aim.budget * _KEPT
+    allowed = aim.budget * KEPT
     kept = [(utility, channel) for utility, reached, channel in tried if reached <= allowed]
     useful, best = max(kept, key=itemgetter(0), default=(-np.inf, np.ones((len(p_x), 1))))
     # The closest to the budget of those that break it.

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from .._typing import FloatArray, Scope
-from ..limits import Draws, UpperLimits, draws_around, draws_for, limits_of, upper_limits
+from ..limits import Draws, UpperLimits, draws_around, draws_for, limits_of
 from ..measures import Measure
-from .output_limits import root_leakage
+from .output_limits import root_budget, root_leakage
 
 # A channel must keep the budget by two sets of draws: these, and those of the limit that is
 # reported. A limit that is met by chance in one of them is not by both.
 _SEED = 1
+
+# The limit of a channel stays this far within the budget: rounding elsewhere cannot lift it above.
+KEPT = 1.0 - 1e-6
 
 # Draws are kept up to so many numbers in all: 128 MB. Beyond, a design is calibrated with fewer.
 _MOST_NUMBERS = 2**24
@@ -38,23 +42,26 @@ class ChannelLimits:
         n_draws = int(np.clip(_MOST_NUMBERS // counts.size, _FEWEST_DRAWS, _MOST_DRAWS))
         self._draws = list(draws_around(counts, n_draws, np.random.default_rng(_SEED)))
         self._reported: list[Draws] = []
-        if counts.size * (n_reported := draws_for(confidence)) <= _MOST_NUMBERS:
-            self._reported = list(draws_around(counts, n_reported, np.random.default_rng(0)))
+        if counts.size * draws_for(confidence) <= _MOST_NUMBERS:
+            self._reported = list(self._drawn_again())
 
     def __call__(self, channel: FloatArray) -> Reached:
         """Return the larger of the two limits."""
-        ours = limits_of(channel, self._draws, self._measure, self._confidence)
+        ours = self._of(channel, self._draws)
         reported = self.reported(channel)
         worst = max(limits.in_scope(self._scope) for limits in (ours, reported))
         each = np.maximum(ours.per_output, reported.per_output)
-        return Reached(self.root(worst), root_leakage(self._measure, each))
+        return Reached(root_budget(self._measure, worst), root_leakage(self._measure, each))
 
     def reported(self, channel: FloatArray) -> UpperLimits:
-        """Return the limits that a mechanism checks itself by."""
-        if self._reported:
-            return limits_of(channel, self._reported, self._measure, self._confidence)
-        return upper_limits(self._counts, channel, self._measure, self._confidence)
+        """Return the limits that a mechanism checks itself by, in the scope of the budget."""
+        return self._of(channel, self._reported or self._drawn_again())
 
-    def root(self, epsilon: float) -> float:
-        """Return a budget on the scale of the limits."""
-        return float(root_leakage(self._measure, np.array(epsilon)))
+    def _of(self, channel: FloatArray, draws: Iterable[Draws]) -> UpperLimits:
+        with_average = self._scope == "average"
+        return limits_of(
+            channel, draws, self._measure, self._confidence, with_average=with_average
+        )
+
+    def _drawn_again(self) -> Iterator[Draws]:
+        return draws_around(self._counts, draws_for(self._confidence), np.random.default_rng(0))

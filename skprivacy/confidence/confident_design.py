@@ -13,8 +13,8 @@ from ..limits import upper_limits
 from ..merging import merged_to
 from ..solvers import DesignTask, Solution
 from .calibration import Aim, confident_channel
-from .channel_limits import ChannelLimits, Reached
-from .output_limits import Sample
+from .channel_limits import KEPT, ChannelLimits, Reached
+from .output_limits import Sample, root_budget
 from .softening import softened
 
 Solve: TypeAlias = Callable[[float], Solution]
@@ -30,9 +30,6 @@ _MANY_ROWS = 1.5
 # The search for a smaller budget ends when the limit is so close to the budget, after so many
 # designs, or below this share of epsilon.
 _CLOSE, _MOST_DESIGNS, _SMALLEST_SHARE = 0.98, 8, 0.02
-
-# The limit stays so far below the budget, that rounding elsewhere cannot lift it above.
-_SLACK = 1e-6
 
 # No more than about a million times as many rows are asked for, by a rough limit.
 _MOST_DOUBLINGS, _ROUGH_DRAWS = 20, 199
@@ -71,7 +68,7 @@ class ConfidentDesign:
         return ChannelLimits(self._counts, task.measure, task.scope, self._confidence)
 
     def _allowed(self, epsilon: float) -> float:
-        return self._limits.root(epsilon) * (1 - _SLACK)
+        return root_budget(self._task.measure, epsilon) * KEPT
 
     def rows_for_a_release(self, epsilon: float) -> float | None:
         """Return how many rows like these would allow a first release; None where none would.

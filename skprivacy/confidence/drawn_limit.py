@@ -21,11 +21,9 @@ class DrawnLimit(OutputLimit):
     There are at least ten draws for each symbol of X: points are fitted to these very draws.
     """
 
-    def __init__(
-        self, sample: Sample, measure: Measure, n_draws: int | None = None, seed: int = 0
-    ) -> None:
+    def __init__(self, sample: Sample, measure: Measure, n_draws: int | None = None) -> None:
         super().__init__(sample, measure)
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(0)
         n_draws = n_draws or max(_FEWEST_DRAWS, _DRAWS_PER_SYMBOL * len(sample.p_x))
         shape = (n_draws, *sample.counts.shape)
         draws = rng.gamma(sample.counts + sample.p_x, size=shape)

@@ -55,6 +55,11 @@ class OutputLimit(ABC):
         """Return ``U_z`` of each point, and its gradient, one row each."""
 
 
+def root_budget(measure: Measure, epsilon: float) -> float:
+    """Return a budget on the scale of the limits."""
+    return float(root_leakage(measure, np.array(epsilon)))
+
+
 def root_leakage(measure: Measure, leakage: FloatArray) -> FloatArray:
     """Return the leakage on a scale on which it is about linear in the deviations of lifts."""
     leakage = np.maximum(leakage, 0.0)

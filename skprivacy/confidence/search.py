@@ -47,12 +47,12 @@ class ConfidentSearch:
     Points are dense rows: few of their entries are zero, because that would tell a rare symbol.
     """
 
-    def __init__(self, limit: OutputLimit, utility: Utility, budget: float, seed: int = 0) -> None:
+    def __init__(self, limit: OutputLimit, utility: Utility, budget: float) -> None:
         self._limit, self._utility, self._budget = limit, utility, budget
         self._p_x = limit.sample.p_x
         self._program = MixtureProgram(self._p_x, utility)
         self._scale = utility.span(self._p_x)
-        self._rng = np.random.default_rng(seed)
+        self._rng = np.random.default_rng(0)
 
     @property
     def _n_x(self) -> int:

@@ -16,6 +16,7 @@ from .sentences import (
     reached_or_allowed,
     rows_kept,
     shown,
+    single_group,
     what_is_kept,
 )
 
@@ -35,5 +36,6 @@ __all__ = [
     "reached_or_allowed",
     "rows_kept",
     "shown",
+    "single_group",
     "what_is_kept",
 ]

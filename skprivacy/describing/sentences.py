@@ -171,6 +171,11 @@ def _outwards(share: float, digits: int, is_high: bool) -> str:
     return f"{whole / scale:.{digits}f}%"
 
 
+def single_group(protected: str) -> str:
+    """Say that a budget is about nothing that is known."""
+    return f"The rows show a single group of {protected}: nothing is known about others."
+
+
 def exposure(ranges: pd.DataFrame, names: Sequence[str] | None = None) -> str:
     """Say how far a released value can move the probability of a group.
 
@@ -193,7 +198,7 @@ def exposure(ranges: pd.DataFrame, names: Sequence[str] | None = None) -> str:
         group = f"a group of {rare.prior:.1%}" if names is None else names[rarest]
         start = "" if names is None else f" from {rare.prior:.1%}"
         text += f", and that of {group}{start} to {_outwards(rare.high, 1, True)}"
-    return f"{text}, at most."
+    return f"{text}, at most, if groups have the same shares as here."
 
 
 def ranges_of(ranges: pd.DataFrame) -> list[Range]:

@@ -130,14 +130,16 @@ def learn_column(
     n_bins: BinsLike | None = DEFAULT_BINS,
     pooling: Pooling = (None, None),
     multiplicities: FloatArray | None = None,
+    as_declared: bool = False,
 ) -> tuple[ColumnAlphabet, IntArray]:
     """Return the `ColumnAlphabet` of a column and the symbol of each row.
 
     weights : those of the rows, or None; pooling : (min_frequency, max_categories);
-    multiplicities : how many rows of the data each row stands for, or None if one.
+    multiplicities : how many rows of the data each row stands for, or None if one; as_declared :
+    whether categories without rows are symbols too.
     """
     alphabet, codes, distinct = learn_values(
-        series, weights, label, n_bins, pooling, multiplicities
+        series, weights, label, n_bins, pooling, multiplicities, as_declared
     )
     return alphabet, take(alphabet.of_values(distinct, label), codes)
 
@@ -149,14 +151,16 @@ def learn_values(
     n_bins: BinsLike | None = DEFAULT_BINS,
     pooling: Pooling = (None, None),
     multiplicities: FloatArray | None = None,
+    as_declared: bool = False,
 ) -> tuple[ColumnAlphabet, IntArray, list[Any]]:
     """Return the `ColumnAlphabet` of a column, and its rows as codes of a list of values."""
     codes, distinct = coded(series, label)
     rows = count(codes, len(distinct), multiplicities)  # missing ones last
     totals = (rows if weights is None else count(codes, len(distinct), weights)).astype(float)
-    seen = np.flatnonzero(rows[:-1])
-    values, counts = [distinct[i] for i in seen], (totals[seen], rows[seen])
     is_categorical = isinstance(series.dtype, pd.CategoricalDtype)
+    as_declared = as_declared and is_categorical
+    seen = np.arange(len(distinct)) if as_declared else np.flatnonzero(rows[:-1])
+    values, counts = [distinct[i] for i in seen], (totals[seen], rows[seen])
     family = "category" if is_categorical else family_of(values, label)
     if _is_to_be_cut(family, n_bins, len(values)):
         numbers = _finite(as_numbers(pd.Series(values), label), label)
@@ -169,11 +173,14 @@ def learn_values(
         found = uncut(values, *counts, order)
     if rows[-1]:
         found = found.with_missing(totals[-1], rows[-1])
-    return _alphabet_of(found, pooling, bool(rows[-1])), codes, distinct
+    alphabet = _alphabet_of(found, pooling, bool(rows[-1]), as_declared)
+    return alphabet, codes, distinct
 
 
-def _alphabet_of(found: Bins, pooling: Pooling, has_missing: bool) -> ColumnAlphabet:
-    occurs = np.flatnonzero(found.rows)
+def _alphabet_of(
+    found: Bins, pooling: Pooling, has_missing: bool, as_declared: bool
+) -> ColumnAlphabet:
+    occurs = np.flatnonzero((found.rows > 0) | as_declared)
     symbols = np.full(len(found.values), UNKNOWN)
     symbols[occurs] = pool(found.weights[occurs], *pooling)
     return ColumnAlphabet(

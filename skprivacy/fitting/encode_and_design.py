@@ -70,8 +70,8 @@ def code_rows(settings: Settings, rows: LabelledRows) -> CodedRows:
     """Learn the alphabets of S and X as the settings ask, and count pairs."""
     sensitive, s_codes = code_sensitive(settings, rows)
     v_codes = None if rows.target is None else _target(settings, rows)
-    alphabet, x_codes, names = _code_x(settings, rows, s_codes, v_codes)
-    counts = count_pairs(s_codes, x_codes, rows.weights)
+    alphabet, x_codes, names = _code_x(settings, rows, s_codes, v_codes, sensitive.n_symbols)
+    counts = count_pairs(s_codes, x_codes, rows.weights, sensitive.n_symbols)
     sizes = count(s_codes, sensitive.n_symbols, rows.multiplicities)[:-1]
     n_effective = rows.effective_rows(s_codes, x_codes)
     return CodedRows(
@@ -80,10 +80,14 @@ def code_rows(settings: Settings, rows: LabelledRows) -> CodedRows:
 
 
 def _code_x(
-    settings: Settings, rows: LabelledRows, s_codes: IntArray, v_codes: IntArray | None
+    settings: Settings,
+    rows: LabelledRows,
+    s_codes: IntArray,
+    v_codes: IntArray | None,
+    n_groups: int,
 ) -> tuple[Alphabet, IntArray, tuple[Any, ...]]:
     """Return the alphabet of X, values or cells, the symbol of each row, and its columns."""
-    n_groups, names = int(s_codes.max()) + 1, tuple(rows.x_columns)
+    names = tuple(rows.x_columns)
     if (cells := cells_of(settings)) is None:
         alphabet, x_codes = _learn(settings, rows, rows.x_columns)
         cells = automatic_cells(settings, rows, alphabet, x_codes, n_groups)
@@ -95,8 +99,12 @@ def _code_x(
 
 
 def code_sensitive(settings: Settings, rows: LabelledRows) -> tuple[Alphabet, IntArray]:
-    """Learn the alphabet of S, and return it with the symbol of each row."""
-    return _learn(settings, rows, rows.s_columns, is_sensitive=True)
+    """Learn the alphabet of S, and return it with the symbol of each row.
+
+    With a confidence, a group that is declared and has no rows is one: it may merely be rare.
+    """
+    as_declared = settings.confidence is not None and len(rows.s_columns) == 1
+    return _learn(settings, rows, rows.s_columns, is_sensitive=True, as_declared=as_declared)
 
 
 def _learn(
@@ -104,6 +112,7 @@ def _learn(
     rows: LabelledRows,
     columns: NamedColumns,
     is_sensitive: bool = False,
+    as_declared: bool = False,
 ) -> tuple[ValueAlphabet, IntArray]:
     """Return the alphabet of columns of some rows taken jointly, and the symbol of each row."""
     pooling = (None, None) if is_sensitive else (settings.min_frequency, settings.max_categories)
@@ -112,6 +121,7 @@ def _learn(
             "n_bins": _bins_of(settings.n_bins, label, is_sensitive),
             "pooling": pooling,
             "multiplicities": rows.multiplicities,
+            "as_declared": as_declared,
         }
         for label in columns
     ]

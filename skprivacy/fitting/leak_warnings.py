@@ -18,7 +18,7 @@ from ..exceptions import FidelityWarning, FiniteSampleWarning, PrivacyLeakWarnin
 from ..joint import as_joint, count_pairs
 from ..measures import KL, Measure
 from ..measures.leakage import leakage_in, leakage_unchanged
-from ..mechanism import Mechanism, population_limits
+from ..mechanism import FAR_ABOVE, USUAL_CONFIDENCE, Mechanism, population_limits
 from ..utilities import UTILITY_ROUNDING, Distortion
 
 # A column with more distinct values than this share of its rows is judged by its bins only: that
@@ -32,9 +32,7 @@ _CHANCE = 0.05
 _DRAWS = 99, 499
 _MOST_CELLS = 5_000_000
 
-# A limit for the population that exceeds the budget by more than this factor is told. It is a
-# quick one: so many draws, of about so many cells in all.
-_FAR_ABOVE, _USUAL_CONFIDENCE = 2.0, 0.95
+# A limit for the population is a quick one: so many draws, of about so many cells in all.
 _QUICK_DRAWS, _QUICK_CELLS = (39, 199), 40_000
 
 # Values that are mostly released as others may make up this share of the rows without a warning.
@@ -77,16 +75,16 @@ def warn_of_chance(mechanism: Mechanism, counts: CountArray, n_rows: int) -> Non
         return
     n_draws = int(np.clip(_QUICK_CELLS // counts.size, *_QUICK_DRAWS))
     rows: FloatArray = counts * (n_rows / counts.sum())
-    limits = population_limits(mechanism, rows, _USUAL_CONFIDENCE, n_draws=n_draws, is_rough=True)
+    limits = population_limits(mechanism, rows, USUAL_CONFIDENCE, n_draws=n_draws, is_rough=True)
     limit = limits.leakage_in(mechanism.scope)
-    if limit <= _FAR_ABOVE * mechanism.epsilon:
+    if limit <= FAR_ABOVE * mechanism.epsilon:
         return
     warn(
         Message(
             Setting("epsilon", mechanism.epsilon),
             f" holds for these {n_rows:,} rows. In the population that they are from, the leakage "
-            f"may be up to {limit:.2g} (with {_USUAL_CONFIDENCE:.0%} confidence). ",
-            Setting("confidence", _USUAL_CONFIDENCE),
+            f"may be up to {limit:.2g} (with {USUAL_CONFIDENCE:.0%} confidence). ",
+            Setting("confidence", USUAL_CONFIDENCE),
             " keeps the budget there too; the more rows there are, and the fewer values of X, the "
             "less that costs.",
         ),

@@ -22,7 +22,10 @@ _ALL_GROUPS, _SOME_ROWS = 16, 3.0
 
 @dataclass(frozen=True, eq=False)
 class Figures:
-    """g for each joint, as rows: on average over outputs, and of each output."""
+    """g for each joint, as rows: on average over outputs, and of each output.
+
+    The average is NaN for a measure that has none, and where it is not asked for.
+    """
 
     average: FloatArray
     per_output: FloatArray
@@ -38,35 +41,32 @@ def from_posterior(channel: FloatArray, draws: Draws, measure: Measure) -> Figur
     """Return the figures under joints from the posterior."""
     p_sy, p_s = _with_y(draws.posterior, channel)
     p_y, values = _values(measure, p_sy, p_s)
-    return Figures(_average(measure, p_y, values), values)
+    if "average" not in measure.scopes:
+        return Figures(np.full(len(values), np.nan), values)
+    return Figures(_average(p_y, values), values)
 
 
-def with_one_more_row(channel: FloatArray, draws: Draws, measure: Measure) -> Figures:
+def with_one_more_row(
+    channel: FloatArray, draws: Draws, measure: Measure, with_average: bool = True
+) -> Figures:
     """Return the figures with one more row, of the group of S for which they are largest.
 
     For each output, the row has the symbol of X that gives it most often; on average, the one that
-    raises the average most.
+    raises the average most. The average takes most of the time: without it, it is NaN.
     """
     p_sy, p_s = _with_y(draws.rows, channel)
     likeliest = [channel[draws.seen].max(axis=0, keepdims=True)] * len(draws.estimate)
-    steepest = _steepest(measure, draws, channel)
-    telling = [np.unique(channel[row], axis=0) for row in steepest]
 
-    def added(rows: Sequence[FloatArray], s: int) -> Iterator[tuple[FloatArray, FloatArray]]:
-        for row in rows[s]:
-            yield _values(measure, *_added(p_sy, p_s, s, draws.extra[:, s], row))
+    def added(rows: Sequence[FloatArray]) -> Iterator[tuple[FloatArray, FloatArray]]:
+        for s in _worst_groups(measure, p_sy, p_s, rows):
+            for row in rows[s]:
+                yield _values(measure, *_added(p_sy, p_s, s, draws.extra[:, s], row))
 
-    each = [
-        values
-        for s in _worst_groups(measure, p_sy, p_s, likeliest)
-        for _, values in added(likeliest, s)
-    ]
-    averages = [
-        _average(measure, *figures)
-        for s in _worst_groups(measure, p_sy, p_s, telling)
-        for figures in added(telling, s)
-    ]
-    return Figures(np.max(averages, axis=0), np.max(each, axis=0))
+    each = np.max([values for _, values in added(likeliest)], axis=0)
+    if not with_average or "average" not in measure.scopes:
+        return Figures(np.full(len(each), np.nan), each)
+    telling = [np.unique(channel[row], axis=0) for row in _steepest(measure, draws, channel)]
+    return Figures(np.max([_average(*figures) for figures in added(telling)], axis=0), each)
 
 
 def _worst_groups(
@@ -117,10 +117,8 @@ def _values(measure: Measure, p_sy: FloatArray, p_s: FloatArray) -> tuple[FloatA
     return p_y / total, measure.value(rows, priors[:, None])
 
 
-def _average(measure: Measure, p_y: FloatArray, values: FloatArray) -> FloatArray:
-    """Return the mean of g over outputs; NaN for a measure without an average."""
-    if "average" not in measure.scopes:
-        return np.full(len(values), np.nan)
+def _average(p_y: FloatArray, values: FloatArray) -> FloatArray:
+    """Return the mean of g over outputs."""
     return np.asarray((p_y * values).sum(axis=1))
 
 
@@ -131,8 +129,6 @@ def _steepest(measure: Measure, draws: Draws, channel: FloatArray) -> BoolArray:
     that tie, by how much P(y|x) differs from P(y); all that still tie, because which one is first
     is a matter of rounding.
     """
-    if "average" not in measure.scopes:
-        return np.eye(*draws.estimate.shape, dtype=np.bool_)
     prior, p_sy = draws.estimate.sum(axis=1), draws.estimate @ channel
     rows = posteriors(p_sy, p_sy.sum(axis=0), prior)
     slope = measure.subgradient(rows, prior)

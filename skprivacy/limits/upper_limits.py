@@ -21,7 +21,7 @@ class UpperLimits:
     """Limits on the epsilon scale: of the worst output, of the average, and of each output.
 
     Those of single outputs hold with the confidence one by one, not all at once. The average is
-    NaN for a measure that has none.
+    NaN for a measure that has none, and where it is not asked for.
     """
 
     worst: float
@@ -42,15 +42,26 @@ def upper_limits(
     n_draws: int | None = None,
     random_state: Seed = 0,
     is_rough: bool = False,
+    with_average: bool = True,
 ) -> UpperLimits:
     """Return limits of what a channel P(y|x) leaks where the rows of `counts` come from.
 
     The same counts and seed give the same figures. n_draws : None for enough of them; is_rough :
-    from the posterior alone, which takes less time where S has many groups.
+    from the posterior alone, which takes less time where S has many groups; with_average : whether
+    the limit of the average is wanted, too, which takes as much time as all the others.
     """
     n_draws = draws_for(confidence) if n_draws is None else n_draws
     draws = draws_around(counts, n_draws, np.random.default_rng(random_state))
-    return limits_of(channel, draws, measure, confidence, is_rough)
+    return limits_of(channel, draws, measure, confidence, is_rough, with_average)
+
+
+def limit_unchanged(
+    counts: FloatArray, measure: Measure, scope: Scope, confidence: float
+) -> float:
+    """Return the limit of what X itself leaks where the rows of `counts` come from."""
+    identity, with_average = np.eye(counts.shape[1]), scope == "average"
+    limits = upper_limits(counts, identity, measure, confidence, with_average=with_average)
+    return limits.in_scope(scope)
 
 
 def limits_of(
@@ -59,6 +70,7 @@ def limits_of(
     measure: Measure,
     confidence: float,
     is_rough: bool = False,
+    with_average: bool = True,
 ) -> UpperLimits:
     """Return limits from draws, which several channels may share.
 
@@ -67,8 +79,11 @@ def limits_of(
     and Pearson where a single cell matters, and in the manner of Fay and Feuer where several do:
     no prior speaks for a group that has only a handful of rows.
     """
-    ways = (from_posterior,) if is_rough else (from_posterior, with_one_more_row)
-    batches = [[way(channel, batch, measure) for way in ways] for batch in draws]
+    batches = []
+    for batch in draws:
+        batches.append([from_posterior(channel, batch, measure)])
+        if not is_rough:
+            batches[-1].append(with_one_more_row(channel, batch, measure, with_average))
     limits = [_limits(Figures.joined(way), confidence) for way in zip(*batches, strict=True)]
     worst, average, each = (
         measure.inverse(np.maximum.reduce(found)) for found in zip(*limits, strict=True)

@@ -2,9 +2,11 @@
 
 from .evaluation import Evaluation
 from .mechanism import Mechanism, make_mechanism, mechanism_content, named_channel
-from .population import PopulationLeakage, population_limits
+from .population import FAR_ABOVE, USUAL_CONFIDENCE, PopulationLeakage, population_limits
 
 __all__ = [
+    "FAR_ABOVE",
+    "USUAL_CONFIDENCE",
     "Evaluation",
     "Mechanism",
     "PopulationLeakage",

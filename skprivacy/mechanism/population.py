@@ -8,8 +8,13 @@ import numpy as np
 import pandas as pd
 
 from .._typing import FloatArray, Scope, Seed
+from ..joint import readonly
 from ..limits import upper_limits
 from .evaluation import Evaluation
+
+# The confidence of limits that nobody asked for, and how many budgets such a limit must exceed to
+# be told of.
+USUAL_CONFIDENCE, FAR_ABOVE = 0.95, 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,11 +89,12 @@ def population_limits(
         is_rough=is_rough,
     )
     # The population should not be expected to leak less than the rows do.
+    each = readonly(np.maximum(limits.per_output, evaluation.leakage))
     labels = pd.Index(evaluation.y_labels, tupleize_cols=False)
     return PopulationLeakage(
         max(limits.worst, evaluation.max_leakage),
         max(limits.average, evaluation.average_leakage),
-        pd.Series(np.maximum(limits.per_output, evaluation.leakage), labels),
+        pd.Series(each, labels, copy=False),
         round(counts.sum()),
         confidence,
     )

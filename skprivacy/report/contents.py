@@ -14,7 +14,7 @@ import sklearn
 from .._messages import in_points
 from .._typing import ColumnsLike, Scope, TableLike
 from ..describing import percent
-from ..fitted import Fitted
+from ..fitted import Fitted, Training
 from ..fitting.inputs import sensitive_columns
 from ..fitting.parameters import Settings
 from ..measures import Measure, every_measure
@@ -65,7 +65,7 @@ def sections_of(
     roles, mechanism = fitted.roles, fitted.mechanism
     released = [str(roles.name(position)) for position in roles.x_positions]
     protected = _listed(fitted.training.names)
-    learned_from = f"{fitted.training.n_rows:,} rows{_smoothed(settings.smoothing)}"
+    learned_from = f"{_rows(fitted.training)}{_smoothed(settings.smoothing)}"
     sections = [
         _summary(mechanism, released, protected, learned_from, limits),
         _guarantee(mechanism, limits),
@@ -114,12 +114,20 @@ def _summary(
     return Section(
         "In short",
         [
-            verdict(mechanism, limits),
+            verdict(mechanism, limits, learned_from),
             _headline(mechanism, released, protected),
             *caveat(mechanism, limits),
         ],
         [Table("The release", pd.DataFrame({"value": facts}))],
     )
+
+
+def _rows(training: Training) -> str:
+    """Say how many rows there were, and how many equally weighted ones would be as good."""
+    text = f"{training.n_rows:,} rows"
+    if training.effective_rows == training.n_rows:
+        return text
+    return f"{text}, as good as {training.effective_rows:,} equally weighted ones"
 
 
 def _smoothed(smoothing: float) -> str:

@@ -2,39 +2,39 @@
 
 import math
 
-from ..describing import percent
-from ..mechanism import Mechanism, PopulationLeakage
+from ..describing import percent, single_group
+from ..mechanism import FAR_ABOVE, USUAL_CONFIDENCE, Mechanism, PopulationLeakage
 
-# A limit for the population of more than this many budgets is called far above the budget.
-_FAR = 2.0
-
-_SURE = 0.95
+# With less confidence than this, a limit is no reason to call a budget kept.
+_HARDLY_SURE = 0.5
 
 
-def verdict(mechanism: Mechanism, limits: PopulationLeakage) -> str:
-    """Say whether the budget holds for the population, before anything else."""
+def verdict(mechanism: Mechanism, limits: PopulationLeakage, rows: str) -> str:
+    """Say whether the budget holds for the population, before anything else.
+
+    rows : what it was learned from.
+    """
     limit, epsilon = limits.leakage_in(mechanism.scope), mechanism.epsilon
     if len(mechanism.s_labels or ()) < 2:
-        return "The rows show a single group of S: nothing is known about others."
+        return single_group("S")
     if epsilon == math.inf:
         return "There is no budget to keep: epsilon is infinite."
     sure = f"with {percent(limits.confidence)} confidence"
     if _is_kept(mechanism, limit):
-        return (
-            f"PASS for the population: {sure} at most {limit:.4g} <= epsilon = {epsilon:g}, from "
-            f"{limits.n_samples:,} rows."
-        )
+        is_sure = limits.confidence >= _HARDLY_SURE
+        how = "PASS for the population" if is_sure else "NOT SURE for the population"
+        return f"{how}: {sure} at most {limit:.4g} <= epsilon = {epsilon:g}, from {rows}."
     return (
         f"NOT KEPT for the population: {sure} up to {limit:.4g}, which exceeds epsilon = "
-        f"{epsilon:g}. The budget holds for these {limits.n_samples:,} rows only; "
-        f"confidence={_SURE:g} makes it hold for the population."
+        f"{epsilon:g}. The budget holds only for these {rows}; "
+        f"confidence={USUAL_CONFIDENCE:g} makes it hold for the population."
     )
 
 
 def caveat(mechanism: Mechanism, limits: PopulationLeakage) -> list[str]:
     """Say what can be done where the budget is far exceeded in the population."""
     limit = limits.leakage_in(mechanism.scope)
-    if _is_kept(mechanism, limit) or limit <= _FAR * mechanism.epsilon:
+    if _is_kept(mechanism, limit) or limit <= FAR_ABOVE * mechanism.epsilon:
         return []
     return [
         "What may leak in the population is far above the budget: there are too few rows for this "
@@ -50,7 +50,7 @@ def rows_and_population(mechanism: Mechanism, limits: PopulationLeakage) -> str:
         return (
             f"The budget holds for the population that the rows of fit were drawn from: the last "
             f"column is an upper limit of what leaks there, with {sure} confidence. In the rows "
-            f"themselves it is less."
+            f"themselves it is no more."
         )
     return (
         f"The budget is about the joint distribution as estimated from the rows of fit. The "

@@ -10,6 +10,7 @@ from skprivacy.cli import choices
 from skprivacy.cli.arguments import parser
 from skprivacy.encoding import DEFAULT_BINS
 from skprivacy.measures import MEASURES
+from skprivacy.mechanism import USUAL_CONFIDENCE
 from skprivacy.solvers import SOLVERS
 from skprivacy.utilities import UTILITIES
 
@@ -60,6 +61,7 @@ def test_the_names_are_those_of_the_library():
     assert tuple(SOLVERS) == choices.SOLVERS
     assert set(choices.UTILITIES) == set(UTILITIES) - {"target"}  # a file has no y
     assert choices.DEFAULT_BINS == DEFAULT_BINS
+    assert choices.USUAL_CONFIDENCE == USUAL_CONFIDENCE
     assert check_confidence("", choices.LARGEST_CONFIDENCE)
     with pytest.raises(ValueError, match="at most"):
         check_confidence("", choices.LARGEST_CONFIDENCE + 1e-9)

@@ -6,7 +6,7 @@ from scipy.stats import binom
 
 from skprivacy import design_mechanism
 
-N_SAMPLES, CONFIDENCE = 24, 0.95
+N_SAMPLES, CONFIDENCE = 16, 0.95
 
 # If the budget holds with the confidence, it does so in fewer samples than this in less than one
 # of a million runs. The seeds are fixed.

@@ -23,8 +23,8 @@ def ranges(prior, low, high):
 class TestExposure:
     def test_it_is_the_range_that_the_budget_allows(self):
         mechanism = design_mechanism([[0.255, 0.255], [0.245, 0.245]], 0.02)
-        expected = "the most exposed group from 49.0% to between 39.0% and 59.0%, at most."
-        assert exposure(mechanism.posterior_ranges()).endswith(expected)
+        expected = "the most exposed group from 49.0% to between 39.0% and 59.0%, at most"
+        assert expected in exposure(mechanism.posterior_ranges())
 
     def test_ends_are_rounded_outwards(self):
         (found,) = ranges_of(ranges([0.5], [0.41049], [0.60011]))
@@ -38,7 +38,9 @@ class TestExposure:
         # kl 0.02 lets 1% become 3.6%.
         joint = np.array([0.01, 0.45, 0.54])[:, None] * np.array([0.3, 0.7])
         text = exposure(design_mechanism(joint, 0.02).posterior_ranges())
-        assert text.endswith(", and that of a group of 1.0% to 3.6%, at most.")
+        assert text.endswith(
+            ", and that of a group of 1.0% to 3.6%, at most, if groups have the same shares as here."
+        )
 
     def test_of_two_groups_the_rarer_one_is_named(self):
         found = ranges_of(ranges([0.99, 0.01], [0.96, 0.0], [1.0, 0.04]))

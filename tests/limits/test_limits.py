@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import beta
 
 from skprivacy import KL, Measure, design_mechanism
-from skprivacy.limits import draws, draws_around, limits_of, upper_limits
+from skprivacy.limits import draws, draws_around, limit_unchanged, limits_of, upper_limits
 from skprivacy.limits.figures import with_one_more_row
 from skprivacy.measures import MEASURES, Lip
 
@@ -107,6 +107,20 @@ class TestFormulas:
 
 class TestDraws:
     """What is drawn."""
+
+    def test_an_average_that_nobody_asks_for_changes_nothing_else(self):
+        both, worst = (
+            upper_limits(COUNTS, CHANNEL, KL(), 0.9, with_average=asked) for asked in (True, False)
+        )
+        assert both.worst == worst.worst
+        assert_array_equal(both.per_output, worst.per_output)
+        assert np.isfinite(both.average)
+        assert np.isnan(worst.average)
+
+    def test_what_x_itself_leaks(self):
+        whole = upper_limits(COUNTS, np.eye(COUNTS.shape[1]), KL(), 0.9)
+        for scope in ("per_output", "average"):
+            assert limit_unchanged(COUNTS, KL(), scope, 0.9) == whole.in_scope(scope)
 
     def test_the_same_counts_give_the_same_figures(self):
         first, second = (upper_limits(COUNTS, CHANNEL, KL(), 0.9) for _ in range(2))

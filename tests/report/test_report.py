@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from example_tables import funnel, people, quiet_fit
 
-from skprivacy import KL, PrivacyFunnelTransformer, PrivacyReport
+from skprivacy import KL, PrivacyFunnelTransformer, PrivacyReport, population_leakage
 from skprivacy.plotting import path_around
 
 mpl.use("agg")
@@ -123,7 +123,7 @@ class TestText:
     def test_few_rows_are_said_to_be_few(self):
         text = re.sub(r"\s+", " ", str(PrivacyReport.from_estimator(funnel().fit(people(300)))))
         assert "NOT KEPT for the population: with 95% confidence up to" in text
-        assert "these 300 rows only" in text
+        assert "holds only for these 300 rows" in text
         assert "confidence=0.95 makes it hold for the population" in text
         assert "is far above the budget: there are too few rows" in text
         many = re.sub(
@@ -150,6 +150,16 @@ class TestText:
             assert expected in text
         assert "judging by the rows seen" not in text
         assert "far above" not in text
+
+    def test_a_verdict_is_about_weighted_rows_and_needs_some_confidence(self):
+        weights = np.where(np.arange(900) % 3, 1.0, 9.0)
+        transformer = quiet_fit(funnel(2.0), people(900), sample_weight=weights)
+        report = PrivacyReport.from_estimator(transformer, confidence=0.01)
+        text = re.sub(r"\s+", " ", str(report))
+        n_rows = population_leakage(transformer).n_samples
+        assert f"from 900 rows, as good as {n_rows} equally weighted ones." in text
+        assert "NOT SURE for the population: with 1% confidence at most" in text
+        assert "PASS" not in text
 
     def test_the_curve_is_as_sure_as_the_release(self):
         transformer = quiet_fit(funnel(0.1, confidence=0.9), people(600))

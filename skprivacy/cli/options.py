@@ -1,0 +1,256 @@
+"""Options that several commands share, with what they say about themselves."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from .choices import DEFAULT_BINS, MEASURES, SOLVERS, USUAL_CONFIDENCE, UTILITIES
+from .values import (
+    budget,
+    confidence,
+    delimiter,
+    edges,
+    encoding,
+    frequency,
+    measure,
+    names,
+    positive,
+    remainder,
+)
+
+S_HELP = "the columns to protect, separated by commas"
+
+
+def add_input(command: argparse.ArgumentParser) -> None:
+    """Add the table that is read, as the command's own argument."""
+    command.add_argument(
+        "source", metavar="IN", help=".csv, .tsv (both also .gz) or .parquet; - for a pipe"
+    )
+
+
+def add_reading(command: argparse.ArgumentParser) -> None:
+    """Add how a table is read, and how the outcome is reported."""
+    group = command.add_argument_group("reading and reporting")
+    group.add_argument(
+        "--format",
+        choices=["csv", "tsv", "parquet"],
+        help="the kind of table IN is, if its name does not tell (default for -: csv)",
+    )
+    group.add_argument(
+        "--delimiter",
+        type=delimiter,
+        metavar="CHAR",
+        help="the character between fields (default: a comma or, for .tsv, a tab)",
+    )
+    group.add_argument(
+        "--encoding",
+        default="utf-8",
+        type=encoding,
+        help="the encoding of a text file (default: utf-8)",
+    )
+    group.add_argument(
+        "--header",
+        action=argparse.BooleanOptionalAction,
+        help="whether the first line of IN names its columns (default: yes, but an error if it "
+        "looks like data); without a header they are c1, c2, ..., and OUT gets one",
+    )
+    group.add_argument(
+        "--names",
+        type=names,
+        metavar="NAMES",
+        help="the names of all columns of IN, separated by commas, if it has no header",
+    )
+    group.add_argument(
+        "--progress",
+        action=argparse.BooleanOptionalAction,
+        default=sys.stderr.isatty(),
+        help="show a progress bar on the standard error (default: only in a terminal)",
+    )
+    group.add_argument("--json", action="store_true", help="print the outcome as JSON")
+
+
+def add_output(command: argparse.ArgumentParser) -> None:
+    """Add the file that is written."""
+    command.add_argument("target", metavar="OUT", help="like IN; it appears once it is complete")
+    add_force(command)
+
+
+def add_force(command: argparse.ArgumentParser) -> None:
+    """Add whether existing files are replaced."""
+    command.add_argument("--force", action="store_true", help="replace existing files")
+
+
+def add_show_groups(command: argparse.ArgumentParser) -> None:
+    """Add whether groups of S are named."""
+    command.add_argument(
+        "--show-groups",
+        action="store_true",
+        help="name the most exposed group of the sensitive columns (default: no value of theirs "
+        "is shown)",
+    )
+
+
+def add_columns(command: argparse.ArgumentParser) -> None:
+    """Add which columns are protected and which are replaced."""
+    command.add_argument("--sensitive", type=names, required=True, metavar="NAMES", help=S_HELP)
+    command.add_argument(
+        "--columns",
+        type=names,
+        required=True,
+        metavar="NAMES",
+        help="the columns to release, separated by commas; they are protected jointly",
+    )
+
+
+def add_design(command: argparse.ArgumentParser) -> None:
+    """Add what a mechanism is designed for, and how."""
+    group = command.add_argument_group("design")
+    add_confidence(group)
+    group.add_argument(
+        "--measure",
+        type=measure,
+        default="kl",
+        help=f"the measure of leakage: {', '.join(MEASURES)}; or one with a parameter, such as "
+        f"alpha_lift:alpha=4 (default: kl)",
+    )
+    group.add_argument(
+        "--scope",
+        choices=["per_output", "average"],
+        default="per_output",
+        help="whether every released value keeps the budget, or their average",
+    )
+    group.add_argument(
+        "--utility",
+        choices=UTILITIES,
+        default=UTILITIES[0],
+        help="what is kept: closeness to the true values, for people who take released ones at "
+        "face value (distortion); information about them, for models, and for --output symbol "
+        "and posterior (mutual_information); or the chance of guessing them (guess). Default: "
+        "distortion, whatever --output is",
+    )
+    group.add_argument(
+        "--solver",
+        choices=["auto", *SOLVERS],
+        default="auto",
+        metavar="NAME",
+        help="the solver to use (default: auto, with --confidence none the certified optimum "
+        "where the table is not too large)",
+    )
+    group.add_argument(
+        "--max-outputs",
+        type=positive,
+        metavar="N",
+        help="merge released values until so many are left",
+    )
+    add_encoding(group)
+
+
+def add_confidence(group: Any) -> None:
+    """Add for whom the budget is to hold."""
+    group.add_argument(
+        "--confidence",
+        type=confidence,
+        default=USUAL_CONFIDENCE,
+        metavar="LEVEL|none",
+        help=f"how often the budget is to hold for the population that the rows are from, such as "
+        f"0.95 or 0.99; none: it holds for the rows alone (default: {USUAL_CONFIDENCE:g})",
+    )
+
+
+def add_encoding(group: Any) -> None:
+    """Add how values become symbols."""
+    group.add_argument(
+        "--bins",
+        type=positive,
+        default=DEFAULT_BINS,
+        metavar="N",
+        help=f"numbers with more distinct values than this are cut at quantiles (default: "
+        f"{DEFAULT_BINS})",
+    )
+    group.add_argument(
+        "--edges",
+        type=edges,
+        action="append",
+        default=[],
+        metavar="NAME=A,B,...",
+        help="cut the numbers of a column at these edges instead; may be repeated",
+    )
+    add_categorical(group)
+    group.add_argument(
+        "--min-frequency",
+        type=frequency,
+        metavar="N",
+        help="pool values rarer than this: a number of rows, or a share of them",
+    )
+    group.add_argument(
+        "--max-categories",
+        type=positive,
+        metavar="N",
+        help="pool the rarest values of each column beyond this many",
+    )
+    group.add_argument(
+        "--smoothing",
+        type=budget,
+        default=0.0,
+        metavar="ROWS",
+        help="rows added to every pair of values before the design; needs --confidence none "
+        "(default: 0)",
+    )
+
+
+def add_categorical(command: Any) -> None:
+    """Add which numbers are codes."""
+    command.add_argument(
+        "--categorical",
+        type=names,
+        action="extend",
+        default=[],
+        metavar="NAMES",
+        help="columns whose numbers are codes: they are not cut into bins",
+    )
+
+
+def add_keyed(command: argparse.ArgumentParser) -> None:
+    """Add where the noise comes from, if it is to be the same every time."""
+    group = command.add_argument_group(
+        "keyed release", "the same row gets the same values every time; both options or neither"
+    )
+    group.add_argument(
+        "--record-ids",
+        metavar="COLUMN",
+        help="the column of IN with a unique id for every row; in a text file, ids are taken "
+        "exactly as written",
+    )
+    group.add_argument(
+        "--key-file", metavar="FILE", help="a secret key, made by `skprivacy key FILE`"
+    )
+
+
+def add_remainder(command: argparse.ArgumentParser) -> None:
+    """Add which other columns are copied."""
+    command.add_argument(
+        "--remainder",
+        type=remainder,
+        default="drop",
+        metavar="drop|passthrough|NAMES",
+        help="which other columns are copied as they are: none, all but the sensitive ones and "
+        "that of --record-ids, or those named, separated by commas (default: drop)",
+    )
+    command.add_argument(
+        "--allow-leaking",
+        action="store_true",
+        help="copy columns even if one of them alone exceeds the budget",
+    )
+
+
+def add_unknown(command: argparse.ArgumentParser) -> None:
+    """Add what becomes of values that were not seen before."""
+    command.add_argument(
+        "--handle-unknown",
+        choices=["error", "resample"],
+        default="error",
+        help="what to do with values that were not seen before: stop, or draw from the "
+        "distribution of the release, which reveals nothing about the row (default: error)",
+    )
