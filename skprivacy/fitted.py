@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ._typing import CountArray, IntArray
+from ._typing import CountArray, FloatArray, IntArray, Labels
 from .encoding import Alphabet
 from .fidelity import Fidelity, RawX, fidelity_of_columns
 from .mechanism import Mechanism, named_channel
@@ -20,7 +20,8 @@ class Training:
 
     alphabet : the symbols of S; names : of its columns; counts : of pairs (s, x), weighted and
     before smoothing; n_rows : how many rows there were; effective_rows : how many equally weighted
-    ones would say as much; raw : X before it was cut and pooled, None where it was not.
+    ones would say as much; raw : X before it was cut and pooled, None where it was not;
+    with_target : counts of (s, v, x), weighted, where there is a target V.
     """
 
     alphabet: Alphabet
@@ -29,6 +30,15 @@ class Training:
     n_rows: int
     effective_rows: int
     raw: RawX | None = None
+    with_target: FloatArray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """What output="posterior" shows: labels : of its columns; given_y : a row for each output."""
+
+    labels: Labels
+    given_y: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +47,8 @@ class Fitted:
 
     roles : which column is what; types : those that the columns of X are released as; alphabet :
     their symbols; mechanism : its outputs are named; leaking : what columns that are passed
-    through were found to leak, NaN where that cannot be judged; training : None for one that was
-    loaded.
+    through were found to leak, NaN where that cannot be judged; of_target : P(V|y) where rows are
+    cells that keep a target V; training : None for one that was loaded.
     """
 
     roles: ColumnRoles
@@ -46,6 +56,7 @@ class Fitted:
     alphabet: Alphabet
     mechanism: Mechanism
     leaking: Mapping[Any, float]
+    of_target: Posterior | None = None
     training: Training | None = None
 
     @property
@@ -53,6 +64,13 @@ class Fitted:
         """The symbol of X that each output is released as."""
         assert self.mechanism.symbol_of_output is not None  # fit has named them
         return self.mechanism.symbol_of_output
+
+    @property
+    def posterior(self) -> Posterior:
+        """What output="posterior" shows: P(V|y) of a target that cells keep, else P(x|y)."""
+        if self.of_target is not None:
+            return self.of_target
+        return Posterior(self.mechanism.x_labels, self.mechanism.posterior)
 
     @property
     def x_names(self) -> list[Any]:

@@ -16,7 +16,7 @@ from .cells import CellAlphabet
 from .cells.cell_json import CELL_KEYS, cell_content, read_cells
 from .encoding import Alphabet, ValueAlphabet
 from .encoding.alphabet_json import ALPHABET_KEYS, alphabet_content, read_alphabet
-from .fitted import Fitted
+from .fitted import Fitted, Posterior
 from .measures import Measure
 from .mechanism import Mechanism, make_mechanism, mechanism_content
 from .releasing.output_names import check_names_out, names_out
@@ -57,6 +57,7 @@ def write_transformer(fitted: Fitted, parameters: Mapping[str, Any], indent: int
         },
         "types": [type_.to_dict() for type_ in fitted.types],
         **_alphabet_content(fitted.alphabet),
+        **_target_content(fitted.of_target),
         "names": mechanism.pop("names"),
         "mechanism": mechanism,
     }
@@ -70,6 +71,13 @@ def _alphabet_content(alphabet: Alphabet) -> dict[str, Any]:
     return alphabet_content(alphabet)
 
 
+def _target_content(of_target: Posterior | None) -> dict[str, Any]:
+    if of_target is None:
+        return {}
+    labels = [encode_label(label) for label in of_target.labels]
+    return {"target": {"labels": labels, "given_y": of_target.given_y.tolist()}}
+
+
 def _labels(roles: ColumnRoles, positions: Sequence[int]) -> list[Any]:
     return [encode_label(roles.name_or_position(position)) for position in positions]
 
@@ -79,28 +87,36 @@ def read_transformer(
 ) -> tuple[dict[str, Any], Fitted]:
     """Return the parameters of the transformer that was written, and what it was fitted to."""
     document = read_document(text, "transformer")
-    keys, read = (
-        (CELL_KEYS, read_cells)
-        if "questions" in document.members()
-        else (ALPHABET_KEYS, read_alphabet)
-    )
+    of_cells, has_target = ("questions" in document.members(), "target" in document.members())
+    keys = [*(CELL_KEYS if of_cells else ALPHABET_KEYS), *(["target"] if has_target else [])]
     part = document.keys("parameters", "layout", "types", *keys, "names", "mechanism")
     given = part["parameters"].keys(*_PARAMETERS)
     parameters: dict[str, Any] = {key: given[key].text(*_PARAMETERS[key]) for key in given}
-    alphabet: Alphabet = read(part)
+    alphabet: Alphabet = read_cells(part) if of_cells else read_alphabet(part)
     roles, leaking = _read_roles(part["layout"], len(alphabet.columns))
+    roles = replace(roles, of_cells=of_cells)
     types = tuple(map(_read_type, part["types"].items(len(alphabet.columns))))
     mechanism = make_mechanism(part["mechanism"], Mechanism, measure, utility)
     _check_labels(part["mechanism"]["x_labels"], mechanism.x_labels, alphabet.labels)
     mechanism = replace(mechanism, symbol_of_output=_read_symbols(part["names"], mechanism))
+    of_target = _read_target(part["target"], len(mechanism.y_labels)) if has_target else None
+    fitted = Fitted(roles, types, alphabet, mechanism, leaking, of_target)
     with part["layout"].making():
-        check_names_out(names_out(roles, mechanism.x_labels, parameters["output"]))
+        check_names_out(names_out(roles, fitted.posterior.labels, parameters["output"]))
     for name in ("epsilon", "measure", "scope", "confidence"):
         parameters[name] = getattr(mechanism, name)
     parameters["columns"] = [roles.name_or_position(p) for p in roles.x_positions]
     parameters["sensitive"] = [roles.name_or_position(p) for p in roles.s_positions] or None
     parameters["remainder"] = [roles.name_or_position(p) for p in roles.kept_positions] or "drop"
-    return parameters, Fitted(roles, types, alphabet, mechanism, leaking)
+    parameters["alphabet"] = "cells" if of_cells else "auto"
+    return parameters, fitted
+
+
+def _read_target(place: Place, n_outputs: int) -> Posterior:
+    """Return P(V|y)."""
+    part = place.keys("labels", "given_y")
+    labels = part["labels"].labels()
+    return Posterior(labels, part["given_y"].numbers(n_outputs, len(labels), low=0, high=1))
 
 
 def _read_roles(place: Place, n_replaced: int) -> tuple[ColumnRoles, dict[Any, float]]:

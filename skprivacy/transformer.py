@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
-from ._typing import ColumnsLike, FloatArray, Labels, Scope, Seed, TableLike
+from ._typing import ColumnsLike, FloatArray, Scope, Seed, TableLike
 from .cells import CellAlphabet, Cells
 from .certifying import Certificate
 from .describing import as_html
@@ -28,6 +28,7 @@ from .fitting.batches import Batches
 from .fitting.encode_and_design import code_rows, code_sensitive, fitted_to, judge_index
 from .fitting.held_out import certified_on, evaluated_on
 from .fitting.inputs import counts_nothing, read_inputs
+from .fitting.learned_cells import cells_of
 from .fitting.parameters import Settings
 from .measures import Measure
 from .mechanism import Evaluation, Mechanism
@@ -87,8 +88,9 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         Options of the solver.
     output : {"label", "symbol", "posterior"}, default="label"
         "label": the same columns with the dtypes that `fit` saw, each output named after a value
-        of X; for rare combinations that are pooled, each column is drawn separately. "symbol": one
-        categorical column. "posterior": a column of P(x|y) for each symbol x.
+        of X; for rare combinations that are pooled, and for cells, each column is drawn
+        separately. "symbol": one categorical column. "posterior": a column of P(x|y) for each
+        symbol x; for cells that keep a target V, of P(v|y) for each value v.
     remainder : {"drop", "passthrough"} or list of columns, default="drop"
         What happens to the other columns: all are dropped, all are passed through unchanged, or
         those listed are. The sensitive ones are always dropped. This is decided by `fit`.
@@ -582,17 +584,17 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         # A notebook asks for the names of what it shows: nothing is designed for that.
-        known = self._batches or self._up_to_date()
-        labels = self._x_labels() if self.output == "posterior" else ()
-        names = names_out(known.roles.renamed(input_features), labels, self.output)
+        settings = _settings(self).for_batches()
+        needs_design = cells_of(settings) is not None or self._is_current(_settings(self))
+        if self._batches is None or needs_design:
+            fitted = self._up_to_date()
+            roles, labels = fitted.roles, fitted.posterior.labels
+        else:
+            roles, labels = self._batches.roles, ()
+            if self.output == "posterior":
+                labels = tuple(code_rows(settings, self._batches.rows()).alphabet.labels)
+        names = names_out(roles.renamed(input_features), labels, self.output)
         return np.array(names, dtype=object)
-
-    def _x_labels(self) -> Labels:
-        """Return the labels of the symbols of X; for batches, without a design."""
-        if self._batches is None or self._is_current(_settings(self)):
-            return self._up_to_date().mechanism.x_labels
-        settings = settings_of(self).for_batches()
-        return tuple(code_rows(settings, self._batches.rows()).alphabet.labels)
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
         """Return what scikit-learn shows of a fitted transformer in a notebook: nothing about S.

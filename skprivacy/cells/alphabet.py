@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -33,6 +33,8 @@ class CellAlphabet(Alphabet):
     columns : the alphabets of its columns; partition : which cell a row is in; counted : for each
     column which values occur in which cells, and how often, see `held`; kept : see `matches`.
     """
+
+    of_cells: ClassVar[bool] = True
 
     columns: tuple[ColumnAlphabet, ...]
     partition: Partition

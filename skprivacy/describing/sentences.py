@@ -20,6 +20,9 @@ _MUCH_LIKELIER = 1.5
 # A probability that moves by less than this does not; by less than that, it is shown exactly.
 _NO_MOVE, _SHORT_MOVE = 1e-6, 0.002
 
+# Symbols that keep a larger share than this of X are X.
+_WHOLE = 1 - 1e-9
+
 # Labels longer than this are cut.
 _LONGEST_LABEL = 60
 
@@ -74,14 +77,22 @@ def percent(share: float) -> str:
 
 
 def what_is_kept(
-    objective: Utility, kept: float, bound: float, names: str = "X", is_sure: bool = False
+    objective: Utility,
+    kept: float,
+    bound: float,
+    names: str = "X",
+    is_sure: bool = False,
+    by_cells: float = 1.0,
 ) -> str:
     """Say which share of the utility is kept, and that no mechanism keeps more.
 
-    is_sure : whether the budget is for the population, while the bound is for the rows.
+    is_sure : whether the budget is for the population, while the bound is for the rows; by_cells :
+    the share that cells keep, where symbols are cells.
     """
     share, most = f"{kept:.1%}", f"{min(1.0, bound):.1%}"
     text = f"It keeps {share} of {objective.in_words(names)}"
+    if by_cells < _WHOLE and by_cells > 0:
+        text += f": the cells keep {by_cells:.1%}, and the channel {kept / by_cells:.1%} of that"
     if share == most == "100.0%":
         return f"{text}."
     than = "" if most == share else f" than {most}"
@@ -97,8 +108,17 @@ def at_face_value(fidelity: Fidelity) -> str:
 
 def rows_kept(fidelity: Fidelity) -> str:
     """Say how many rows keep their values; it is no sentence yet."""
+    if fidelity.of_cells:
+        return _rows_of_cells(fidelity.unchanged)
     values = "values" if fidelity.raw_columns is None else "values or bins"
     return f"Taken at face value, {fidelity.unchanged:.1%} of the rows keep their {values}"
+
+
+def _rows_of_cells(unchanged: float) -> str:
+    text = "Each column of a released row is drawn separately from the rows of a cell"
+    if np.isnan(unchanged):
+        return text
+    return f"{text}: taken at face value, {_share(unchanged)} of the rows keep all values"
 
 
 def listed_swaps(swaps: pd.DataFrame) -> list[str]:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -31,6 +31,9 @@ class Alphabet(ABC):
 
     columns : one `ColumnAlphabet` each.
     """
+
+    #: Whether symbols are kinds of rows, which no combination of values names.
+    of_cells: ClassVar[bool] = False
 
     columns: tuple[ColumnAlphabet, ...]
 

@@ -52,6 +52,9 @@ class Fidelity:
     raw_utility : float
         The share of the utility of X that is kept, if X is taken as it was before it was cut and
         pooled: negative where a constant would be closer. NaN where that is not known.
+    of_cells : bool
+        Whether symbols are cells: every column of a row is then drawn separately, and there are no
+        swaps to list.
 
     Examples
     --------
@@ -79,6 +82,7 @@ class Fidelity:
     pooled: float = 0.0
     raw_columns: pd.DataFrame | None = None
     raw_utility: float = np.nan
+    of_cells: bool = False
 
     def __repr__(self) -> str:
         n = len(self.columns)
@@ -173,9 +177,10 @@ def fidelity_of_columns(
         _unchanged(named, alphabet),
         names,
         columns,
-        float(named.p_x @ alphabet.is_pool),
+        0.0 if alphabet.of_cells else float(named.p_x @ alphabet.is_pool),
         raw_columns,
         raw_utility,
+        alphabet.of_cells,
     )
 
 
@@ -188,6 +193,8 @@ def _fidelity(
 ) -> Fidelity:
     is_replaced, figures = named.is_replaced, _figures(named, names, columns)
     swaps, worst = named.swaps(_N_SWAPS), named.swaps(1, is_replaced)
+    if rest and rest[-1]:
+        swaps, worst = swaps[:0], worst[:0]
     swaps = swaps[swaps["rows"] > _FEW_ROWS]
     return Fidelity(unchanged, float(named.p_x @ is_replaced), figures, swaps, worst, *rest)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,12 +19,12 @@ from ..encoding import DEFAULT_BINS, Alphabet, ValueAlphabet, learn_alphabet
 from ..encoding.bins import BinsLike
 from ..encoding.distances import gower
 from ..fidelity import RawX
-from ..fitted import Fitted, Training
+from ..fitted import Fitted, Posterior, Training
 from ..joint import count_pairs
 from ..measures import get_measure
 from ..mechanism import Mechanism
 from ..merging import tidied
-from ..releasing.output_names import check_names_out, name_outputs, names_out
+from ..releasing.output_names import check_names_out, name_outputs, names_out, readable
 from ..releasing.sampler import within_budget_as_sampled
 from ..solvers import most_symbols
 from ..utilities import Distortion, EachColumn, MutualInformation, Target, Utility
@@ -50,13 +51,14 @@ _MERGED_UTILITY = 0.005
 class CodedRows:
     """Rows as symbols, with the alphabets that they are written in.
 
-    v_codes : the target, None without one; names : the columns of X that are released; counts : of
-    pairs (s, x), weighted; group_sizes : rows for each s, without weights; n_effective : how many
-    equally weighted rows would say as much, about every s and every x.
+    target, v_codes : None without a target; names : the columns of X that are released; counts :
+    of pairs (s, x), weighted; group_sizes : rows for each s, without weights; n_effective : how
+    many equally weighted rows would say as much, about every s and every x.
     """
 
     sensitive: Alphabet
     alphabet: Alphabet
+    target: Alphabet | None
     s_codes: IntArray
     x_codes: IntArray
     v_codes: IntArray | None
@@ -69,13 +71,13 @@ class CodedRows:
 def code_rows(settings: Settings, rows: LabelledRows) -> CodedRows:
     """Learn the alphabets of S and X as the settings ask, and count pairs."""
     sensitive, s_codes = code_sensitive(settings, rows)
-    v_codes = None if rows.target is None else _target(settings, rows)
+    target, v_codes = _code_target(settings, rows)
     alphabet, x_codes, names = _code_x(settings, rows, s_codes, v_codes, sensitive.n_symbols)
     counts = count_pairs(s_codes, x_codes, rows.weights, sensitive.n_symbols)
     sizes = count(s_codes, sensitive.n_symbols, rows.multiplicities)[:-1]
     n_effective = rows.effective_rows(s_codes, x_codes)
     return CodedRows(
-        sensitive, alphabet, s_codes, x_codes, v_codes, names, counts, sizes, n_effective
+        sensitive, alphabet, target, s_codes, x_codes, v_codes, names, counts, sizes, n_effective
     )
 
 
@@ -167,7 +169,7 @@ def fitted_to(settings: Settings, inputs: FitInputs, *, allow_leaking: bool = Tr
     allow_leaking : whether columns that are passed through may exceed the budget.
     """
     coded = code_rows(settings, inputs.rows)
-    inputs = inputs.of_columns(coded.names)
+    inputs = inputs.released_as(coded.names, coded.alphabet.of_cells)
     roles, rows = inputs.roles, inputs.rows
     mechanism = _design(settings, inputs, coded)
     warn_of_bins(list(rows.s_columns), coded.sensitive, settings.n_bins)
@@ -177,11 +179,48 @@ def fitted_to(settings: Settings, inputs: FitInputs, *, allow_leaking: bool = Tr
     warn_of_chance(mechanism, coded.counts, coded.n_effective)
     if settings.output == "label" and isinstance(coded.alphabet, ValueAlphabet):
         warn_of_swaps(mechanism)
-    check_names_out(names_out(roles, mechanism.x_labels, settings.output))
-    names = tuple(rows.s_columns)
-    raw = _raw(settings, inputs, coded, mechanism)
-    training = Training(coded.sensitive, names, coded.counts, rows.n_rows, coded.n_effective, raw)
-    return Fitted(roles, inputs.types, coded.alphabet, mechanism, leaking, training)
+    training = Training(
+        coded.sensitive,
+        tuple(rows.s_columns),
+        coded.counts,
+        rows.n_rows,
+        coded.n_effective,
+        _raw(settings, inputs, coded, mechanism),
+        _with_target(coded, rows.weights),
+    )
+    fitted = Fitted(
+        roles,
+        inputs.types,
+        coded.alphabet,
+        mechanism,
+        leaking,
+        _target_given_y(coded, rows, mechanism),
+        training,
+    )
+    check_names_out(names_out(roles, fitted.posterior.labels, settings.output))
+    return fitted
+
+
+def _with_target(coded: CodedRows, weights: FloatArray | None) -> FloatArray | None:
+    """Return how often each group of S, value of the target and symbol of X occur together."""
+    if coded.target is None or coded.v_codes is None:
+        return None
+    shape = coded.sensitive.n_symbols, coded.target.n_symbols, coded.alphabet.n_symbols
+    together = np.ravel_multi_index((coded.s_codes, coded.v_codes, coded.x_codes), shape)
+    return np.bincount(together, weights, math.prod(shape)).reshape(shape).astype(float)
+
+
+def _target_given_y(
+    coded: CodedRows, rows: LabelledRows, mechanism: Mechanism
+) -> Posterior | None:
+    """Return P(V|y), which is released in place of P(x|y) where rows are cells for a target."""
+    if not (coded.alphabet.of_cells and isinstance(mechanism.objective, Target)):
+        return None
+    assert rows.target is not None
+    assert coded.target is not None
+    name = "|".join(map(str, rows.target))
+    labels = tuple(f"{name}={text}" for text in readable(coded.target.labels))
+    return Posterior(labels, mechanism.posterior @ mechanism.objective.p_v_given_x.T)
 
 
 def _raw(
@@ -199,10 +238,13 @@ def _column_weights(settings: Settings, rows: LabelledRows) -> list[float]:
     return settings.distances.weights_of(list(rows.x_columns), settings.owner)
 
 
-def _target(settings: Settings, rows: LabelledRows) -> IntArray:
-    """Return the codes of the target."""
-    assert rows.target is not None
-    return _learn(settings, rows, rows.target, is_sensitive=True)[1]
+def _code_target(
+    settings: Settings, rows: LabelledRows
+) -> tuple[Alphabet | None, IntArray | None]:
+    """Return the alphabet of the target and its codes, if there is one."""
+    if rows.target is None:
+        return None, None
+    return _learn(settings, rows, rows.target, is_sensitive=True)
 
 
 def distances_of(settings: Settings, inputs: FitInputs, coded: CodedRows) -> FloatArray:

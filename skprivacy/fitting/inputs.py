@@ -131,14 +131,14 @@ class FitInputs:
     beside: NamedColumns | None = None
     index: NamedColumns = field(default_factory=dict)
 
-    def of_columns(self, names: Collection[Hashable]) -> FitInputs:
-        """Return the same with only some of the columns of X."""
+    def released_as(self, names: Collection[Hashable], of_cells: bool) -> FitInputs:
+        """Return the same with only some of the columns of X, which may be released as cells."""
         is_kept = [name in names for name in self.rows.x_columns]
         positions = compress(self.roles.x_positions, is_kept)
         columns = {name: c for name, c in self.rows.x_columns.items() if name in names}
         return replace(
             self,
-            roles=replace(self.roles, x_positions=tuple(positions)),
+            roles=replace(self.roles, x_positions=tuple(positions), of_cells=of_cells),
             types=tuple(compress(self.types, is_kept)),
             rows=replace(self.rows, x_columns=columns),
         )

@@ -125,7 +125,8 @@ def _read_utility(place: Place, given: Utility | None, n_x: int) -> Utility:
         return cls()
     if "recorded" in place.value:
         recorded = place.keys("name", "recorded")["recorded"]
-        return RecordedUtility(cls.name, *recorded.numbers(2, low=0))
+        n_figures = min(max(recorded.length(), 2), 3)  # with a third one for cells
+        return RecordedUtility(cls.name, *recorded.numbers(n_figures, low=0))
     if cls is EachColumn:
         part = place.keys("name", "p_vx", "scale")
         return EachColumn(_read_target(part["p_vx"], n_x), float(part["scale"].number(low=0)))

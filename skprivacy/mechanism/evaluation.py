@@ -220,6 +220,11 @@ class Evaluation:
         """
         return self._normalized(self.utility)
 
+    @property
+    def cell_utility(self) -> float:
+        """The `normalized_utility` of symbols as they are: less than 1 if they are cells of X."""
+        return self._normalized(self.objective.of_identity(self.p_x))
+
     def _normalized(self, utility: float) -> float:
         smallest = self.objective.smallest(self.p_x)
         room = self._largest_utility - smallest

@@ -390,7 +390,7 @@ class Mechanism(Evaluation):
         is_sure = self.confidence is not None
         return [
             revealed,
-            what_is_kept(self.objective, kept, bound, x_name, is_sure),
+            what_is_kept(self.objective, kept, bound, x_name, is_sure, self.cell_utility),
             at_face_value(self.fidelity() if fidelity is None else fidelity),
         ]
 

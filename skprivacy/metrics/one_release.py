@@ -61,7 +61,7 @@ def one_release(
     else:
         fitted = fitted_of(transformer)
         assert fitted.training is not None  # or there would be no joint
-        every = names_out(fitted.roles, mechanism.x_labels, transformer.output)
+        every = names_out(fitted.roles, fitted.posterior.labels, transformer.output)
         n_columns = len(every) - len(fitted.roles.kept_positions)
         _, unknown = fitted.training.alphabet.encode(list(sensitive.values()), list(sensitive))
         protects = not unknown

@@ -46,6 +46,8 @@ def output_names(mechanism: Mechanism) -> list[str]:
 
 def posterior_names(roles: ColumnRoles, x_labels: Labels) -> list[str]:
     """Return the names of the columns of P(x|y), one for each symbol x."""
+    if roles.of_cells:
+        return readable(x_labels)
     return [f"{roles.joint_name}_{text}" for text in readable(x_labels)]
 
 

@@ -25,7 +25,7 @@ class UnreadableLabelsError(ValueError):
 def outputs_of(fitted: Fitted, released: ColumnsLike, output: str) -> IntArray:
     """Return the output of each released row; output : the form that it was released in."""
     columns = as_columns(released, "released")
-    there = names_out(fitted.roles, fitted.mechanism.x_labels, output)
+    there = names_out(fitted.roles, fitted.posterior.labels, output)
     read = {"label": _from_labels, "symbol": _from_symbols, "posterior": _from_posteriors}
     outputs = read[output](fitted, columns, there)
     if (outputs < 0).any():
@@ -81,10 +81,10 @@ def _from_symbols(fitted: Fitted, columns: NamedColumns, there: list[str]) -> In
 
 
 def _from_posteriors(fitted: Fitted, columns: NamedColumns, there: list[str]) -> IntArray:
-    mechanism = fitted.mechanism
-    names = posterior_names(fitted.roles, mechanism.x_labels)
+    posterior = fitted.posterior
+    names = posterior_names(fitted.roles, posterior.labels)
     rows = np.column_stack(_chosen(columns, names, there)).astype(float)
     different, index = np.unique(rows, axis=0, return_inverse=True)
-    distances = np.array([np.abs(row - mechanism.posterior).max(axis=1) for row in different])
+    distances = np.array([np.abs(row - posterior.given_y).max(axis=1) for row in different])
     nearest = np.where(distances.min(axis=1) <= _CLOSE, distances.argmin(axis=1), -1)
     return nearest[index.reshape(-1)]

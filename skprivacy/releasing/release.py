@@ -34,7 +34,7 @@ class Release:
 
     roles, types, alphabet : the columns of X, what they are released as, and their symbols;
     symbol_of_output : that each output stands for; channel, p_y : P(Y|X) and P(Y); posterior :
-    P(x|y), a row for each y; y_names, x_names : texts for outputs, and for columns of P(x|y);
+    P(x|y) or P(v|y), a row for each y; y_names, x_names : texts for outputs, and for its columns;
     output, handle_unknown : as the parameters of the transformer; owner : its name, for messages.
     """
 
@@ -136,9 +136,9 @@ def release_of(fitted: Fitted, output: str, handle_unknown: str, owner: str) -> 
         fitted.symbol_of_output,
         mechanism.channel,
         mechanism.p_y,
-        mechanism.posterior,
+        fitted.posterior.given_y,
         output_names(mechanism),
-        posterior_names(roles, mechanism.x_labels),
+        posterior_names(roles, fitted.posterior.labels),
         output,
         handle_unknown,
         owner,

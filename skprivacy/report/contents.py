@@ -24,6 +24,8 @@ from ..metrics.attack import Attacker, Splits
 from ..plotting import LeakageDisplay, MechanismDisplay, PrivacyUtilityDisplay, path_around
 from ..releasing.output_names import names_out
 from ..tables.frames import as_table
+from ..utilities import UTILITY_ROUNDING
+from .cells import cells_section, target_beside
 from .face_value import face_value
 from .groups import exposed_groups, most_exposed_group
 from .populations import caveat, rows_and_population, verdict, what_it_is_about
@@ -36,6 +38,9 @@ _LIMITS = (
     "index that reveals S; several releases of the same row taken together; rows that depend on "
     "each other.",
 )
+# More columns than these are counted rather than listed.
+_FEW_COLUMNS = 4
+
 _SEEDED = (
     "The noise was drawn with a fixed random_state: whoever knows it can undo the noise. Release "
     "with random_state=None."
@@ -68,8 +73,9 @@ def sections_of(
     learned_from = f"{_rows(fitted.training)}{_smoothed(settings.smoothing)}"
     sections = [
         _summary(mechanism, released, protected, learned_from, limits),
-        _guarantee(mechanism, limits),
+        _guarantee(mechanism, limits, target_beside(fitted)),
         _utility(mechanism),
+        *cells_section(fitted),
         *_face_value(fitted, settings, released),
         _pictures(mechanism, settings, limits),
     ]
@@ -78,17 +84,23 @@ def sections_of(
     seeded = [] if settings.random_state is None else [_SEEDED]
     not_covered = [what_it_is_about(mechanism), *_LIMITS, *seeded]
     sections += [Section("What it does not cover", not_covered), _recipe(mechanism, settings)]
-    return f"Privacy report: {_listed(released)} released, {protected} protected", sections
+    title = f"Privacy report: {_in_short(released)} released, {protected} protected"
+    return title, sections
 
 
 def _face_value(fitted: Fitted, settings: Settings, released: list[str]) -> list[Section]:
     if settings.output != "label":  # what comes out is not what went in
         return []
-    return [face_value(fitted.fidelity, fitted.mechanism, _listed(released))]
+    return [face_value(fitted.fidelity, fitted.mechanism, _in_short(released))]
 
 
 def _listed(names: Iterable[Hashable]) -> str:
     return " and ".join(str(name) for name in names)
+
+
+def _in_short(names: list[str]) -> str:
+    """Return names, or how many there are."""
+    return _listed(names) if len(names) <= _FEW_COLUMNS else f"{len(names)} columns"
 
 
 def _summary(
@@ -104,7 +116,7 @@ def _summary(
     if mechanism.confidence is not None:
         sure = f"the population, with {percent(mechanism.confidence)} confidence"
     facts = {
-        "released": f"{_listed(released)}: {n_x} symbols, {len(mechanism.y_labels)} outputs",
+        "released": f"{', '.join(released)}: {n_x} symbols, {len(mechanism.y_labels)} outputs",
         "protected": f"{protected}: {n_s} groups",
         "learned from": learned_from,
         "measure": f"{mechanism.measure!r}, {mechanism.scope.replace('_', ' ')}",
@@ -135,7 +147,7 @@ def _smoothed(smoothing: float) -> str:
 
 
 def _headline(mechanism: Mechanism, released: list[str], protected: str) -> str:
-    names, verb = _listed(released), "is" if len(released) == 1 else "are"
+    names, verb = _in_short(released), "is" if len(released) == 1 else "are"
     per_output = mechanism.scope == "per_output"
     scope = "whichever value is seen" if per_output else "on average over the released values"
     limit = f"at most epsilon = {mechanism.epsilon:g} about {protected}, {scope}"
@@ -151,7 +163,7 @@ def _headline(mechanism: Mechanism, released: list[str], protected: str) -> str:
     )
 
 
-def _guarantee(mechanism: Mechanism, limits: PopulationLeakage) -> Section:
+def _guarantee(mechanism: Mechanism, limits: PopulationLeakage, beside: list[str]) -> Section:
     reached = pd.DataFrame(
         {
             "budget": [_budget(mechanism, "per_output"), _budget(mechanism, "average")],
@@ -182,6 +194,7 @@ def _guarantee(mechanism: Mechanism, limits: PopulationLeakage) -> Section:
             f"released value, is right about S more often than a blind guess, by "
             f"{in_points(mechanism.attacker_advantage, '.2f')}; the budget alone allows at most "
             f"{in_points(mechanism.advantage_bound, '.2f')}.",
+            *beside,
         ],
         [
             Table("Leakage against the budget", reached),
@@ -209,7 +222,7 @@ def _four(*figures: float) -> list[str]:
 def _utility(mechanism: Mechanism) -> Section:
     figures = {
         "utility": f"{mechanism.utility:.5f} ({mechanism.objective.name})",
-        "share of the largest": f"{mechanism.normalized_utility:.2%}",
+        **_shares(mechanism),
         "certified gap": f"{mechanism.gap:.2g}",
         "I(X;Y)": f"{mechanism.mutual_information:.5f} nats",
         "I(S;Y)": f"{mechanism.sensitive_information:.5f} nats",
@@ -222,6 +235,17 @@ def _utility(mechanism: Mechanism) -> Section:
             "holds for the population; more rows make it smaller."
         )
     return Section("What is kept", [room], [Table("Utility", pd.DataFrame({"value": figures}))])
+
+
+def _shares(mechanism: Mechanism) -> dict[str, str]:
+    kept, by_cells = mechanism.normalized_utility, mechanism.cell_utility
+    if not 0 < by_cells < 1 - UTILITY_ROUNDING:
+        return {"share of the largest": f"{kept:.2%}"}
+    return {
+        "share of the raw table": f"{kept:.2%}",
+        "share that the cells keep": f"{by_cells:.2%}",
+        "share of that in the release": f"{kept / by_cells:.2%}",
+    }
 
 
 def _pictures(mechanism: Mechanism, settings: Settings, limits: PopulationLeakage) -> Section:
@@ -276,7 +300,7 @@ def _attack(fitted: Fitted, settings: Settings, attacked: Attacked) -> Section:
     )
     raw = [table.column(position) for position in roles.x_in(table, owner)]
     others = {str(roles.name(p)) for p in roles.kept_positions}
-    names = map(str, names_out(roles, fitted.mechanism.x_labels, settings.output))
+    names = map(str, names_out(roles, fitted.posterior.labels, settings.output))
     columns = {name: out.column(position) for position, name in enumerate(names)}
     released = {name: column for name, column in columns.items() if name not in others}
     beside = {name: column for name, column in columns.items() if name in others}

@@ -17,7 +17,8 @@ class ColumnRoles:
 
     names : of all columns, or None for an array; x_positions : the columns that are replaced;
     s_positions : those that hold S; s_names : what S is called, even where it came separately from
-    the table; kept_positions : the columns that are passed through. No others come out.
+    the table; kept_positions : the columns that are passed through. No others come out. of_cells :
+    whether rows are released as cells.
     """
 
     names: list[Any] | None
@@ -26,6 +27,7 @@ class ColumnRoles:
     s_positions: tuple[int, ...]
     s_names: tuple[Any, ...] = ()
     kept_positions: tuple[int, ...] = ()
+    of_cells: bool = False
 
     @property
     def has_string_names(self) -> bool:
@@ -53,6 +55,8 @@ class ColumnRoles:
     @property
     def joint_name(self) -> str:
         """What several columns taken jointly are called."""
+        if self.of_cells:
+            return "cell"
         return "|".join(str(self.name(position)) for position in self.x_positions)
 
     def renamed(self, input_features: Iterable[str] | None) -> ColumnRoles:

@@ -86,6 +86,10 @@ class Utility(ABC):
         """Return the utility of releasing nothing: no mechanism needs to have less."""
         return 0.0
 
+    def of_identity(self, p_x: FloatArray) -> float:
+        """Return the utility of the symbols of X as they are: less than that of X for cells."""
+        return self.of_channel(p_x, np.eye(len(p_x)))
+
     def span(self, p_x: FloatArray) -> float:
         """Return how much more releasing X is worth than releasing nothing."""
         return self.largest(p_x) - self.smallest(p_x)

@@ -10,7 +10,7 @@ import numpy as np
 from .._typing import BoolArray, FloatArray, IntArray
 from ..geometry import Points
 from .base import Utility
-from .information import RecordedUtility, Target, entropy
+from .information import Target, entropy, recorded_utility
 
 
 class EachColumn(Utility):
@@ -66,7 +66,7 @@ class EachColumn(Utility):
         return EachColumn(Target(self._target.p_v_given_x[:, symbols]), self._scale)
 
     def recorded(self, p_x: FloatArray, channel: FloatArray) -> Utility:
-        return RecordedUtility(self.name, self.of_channel(p_x, channel), 1.0)
+        return recorded_utility(self, p_x, channel)
 
     def to_dict(self) -> dict[str, Any]:
         return {"name": self.name, "p_vx": self._target.p_v_given_x.tolist(), "scale": self._scale}

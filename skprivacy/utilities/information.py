@@ -154,7 +154,7 @@ class Target(Utility):
         return Target(self.p_v_given_x[:, symbols], whole=self.whole)
 
     def recorded(self, p_x: FloatArray, channel: FloatArray) -> Utility:
-        return RecordedUtility(self.name, self.of_channel(p_x, channel), self.largest(p_x))
+        return recorded_utility(self, p_x, channel)
 
     def to_dict(self) -> dict[str, Any]:
         whole = {"whole": self.whole} if self.whole else {}
@@ -176,9 +176,12 @@ class Target(Utility):
 class RecordedUtility(Utility):
     """The figures of a utility whose data was left out of a saved mechanism."""
 
-    def __init__(self, name: str, reached: float, largest: float) -> None:
+    def __init__(
+        self, name: str, reached: float, largest: float, of_symbols: float | None = None
+    ) -> None:
         self.name = name  # type: ignore[misc]  # of the utility that it stands for
         self._reached, self._largest = float(reached), float(largest)
+        self._of_symbols = self._largest if of_symbols is None else float(of_symbols)
 
     def __repr__(self) -> str:
         return f"<{self.name}, whose data was left out>"
@@ -203,8 +206,18 @@ class RecordedUtility(Utility):
     def largest(self, p_x: FloatArray) -> float:
         return self._largest
 
+    def of_identity(self, p_x: FloatArray) -> float:
+        return self._of_symbols
+
     def elsewhere(self) -> Utility:
         return MutualInformation()
 
     def to_dict(self) -> dict[str, Any]:
-        return {"name": self.name, "recorded": [self._reached, self._largest]}
+        of_cells = [self._of_symbols] if self._of_symbols < self._largest else []
+        return {"name": self.name, "recorded": [self._reached, self._largest, *of_cells]}
+
+
+def recorded_utility(utility: Utility, p_x: FloatArray, channel: FloatArray) -> RecordedUtility:
+    """Return the figures of a utility."""
+    figures = utility.of_channel(p_x, channel), utility.largest(p_x), utility.of_identity(p_x)
+    return RecordedUtility(utility.name, *figures)
