@@ -24,6 +24,9 @@ _VISIBLE = 1e-3  # a share that can be seen
 # longer.
 _AROUND, _SURELY_AROUND = np.geomspace(0.05, 10, 16), np.geomspace(0.1, 10, 9)
 
+# Where a design takes seconds rather than a moment, three show which way the curve goes.
+_FEW_AROUND, _MANY_SYMBOLS = np.array([0.5, 1.0, 2.0]), 60
+
 
 class PrivacyUtilityDisplay:
     """What each budget leaves of the utility, for one solver or several.
@@ -207,6 +210,7 @@ def path_around(
         if not np.isfinite(middle):
             middle = mechanism.leakage_in(mechanism.scope)
         around = _AROUND if mechanism.confidence is None else _SURELY_AROUND
+        around = _FEW_AROUND if len(mechanism.x_labels) > _MANY_SYMBOLS else around
         epsilons = (middle if 0 < middle < np.inf else 0.01) * around
     return privacy_utility_path(
         mechanism._joint,

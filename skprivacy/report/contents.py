@@ -91,7 +91,7 @@ def sections_of(
 def _face_value(fitted: Fitted, settings: Settings, released: list[str]) -> list[Section]:
     if settings.output != "label":  # what comes out is not what went in
         return []
-    return [face_value(fitted.fidelity, fitted.mechanism, _in_short(released))]
+    return [face_value(fitted.fidelity, fitted.mechanism, _as_one(released))]
 
 
 def _listed(names: Iterable[Hashable]) -> str:
@@ -101,6 +101,11 @@ def _listed(names: Iterable[Hashable]) -> str:
 def _in_short(names: list[str]) -> str:
     """Return names, or how many there are."""
     return _listed(names) if len(names) <= _FEW_COLUMNS else f"{len(names)} columns"
+
+
+def _as_one(names: list[str]) -> str:
+    """Return names as the subject of "tells", of one thing."""
+    return _listed(names) if len(names) <= _FEW_COLUMNS else "the table"
 
 
 def _summary(
@@ -116,7 +121,7 @@ def _summary(
     if mechanism.confidence is not None:
         sure = f"the population, with {percent(mechanism.confidence)} confidence"
     facts = {
-        "released": f"{', '.join(released)}: {n_x} symbols, {len(mechanism.y_labels)} outputs",
+        "released": f"{_in_short(released)}: {n_x} symbols, {len(mechanism.y_labels)} outputs",
         "protected": f"{protected}: {n_s} groups",
         "learned from": learned_from,
         "measure": f"{mechanism.measure!r}, {mechanism.scope.replace('_', ' ')}",
@@ -128,6 +133,7 @@ def _summary(
         [
             verdict(mechanism, limits, learned_from),
             _headline(mechanism, released, protected),
+            *([] if len(released) <= _FEW_COLUMNS else [f"Released: {', '.join(released)}."]),
             *caveat(mechanism, limits),
         ],
         [Table("The release", pd.DataFrame({"value": facts}))],
@@ -159,7 +165,7 @@ def _headline(mechanism: Mechanism, released: list[str], protected: str) -> str:
     kind = "coarser release, without noise," if without_noise else "randomised release"
     return (
         f"{names} {verb} replaced by a {kind} that reveals {limit}. It keeps "
-        f"{mechanism.normalized_utility:.1%} of {mechanism.objective.in_words(names)}."
+        f"{mechanism.normalized_utility:.1%} of {mechanism.objective.in_words(_as_one(released))}."
     )
 
 
