@@ -24,6 +24,9 @@ from .parameters import Settings
 # Cells are learned from at most so many rows, drawn at random.
 MOST_ROWS = 200_000
 
+# A design with a confidence takes longer for more cells than these, and gains little by them.
+_MOST_WITH_CONFIDENCE = 128
+
 # A column in which so large a share of the rows have a value of their own names rows.
 _NAMES_ROWS = 0.9
 
@@ -174,6 +177,12 @@ def _n_bins(n_rows: int) -> int:
     return max(2, min(FINE_BINS, n_rows // (2 * FEWEST_ROWS)))
 
 
+def _most_cells(settings: Settings, n_groups: int) -> int:
+    """Return how many cells a design takes seconds for."""
+    most = most_symbols(n_groups)
+    return most if settings.confidence is None else min(most, _MOST_WITH_CONFIDENCE)
+
+
 def _task(
     settings: Settings,
     rows: LabelledRows,
@@ -202,7 +211,7 @@ def _task(
         columns,
         distinct[:, len(labels) :],
         np.bincount(of_row, weights).astype(float),
-        most_symbols(n_groups),
+        _most_cells(settings, n_groups),
         (1 - 1e-9) * least / n_effective,  # exactly so many rows are enough
         *(distinct[:, : len(labels)].T),
     )

@@ -13,6 +13,9 @@ import numpy as np
 
 from .._typing import BoolArray, FloatArray, IntArray
 
+# Multiplying by so many rows, points with more entries than these are faster as dense ones.
+_MANY_ROWS, _FEW_ENTRIES = 64, 8
+
 
 @dataclass(frozen=True, eq=False)
 class Points:
@@ -43,6 +46,8 @@ class Points:
 
     def times(self, matrix: FloatArray) -> FloatArray:
         """Return ``matrix @ W`` for every point W, as rows."""
+        if len(matrix) > _MANY_ROWS and self.values.shape[1] > _FEW_ENTRIES:
+            return self.dense(matrix.shape[1]) @ matrix.T
         return np.einsum("nw,nws->ns", self.values, matrix.T[self.support])
 
     def dense(self, n_symbols: int) -> FloatArray:

@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from skprivacy import PrivacyFunnelTransformer, ScoreCells, TreeCells
+from skprivacy import PrivacyFunnelTransformer, PrivacyReport, ScoreCells, TreeCells
 from skprivacy.cells import fewest_rows
 from skprivacy.cells.tree_cells import _features
 from skprivacy.transformer import fitted_of
@@ -190,6 +190,85 @@ class TestRows:
         assert list(released) == list(other.get_feature_names_out())
         if output == "posterior":
             assert_allclose(released.sum(axis=1), 1)
+
+
+class TestTargets:
+    def test_the_posterior_is_that_of_the_target(self, scores):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            funnel = clone(scores).set_params(output="posterior").fit(X, TABLE["bought"])
+        released = funnel.transform(X)
+        assert list(released) == ["bought=False", "bought=True"]
+        # What is shown for an output is the share of buyers among the rows that it is drawn for.
+        in_cell = cells_of(funnel, X)
+        bought = TABLE["bought"].groupby(in_cell).mean().to_numpy()
+        assert_allclose(
+            np.sort(released["bought=True"].unique()),
+            np.sort(np.unique(funnel.mechanism_.posterior @ bought))[
+                np.isin(np.sort(funnel.mechanism_.posterior @ bought).round(9),
+                        released["bought=True"].round(9))
+            ],
+        )  # fmt: skip
+
+    def test_outputs_that_say_the_same_about_the_target_are_merged(self, scores):
+        mechanism = scores.mechanism_
+        assert mechanism.channel.shape[1] < len(scores.cells_)
+        assert mechanism.normalized_upper_bound * 0.99 < mechanism.normalized_utility
+
+    def test_a_report_says_what_the_target_adds(self, scores):
+        text = " ".join(str(PrivacyReport.from_estimator(scores)).split())
+        assert "Together with it, a released value reveals up to" in text
+        assert "score of target" in text
+        figure = float(text.split("reveals up to ")[1].split()[0])
+        # Naively: P(S | v, y), from counts of all three.
+        channel, in_cell = scores.mechanism_.channel, cells_of(scores, X)
+        worst, p_s = 0.0, X["group"].value_counts(normalize=True)
+        for v in (False, True):
+            joint = [channel[in_cell[(X["group"] == s) & (TABLE["bought"] == v)]].sum(axis=0)
+                     for s in p_s.index]  # fmt: skip
+            given = np.array(joint) / np.sum(joint, axis=0)
+            worst = max(
+                worst,
+                (
+                    given.T @ np.zeros(2)
+                    + np.sum(
+                        given.T * np.log(np.maximum(given.T, 1e-300) / p_s.to_numpy()), axis=1
+                    )
+                ).max(),
+            )
+        assert figure == pytest.approx(worst, rel=1e-3)
+
+
+class TestUtility:
+    def test_shares_are_of_the_raw_columns(self, tree):
+        found, mechanism = fitted_of(tree), tree.mechanism_
+        in_cell, shares = cells_of(tree, X), []
+        for position, name in enumerate(found.x_names):
+            column = found.alphabet.cell_columns[position]
+            counts = pd.crosstab(column.codes(X[name], name), in_cell).to_numpy()
+            p_vy = counts @ mechanism.channel / len(X)
+            p_v, p_y = p_vy.sum(axis=1), p_vy.sum(axis=0)
+            ratio = np.divide(p_vy, np.outer(p_v, p_y), where=p_vy > 0, out=np.ones_like(p_vy))
+            shares.append((p_vy * np.log(ratio)).sum() / -(p_v * np.log(p_v)).sum())
+        assert mechanism.normalized_utility == pytest.approx(np.mean(shares))
+        assert mechanism.normalized_utility <= mechanism.cell_utility < 1
+
+    def test_sentences_and_reports_tell_what_cells_lose(self, tree):
+        kept = tree.mechanism_.sentences(tree.fidelity_)[1]
+        assert "the cells keep" in kept
+        assert "the channel" in kept
+        report = str(PrivacyReport.from_estimator(tree))
+        assert "share that the cells keep" in report
+        assert "town = Aix" in report
+        assert "6 columns released" in report
+
+    def test_distances_are_from_the_true_values(self):
+        funnel = fitted(utility="distortion", alphabet=TreeCells(max_cells=10))
+        assert funnel.mechanism_.normalized_utility <= funnel.mechanism_.cell_utility < 1
+
+    def test_with_a_confidence(self):
+        funnel = fitted(confidence=0.95, alphabet=TreeCells(max_cells=10))
+        assert funnel.mechanism_.population_limit.max_leakage <= 0.05 * (1 + 1e-9)
 
 
 class TestJson:
