@@ -536,6 +536,10 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         matters only to `fit` (n_bins, the solver, ...) is left out, and so is the random state:
         whoever loads it draws from the cryptographic source.
 
+        With `ScoreCells` it holds models, among them one of P(S|x): it tells what columns say
+        about S, and must not be published. It needs skops, the extra ``models``; it is not a
+        pickle, and what may be made from it is fixed.
+
         Parameters
         ----------
         indent : int, default=None

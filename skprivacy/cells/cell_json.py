@@ -1,4 +1,4 @@
-"""Cells by questions about columns as a part of a JSON document, read with care."""
+"""Cells as a part of a JSON document, read with care."""
 
 from __future__ import annotations
 
@@ -6,54 +6,113 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from .._json_reader import Place
 from .._typing import FloatArray, IntArray
 from ..encoding.alphabet_json import HEAVIEST, read_column, write_column
 from .alphabet import CellAlphabet
+from .base import Partition
 from .columns import CellColumn
+from .folds import N_FOLDS
+from .models import read_models, write_models
+from .score_cells import PARTS, ScorePartition, Scorer
 from .tree_cells import TreePartition
 from .trees import LEAF, CellTree
 
-CELL_KEYS = ("columns", "questions", "counted")
+# A short file could claim any number.
+_MOST_CLASSES = 10_000
+
+CELL_KEYS = ("columns", "questions", "counted", "scores")
 
 
 def cell_content(alphabet: CellAlphabet) -> dict[str, Any]:
-    """Return what a document says about cells."""
-    if not isinstance(alphabet.partition, TreePartition):
-        raise ValueError(
-            "Cells by scores hold models, which JSON cannot: use alphabet=TreeCells(), or pickle "
-            "the transformer, and load it only where you trust its source."
-        )
+    """Return what a document says about cells: their rules, and models if they need some."""
+    partition = alphabet.partition
+    assert isinstance(partition, TreePartition | ScorePartition)
     return {
         "columns": [write_column(column) for column in alphabet.columns],
-        "questions": alphabet.partition.tree.to_lists(),
+        "questions": partition.tree.to_lists(),
         "counted": [[part.tolist() for part in counted] for counted in alphabet.counted],
+        "scores": None if isinstance(partition, TreePartition) else _scores_content(partition),
+    }
+
+
+def _scores_content(partition: ScorePartition) -> dict[str, Any]:
+    scorers = partition.target, partition.sensitive
+    return {
+        "n_classes": [scorer.n_classes for scorer in scorers],
+        "constants": [list(scorer.constants) for scorer in scorers],
+        "models": write_models([list(scorer.models) for scorer in scorers]),
+        "digest": partition.digest,
+        "information": partition.information,
     }
 
 
 def read_cells(part: dict[str, Place]) -> CellAlphabet:
     """Return cells after checking all of it: a wrong one would draw from the wrong rows."""
     columns = tuple(map(read_column, part["columns"].items(fewest=1)))
-    tree = _read_tree(part["questions"], [CellColumn(column) for column in columns])
+    coded = [CellColumn(column) for column in columns]
+    scorers = part["scores"].optional(lambda place: _read_scorers(place, len(columns)))
+    if scorers is None:
+        tree = _read_tree(part["questions"], [(c.has_order, c.n_codes) for c in coded])
+        partition: Partition = TreePartition(tree)
+    else:
+        n_scores = sum(scorer.n_classes - 1 for scorer in scorers)
+        tree = _read_tree(part["questions"], [(True, PARTS + 1)] * n_scores)
+        digest = part["scores"]["digest"].text()
+        information = float(part["scores"]["information"].number(low=0))
+        partition = ScorePartition(*scorers, tree, digest, information)
     counted = [
         _read_counted(place, len(column.values), tree.n_cells)
         for place, column in zip(part["counted"].items(len(columns)), columns, strict=True)
     ]
-    return CellAlphabet(columns, TreePartition(tree), tuple(counted))
+    return CellAlphabet(columns, partition, tuple(counted))
 
 
-def _read_tree(place: Place, columns: Sequence[CellColumn]) -> CellTree:
+def _read_scorers(place: Place, n_columns: int) -> tuple[Scorer, Scorer]:
+    part = place.keys("n_classes", "constants", "models", "digest", "information")
+    n_classes = part["n_classes"].integers(2, low=1, high=_MOST_CLASSES).tolist()
+    constants = part["constants"].integers(2, N_FOLDS, low=0, high=_MOST_CLASSES)
+    fits = constants < np.array(n_classes)[:, None]
+    part["constants"].require(fits, "one of the classes")
+    with part["models"].making():
+        models = read_models(part["models"].text())
+        _check_models(models, n_classes, n_columns)
+    target, sensitive = (
+        Scorer(tuple(of), tuple(given.tolist()), n)
+        for of, given, n in zip(models, constants, n_classes, strict=True)
+    )
+    return target, sensitive
+
+
+def _check_models(models: list[Any], n_classes: list[int], n_columns: int) -> None:
+    """Check that there is a classifier for each fold, with these classes and columns."""
+    if len(models) != 2 or any(len(of) != N_FOLDS for of in models):
+        raise ValueError(f"there must be {N_FOLDS} models of the target, and as many of S")
+    for of, n in zip(models, n_classes, strict=True):
+        for model in of:
+            if model is None:
+                continue
+            classes = np.asarray(getattr(model, "classes_", ()))
+            is_model = isinstance(model, BaseEstimator) and hasattr(model, "predict_proba")
+            if not is_model or classes.dtype.kind not in "iu" or not set(classes) <= set(range(n)):
+                raise ValueError("every model must be a classifier of these classes")
+            if getattr(model, "n_features_in_", None) != n_columns:
+                raise ValueError(f"every model must take {n_columns} columns")
+
+
+def _read_tree(place: Place, asked: Sequence[tuple[bool, int]]) -> CellTree:
+    """Return the questions; asked : of each column, whether codes are places, and how many."""
     n = place.length()
-    table = place.integers(n, 5, low=-1, high=max(n, *(column.n_codes for column in columns)))
+    has_order, n_codes = (np.array(part) for part in zip(*asked, strict=True))
+    table = place.integers(n, 5, low=-1, high=max(n, int(n_codes.max())))
     of, codes, is_category, left, right = table.T
     is_leaf = of == LEAF
-    place.require((of < len(columns))[:, None] | np.zeros(5, bool), "a column that there is")
-    has_order = np.array([column.has_order for column in columns])
+    place.require(of < len(asked), "a question about a column that there is")
     fits = np.where(is_leaf, is_category == 0, is_category == ~has_order[of])
     place.require(fits, "a question that its column allows")
-    n_codes = np.array([column.n_codes for column in columns])[of]
-    place.require(is_leaf | ((codes >= -1) & (codes < n_codes)), "a code that its column has")
+    place.require(is_leaf | (codes < n_codes[of]), "a question about a code that its column has")
     _check_shape(place, is_leaf, left, right)
     return CellTree(of, codes, is_category.astype(bool), left, right)
 

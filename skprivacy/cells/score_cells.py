@@ -30,7 +30,7 @@ from .trees import CellTree, as_cell_tree, rules_in_words
 one_thread = partial(threadpool_limits.wrap, limits=1, user_api="openmp")
 
 # Scores are rounded to so many parts of 1, so that ties are ties.
-_PARTS = 100
+PARTS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class Scorer:
             found[:, self.constants[fold]] = 1.0
         elif len(frame):
             found[:, np.asarray(model.classes_, dtype=int)] = model.predict_proba(frame)
-        return np.rint(_PARTS * found[:, 1:]).astype(np.int16)
+        return np.rint(PARTS * found[:, 1:]).astype(np.int16)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ class ScorePartition(Partition):
             self.tree.paths(),
             of_target + _score_names("S", self.sensitive.n_classes),
             lambda _, code: str(code),
-            lambda _, code: f"{code / _PARTS:.2f}",
+            lambda _, code: f"{code / PARTS:.2f}",
         )
 
     def rules(self) -> list[Any]:
@@ -226,8 +226,8 @@ def _information(scores: IntArray, classes: IntArray, weights: FloatArray) -> fl
     """Return what scores say about classes: H(V) less the loss of the scores as a forecast."""
     share = np.bincount(classes, weights)
     share = share / share.sum()
-    first = _PARTS - scores.sum(axis=1, keepdims=True)
-    forecast = np.clip(np.hstack([first, scores]) / _PARTS, 0.5 / _PARTS, 1.0)
+    first = PARTS - scores.sum(axis=1, keepdims=True)
+    forecast = np.clip(np.hstack([first, scores]) / PARTS, 0.5 / PARTS, 1.0)
     forecast /= forecast.sum(axis=1, keepdims=True)
     own = np.arange(len(classes))
     gain = np.log(forecast[own, classes]) - np.log(share[classes])

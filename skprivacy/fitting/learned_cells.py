@@ -80,6 +80,14 @@ def automatic_cells(
 
 def names_of_cells(settings: Settings, rows: LabelledRows) -> tuple[Any, ...]:
     """Return the columns that cells release; those that name rows are refused or left out."""
+    if len(rows.x_columns) < 2:
+        raise ValueError(
+            Message(
+                "Cells are for several columns, and X has one: use ",
+                Setting("alphabet", "values"),
+                ".",
+            )
+        )
     found = [name for name, c in rows.x_columns.items() if _names_rows(c, name, rows.n_rows)]
     kept = tuple(name for name in rows.x_columns if name not in found)
     shown = ", ".join(map(repr, found))

@@ -1,6 +1,7 @@
 """The release of a table: all that `transform` needs of what was fitted, and nothing about S.
 
-It is what travels to other processes and machines: the encoder and the channel, no P_SX.
+It is what travels to other processes and machines: the encoder and the channel, no P_SX. Cells by
+scores need models to encode rows, among them one of P(S|x).
 """
 
 from __future__ import annotations

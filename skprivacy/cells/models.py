@@ -1,0 +1,57 @@
+"""Fitted models as text and back, without pickle; the only import of skops."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any
+
+# What gradient boosting is made of, besides what skops knows to be harmless. Nothing else is made
+# from a text, whatever it asks for.
+_TRUSTED = (
+    "functools.partial",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.utils.validation.check_array",
+)
+
+
+def write_models(models: list[Any]) -> str:
+    """Return models as text."""
+    data = _skops("write").dumps(models)
+    if others := [name for name in _untrusted(data) if name not in _TRUSTED]:
+        raise ValueError(
+            f"The models of ScoreCells hold {others[0]}, which a file cannot be trusted with: use "
+            f"estimator=None, or an estimator of scikit-learn; or pickle the transformer, and "
+            f"load it only where you trust its source."
+        )
+    return base64.b64encode(data).decode()
+
+
+def read_models(text: str) -> list[Any]:
+    """Return the models that a text holds; it may come from anybody."""
+    io = _skops("read")
+    try:
+        data = base64.b64decode(text, validate=True)
+        models = io.loads(data, trusted=list(_TRUSTED))
+    except binascii.Error:
+        raise ValueError("models are not written as base64") from None
+    except Exception as error:  # whatever skops meets in a text that it has not written
+        raise ValueError(f"models cannot be read: {error}") from error
+    if not isinstance(models, list):
+        raise ValueError("models must be a list")
+    return models
+
+
+def _untrusted(data: bytes) -> list[str]:
+    return list(_skops("write").get_untrusted_types(data=data))
+
+
+def _skops(verb: str) -> Any:
+    try:
+        import skops.io
+    except ImportError as error:
+        raise ImportError(
+            f"To {verb} cells by scores, which hold models, install skops: "
+            f"pip install 'skprivacy[models]'."
+        ) from error
+    return skops.io
