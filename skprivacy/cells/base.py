@@ -13,13 +13,14 @@ from sklearn.base import BaseEstimator
 
 from .._typing import FloatArray, IntArray
 from .._validation import check_integer
+from ..encoding.bins import FEWEST_ROWS
 from ..measures import Measure, get_measure
 from .columns import CellColumn
 
 # A cell has so many rows that its own noise is at most this share of the budget.
 _SHARE_OF_NOISE = 0.5
 
-# But never so many that there are fewer cells than this.
+# But never so many that there are fewer cells than this, nor so few that a cell shows a person.
 _FEWEST_CELLS = 20
 
 # A budget too small to be reached by any posterior but the prior.
@@ -31,8 +32,9 @@ class CellTask:
     """Rows that cells are learned from.
 
     columns : of X; codes : (n, n_columns); weights : of the rows; most_cells : that a design can
-    handle; least_share : of the rows that a cell must have; s_codes, v_codes : the group of S and
-    the target of each row, only for cells that need a target.
+    handle; least_share : of the rows that a cell must have; fewest_distinct : rows that it must
+    have, where weights do not tell how many there are; s_codes, v_codes : the group of S and the
+    target of each row, only for cells that need a target.
     """
 
     columns: tuple[CellColumn, ...]
@@ -40,6 +42,7 @@ class CellTask:
     weights: FloatArray
     most_cells: int
     least_share: float
+    fewest_distinct: int = 1
     s_codes: IntArray | None = None
     v_codes: IntArray | None = None
 
@@ -93,7 +96,7 @@ def fewest_rows(n_rows: float, n_groups: int, epsilon: float, measure: str | Mea
     beside the budget.
     """
     noise = _SHARE_OF_NOISE * max(_as_divergence(epsilon, get_measure(measure)), _SMALLEST)
-    return min(max(1.0, (n_groups - 1) / noise), n_rows / _FEWEST_CELLS)
+    return max(FEWEST_ROWS, min((n_groups - 1) / noise, n_rows / _FEWEST_CELLS))
 
 
 def _as_divergence(epsilon: float, measure: Measure) -> float:

@@ -217,7 +217,10 @@ def _cut(scores: IntArray, task: CellTask, n_cells: int) -> CellTree:
     spread = np.sqrt(np.average((scores - mean) ** 2, axis=0, weights=task.weights))
     scaled = scores / np.where(spread > 0, spread, 1.0)
     regressor = DecisionTreeRegressor(
-        max_leaf_nodes=max(2, n_cells), min_weight_fraction_leaf=task.least_share, random_state=0
+        max_leaf_nodes=max(2, n_cells),
+        min_weight_fraction_leaf=task.least_share,
+        min_samples_leaf=task.fewest_distinct,
+        random_state=0,
     ).fit(scores, scaled, task.weights)
     return as_cell_tree(regressor.tree_, [(i, None) for i in range(scores.shape[1])])
 

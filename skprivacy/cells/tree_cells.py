@@ -81,6 +81,7 @@ class TreeCells(Cells):
         regressor = DecisionTreeRegressor(
             max_leaf_nodes=max(2, min(self.max_cells, task.most_cells)),
             min_weight_fraction_leaf=task.least_share,
+            min_samples_leaf=task.fewest_distinct,
             random_state=0,
         ).fit(features, contents, task.weights)
         return TreePartition(as_cell_tree(regressor.tree_, questions))

@@ -220,6 +220,7 @@ def _task(
         distinct[:, len(labels) :],
         np.bincount(of_row, weights).astype(float),
         _most_cells(settings, n_groups),
-        (1 - 1e-9) * least / n_effective,  # exactly so many rows are enough
+        min(0.5, (1 - 1e-9) * least / n_effective),  # exactly so many rows are enough
+        1 if rows.weights is rows.multiplicities else FEWEST_ROWS,
         *(distinct[:, : len(labels)].T),
     )

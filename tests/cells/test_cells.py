@@ -18,7 +18,13 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from skprivacy import PrivacyFunnelTransformer, PrivacyReport, ScoreCells, TreeCells
+from skprivacy import (
+    FiniteSampleWarning,
+    PrivacyFunnelTransformer,
+    PrivacyReport,
+    ScoreCells,
+    TreeCells,
+)
 from skprivacy._json import checksum
 from skprivacy.cells import fewest_rows
 from skprivacy.cells.tree_cells import _features
@@ -111,6 +117,14 @@ class TestCellsOfATree:
         least = fewest_rows(len(X), 2, 0.05, "kl")
         assert least == pytest.approx(40)  # 1 / (0.5 * 0.05)
         assert tree.cells_["rows"].min() >= 40
+
+    @pytest.mark.parametrize("heavy", [1.0, 1e6])
+    def test_no_cell_shows_a_single_person(self, heavy):
+        weights = np.where(np.arange(len(X)) % 100 == 0, heavy, 1.0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            funnel = make(epsilon=np.inf).fit(X, sample_weight=weights)
+        assert np.bincount(cells_of(funnel, X)).min() >= 5
 
     def test_rules_tell_which_rows_are_in_a_cell(self, tree):
         in_cell = cells_of(tree, X)
@@ -372,9 +386,9 @@ class TestBadInput:
         with pytest.raises(ValueError, match="X has one: use alphabet='values'"):
             make(columns=["age"]).fit(X)
 
-    def test_cells_that_determine_s_release_nothing_and_say_so(self):
+    def test_cells_that_nearly_determine_s_keep_the_budget(self):
         known = X.assign(group=np.where(X["age"] > 50, "a", "b"))
-        with pytest.warns(UserWarning):
+        with pytest.warns(FiniteSampleWarning, match="holds for these 1,500 rows"):
             funnel = make(columns=["age", "town"], epsilon=1e-6).fit(known)
         assert funnel.mechanism_.max_leakage <= 1e-6 * (1 + 1e-9)
 
