@@ -416,8 +416,8 @@ class TestPools:
         return frame.assign(s=rng.choice(["f", "m"], n))
 
     def test_columns_are_drawn_apart(self, unique):
-        fitted = funnel(0.5, sensitive="s", columns=None, solver="auto").fit(unique)
-        released = fitted.transform(unique)
+        funnel_ = funnel(0.5, sensitive="s", columns=None, solver="auto", alphabet="values")
+        released = funnel_.fit(unique).transform(unique)
         x = [f"x{i}" for i in range(5)]
         alone = unique[x].drop_duplicates(keep=False)
         assert len(alone) > 500

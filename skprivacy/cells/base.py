@@ -13,15 +13,18 @@ from sklearn.base import BaseEstimator
 
 from .._typing import FloatArray, IntArray
 from .._validation import check_integer
-from ..encoding.bins import FEWEST_ROWS
 from ..measures import Measure, get_measure
 from .columns import CellColumn
 
 # A cell has so many rows that its own noise is at most this share of the budget.
 _SHARE_OF_NOISE = 0.5
 
-# But never so many that there are fewer cells than this, nor so few that a cell shows a person.
+# But never so many that there are fewer cells than this,
 _FEWEST_CELLS = 20
+
+# nor so few that a cell shows a person: combinations that are unique then come out hardly more
+# often than if all columns were shuffled.
+_FEWEST_ROWS = 20
 
 # A budget too small to be reached by any posterior but the prior.
 _SMALLEST = 1e-12
@@ -96,7 +99,7 @@ def fewest_rows(n_rows: float, n_groups: int, epsilon: float, measure: str | Mea
     beside the budget.
     """
     noise = _SHARE_OF_NOISE * max(_as_divergence(epsilon, get_measure(measure)), _SMALLEST)
-    return max(FEWEST_ROWS, min((n_groups - 1) / noise, n_rows / _FEWEST_CELLS))
+    return max(_FEWEST_ROWS, min((n_groups - 1) / noise, n_rows / _FEWEST_CELLS))
 
 
 def _as_divergence(epsilon: float, measure: Measure) -> float:
