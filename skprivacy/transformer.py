@@ -363,7 +363,8 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
                 f"{type(self).__name__!r} object has no attribute 'cells_': the symbols of X are "
                 f"combinations of values. Set alphabet='cells' for cells."
             )
-        return fitted.alphabet.described(fitted.x_names)
+        sizes = None if fitted.training is None else fitted.training.counts.sum(axis=0)
+        return fitted.alphabet.described(fitted.x_names, sizes)
 
     def _no_attribute(self, name: str) -> AttributeError:
         owner = type(self).__name__

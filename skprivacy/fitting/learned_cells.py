@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,8 @@ from ..encoding.bins import FEWEST_ROWS
 from ..encoding.values import coded, family_of
 from ..solvers import most_symbols
 from .inputs import LabelledRows
-from .parameters import Settings
+from .known_cells import KnownCells
+from .parameters import Settings, frozen
 
 # Cells are learned from at most so many rows, drawn at random.
 MOST_ROWS = 200_000
@@ -75,6 +77,21 @@ def automatic_cells(
     return cells
 
 
+def check_known(settings: Settings, known: KnownCells) -> None:
+    """Check that cells by which rows were counted are those that are asked for now."""
+    cells = cells_of(settings)
+    is_open = cells is None and settings.alphabet != "values"
+    if not is_open and known.taught_as != frozen(cells):
+        raise ValueError(
+            Message(
+                "These rows were counted by cells that earlier ones have taught, and cannot be "
+                "counted by others any more: leave ",
+                Named("alphabet"),
+                " as it was, or start again.",
+            )
+        )
+
+
 def names_of_cells(settings: Settings, rows: LabelledRows) -> tuple[Any, ...]:
     """Return the columns that cells release; those that name rows are refused or left out."""
     found = [name for name, c in rows.x_columns.items() if _names_rows(c, name, rows.n_rows)]
@@ -116,10 +133,11 @@ def learn_cells(
     cells: Cells,
     s_codes: IntArray,
     v_codes: IntArray | None,
-) -> tuple[CellAlphabet, IntArray]:
-    """Return the cells of some rows, and the cell of each of them."""
+) -> tuple[CellAlphabet, IntArray, tuple[Any, ...]]:
+    """Return the cells of some rows, the cell of each of them, and the columns released."""
     _check_target(cells, v_codes)
-    names = list(rows.x_columns)
+    names = names_of_cells(settings, rows)
+    rows = replace(rows, x_columns={name: rows.x_columns[name] for name in names})
     options = [_options(settings, rows, name) for name in names]
     columns, positions = learn_cell_columns(
         list(rows.x_columns.values()), names, rows.weights, options
@@ -140,7 +158,7 @@ def learn_cells(
             )
         )
     of_row = partition.cells(columns, codes)
-    return cell_alphabet(columns, positions, of_row, rows.weights, partition), of_row
+    return cell_alphabet(columns, positions, of_row, rows.weights, partition), of_row, names
 
 
 def _check_target(cells: Cells, v_codes: IntArray | None) -> None:
