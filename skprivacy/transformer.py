@@ -363,7 +363,9 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
                 f"{type(self).__name__!r} object has no attribute 'cells_': the symbols of X are "
                 f"combinations of values. Set alphabet='cells' for cells."
             )
-        sizes = None if fitted.training is None else fitted.training.counts.sum(axis=0)
+        sizes = (
+            None if fitted.training is None else fitted.training.counts.sum(axis=0).astype(float)
+        )
         return fitted.alphabet.described(fitted.x_names, sizes)
 
     def _no_attribute(self, name: str) -> AttributeError:

@@ -6,10 +6,10 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
-from example_tables import funnel, people, quiet_fit
+from example_tables import funnel, people, quick_scores, quiet_fit
 from sklearn.base import clone
 
-from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning, ScoreCells, TreeCells
+from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning, TreeCells
 from skprivacy.engines import inputs
 from skprivacy.metrics import leakage
 from skprivacy.transformer import fitted_of
@@ -19,7 +19,7 @@ KEY = bytes(range(32))
 COLUMNS = ["band", "zip", "noise", "maybe"]
 CELLS = [
     {"columns": COLUMNS, "alphabet": TreeCells(max_cells=12)},
-    {"columns": COLUMNS, "alphabet": ScoreCells(max_cells=12), "utility": "target"},
+    {"columns": COLUMNS, "alphabet": quick_scores(), "utility": "target"},
 ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence, Sized
+from collections.abc import Collection, Container, Hashable, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress
@@ -229,11 +229,14 @@ def roles_of(
     table: Table,
     s_positions: Sequence[int],
     s_names: tuple[Any, ...],
+    beside: Sequence[int] = (),
 ) -> ColumnRoles:
-    """Return which columns of a table are what."""
+    """Return which columns of a table are what; beside : released only if they are named."""
     owner = settings.owner
     if settings.columns is None:
-        found = [p for p in range(table.n_columns) if p not in s_positions]
+        listed = () if isinstance(settings.remainder, str) else settings.remainder
+        others = [*s_positions, *beside, *table.positions(owner, "remainder", listed)]
+        found = [p for p in range(table.n_columns) if p not in others]
     else:
         found = table.positions(owner, "columns", settings.columns)
         both = [table.label(position) for position in found if position in s_positions]
@@ -278,8 +281,13 @@ def _kept_positions(
     return sorted(kept)
 
 
-def roles_of_names(settings: Settings, names: list[str], where: str) -> ColumnRoles:
-    """Return which columns are what in a table that is not in memory: S must be among them."""
+def roles_of_names(
+    settings: Settings, names: list[str], where: str, beside: Container[Any] = ()
+) -> ColumnRoles:
+    """Return which columns are what in a table that is not in memory: S must be among them.
+
+    beside : columns that are released only if they are named.
+    """
     owner = settings.owner
     if settings.sensitive is None:
         told = f" must name columns of {where}."
@@ -290,7 +298,8 @@ def roles_of_names(settings: Settings, names: list[str], where: str) -> ColumnRo
     table = as_table(pd.DataFrame(columns=names), owner)
     s_positions = table.positions(owner, "sensitive", settings.sensitive)
     s_names = tuple(map(table.label, s_positions))
-    roles = roles_of(settings, table, s_positions, s_names)
+    left_out = [p for p, name in enumerate(names) if name in beside]
+    roles = roles_of(settings, table, s_positions, s_names, left_out)
     settings.check_bin_names(names)
     return roles
 
