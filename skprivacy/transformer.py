@@ -251,9 +251,12 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         each combination of raw values occurs: alphabets grow, and numbers are cut and rare values
         pooled only in the design. Up to 500,000 distinct combinations of S and X (and y, as a
         target) are counted; beyond that, numbers need edges in `n_bins`, and a bin is then shown
-        as roughly its median. The first batch decides `sensitive`, `columns` and `remainder`. A
-        pickle holds the counts, with the values of S. Some rows of columns that are passed through
-        are kept to judge these columns, and left out of a pickle.
+        as roughly its median. With alphabet="cells", `TreeCells` or `ScoreCells`, the batches up
+        to that limit teach the cells instead, and from then on only these are counted: other cells
+        need a new start, and rows should come in no particular order. The first batch decides
+        `sensitive`, `columns` and `remainder`. A pickle holds the counts, with the values of S.
+        Some rows of columns that are passed through are kept to judge these columns, and left out
+        of a pickle.
 
         Parameters
         ----------
