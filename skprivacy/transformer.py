@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
+from ._messages import Message, Setting
 from ._typing import ColumnsLike, FloatArray, Labels, Scope, Seed, TableLike
 from .cells import CellAlphabet, Cells
 from .certifying import Certificate
@@ -363,8 +364,12 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         fitted = self._for_attribute()
         if not isinstance(fitted.alphabet, CellAlphabet):
             raise AttributeError(
-                f"{type(self).__name__!r} object has no attribute 'cells_': the symbols of X are "
-                f"combinations of values. Set alphabet='cells' for cells."
+                Message(
+                    f"{type(self).__name__!r} object has no attribute 'cells_': the symbols of X "
+                    f"are combinations of values. For cells, set ",
+                    Setting("alphabet", "cells"),
+                    ".",
+                )
             )
         sizes = (
             None if fitted.training is None else fitted.training.counts.sum(axis=0).astype(float)

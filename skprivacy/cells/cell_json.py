@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._json_reader import Place
+from .._messages import InPython, Message
 from .._typing import FloatArray, IntArray
 from ..encoding.alphabet_json import HEAVIEST, read_column, write_column
 from .alphabet import CellAlphabet
@@ -22,8 +23,15 @@ def cell_content(alphabet: CellAlphabet) -> dict[str, Any]:
     """Return what a document says about cells."""
     if not isinstance(alphabet.partition, TreePartition):
         raise ValueError(
-            "Cells by scores hold models, which JSON cannot: use alphabet=TreeCells(), or pickle "
-            "the transformer, and load it only where you trust its source."
+            Message(
+                "Cells by scores hold models, which JSON cannot: use ",
+                InPython(
+                    "alphabet=TreeCells(), or pickle the transformer, and load it only where you "
+                    "trust its source",
+                    "no --target, or --alphabet values, or no --save-mechanism",
+                ),
+                ".",
+            )
         )
     return {
         "columns": [write_column(column) for column in alphabet.columns],

@@ -7,7 +7,7 @@ import sys
 from typing import Any, NoReturn, TypeAlias
 
 from .. import __version__
-from .choices import DEFAULT_BINS, MEASURES, SOLVERS, USUAL_CONFIDENCE, UTILITIES
+from .choices import ALPHABETS, DEFAULT_BINS, MEASURES, SOLVERS, USUAL_CONFIDENCE, UTILITIES
 from .values import (
     budget,
     budgets,
@@ -38,9 +38,9 @@ examples:
       --epsilon 0.02 --record-ids patient --key-file secret.key
 
 A first pass over IN counts and a second one writes OUT: memory does not grow with the
-file. Columns that no option names are left out. Those of --remainder are copied byte for
-byte, unless one of them alone reveals more about the sensitive columns than the budget
-allows.
+file. Without --columns, all columns that no other option names are released; with it,
+those that no option names are left out. Those of --remainder are copied byte for byte,
+unless one of them alone reveals more about the sensitive columns than the budget allows.
 """
 _APPLY = """\
 examples:
@@ -163,7 +163,7 @@ def _add_demo(subparsers: _Subparsers) -> None:
 
 def _add_sanitize(subparsers: _Subparsers) -> None:
     summary = "replace columns of a file by a release that reveals little about another"
-    usage = "IN OUT --sensitive NAMES --columns NAMES --epsilon E [options]"
+    usage = "IN OUT --sensitive NAMES [--columns NAMES] --epsilon E [options]"
     command = _command(subparsers, "sanitize", "release:sanitize", summary, usage, _SANITIZE)
     _add_input(command)
     _add_output(command)
@@ -216,7 +216,7 @@ def _add_key(subparsers: _Subparsers) -> None:
 
 def _add_curve(subparsers: _Subparsers) -> None:
     summary = "show how much can be kept at each budget"
-    usage = "IN --sensitive NAMES --columns NAMES [-o FILE] [options]"
+    usage = "IN --sensitive NAMES [--columns NAMES] [-o FILE] [options]"
     command = _command(subparsers, "curve", "explore:curve", summary, usage, _CURVE)
     _add_input(command)
     _add_columns(command)
@@ -239,7 +239,7 @@ def _add_curve(subparsers: _Subparsers) -> None:
 def _add_choose(subparsers: _Subparsers) -> None:
     summary = "find the smallest epsilon that keeps enough, or the largest that is bearable"
     aims = "[--keep-utility SHARE | --max-shift SHARE]"
-    usage = f"IN --sensitive NAMES --columns NAMES {aims} [options]"
+    usage = f"IN --sensitive NAMES [--columns NAMES] {aims} [options]"
     command = _command(subparsers, "choose", "explore:choose", summary, usage, _CHOOSE)
     _add_input(command)
     _add_columns(command)
@@ -382,9 +382,9 @@ def _add_columns(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--columns",
         type=names,
-        required=True,
         metavar="NAMES",
-        help="the columns to release, separated by commas; they are protected jointly",
+        help="the columns to release, separated by commas; they are protected jointly (default: "
+        "all but those that other options name)",
     )
 
 
@@ -407,11 +407,17 @@ def _add_design(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--utility",
         choices=UTILITIES,
-        default=UTILITIES[0],
         help="what is kept: closeness to the true values, for people who take released ones at "
         "face value (distortion); information about them, for models, and for --output symbol "
         "and posterior (mutual_information); or the chance of guessing them (guess). Default: "
         "distortion, whatever --output is",
+    )
+    group.add_argument(
+        "--target",
+        dest="target_column",
+        metavar="COLUMN",
+        help="keep what the released columns say about this one, for models of it, instead of a "
+        "--utility; it is itself released only if --columns has it",
     )
     group.add_argument(
         "--solver",
@@ -427,7 +433,25 @@ def _add_design(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help="merge released values until so many are left",
     )
+    _add_alphabet(group)
     _add_encoding(group)
+
+
+def _add_alphabet(group: Any) -> None:
+    group.add_argument(
+        "--alphabet",
+        choices=ALPHABETS,
+        default=ALPHABETS[0],
+        help="what is drawn: combinations of values, or cells, which rows that are alike share, "
+        "for many columns (default: auto, cells where there are too many combinations)",
+    )
+    group.add_argument(
+        "--max-cells",
+        type=positive,
+        metavar="N",
+        help="how many cells there are at most, with --alphabet cells (default: 400, with "
+        "--target 64)",
+    )
 
 
 def _add_confidence(group: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from .._messages import Message, Named, Owner, Setting
+from .._messages import InPython, Message, Parameter
 from .._typing import IntArray, NamedColumns
 from ..cells import Cells
 from ..encoding.bins import BinsLike
@@ -82,12 +82,10 @@ def _counted(
     if target is None or target not in source.names or target in s:
         raise ValueError(
             Message(
-                Owner(settings.owner),
-                " with ",
-                Setting("utility", "target"),
-                " needs the name of a column of the file as ",
-                Named("target"),
-                f", one that is not sensitive. Got {target!r}; the file has {source.names}.",
+                Parameter("target", "fit_file"),
+                " must name a column of the file that is not sensitive",
+                InPython(", with utility='target'"),
+                f". Got {target!r}; the file has {source.names}.",
             )
         )
     return CountedColumns(s, x, (target,))

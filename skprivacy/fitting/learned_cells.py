@@ -26,6 +26,9 @@ from .parameters import Settings, frozen
 # Cells are learned from at most so many rows, drawn at random.
 MOST_ROWS = 200_000
 
+# With a loss of labels, a design for more cells than this takes minutes.
+_MOST_WITH_DISTANCES = 100
+
 # A column in which so large a share of the rows have a value of their own names rows.
 _NAMES_ROWS = 0.9
 
@@ -66,8 +69,7 @@ def automatic_cells(
     why = "too many to design for" if n_x > most_symbols(n_groups) else "most of them seen once"
     warn(
         Message(
-            f"X has {n_x:,} combinations of values, {why}: rows that are alike share a cell, and "
-            f"the channel is designed for at most {cells.max_cells} cells. ",
+            f"X has {n_x:,} combinations of values, {why}: rows that are alike share a cell. ",
             Setting("alphabet", "cells"),
             " says that this is wanted, ",
             Setting("alphabet", "values"),
@@ -215,12 +217,14 @@ def _task(
         parts, weights = parts[some], weights[some]
     sizes = [int(label.max()) + 1 for label in labels] + [column.n_codes for column in columns]
     distinct, of_row = combine(list(parts.T), sizes)
+    most = most_symbols(n_groups)
+    most = min(most, _MOST_WITH_DISTANCES) if settings.has_distances else most
     least = fewest_rows(n_effective, n_groups, settings.epsilon, settings.measure)
     return CellTask(
         columns,
         distinct[:, len(labels) :],
         np.bincount(of_row, weights).astype(float),
-        most_symbols(n_groups),
+        most,
         (1 - 1e-9) * least / n_effective,  # exactly so many rows are enough
         *(distinct[:, : len(labels)].T),
     )
