@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
+from ._messages import Message, Setting
 from ._typing import ColumnsLike, FloatArray, Scope, Seed, TableLike
 from .cells import CellAlphabet, Cells
 from .certifying import Certificate
@@ -253,9 +254,12 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         each combination of raw values occurs: alphabets grow, and numbers are cut and rare values
         pooled only in the design. Up to 500,000 distinct combinations of S and X (and y, as a
         target) are counted; beyond that, numbers need edges in `n_bins`, and a bin is then shown
-        as roughly its median. The first batch decides `sensitive`, `columns` and `remainder`. A
-        pickle holds the counts, with the values of S. Some rows of columns that are passed through
-        are kept to judge these columns, and left out of a pickle.
+        as roughly its median. With alphabet="cells", `TreeCells` or `ScoreCells`, the batches up
+        to that limit teach the cells instead, and from then on only these are counted: other cells
+        need a new start, and rows should come in no particular order. The first batch decides
+        `sensitive`, `columns` and `remainder`. A pickle holds the counts, with the values of S.
+        Some rows of columns that are passed through are kept to judge these columns, and left out
+        of a pickle.
 
         Parameters
         ----------
@@ -362,10 +366,17 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         fitted = self._for_attribute()
         if not isinstance(fitted.alphabet, CellAlphabet):
             raise AttributeError(
-                f"{type(self).__name__!r} object has no attribute 'cells_': the symbols of X are "
-                f"combinations of values. Set alphabet='cells' for cells."
+                Message(
+                    f"{type(self).__name__!r} object has no attribute 'cells_': the symbols of X "
+                    f"are combinations of values. For cells, set ",
+                    Setting("alphabet", "cells"),
+                    ".",
+                )
             )
-        return fitted.alphabet.described(fitted.x_names)
+        sizes = (
+            None if fitted.training is None else fitted.training.counts.sum(axis=0).astype(float)
+        )
+        return fitted.alphabet.described(fitted.x_names, sizes)
 
     def _no_attribute(self, name: str) -> AttributeError:
         owner = type(self).__name__

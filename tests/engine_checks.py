@@ -6,15 +6,21 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
-from example_tables import funnel, people
+from example_tables import funnel, people, quick_scores, quiet_fit
 from sklearn.base import clone
 
-from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning
+from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning, TreeCells
 from skprivacy.engines import inputs
 from skprivacy.metrics import leakage
 from skprivacy.transformer import fitted_of
 
 KEY = bytes(range(32))
+
+COLUMNS = ["band", "zip", "noise", "maybe"]
+CELLS = [
+    {"columns": COLUMNS, "alphabet": TreeCells(max_cells=12)},
+    {"columns": COLUMNS, "alphabet": quick_scores(), "utility": "target"},
+]
 
 
 def plain(frame):
@@ -150,6 +156,51 @@ class EngineChecks:
         message = r"More than 3,000 distinct .* 'noise' has the most .* edges, n_bins"
         with pytest.raises(ValueError, match=message):
             funnel(columns=["noise"]).fit(self.lazily(rows, 3))
+
+    @pytest.mark.parametrize("options", CELLS, ids=["tree", "scores"])
+    def test_cells_are_those_of_the_frame(self, rows, options):
+        settings = funnel(0.05, **options)
+        is_target = settings.utility == "target"
+        here = quiet_fit(clone(settings), rows, rows["label"] if is_target else None)
+        there = quiet_fit(clone(settings), self.lazily(rows, 3), "label" if is_target else None)
+        assert here.mechanism_.channel.tobytes() == there.mechanism_.channel.tobytes()
+        assert here.p_sx_.tobytes() == there.p_sx_.tobytes()
+        assert here.cells_["rule"].tolist() == there.cells_["rule"].tolist()
+        ids = {"record_ids": "id", "secret_key": KEY}
+        released = self.collected(there.transform(self.lazily(rows, 3), **ids))
+        assert plain(released).equals(plain(here.transform(rows, **ids)))
+
+    @pytest.mark.parametrize("options", CELLS, ids=["tree", "scores"])
+    def test_some_rows_teach_cells_and_all_are_counted(self, rows, options, monkeypatch):
+        monkeypatch.setattr(inputs, "MOST_DISTINCT", 3000)
+        assert inputs.MOST_ROWS == 200_000
+        monkeypatch.setattr(inputs, "MOST_ROWS", 1500)
+        rows.insert(0, "cell", rows.pop("sex"))  # what the column of cells would be called
+        settings = funnel(0.05, **options | {"sensitive": "cell"})
+        target = "label" if settings.utility == "target" else None
+        fitted = quiet_fit(settings, self.lazily(rows, 3), target)
+        assert fitted.n_samples_seen_ == len(rows)
+        alphabet = fitted_of(fitted).alphabet
+        assert 1300 < alphabet.tables()[0].sum() < 1700
+        cells, _ = alphabet.encode([rows[name] for name in COLUMNS], COLUMNS)
+        counts = pd.crosstab(rows["cell"], cells).to_numpy()
+        assert (fitted_of(fitted).training.counts == counts).all()
+        assert fitted.cells_["rows"].tolist() == counts.sum(axis=0).tolist()
+        released = self.collected(fitted.transform(self.lazily(rows, 3)))
+        assert released.columns.tolist() == COLUMNS
+        assert len(released) == len(rows)
+
+    def test_too_many_combinations_become_cells(self, rows, monkeypatch):
+        monkeypatch.setattr(inputs, "MOST_DISTINCT", 3000)
+        settings, lazy = funnel(0.05, columns=["noise", "id"]), self.lazily(rows, 3)
+        with pytest.raises(ValueError, match=r"edges, n_bins.* share a symbol: alphabet='cells'"):
+            clone(settings).set_params(alphabet="values").fit(lazy)
+        with pytest.raises(ValueError, match="'id' has a value of its own .* out of columns"):
+            clone(settings).set_params(alphabet="cells").fit(lazy)
+        with pytest.warns(match="too many combinations .* alphabet='cells' says .* n_bins, or"):
+            fitted = settings.set_params(columns=["noise", "band"]).fit(lazy)
+        assert fitted.n_samples_seen_ == len(rows)
+        assert (fitted.p_sx_.sum(axis=0) > 0).all()
 
     def test_types_come_back(self):
         n = 600

@@ -4,8 +4,9 @@ import warnings
 
 import numpy as np
 import pandas as pd
+from sklearn.ensemble import HistGradientBoostingClassifier
 
-from skprivacy import PrivacyFunnelTransformer
+from skprivacy import PrivacyFunnelTransformer, ScoreCells
 
 
 def people(n=3000, seed=0):
@@ -51,6 +52,12 @@ def graduates():
         },
         index=pd.Index(np.arange(N) * 3, name="row"),
     )
+
+
+def quick_scores(max_cells=8):
+    """Return cells by scores of models that take no time."""
+    estimator = HistGradientBoostingClassifier(max_iter=5, categorical_features="from_dtype")
+    return ScoreCells(estimator, max_cells=max_cells)
 
 
 def quiet_fit(transformer, *arguments, **options):

@@ -93,10 +93,14 @@ class CellAlphabet(Alphabet):
             found.append(table)
         return found
 
-    def described(self, names: Sequence[Hashable], n_common: int = 3) -> pd.DataFrame:
-        """Return a row for each cell: its share of the rows, its rule, its commonest values."""
-        tables = self.tables()
-        sizes = tables[0].sum(axis=0)
+    def described(
+        self, names: Sequence[Hashable], sizes: FloatArray | None = None
+    ) -> pd.DataFrame:
+        """Return a row for each cell: its share of the rows, its rule, its commonest values.
+
+        sizes : how many rows are in each cell, by default those that it was learned from.
+        """
+        sizes = self.tables()[0].sum(axis=0) if sizes is None else sizes
         common = {
             str(name): [self._commonest(position, cell) for cell in range(self.n_symbols)]
             for position, name in enumerate(names)

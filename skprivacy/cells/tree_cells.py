@@ -52,8 +52,8 @@ class TreeCells(Cells):
     Parameters
     ----------
     max_cells : int, default=400
-        How many cells there are at most. There are fewer where S has more than two groups, and
-        where a cell would have too few rows for the budget.
+        How many cells there are at most. There are fewer where S has more than two groups, where
+        a cell would have too few rows for the budget, and with utility="distortion" (100).
 
     Examples
     --------

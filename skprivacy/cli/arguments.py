@@ -39,9 +39,9 @@ examples:
       --epsilon 0.02 --record-ids patient --key-file secret.key
 
 A first pass over IN counts and a second one writes OUT: memory does not grow with the
-file. Columns that no option names are left out. Those of --remainder are copied byte for
-byte, unless one of them alone reveals more about the sensitive columns than the budget
-allows.
+file. Without --columns, all columns that no other option names are released; with it,
+those that no option names are left out. Those of --remainder are copied byte for byte,
+unless one of them alone reveals more about the sensitive columns than the budget allows.
 """
 _APPLY = """\
 examples:
@@ -164,7 +164,7 @@ def _add_demo(subparsers: _Subparsers) -> None:
 
 def _add_sanitize(subparsers: _Subparsers) -> None:
     summary = "replace columns of a file by a release that reveals little about another"
-    usage = "IN OUT --sensitive NAMES --columns NAMES --epsilon E [options]"
+    usage = "IN OUT --sensitive NAMES [--columns NAMES] --epsilon E [options]"
     command = _command(subparsers, "sanitize", "release:sanitize", summary, usage, _SANITIZE)
     add_input(command)
     add_output(command)
@@ -217,7 +217,7 @@ def _add_key(subparsers: _Subparsers) -> None:
 
 def _add_curve(subparsers: _Subparsers) -> None:
     summary = "show how much can be kept at each budget"
-    usage = "IN --sensitive NAMES --columns NAMES [-o FILE] [options]"
+    usage = "IN --sensitive NAMES [--columns NAMES] [-o FILE] [options]"
     command = _command(subparsers, "curve", "explore:curve", summary, usage, _CURVE)
     add_input(command)
     add_columns(command)
@@ -240,7 +240,7 @@ def _add_curve(subparsers: _Subparsers) -> None:
 def _add_choose(subparsers: _Subparsers) -> None:
     summary = "find the smallest epsilon that keeps enough, or the largest that is bearable"
     aims = "[--keep-utility SHARE | --max-shift SHARE]"
-    usage = f"IN --sensitive NAMES --columns NAMES {aims} [options]"
+    usage = f"IN --sensitive NAMES [--columns NAMES] {aims} [options]"
     command = _command(subparsers, "choose", "explore:choose", summary, usage, _CHOOSE)
     add_input(command)
     add_columns(command)

@@ -18,6 +18,7 @@ SOLVERS = (
     "randomized_response",
 )
 UTILITIES = ("distortion", "mutual_information", "guess")
+ALPHABETS = ("auto", "values", "cells")
 DEFAULT_BINS = 10
 USUAL_CONFIDENCE = 0.95
 LARGEST_CONFIDENCE = 0.9999

@@ -2,6 +2,7 @@
 
 import argparse
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context
 from pathlib import Path
@@ -28,7 +29,7 @@ from ..mechanism import Mechanism
 from ..plotting import PrivacyUtilityDisplay
 from ..transformer import settings_of
 from .few_rows import cost_facts, cost_lines, cost_of_rows
-from .inputs import is_same, source_of, transformer_for
+from .inputs import counting_options, is_same, source_of, transformer_for
 from .people import exposed, group_facts
 from .populations import population_facts
 from .words import listed, say
@@ -45,7 +46,8 @@ _ROUNDING = 1e-12
 class _Table:
     """What a file says: counts of S and X, and what a design is asked for.
 
-    smoothed : the counts that it is made for; groups : the labels of S.
+    smoothed : the counts that it is made for; groups : the labels of S; names : of the columns
+    of X.
     """
 
     counts: CountArray
@@ -53,6 +55,7 @@ class _Table:
     n_rows: int
     design: dict[str, Any]
     groups: list[Any]
+    names: str
 
 
 def curve(options: argparse.Namespace) -> None:
@@ -65,7 +68,7 @@ def curve(options: argparse.Namespace) -> None:
             raise ValueError(
                 f"{options.out}: a curve is written as .csv, .png, .svg or .pdf, not {suffix!r}."
             )
-    found = _counted(options)
+    found = _counted(options, options.epsilons or ())
     epsilons = options.epsilons or _budgets(found.smoothed, found.design)
     path = privacy_utility_path(found.smoothed, epsilons, **found.design, verbose=options.progress)
     table = pd.DataFrame([_figures(mechanism) for mechanism in path])
@@ -73,7 +76,7 @@ def curve(options: argparse.Namespace) -> None:
         with written(options.out, options.force) as file:
             file.write(_picture(path, suffix) if suffix != ".csv" else _csv(table))
     facts = {"out": options.out, "curve": table.to_dict("records")}
-    lines = [f"Wrote {options.out}."] if options.out else _curve_lines(path, options)
+    lines = [f"Wrote {options.out}."] if options.out else _curve_lines(path, found.names)
     say(options, facts, lines)
 
 
@@ -104,10 +107,6 @@ def _figures(mechanism: Mechanism) -> dict[str, Any]:
     }
 
 
-def _what_is_kept(mechanism: Mechanism, options: argparse.Namespace) -> str:
-    return mechanism.objective.in_words(listed(options.columns))
-
-
 def _csv(table: pd.DataFrame) -> bytes:
     return table.to_csv(index=False, lineterminator="\n").encode()
 
@@ -119,8 +118,8 @@ def _picture(path: list[Mechanism], suffix: str) -> bytes:
     return file.getvalue()
 
 
-def _curve_lines(path: list[Mechanism], options: argparse.Namespace) -> list[str]:
-    is_sure = options.confidence is not None
+def _curve_lines(path: list[Mechanism], names: str) -> list[str]:
+    is_sure = path[0].confidence is not None
     rows = [("epsilon", "leakage", *(["population"] if is_sure else []), "kept", "outputs")]
     for mechanism in path:
         leakages = [mechanism.leakage_in(mechanism.scope)]
@@ -128,7 +127,7 @@ def _curve_lines(path: list[Mechanism], options: argparse.Namespace) -> list[str
         shown = (f"{figure:.4g}" for figure in (mechanism.epsilon, *leakages))
         rows.append((*shown, f"{mechanism.normalized_utility:.1%}", str(len(mechanism.y_labels))))
     return [
-        f'"kept" is the share of {_what_is_kept(path[0], options)}.',
+        f'"kept" is the share of {path[0].objective.in_words(names)}.',
         _about_leakage(path[0]),
         "",
         *aligned(rows),
@@ -155,11 +154,11 @@ def choose(options: argparse.Namespace) -> None:
     counts, design = found.smoothed, found.design
     if options.max_shift is None:
         mechanism = smallest_epsilon(counts, options.keep_utility, **design)
-        lines = _lines_of_smallest(mechanism, options)
+        lines = _lines_of_smallest(mechanism, found.names, options)
     else:
         epsilon = largest_epsilon(counts.sum(axis=1), options.max_shift, options.measure)
         mechanism = design_mechanism(counts, epsilon, **design)
-        lines = _lines_of_largest(mechanism, options)
+        lines = _lines_of_largest(mechanism, found.names, options)
     warn_of_chance(mechanism, found.counts, found.n_rows)
     cost = cost_of_rows(mechanism, counts, design)
     lines += cost_lines(cost)
@@ -170,10 +169,10 @@ def choose(options: argparse.Namespace) -> None:
     say(options, {**_figures(mechanism), **cost_facts(cost), **groups}, lines)
 
 
-def _lines_of_smallest(mechanism: Mechanism, options: argparse.Namespace) -> list[str]:
+def _lines_of_smallest(mechanism: Mechanism, names: str, options: argparse.Namespace) -> list[str]:
     lines = [
         f"epsilon = {mechanism.epsilon:.4g} keeps {mechanism.normalized_utility:.1%} of "
-        f"{_what_is_kept(mechanism, options)}; asked for: {options.keep_utility:.1%}."
+        f"{mechanism.objective.in_words(names)}; asked for: {options.keep_utility:.1%}."
     ]
     if mechanism.confidence is not None:
         lines.append(_population_line(mechanism))
@@ -195,7 +194,7 @@ def _of_rows(mechanism: Mechanism) -> str:
     )
 
 
-def _lines_of_largest(mechanism: Mechanism, options: argparse.Namespace) -> list[str]:
+def _lines_of_largest(mechanism: Mechanism, names: str, options: argparse.Namespace) -> list[str]:
     group, shift = f"a group of {listed(options.sensitive)}", f"{100 * options.max_shift:.4g}"
     if not np.isfinite(mechanism.epsilon):
         return [
@@ -209,19 +208,26 @@ def _lines_of_largest(mechanism: Mechanism, options: argparse.Namespace) -> list
     return [
         f"With epsilon = {float(epsilon):.4g}, no released value moves the probability of {group} "
         f"by more than {shift} points{where}.",
-        f"It keeps {mechanism.normalized_utility:.1%} of {_what_is_kept(mechanism, options)}.",
+        f"It keeps {mechanism.normalized_utility:.1%} of {mechanism.objective.in_words(names)}.",
     ]
 
 
-def _counted(options: argparse.Namespace) -> _Table:
-    """Return the counts of S and X in a file, and what a design for them is asked for."""
-    settings = settings_of(transformer_for(options))
+def _counted(options: argparse.Namespace, epsilons: Sequence[float] = ()) -> _Table:
+    """Return the counts of S and X in a file, and what a design for them is asked for.
+
+    epsilons : budgets, as far as they are known: cells are learned once, for the smallest.
+    """
+    budget = {"epsilon": min(epsilons)} if epsilons else {}
     with source_of(options) as source:
-        counted = count_source(settings, source, is_watched=options.progress)
+        settings = settings_of(transformer_for(options, source.names, **budget))
+        counted = count_source(settings, source, **counting_options(options))
     coded = code_rows(settings, counted.rows)
     warn_of_bins(options.sensitive, coded.sensitive, settings.n_bins)
-    inputs = FitInputs(counted.roles, counted.types, counted.rows)
+    inputs = FitInputs(counted.roles, counted.types, counted.rows).released_as(
+        coded.names, coded.alphabet.of_cells
+    )
     loss = distances_of(settings, inputs, coded)
-    design = design_options(settings, counted.rows, coded, loss)
-    counts, n_rows = coded.counts, coded.n_effective
-    return _Table(counts, counts + options.smoothing, n_rows, design, coded.sensitive.labels)
+    design = design_options(settings, inputs.rows, coded, loss)
+    counts, groups = coded.counts, coded.sensitive.labels
+    smoothed, names = counts + options.smoothing, listed(coded.names)
+    return _Table(counts, smoothed, coded.n_effective, design, groups, names)

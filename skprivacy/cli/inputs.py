@@ -1,13 +1,16 @@
 """What several commands do with their options."""
 
 import argparse
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from ..cells import ScoreCells, TreeCells
 from ..files.opening import read_from
 from ..files.tables import Source
 from ..transformer import PrivacyFunnelTransformer
+from .choices import UTILITIES
 
 
 def is_same(path: str, other: str) -> bool:
@@ -27,10 +30,29 @@ def source_of(options: argparse.Namespace) -> AbstractContextManager[Source]:
     )
 
 
-def transformer_for(options: argparse.Namespace, **more: Any) -> PrivacyFunnelTransformer:
-    """Return a transformer with the parameters that the options name."""
-    edges = dict(options.edges)
-    named = [*options.columns, *options.sensitive]
+def released_columns(options: argparse.Namespace, names: Sequence[str]) -> list[str]:
+    """Return the columns to release: those named, or all that no other option names."""
+    if options.columns is not None:
+        return options.columns
+    remainder = getattr(options, "remainder", "drop")
+    if remainder == "passthrough":
+        raise ValueError(
+            "--remainder passthrough needs --columns: without it, all other columns are released."
+        )
+    others = {*options.sensitive, options.target_column, getattr(options, "record_ids", None)}
+    others |= set() if remainder == "drop" else set(remainder)
+    return [name for name in names if name not in others]
+
+
+def transformer_for(
+    options: argparse.Namespace, names: Sequence[str], **more: Any
+) -> PrivacyFunnelTransformer:
+    """Return a transformer with the parameters that the options name.
+
+    names : of the columns of IN.
+    """
+    edges, columns = dict(options.edges), released_columns(options, names)
+    named = [*columns, *options.sensitive]
     for option, given in {"--edges": edges, "--categorical": options.categorical}.items():
         if unknown := [name for name in given if name not in named]:
             raise ValueError(
@@ -40,19 +62,48 @@ def transformer_for(options: argparse.Namespace, **more: Any) -> PrivacyFunnelTr
         raise ValueError(
             "--smoothing needs --confidence none: a confidence allows for chance in its own way."
         )
-    bins = dict.fromkeys(options.columns, options.bins) | dict.fromkeys(options.categorical)
+    bins = dict.fromkeys(columns, options.bins) | dict.fromkeys(options.categorical)
     return PrivacyFunnelTransformer(
         sensitive=options.sensitive,
         columns=options.columns,
         measure=options.measure,
         scope=options.scope,
-        utility=options.utility,
+        utility=_utility(options),
         solver=options.solver,
         max_outputs=options.max_outputs,
         confidence=options.confidence,
+        alphabet=_alphabet(options),
         n_bins=bins | edges,
         min_frequency=options.min_frequency,
         max_categories=options.max_categories,
         smoothing=options.smoothing,
         **more,
     )
+
+
+def _utility(options: argparse.Namespace) -> str:
+    if options.target_column is None:
+        return options.utility or UTILITIES[0]
+    if options.utility is not None:
+        raise ValueError("--target says what is kept: leave out --utility.")
+    return "target"
+
+
+def _alphabet(options: argparse.Namespace) -> Any:
+    """Return what symbols are; a number of cells means that there are cells."""
+    if options.max_cells is None:
+        return options.alphabet
+    if options.alphabet == "values":
+        raise ValueError("--max-cells is about cells: leave out --alphabet values.")
+    kind = TreeCells if options.target_column is None else ScoreCells
+    return kind(max_cells=options.max_cells)
+
+
+def counting_options(options: argparse.Namespace) -> dict[str, Any]:
+    """Return how a file is counted: which columns are not released unless they are named."""
+    ids = getattr(options, "record_ids", None)
+    return {
+        "target": options.target_column,
+        "beside": [] if ids is None else [ids],
+        "is_watched": options.progress,
+    }

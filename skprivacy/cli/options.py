@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from .choices import DEFAULT_BINS, MEASURES, SOLVERS, USUAL_CONFIDENCE, UTILITIES
+from .choices import ALPHABETS, DEFAULT_BINS, MEASURES, SOLVERS, USUAL_CONFIDENCE, UTILITIES
 from .values import (
     budget,
     confidence,
@@ -98,9 +98,9 @@ def add_columns(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--columns",
         type=names,
-        required=True,
         metavar="NAMES",
-        help="the columns to release, separated by commas; they are protected jointly",
+        help="the columns to release, separated by commas; they are protected jointly (default: "
+        "all but those that other options name)",
     )
 
 
@@ -124,11 +124,17 @@ def add_design(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--utility",
         choices=UTILITIES,
-        default=UTILITIES[0],
         help="what is kept: closeness to the true values, for people who take released ones at "
         "face value (distortion); information about them, for models, and for --output symbol "
         "and posterior (mutual_information); or the chance of guessing them (guess). Default: "
         "distortion, whatever --output is",
+    )
+    group.add_argument(
+        "--target",
+        dest="target_column",
+        metavar="COLUMN",
+        help="keep what the released columns say about this one, for models of it, instead of a "
+        "--utility; it is itself released only if --columns has it",
     )
     group.add_argument(
         "--solver",
@@ -144,7 +150,26 @@ def add_design(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help="merge released values until so many are left",
     )
+    add_alphabet(group)
     add_encoding(group)
+
+
+def add_alphabet(group: Any) -> None:
+    """Add what the symbols of X are."""
+    group.add_argument(
+        "--alphabet",
+        choices=ALPHABETS,
+        default=ALPHABETS[0],
+        help="what is drawn: combinations of values, or cells, which rows that are alike share, "
+        "for many columns (default: auto, cells where there are too many combinations)",
+    )
+    group.add_argument(
+        "--max-cells",
+        type=positive,
+        metavar="N",
+        help="how many cells there are at most, with --alphabet cells (default: 400, with "
+        "--target 64)",
+    )
 
 
 def add_confidence(group: Any) -> None:

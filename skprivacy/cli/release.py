@@ -3,28 +3,34 @@
 import argparse
 from collections.abc import Sequence
 from contextlib import ExitStack
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from ..cells import CellAlphabet
 from ..fidelity import Fidelity
 from ..files.block_noise import id_position
 from ..files.counting import fit_source
 from ..files.locations import check_free, is_pipe, kind_of, written
 from ..files.opening import write_to
 from ..files.releasing import release_rows
+from ..fitted import Fitted
 from ..mechanism import Mechanism
 from ..releasing.keyed import check_own_column
 from ..report import PrivacyReport
 from ..report.sections import Section
 from ..transformer import PrivacyFunnelTransformer, fitted_of, set_fitted, settings_of
-from .inputs import is_same, source_of, transformer_for
+from .inputs import counting_options, is_same, released_columns, source_of, transformer_for
 from .key_files import read_key
 from .people import exposed, face_value_lines, fidelity_facts, group_facts
 from .populations import claimed, population_facts, revealed
 from .words import listed, say
+
+# What symbols are.
+_SYMBOLS = {"values": "symbols (values, bins and pools)", "cells": "cells"}
 
 
 def sanitize(options: argparse.Namespace) -> None:
@@ -32,17 +38,19 @@ def sanitize(options: argparse.Namespace) -> None:
     outputs = [options.target, options.report, options.save_mechanism]
     _check_outputs([path for path in outputs if path], options)
     keyed = _keyed(options)
-    transformer = transformer_for(
-        options,
-        epsilon=options.epsilon,
-        output=options.output,
-        handle_unknown=options.handle_unknown,
-    )
+    _check_mechanism_file(options)
     with source_of(options) as source, ExitStack() as files:
+        transformer = transformer_for(
+            options,
+            source.names,
+            epsilon=options.epsilon,
+            output=options.output,
+            handle_unknown=options.handle_unknown,
+        )
+        named = {*released_columns(options, source.names), *options.sensitive}
         if options.record_ids:  # errors come before any work is done
             id_position(source, options.record_ids)
-            check_own_column(options.record_ids, [*options.columns, *options.sensitive])
-        named = {*options.columns, *options.sensitive}
+            check_own_column(options.record_ids, list(named))
         copied = _copied(options, [name for name in source.names if name not in named])
         transformer.set_params(remainder=copied or "drop")
         # Written last, committed last: where OUT is, the others are.
@@ -54,7 +62,7 @@ def sanitize(options: argparse.Namespace) -> None:
             source,
             with_sample=bool(options.report),
             allow_leaking=options.allow_leaking,
-            is_watched=options.progress,
+            **counting_options(options),
         )
         set_fitted(transformer, fitted)
         if options.save_mechanism:
@@ -67,7 +75,7 @@ def sanitize(options: argparse.Namespace) -> None:
         if n_rows != transformer.n_samples_seen_ or source.input.stamp != stamp:
             raise RuntimeError(f"{options.source} changed while it was being read.")
     fidelity = fitted.fidelity
-    facts = _facts(transformer, fidelity, n_rows, options)
+    facts = _facts(transformer, fitted, fidelity, n_rows, options)
     lines = _sentences(facts, fitted.mechanism, fidelity, options)
     say(options, facts, [*lines, *_files_written(facts)])
 
@@ -149,6 +157,16 @@ def _check_outputs(paths: Sequence[str], options: argparse.Namespace) -> None:
         raise ValueError(f"Two of the outputs {', '.join(paths)} are the same file.")
 
 
+def _check_mechanism_file(options: argparse.Namespace) -> None:
+    """Check before any work is done that a mechanism can be written, as far as is known."""
+    is_cells = options.alphabet != "values"
+    if options.save_mechanism and options.target_column and is_cells and not find_spec("skops"):
+        raise ValueError(
+            "--save-mechanism needs skops to write cells for a --target, which hold models: pip "
+            "install 'skprivacy[models]'; or use --alphabet values, or leave out --save-mechanism."
+        )
+
+
 def _keyed(options: argparse.Namespace) -> dict[str, Any]:
     """Return the ids and the key of a keyed release, nothing for any other."""
     if options.record_ids is None and options.key_file is None:
@@ -181,17 +199,18 @@ def _report(
 
 def _facts(
     transformer: PrivacyFunnelTransformer,
+    fitted: Fitted,
     fidelity: Fidelity,
     n_rows: int,
     options: argparse.Namespace,
 ) -> dict[str, Any]:
     """Return the outcome of a release, for machines."""
-    mechanism = transformer.mechanism_
+    mechanism = fitted.mechanism
     files = {"out": options.target, "report": options.report, "mechanism": options.save_mechanism}
     return {
         **files,
         "rows": n_rows,
-        "released": options.columns,
+        "released": fitted.x_names,
         "copied": [] if transformer.remainder == "drop" else transformer.remainder,
         "protected": options.sensitive,
         "epsilon": mechanism.epsilon,
@@ -203,6 +222,7 @@ def _facts(
         "utility_kept": mechanism.normalized_utility,
         "utility_bound": mechanism.normalized_upper_bound,
         "objective": mechanism.objective.name,
+        "alphabet": "cells" if isinstance(fitted.alphabet, CellAlphabet) else "values",
         "symbols": len(mechanism.x_labels),
         "outputs": len(mechanism.y_labels),
         "solver": mechanism.solver,
@@ -227,20 +247,20 @@ def _sentences(
         *revealed(mechanism, listed(options.sensitive)),
         exposed(mechanism.posterior_ranges(), mechanism.s_labels, options),
         f"The release keeps {mechanism.normalized_utility:.1%} of "
-        f"{mechanism.objective.in_words(listed(options.columns))}"
-        f"{_at_most(mechanism, facts['symbols'])}.{_of_raw_values(fidelity)}",
+        f"{mechanism.objective.in_words(listed(facts['released']))}"
+        f"{_at_most(mechanism, facts)}.{_of_raw_values(fidelity)}",
         *_keyed_lines(options.record_ids),
     ]
     return lines + (face_value_lines(fidelity) if options.output == "label" else [])
 
 
-def _at_most(mechanism: Mechanism, n_symbols: int) -> str:
+def _at_most(mechanism: Mechanism, facts: dict[str, Any]) -> str:
     """Say what no mechanism exceeds, where that is less than everything."""
     bound = f"{mechanism.normalized_upper_bound:.1%}"
     if mechanism.normalized_upper_bound > 1 or bound == "100.0%":
         return ""
     alone = "" if mechanism.confidence is None else "for the rows alone (--confidence none), "
-    symbols = f"{n_symbols:,} symbols (values, bins and pools)"
+    symbols = f"{facts['symbols']:,} {_SYMBOLS[facts['alphabet']]}"
     return f"; {alone}no mechanism for these {symbols} keeps more than {bound}"
 
 

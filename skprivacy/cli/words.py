@@ -26,6 +26,7 @@ from ..files.locations import is_pipe
 # What the library calls a parameter, the command line calls an option.
 OPTIONS = {
     "allow_leaking": "--allow-leaking",
+    "alphabet": "--alphabet",
     "columns": "--columns",
     "confidence": "--confidence",
     "edges": "--edges",
@@ -34,6 +35,7 @@ OPTIONS = {
     "handle_unknown": "--handle-unknown",
     "header": "--header",
     "max_categories": "--max-categories",
+    "max_cells": "--max-cells",
     "max_shift": "--max-shift",
     "max_outputs": "--max-outputs",
     "measure": "--measure",
@@ -49,6 +51,7 @@ OPTIONS = {
     "sensitive": "--sensitive",
     "smoothing": "--smoothing",
     "solver": "--solver",
+    "target": "--target",
     "utility": "--utility",
     "utility_at_least": "--keep-utility",
 }

@@ -12,6 +12,7 @@ import pandas as pd
 from .._typing import FloatArray, NamedColumns
 from ..encoding.bins import BinsLike, as_edges
 from ..encoding.values import as_numbers
+from ..fitting.known_cells import KnownCells
 from ..fitting.tally import too_many
 from ..releasing.keyed import GivenRecords
 from ..releasing.noise import NoiseSource
@@ -37,6 +38,14 @@ class LazyTable(ABC):
         edges : where numbers and times are cut; one value near the median may then stand for each
         bin. More than `limit` distinct rows are an error.
         """
+
+    @abstractmethod
+    def sample(self, names: Sequence[str], limit: int) -> NamedColumns:
+        """Return some columns of about `limit` rows drawn uniformly, of all if there are fewer."""
+
+    @abstractmethod
+    def in_cells(self, known: KnownCells, names: Sequence[str], cell: str) -> LazyTable:
+        """Return a table of some columns, and of the cell of each row under the name `cell`."""
 
     @abstractmethod
     def released(self, release: Release, source: NoiseSource) -> Any:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..fitting.inputs import CountedColumns, FitInputs, roles_of_names
+from ..cells import Cells
+from ..fitting.encode_and_design import cells_taught_by
+from ..fitting.inputs import CountedColumns, FitInputs, LabelledRows, roles_of_names
+from ..fitting.known_cells import cell_name
 from ..fitting.leak_warnings import warn_of_unjudged
+from ..fitting.learned_cells import MOST_ROWS
+from ..fitting.many_rows import cells_instead
 from ..fitting.parameters import Settings
-from ..fitting.tally import MOST_DISTINCT, edges_of
+from ..fitting.tally import MOST_DISTINCT, TooManyRowsError, edges_of
 from ..tables.column_roles import ColumnRoles
 from .base import LazyTable
 
@@ -32,16 +37,33 @@ def lazy_inputs(
     roles = roles_of_names(settings, table.names, "the frame")
     counted = _counted(settings, roles, y)
     index = table.checked_index(counted.s, settings.owner)
-    names = list(dict.fromkeys([*counted.s, *counted.x, *(counted.target or ())]))
+    names = list(dict.fromkeys(counted.in_table))
     edges = edges_of(settings.n_bins, counted.x)
-    columns, counts = table.count(names, edges, MOST_DISTINCT)
-    if not len(counts):
+    try:
+        columns, counts = table.count(names, edges, MOST_DISTINCT)
+        in_order = [columns[name] for name in counted.in_table]
+        rows = counted.rows(in_order, counts, is_coarse=bool(edges))
+    except TooManyRowsError as error:
+        cells = cells_instead(settings, len(counted.x), error)
+        rows = _rows_in_cells(settings, table, counted, cells)
+    if not rows.n_rows:
         owner = settings.owner
         raise ValueError(f"Found a frame with 0 rows while {owner} needs at least one row.")
-    in_order = [columns[name] for name in (*counted.s, *counted.x, *(counted.target or ()))]
     warn_of_unjudged([*index, *(roles.name(p) for p in roles.kept_positions)])
-    rows = counted.rows(in_order, counts, is_coarse=bool(edges))
     return FitInputs(roles, table.types(counted.x), rows)
+
+
+def _rows_in_cells(
+    settings: Settings, table: LazyTable, counted: CountedColumns, cells: Cells
+) -> LabelledRows:
+    """Learn cells from some rows of a lazy frame, and count them in all of it."""
+    sample = table.sample(list(dict.fromkeys(counted.in_table)), MOST_ROWS)
+    known = cells_taught_by(settings, counted.sampled(sample), cells)
+    names = list(dict.fromkeys([*counted.s, *(counted.target or ())]))
+    in_cells = counted.in_cells(cell := cell_name(names))
+    edges = edges_of(settings.n_bins, ())
+    found, counts = table.in_cells(known, names, cell).count([*names, cell], edges, MOST_DISTINCT)
+    return in_cells.rows([found[name] for name in in_cells.in_table], counts, cells=known)
 
 
 def _counted(settings: Settings, roles: ColumnRoles, y: Any) -> CountedColumns:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from .._typing import NamedColumns
 from .._warnings import warn
 from ..exceptions import PrivacyLeakWarning
+from ..fitting.known_cells import KnownCells
+from ..fitting.row_sample import drawn_rows
 from ..releasing.noise import FreshSource, NoiseSource
 from ..releasing.release import Release
 from ..tables.frames import Table, as_table
@@ -64,6 +67,22 @@ class PolarsTable(QueriedTable):
         query = self._frame.group_by(by).agg(**found).select(*found).head(most)
         return as_table(query.collect(engine="streaming"), "fit")
 
+    def sample(self, names: Sequence[str], limit: int) -> NamedColumns:
+        n_rows = int(self._frame.select(pl.len()).collect(engine="streaming").item())
+        row = _unlike("row", names)
+        drawn = pl.LazyFrame({row: drawn_rows(n_rows, limit)}, schema={row: pl.get_index_type()})
+        query = self._frame.select(names).with_row_index(row).join(drawn, on=row, how="semi")
+        table = as_table(query.drop(row).collect(engine="streaming"), "fit")
+        return table.named(range(table.n_columns))
+
+    def in_cells(self, known: KnownCells, names: Sequence[str], cell: str) -> PolarsTable:
+        def find(batch: pl.DataFrame) -> pl.DataFrame:
+            cells = pl.Series(cell, known.of_frame(batch), dtype=pl.Int32)
+            return batch.select(names).with_columns(cells)
+
+        needed = list(dict.fromkeys([*names, *known.names]))
+        return PolarsTable(_rewritten(self._frame.select(needed), find, self._nothing(needed)))
+
     def empty(self, names: Sequence[str]) -> Table:
         return as_table(self._nothing(names), "fit")
 
@@ -74,28 +93,36 @@ class PolarsTable(QueriedTable):
         names = needed_columns(self, release, source)
         if isinstance(source, FreshSource):
             _warn_of_order(self._frame)
-        row = "row"
-        while row in names:
-            row += " "
+        row = _unlike("row", names)
 
         def release_batch(batch: pl.DataFrame) -> pl.DataFrame:
             numbers = batch[row].to_numpy().astype(np.int64)
             return release.rows(as_table(batch.drop(row), release.owner), source, numbers)
 
-        schema = release_batch(self._nothing(names).with_row_index(row)).schema
-        # The optimizer must move nothing across the draw: a filter on Y would become one on X.
-        return (
-            self._frame.select(names)
-            .with_row_index(row)
-            .map_batches(
-                release_batch,
-                predicate_pushdown=False,
-                projection_pushdown=False,
-                slice_pushdown=False,
-                schema=dict(schema),
-                streamable=True,
-            )
-        )
+        frame, nothing = self._frame.select(names), self._nothing(names)
+        return _rewritten(frame.with_row_index(row), release_batch, nothing.with_row_index(row))
+
+
+def _rewritten(
+    frame: pl.LazyFrame, rewrite: Callable[[pl.DataFrame], pl.DataFrame], nothing: pl.DataFrame
+) -> pl.LazyFrame:
+    """Return a lazy frame whose batches are rewritten; nothing : one without rows."""
+    # The optimizer must move nothing across a draw: a filter on Y would become one on X.
+    return frame.map_batches(
+        rewrite,
+        predicate_pushdown=False,
+        projection_pushdown=False,
+        slice_pushdown=False,
+        schema=dict(rewrite(nothing).schema),
+        streamable=True,
+    )
+
+
+def _unlike(name: str, others: Sequence[str]) -> str:
+    """Return a name that no other column has."""
+    while name in others:
+        name += " "
+    return name
 
 
 def _warn_of_order(frame: pl.LazyFrame) -> None:

@@ -21,26 +21,31 @@ def fit_file(
     transformer: PrivacyFunnelTransformer,
     path: FilePath,
     *,
+    target: str | None = None,
     delimiter: str | None = None,
     encoding: str = "utf-8",
     header: bool | None = None,
     names: Sequence[str] | None = None,
     verbose: bool = False,
 ) -> PrivacyFunnelTransformer:
-    """Fit a transformer to a table in a file, in one pass and in bounded memory.
+    """Fit a transformer to a table in a file, in bounded memory.
 
     It learns what `fit` would learn from the frame (for a Parquet file, from the table of
-    pyarrow): the counts are the same, to the last bit.
+    pyarrow): the counts are the same, to the last bit. One pass over the file is enough, except
+    for cells of more distinct rows than can be counted.
 
     Parameters
     ----------
     transformer : PrivacyFunnelTransformer
         With `sensitive` set. A column of a text file is read as numbers if all its fields are
         numbers, and as categories otherwise; fields with leading zeros are categories, empty ones
-        are missing. Up to 500,000 distinct combinations of S and X are counted as they are; beyond
-        that, numbers need edges in `n_bins`, and a bin is shown as roughly its median.
+        are missing. Up to 500,000 distinct combinations of S and X are counted as they are. Beyond
+        that, numbers need edges in `n_bins`, and a bin is shown as roughly its median; or, with
+        cells, these are learned from 200,000 rows and counted in all.
     path : str or Path
         .csv, .tsv (both also .gz) or .parquet; "-" is the standard input.
+    target : str, default=None
+        The column of the target, for utility="target". It is released only if `columns` names it.
     delimiter : str, default=None
         What separates the fields of a text file; by default a comma or, for .tsv, a tab.
     encoding : str, default="utf-8"
@@ -76,7 +81,8 @@ def fit_file(
     with read_from(
         path, delimiter=delimiter, encoding=encoding, header=header, names=names
     ) as source:
-        fitted, _ = fit_source(settings_of(transformer), source, is_watched=verbose)
+        settings = settings_of(transformer)
+        fitted, _ = fit_source(settings, source, target=target, is_watched=verbose)
     return set_fitted(transformer, fitted)
 
 

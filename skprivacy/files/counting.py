@@ -1,26 +1,31 @@
-"""The pass over a file that counts S and X, and what fitting to the counts gives."""
+"""The passes over a file that count S and X, and what fitting to the counts gives."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 
-from .._messages import Message, Owner, Setting
-from .._typing import IntArray
+from .._messages import InPython, Message, Parameter
+from .._typing import IntArray, NamedColumns
+from ..cells import Cells
+from ..encoding.bins import BinsLike
 from ..fitted import Fitted
-from ..fitting.encode_and_design import fitted_to
+from ..fitting.encode_and_design import cells_taught_by, fitted_to
 from ..fitting.inputs import CountedColumns, FitInputs, LabelledRows, roles_of_names
+from ..fitting.known_cells import cell_name
+from ..fitting.learned_cells import MOST_ROWS
+from ..fitting.many_rows import cells_instead
 from ..fitting.parameters import Settings
 from ..fitting.row_sample import RowSample
-from ..fitting.tally import Tally, edges_of
+from ..fitting.tally import Tally, TooManyRowsError, edges_of
 from ..tables.column_roles import ColumnRoles
 from ..tables.column_types import ColumnType
 from .delimited import DelimitedSource
 from .tables import Block, Source
-from .text_values import are_numbers, meant
+from .text_values import are_numbers, has_values, meant
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,41 +47,153 @@ def count_source(
     settings: Settings,
     source: Source,
     *,
+    target: str | None = None,
+    beside: Collection[str] = (),
     with_sample: bool = False,
     is_watched: bool = False,
 ) -> CountedSource:
-    """Count S and X as the settings name them."""
-    roles = roles_of_names(settings, source.names, "the file")
-    _check_target(settings)
-    positions = [*roles.s_positions, *roles.x_positions]
-    counted = CountedColumns(
-        tuple(source.names[p] for p in roles.s_positions),
-        tuple(source.names[p] for p in roles.x_positions),
-    )
-    names, edges = counted.names, edges_of(settings.n_bins, counted.x)
-    sampled_positions = {*positions, *roles.kept_positions}
-    sampled_names = [name for p, name in enumerate(source.names) if p in sampled_positions]
+    """Count S and X as the settings name them.
+
+    target : the name of its column, for utility="target"; beside : columns that are not released
+    unless they are named.
+    """
+    roles = roles_of_names(settings, source.names, "the file", [*beside, target])
+    counted = _counted(settings, source, roles, target)
     is_sampled = with_sample or roles.kept_positions
-    sample = RowSample(sampled_names if is_sampled else [], whole=names)
-    tally = Tally(names, edges=edges)
-    for block in source.watched_blocks("counting", is_watched):
-        columns: Any = [block.column(position) for position in positions]
-        tally.add([_cut(column, edges) for column in columns])
-        sample.add(len(block), _reader(block, source.names))
-    if not len(tally.counts):
-        raise ValueError(f"{source.input.name} has no rows.")
-    columns, sampled = tally.columns(), sample.rows()
-    if isinstance(source, DelimitedSource):
-        families = {name: _family(name, column, edges) for name, column in columns.items()}
-        columns = {name: _meant(columns[name], families[name]) for name in columns}
-        families = {name: families.get(name) or _family(name, sampled[name]) for name in sampled}
-        sampled = pd.DataFrame({name: _meant(sampled[name], families[name]) for name in sampled})
-    else:
-        columns = {name: _decoded(column) for name, column in columns.items()}
+    of_sample = {*roles.s_positions, *roles.x_positions, *roles.kept_positions}
+    names = [name for p, name in enumerate(source.names) if p in of_sample]
+    sample = RowSample(names if is_sampled else [], whole=counted.in_table)
+    plan = _Plan(source, roles, counted, sample, edges_of(settings.n_bins, counted.x), is_watched)
+    try:
+        return _in_values(plan)
+    except TooManyRowsError as error:
+        cells = cells_instead(settings, len(counted.x), error)
+    return _in_cells(settings, plan, cells)
+
+
+def _counted(
+    settings: Settings, source: Source, roles: ColumnRoles, target: str | None
+) -> CountedColumns:
+    s, x = (
+        tuple(source.names[p] for p in part) for part in (roles.s_positions, roles.x_positions)
+    )
+    if not settings.has_target:
+        return CountedColumns(s, x)
+    if target is None or target not in source.names or target in s:
+        raise ValueError(
+            Message(
+                Parameter("target", "fit_file"),
+                " must name a column of the file that is not sensitive",
+                InPython(", with utility='target'"),
+                f". Got {target!r}; the file has {source.names}.",
+            )
+        )
+    return CountedColumns(s, x, (target,))
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """What is to be counted in a file, and the sample that is taken meanwhile."""
+
+    source: Source
+    roles: ColumnRoles
+    counted: CountedColumns
+    sample: RowSample
+    edges: dict[Any, BinsLike]
+    is_watched: bool
+
+    def column(self, block: Block, name: str) -> pd.Series:
+        """Return a column of a block as it can be counted."""
+        column = block.column(self.source.names.index(name))
+        if name not in self.edges or not isinstance(column.dtype, pd.CategoricalDtype):
+            return column
+        return meant(column, "numbers", name)  # others wait until all are known
+
+    def counts(self, tally: Tally, columns_of: Callable[[Block], list[pd.Series]]) -> None:
+        """Count all rows of the file; columns_of : what is counted of a block."""
+        for block in self.source.watched_blocks("counting", self.is_watched):
+            tally.add(columns_of(block))
+            self.sample.add(len(block), _reader(block, self.source.names))
+        if not len(tally.counts):
+            raise ValueError(f"{self.source.input.name} has no rows.")
+
+    def typed(self, columns: Mapping[Any, pd.Series], families: Mapping[Any, str]) -> NamedColumns:
+        """Return columns as what they mean."""
+        if isinstance(self.source, DelimitedSource):
+            return {name: _meant(column, families[name]) for name, column in columns.items()}
+        return {name: _decoded(column) for name, column in columns.items()}
+
+    def found(
+        self, rows: LabelledRows, x_columns: NamedColumns, families: Mapping[Any, str]
+    ) -> CountedSource:
+        """Return what was found; families : of columns whose texts are all known."""
+        types = map(self.source.type_of, self.roles.x_positions, x_columns.values())
+        sampled = self.sample.rows()
+        if isinstance(self.source, DelimitedSource):
+            own = {name: families.get(name) or _family(name, sampled[name]) for name in sampled}
+            sampled = pd.DataFrame({name: _meant(sampled[name], own[name]) for name in sampled})
+        return CountedSource(self.roles, tuple(types), rows, sampled)
+
+
+def _in_values(plan: _Plan) -> CountedSource:
+    """Count distinct rows in one pass."""
+    counted, tally = plan.counted, Tally(plan.counted.names, edges=plan.edges)
+    plan.counts(tally, lambda block: [plan.column(block, name) for name in counted.in_table])
+    columns, families = tally.columns(), {}
+    if isinstance(plan.source, DelimitedSource):
+        families = {name: _family(name, columns[name], plan.edges) for name in columns}
+    columns = plan.typed(columns, families)
     counts, is_coarse = tally.counts.astype(float), tally.is_coarse
     rows = counted.rows(list(columns.values()), counts, is_coarse=is_coarse)
-    types = tuple(map(source.type_of, roles.x_positions, rows.x_columns.values()))
-    return CountedSource(roles, types, rows, sampled)
+    return plan.found(rows, rows.x_columns, families)
+
+
+def _in_cells(settings: Settings, plan: _Plan, cells: Cells) -> CountedSource:
+    """Learn cells from some rows in one pass, and count them in another one."""
+    source, counted = plan.source, plan.counted
+    plan = replace(plan, sample=plan.sample.emptied())
+    names = list(dict.fromkeys(counted.in_table))
+    sample, families = RowSample(names, MOST_ROWS, whole=names), _Families(names, plan.edges)
+    for block in source.watched_blocks("sampling", plan.is_watched):
+        sample.add(len(block), _reader(block, source.names))
+        if isinstance(source, DelimitedSource):
+            families.add(block, source.names)
+    columns = plan.typed({name: sample.rows()[name] for name in names}, families.found)
+    known = cells_taught_by(settings, counted.sampled(columns), cells)
+    in_cells = counted.in_cells(cell := cell_name(counted.in_table))
+    x_positions = [source.names.index(name) for name in known.names]
+    x_families = [families.found[name] for name in known.names]
+
+    def columns_of(block: Block) -> list[pd.Series]:
+        found = pd.Series(known.of_frame(block.frame(x_positions, x_families)))
+        return [found if name == cell else plan.column(block, name) for name in in_cells.in_table]
+
+    tally = Tally(in_cells.names, edges=plan.edges)
+    plan.counts(tally, columns_of)
+    labelled = dict(zip(in_cells.in_table, tally.columns().values(), strict=True))
+    of_cells = labelled.pop(cell)
+    labelled = {**plan.typed(labelled, families.found), cell: of_cells}
+    in_order = [labelled[name] for name in in_cells.in_table]
+    rows = in_cells.rows(in_order, tally.counts.astype(float), cells=known)
+    return plan.found(rows, {name: columns[name] for name in counted.x}, families.found)
+
+
+class _Families:
+    """What the texts of some columns are, told block by block."""
+
+    def __init__(self, names: Iterable[str], edges: Container[Hashable]) -> None:
+        self.found = {name: "numbers" if name in edges else "str" for name in names}
+        self._open = {name for name in self.found if name not in edges}
+
+    def add(self, block: Block, names: list[str]) -> None:
+        """Look at some more rows; names : of all columns of the file."""
+        for name in sorted(self._open):
+            texts = block.column(names.index(name)).cat.categories
+            if are_numbers(texts):
+                self.found[name] = "numbers"
+            elif has_values(texts):  # once a text, always a text
+                self.found[name] = "str"
+                self._open.remove(name)
 
 
 def sample_source(
@@ -93,24 +210,9 @@ def sample_source(
     return rows, n_rows
 
 
-def _check_target(settings: Settings) -> None:
-    if settings.has_target:
-        needs_y = " needs y, which a file does not have."
-        raise ValueError(
-            Message(Owner(settings.owner), " with ", Setting("utility", "target"), needs_y)
-        )
-
-
 def _reader(block: Block, names: list[str]) -> Callable[[str, IntArray], pd.Series]:
     position_of = {name: position for position, name in enumerate(names)}
     return lambda name, rows: block.column(position_of[name], rows)
-
-
-def _cut(column: pd.Series, edges: Container[Hashable]) -> pd.Series:
-    """Return the texts of a column with edges as numbers; others wait until all are known."""
-    if column.name not in edges or not isinstance(column.dtype, pd.CategoricalDtype):
-        return column
-    return meant(column, "numbers", column.name)
 
 
 def _family(name: Hashable, texts: pd.Series, edges: Container[Hashable] = ()) -> str:
@@ -135,15 +237,15 @@ def fit_source(
     settings: Settings,
     source: Source,
     *,
-    with_sample: bool = False,
     allow_leaking: bool = True,
-    is_watched: bool = False,
+    **options: Any,
 ) -> tuple[Fitted, pd.DataFrame]:
     """Return what fitting to a file gives, and some of its rows if they are asked for.
 
-    allow_leaking : whether a column that is copied may exceed the budget.
+    allow_leaking : whether a column that is copied may exceed the budget; options : of
+    `count_source`.
     """
-    counted = count_source(settings, source, with_sample=with_sample, is_watched=is_watched)
+    counted = count_source(settings, source, **options)
     roles, sample = counted.roles, counted.sample
     kept = {(name := roles.name(p)): sample[name] for p in roles.kept_positions}
     beside = {name: sample[name] for name in roles.s_names} if kept else None

@@ -30,6 +30,11 @@ def is_number(text: str) -> bool:
     return _NUMBER.fullmatch(text) is not None
 
 
+def has_values(texts: Iterable[str]) -> bool:
+    """Tell whether any of the texts of a column is not missing, were they numbers."""
+    return any(text.strip() not in _MISSING for text in texts)
+
+
 def are_numbers(texts: Iterable[str]) -> bool:
     """Tell whether the distinct texts of a column are all numbers, but for missing ones."""
     present = [text for text in texts if text.strip() not in _MISSING]

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .._typing import IntArray, NamedColumns
+from ..cells import Cells
 from ..tables.column_types import ColumnType
+from .encode_and_design import cells_taught_by
 from .inputs import CountedColumns, FitInputs, LabelledRows
+from .known_cells import KnownCells, cell_name
 from .leak_warnings import warn_of_unjudged
+from .many_rows import cells_instead
 from .parameters import Settings
 from .row_sample import RowSample
-from .tally import Tally, edges_of
+from .tally import Tally, TooManyRowsError, edges_of
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# Fewer rows before a batch that is too large teach no cells: it teaches them itself.
+_FEWEST_TEACHERS = 1000
 
 
 class Batches:
@@ -27,7 +36,8 @@ class Batches:
         self.roles, self.types, self.n_rows = first.roles, first.types, 0
         self._owner = settings.owner
         self._counted, self._passed = CountedColumns.of(first.rows), list(first.passed_through)
-        self._tally = Tally(self._counted.names)
+        self._tally, self._tallied = Tally(self._counted.names), self._counted
+        self._cells: KnownCells | None = None
         self._is_weighted = first.rows.weights is not None
         names = [*self._passed, *self._counted.s] if self._passed else []
         self._sample = RowSample(names, whole=self._counted.s)
@@ -37,7 +47,13 @@ class Batches:
         self._check(batch)
         rows = batch.rows
         self._tally.edges = edges_of(settings.n_bins, self._counted.x)
-        self._tally.add(self._counted.columns(rows), weights=rows.weights)
+        try:
+            self._tally.add(self._in_tally(rows, self._cells), weights=rows.weights)
+        except TooManyRowsError as error:
+            if self._cells is not None:
+                raise
+            cells = cells_instead(settings.for_batches(), len(self._counted.x), error)
+            self._take_cells(settings, rows, cells)
         columns: NamedColumns = {**batch.passed_through, **rows.s_columns}
 
         def column_of(name: Hashable, chosen: IntArray) -> pd.Series:
@@ -46,6 +62,25 @@ class Batches:
         self._sample.add(rows.n_rows, column_of)
         self.types = tuple(map(ColumnType.combined, self.types, batch.types))
         self.n_rows += rows.n_rows
+
+    def _in_tally(self, rows: LabelledRows, known: KnownCells | None) -> list[pd.Series]:
+        """Return the columns of some rows as they are counted."""
+        if known is not None:
+            rows = replace(rows, x_columns={"cell": known.of_rows(rows.x_columns)})
+        return self._counted.columns(rows)
+
+    def _take_cells(self, settings: Settings, rows: LabelledRows, cells: Cells) -> None:
+        """Count cells from now on, taught by the rows so far; rows : those of the next batch."""
+        before = self.rows() if self.n_rows else None
+        teachers = rows if before is None or self.n_rows < _FEWEST_TEACHERS else before
+        known = cells_taught_by(settings, teachers, cells)
+        tallied = self._counted.in_cells(cell_name(self._counted.names))
+        tally = Tally(tallied.names, edges=self._tally.edges)
+        if before is not None:
+            counts, weights, squares = self._tally.counts, self._tally.weights, self._tally.squares
+            tally.add(self._in_tally(before, known), counts, weights, squares)
+        tally.add(self._in_tally(rows, known), weights=rows.weights)
+        self._tally, self._tallied, self._cells = tally, tallied, known
 
     def _check(self, batch: FitInputs) -> None:
         n_columns = self.roles.n_columns
@@ -74,8 +109,8 @@ class Batches:
         """Return the rows of S and X of all batches."""
         counts, weights = self._tally.counts.astype(float), self._tally.weights
         columns = list(self._tally.columns().values())
-        is_coarse = self._tally.is_coarse
-        return self._counted.rows(columns, counts, weights, self._tally.squares, is_coarse)
+        squares, is_coarse = self._tally.squares, self._tally.is_coarse
+        return self._tallied.rows(columns, counts, weights, squares, is_coarse, self._cells)
 
     def inputs(self) -> FitInputs:
         """Return all batches as one input of `fit`."""

@@ -12,7 +12,7 @@ import numpy as np
 from .._messages import Message, Named, Setting
 from .._typing import CountArray, FloatArray, IntArray, NamedColumns
 from .._warnings import warn
-from ..cells import CellAlphabet
+from ..cells import CellAlphabet, Cells
 from ..codes import UNKNOWN, count, take
 from ..design import design_mechanism
 from ..encoding import DEFAULT_BINS, Alphabet, ValueAlphabet, learn_alphabet
@@ -29,6 +29,7 @@ from ..releasing.sampler import within_budget_as_sampled
 from ..solvers import most_symbols
 from ..utilities import Distortion, EachColumn, MutualInformation, Target, Utility
 from .inputs import FitInputs, LabelledRows
+from .known_cells import KnownCells
 from .leak_warnings import (
     Budget,
     judged,
@@ -39,8 +40,8 @@ from .leak_warnings import (
     warn_of_passed_through,
     warn_of_swaps,
 )
-from .learned_cells import automatic_cells, cells_of, learn_cells, names_of_cells
-from .parameters import Settings
+from .learned_cells import automatic_cells, cells_of, check_known, learn_cells
+from .parameters import Settings, frozen
 from .raw_values import CodedX, raw_x
 
 # Outputs of cells are merged as long as that costs at most this share of the utility.
@@ -89,15 +90,25 @@ def _code_x(
     n_groups: int,
 ) -> tuple[Alphabet, IntArray, tuple[Any, ...]]:
     """Return the alphabet of X, values or cells, the symbol of each row, and its columns."""
+    if rows.cells is not None:
+        check_known(settings, rows.cells)
+        (of_row,) = rows.x_columns.values()
+        return rows.cells.alphabet, of_row.to_numpy(dtype=np.int32), rows.cells.names
     names = tuple(rows.x_columns)
     if (cells := cells_of(settings)) is None:
         alphabet, x_codes = _learn(settings, rows, rows.x_columns)
         cells = automatic_cells(settings, rows, alphabet, x_codes, n_groups)
         if cells is None:
             return *_pooled(settings, alphabet, x_codes, n_groups), names
-    names = names_of_cells(settings, rows)
-    some = replace(rows, x_columns={name: rows.x_columns[name] for name in names})
-    return *learn_cells(settings, some, cells, s_codes, v_codes), names
+    return learn_cells(settings, rows, cells, s_codes, v_codes)
+
+
+def cells_taught_by(settings: Settings, rows: LabelledRows, cells: Cells) -> KnownCells:
+    """Learn cells from some rows, by which others can be counted."""
+    _, s_codes = code_sensitive(settings, rows)
+    _, v_codes = _code_target(settings, rows)
+    alphabet, _, names = learn_cells(settings, rows, cells, s_codes, v_codes)
+    return KnownCells(alphabet, names, frozen(cells))
 
 
 def code_sensitive(settings: Settings, rows: LabelledRows) -> tuple[Alphabet, IntArray]:
@@ -235,7 +246,7 @@ def _raw(
 
 
 def _column_weights(settings: Settings, rows: LabelledRows) -> list[float]:
-    return settings.distances.weights_of(list(rows.x_columns), settings.owner)
+    return settings.distances.weights_of(list(rows.x_names), settings.owner)
 
 
 def _code_target(

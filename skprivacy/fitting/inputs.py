@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence, Sized
+from collections.abc import Collection, Container, Hashable, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress
@@ -22,6 +22,7 @@ from ..tables.column_types import ColumnType
 from ..tables.frames import Table, as_table
 from ..tables.row_index import check_no_copy, labels_of
 from ..tables.vectors import as_columns, check_length, check_weights
+from .known_cells import KnownCells
 from .parameters import Settings
 
 
@@ -32,7 +33,8 @@ class LabelledRows:
     s_columns, x_columns : pandas Series by name; target : those of V, for utility="target";
     weights : of the rows, None for one each; multiplicities : how many rows of the data each row
     stands for, None for one; squares : sums of the squared weights of these, where there are
-    weights; is_coarse : whether numbers of X may already stand for bins.
+    weights; is_coarse : whether numbers of X may already stand for bins; cells : where X is
+    already in cells, these, and its one column is the number of the cell.
     """
 
     s_columns: NamedColumns
@@ -42,6 +44,12 @@ class LabelledRows:
     multiplicities: FloatArray | None = None
     squares: FloatArray | None = None
     is_coarse: bool = False
+    cells: KnownCells | None = None
+
+    @property
+    def x_names(self) -> tuple[Any, ...]:
+        """The names of the columns of X that are released."""
+        return tuple(self.x_columns) if self.cells is None else self.cells.names
 
     @cached_property
     def n_rows(self) -> int:
@@ -86,6 +94,20 @@ class CountedColumns:
         """All names; the target may be a column of X as well."""
         return [*self.s, *self.x, *(f"the target {name!r}" for name in self.target or ())]
 
+    @property
+    def in_table(self) -> list[Any]:
+        """What the table calls them, in the order of `names`."""
+        return [*self.s, *self.x, *(self.target or ())]
+
+    def in_cells(self, name: str) -> CountedColumns:
+        """Return the columns with one in place of X: the number of its cell."""
+        return replace(self, x=(name,))
+
+    def sampled(self, columns: NamedColumns) -> LabelledRows:
+        """Return some rows of a table as they are."""
+        s, x, v = ({n: columns[n] for n in part} for part in (self.s, self.x, self.target or ()))
+        return LabelledRows(s, x, v or None)
+
     def columns(self, rows: LabelledRows) -> list[pd.Series]:
         """Return the columns of some rows in the order of `names`."""
         parts = (rows.s_columns, rows.x_columns, rows.target or {})
@@ -98,6 +120,7 @@ class CountedColumns:
         weights: FloatArray | None = None,
         squares: FloatArray | None = None,
         is_coarse: bool = False,
+        cells: KnownCells | None = None,
     ) -> LabelledRows:
         """Return distinct rows that occur `counts` times, with the sums of their weights."""
         n_s, n_x = len(self.s), len(self.s) + len(self.x)
@@ -112,6 +135,7 @@ class CountedColumns:
             counts,
             squares,
             is_coarse,
+            cells,
         )
 
 
@@ -133,14 +157,17 @@ class FitInputs:
 
     def released_as(self, names: Collection[Hashable], of_cells: bool) -> FitInputs:
         """Return the same with only some of the columns of X, which may be released as cells."""
-        is_kept = [name in names for name in self.rows.x_columns]
+        is_kept = [self.roles.name_or_position(p) in names for p in self.roles.x_positions]
         positions = compress(self.roles.x_positions, is_kept)
-        columns = {name: c for name, c in self.rows.x_columns.items() if name in names}
+        rows = self.rows
+        if rows.cells is None:
+            columns = {name: c for name, c in rows.x_columns.items() if name in names}
+            rows = replace(rows, x_columns=columns)
         return replace(
             self,
             roles=replace(self.roles, x_positions=tuple(positions), of_cells=of_cells),
             types=tuple(compress(self.types, is_kept)),
-            rows=replace(self.rows, x_columns=columns),
+            rows=rows,
         )
 
 
@@ -202,11 +229,14 @@ def roles_of(
     table: Table,
     s_positions: Sequence[int],
     s_names: tuple[Any, ...],
+    beside: Sequence[int] = (),
 ) -> ColumnRoles:
-    """Return which columns of a table are what."""
+    """Return which columns of a table are what; beside : released only if they are named."""
     owner = settings.owner
     if settings.columns is None:
-        found = [p for p in range(table.n_columns) if p not in s_positions]
+        listed = () if isinstance(settings.remainder, str) else settings.remainder
+        others = [*s_positions, *beside, *table.positions(owner, "remainder", listed)]
+        found = [p for p in range(table.n_columns) if p not in others]
     else:
         found = table.positions(owner, "columns", settings.columns)
         both = [table.label(position) for position in found if position in s_positions]
@@ -251,8 +281,13 @@ def _kept_positions(
     return sorted(kept)
 
 
-def roles_of_names(settings: Settings, names: list[str], where: str) -> ColumnRoles:
-    """Return which columns are what in a table that is not in memory: S must be among them."""
+def roles_of_names(
+    settings: Settings, names: list[str], where: str, beside: Container[Any] = ()
+) -> ColumnRoles:
+    """Return which columns are what in a table that is not in memory: S must be among them.
+
+    beside : columns that are released only if they are named.
+    """
     owner = settings.owner
     if settings.sensitive is None:
         told = f" must name columns of {where}."
@@ -263,7 +298,8 @@ def roles_of_names(settings: Settings, names: list[str], where: str) -> ColumnRo
     table = as_table(pd.DataFrame(columns=names), owner)
     s_positions = table.positions(owner, "sensitive", settings.sensitive)
     s_names = tuple(map(table.label, s_positions))
-    roles = roles_of(settings, table, s_positions, s_names)
+    left_out = [p for p, name in enumerate(names) if name in beside]
+    roles = roles_of(settings, table, s_positions, s_names, left_out)
     settings.check_bin_names(names)
     return roles
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,14 @@ from ..encoding.bins import FEWEST_ROWS
 from ..encoding.values import coded, family_of
 from ..solvers import most_symbols
 from .inputs import LabelledRows
-from .parameters import Settings
+from .known_cells import KnownCells
+from .parameters import Settings, frozen
 
 # Cells are learned from at most so many rows, drawn at random.
 MOST_ROWS = 200_000
 
-# A design with a confidence takes longer for more cells than these, and gains little by them.
-_MOST_WITH_CONFIDENCE = 128
+# A design with a confidence, or a loss of labels, takes minutes for more cells than these.
+_MOST_WITH_CONFIDENCE, _MOST_WITH_DISTANCES = 128, 100
 
 # A column in which so large a share of the rows have a value of their own names rows.
 _NAMES_ROWS = 0.9
@@ -67,8 +69,7 @@ def automatic_cells(
     why = "too many to design for" if n_x > most_symbols(n_groups) else "most of them seen once"
     warn(
         Message(
-            f"X has {n_x:,} combinations of values, {why}: rows that are alike share a cell, and "
-            f"the channel is designed for at most {cells.max_cells} cells. ",
+            f"X has {n_x:,} combinations of values, {why}: rows that are alike share a cell. ",
             Setting("alphabet", "cells"),
             " says that this is wanted, ",
             Setting("alphabet", "values"),
@@ -76,6 +77,21 @@ def automatic_cells(
         )
     )
     return cells
+
+
+def check_known(settings: Settings, known: KnownCells) -> None:
+    """Check that cells by which rows were counted are those that are asked for now."""
+    cells = cells_of(settings)
+    is_open = cells is None and settings.alphabet != "values"
+    if not is_open and known.taught_as != frozen(cells):
+        raise ValueError(
+            Message(
+                "These rows were counted by cells that earlier ones have taught, and cannot be "
+                "counted by others any more: leave ",
+                Named("alphabet"),
+                " as it was, or start again.",
+            )
+        )
 
 
 def names_of_cells(settings: Settings, rows: LabelledRows) -> tuple[Any, ...]:
@@ -127,10 +143,11 @@ def learn_cells(
     cells: Cells,
     s_codes: IntArray,
     v_codes: IntArray | None,
-) -> tuple[CellAlphabet, IntArray]:
-    """Return the cells of some rows, and the cell of each of them."""
+) -> tuple[CellAlphabet, IntArray, tuple[Any, ...]]:
+    """Return the cells of some rows, the cell of each of them, and the columns released."""
     _check_target(cells, v_codes)
-    names = list(rows.x_columns)
+    names = names_of_cells(settings, rows)
+    rows = replace(rows, x_columns={name: rows.x_columns[name] for name in names})
     options = [_options(settings, rows, name) for name in names]
     columns, positions = learn_cell_columns(
         list(rows.x_columns.values()), names, rows.weights, options
@@ -151,7 +168,7 @@ def learn_cells(
             )
         )
     of_row = partition.cells(columns, codes)
-    return cell_alphabet(columns, positions, of_row, rows.weights, partition), of_row
+    return cell_alphabet(columns, positions, of_row, rows.weights, partition), of_row, names
 
 
 def _check_target(cells: Cells, v_codes: IntArray | None) -> None:
@@ -187,8 +204,12 @@ def _n_bins(n_rows: int) -> int:
 
 def _most_cells(settings: Settings, n_groups: int) -> int:
     """Return how many cells a design takes seconds for."""
-    most = most_symbols(n_groups)
-    return most if settings.confidence is None else min(most, _MOST_WITH_CONFIDENCE)
+    most = [most_symbols(n_groups)]
+    if settings.confidence is not None:
+        most.append(_MOST_WITH_CONFIDENCE)
+    if settings.has_distances:
+        most.append(_MOST_WITH_DISTANCES)
+    return min(most)
 
 
 def _task(

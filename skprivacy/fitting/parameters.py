@@ -119,7 +119,7 @@ class Settings:
     @property
     def of_design(self) -> tuple[Any, ...]:
         """A value that two settings share only if they lead to the same design."""
-        return tuple(_frozen(getattr(self, name)) for name in _OF_DESIGN)
+        return tuple(frozen(getattr(self, name)) for name in _OF_DESIGN)
 
     def check_bin_names(self, names: Sequence[Hashable]) -> None:
         """Check that `n_bins`, if it is a dict, names columns that exist."""
@@ -146,14 +146,14 @@ class _Itself:
     __hash__ = None  # type: ignore[assignment]
 
 
-def _frozen(value: Any) -> Any:
+def frozen(value: Any) -> Any:
     """Return a parameter as it is now, whatever is done to its lists and arrays later."""
     if isinstance(value, dict):
-        return [(key, _frozen(part)) for key, part in value.items()]
+        return [(key, frozen(part)) for key, part in value.items()]
     if isinstance(value, Cells):
-        return type(value), _frozen(value.get_params())
+        return type(value), frozen(value.get_params())
     if isinstance(value, list | tuple) or np.ndim(value) == 1:
-        return [_frozen(part) for part in value]
+        return [frozen(part) for part in value]
     if value is None or isinstance(
         value, str | numbers.Number | np.generic | datetime.date | datetime.timedelta
     ):

@@ -23,6 +23,13 @@ def most_rows(n_columns: int) -> int:
     return min(_MOST_ROWS, _MOST_CELLS // max(1, n_columns))
 
 
+def drawn_rows(n_rows: int, limit: int) -> IntArray:
+    """Return the numbers of at most `limit` rows drawn at random, in order; always the same."""
+    if n_rows <= limit:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(0).choice(n_rows, limit, replace=False, shuffle=False))
+
+
 class RowSample:
     """Rows of some columns, chosen by row number alone: the same ones from files of equal length.
 

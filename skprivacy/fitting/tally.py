@@ -25,10 +25,14 @@ def edges_of(n_bins: Any, x_names: Iterable[Hashable]) -> dict[Any, BinsLike]:
     return {name: edges for name, edges in given.items() if np.ndim(edges) == 1}
 
 
-def too_many(limit: int, sizes: Mapping[Any, int]) -> ValueError:
+class TooManyRowsError(ValueError):
+    """There are more distinct rows than can be counted."""
+
+
+def too_many(limit: int, sizes: Mapping[Any, int]) -> TooManyRowsError:
     """Return the error for more than `limit` distinct rows; sizes : values of each column."""
     widest = max(sizes, key=sizes.__getitem__)
-    return ValueError(
+    return TooManyRowsError(
         Message(
             f"More than {limit:,} distinct combinations of {', '.join(map(str, sizes))} were "
             f"found; {widest!r} has the most values. If it is a number, give its edges, ",

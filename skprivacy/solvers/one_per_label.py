@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import ClassVar
 
@@ -46,6 +46,9 @@ _COOLING = 0.3
 # Thresholds for every output are close to each other up to this ratio.
 _CLOSE = 1.1
 _STEPS = 200
+
+# Lifts below this share of the largest one of a point are traces of the temperature.
+_TRACE = 1e-6
 
 # Points that keep at least this share of their deviations are almost allowed.
 _ALMOST = 0.8
@@ -228,7 +231,7 @@ class LabelSearch:
         temperature = scale * (_HOT if before is None else _WARM)
         coolest = max(_COOLEST * self._gap, _COLD * scale)
         while True:
-            self._take(dual.run(temperature, _STEPS))
+            self._take(self._trimmed(dual.run(temperature, _STEPS)))
             self._mix()
             if temperature <= coolest or self._is_done():
                 break
@@ -277,6 +280,15 @@ class LabelSearch:
         """Take the bound of an outline, and offer what is allowed next to it."""
         self.bound = min(self.bound, self._constant - outline.loss)
         self._offers = Offers.concatenate([self._offers, self._offered(self._allowed(outline))])
+
+    def _trimmed(self, outline: Outline) -> Outline:
+        """Return an outline without the traces that warmth leaves: HiGHS stumbles over them."""
+        p_x = self._problem.p_x
+        dense = outline.points.dense(len(p_x))
+        lifts = dense / p_x
+        dense[lifts < _TRACE * lifts.max(axis=1, keepdims=True)] = 0.0
+        points = Points.from_dense(dense / dense.sum(axis=1, keepdims=True))
+        return replace(outline, points=points)
 
     def _allowed(self, outline: Outline) -> Points:
         """Return allowed points next to those of an outline.

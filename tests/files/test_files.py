@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from example_tables import quick_scores
 
-from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning
-from skprivacy.files import delimited, fit_file, transform_file
+from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning, TreeCells
+from skprivacy.files import counting, delimited, fit_file, transform_file
 from skprivacy.files.counting import count_source, fit_source
 from skprivacy.files.locations import check_free, kind_of, opened, written
 from skprivacy.files.opening import read_from, write_to
@@ -49,6 +50,90 @@ def sanitized(transformer, source, target, **options):
         set_fitted(transformer, fitted)
         with write_to(target, table) as sink:
             return release_rows(fitted, settings, table, sink)
+
+
+WIDE = ["zip", "band", "age", "note", "pay"]
+
+
+def wide(n=4000):
+    """Return people with a number of their own, which is a text in a single row."""
+    rows = people(n)
+    rows["pay"] = np.random.default_rng(1).normal(9, 2, n).round(6).astype(object)
+    rows["code"] = rows["age"].astype(object)
+    rows.loc[n - 1, "code"] = "none"
+    return rows
+
+
+class TestCells:
+    @pytest.fixture(autouse=True)
+    def _quiet(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+
+    @pytest.fixture(params=["csv", "parquet"])
+    def file(self, request, tmp_path):
+        path = tmp_path / f"people.{request.param}"
+        if request.param == "csv":
+            wide().to_csv(path, index=False)
+        else:
+            wide().astype({"pay": float, "code": str}).to_parquet(path)
+        return path
+
+    def cells(self, **options):
+        given = {"epsilon": 0.1, "columns": WIDE, "remainder": "drop", "random_state": 0}
+        return funnel(**given | {"alphabet": TreeCells(max_cells=12)} | options)
+
+    def test_cells_are_those_of_the_frame(self, file):
+        for options in ({}, {"alphabet": quick_scores(), "utility": "target"}):
+            target = "band" if options else None
+            there = fit_file(self.cells(**options), file, target=target)
+            frame = wide().astype({"pay": float, "code": str})
+            if file.suffix == ".csv":
+                frame["note"] = frame["note"].replace("", None)
+            here = self.cells(**options).fit(frame, frame["band"] if options else None)
+            assert here.mechanism_.channel.tobytes() == there.mechanism_.channel.tobytes()
+            assert here.cells_["rule"].tolist() == there.cells_["rule"].tolist()
+
+    @pytest.mark.parametrize(
+        "options",
+        [{"alphabet": "cells"}, {"alphabet": quick_scores(), "utility": "target"}],
+        ids=["tree", "scores"],
+    )
+    def test_some_rows_teach_cells_and_all_are_counted(self, file, options, monkeypatch):
+        monkeypatch.setattr(tally, "MOST_DISTINCT", 1000)
+        assert counting.MOST_ROWS == 200_000
+        monkeypatch.setattr(counting, "MOST_ROWS", 2500)
+        target = "band" if "utility" in options else None
+        given = {"columns": None, "remainder": ["note"], **options}
+        settings = self.cells(**given, n_bins={"age": [-np.inf, 40, 60, np.inf]})
+        fitted = fit_file(settings, file, target=target)
+        names = [name for name in ("zip", "band", "age", "pay", "code") if name != target]
+        frame = wide().astype({"pay": float, "code": str})
+        alphabet = fitted_of(fitted).alphabet
+        assert fitted_of(fitted).x_names == names
+        assert 1250 <= alphabet.tables()[0].sum() <= 2500
+        cells, _ = alphabet.encode([frame[name] for name in names], names)
+        counts = pd.crosstab(frame["sex"], cells).to_numpy()
+        assert (fitted_of(fitted).training.counts == counts).all()
+        assert fitted.n_samples_seen_ == 4000
+        out = file.parent / f"out{file.suffix}"
+        assert transform_file(fitted, file, out) == 4000
+        released = (pd.read_csv if file.suffix == ".csv" else pd.read_parquet)(out)
+        assert list(released) == [n for n in frame.columns if n in [*names, "note"]]
+        assert (released["age"] % 1 == 0).all()
+
+    def test_values_name_cells_as_a_way_out(self, file, monkeypatch):
+        monkeypatch.setattr(tally, "MOST_DISTINCT", 1000)
+        with pytest.raises(ValueError, match="'pay' has the most .* symbol: alphabet='cells'"):
+            fit_file(self.cells(alphabet="values"), file)
+
+    def test_a_target_is_a_column_that_is_not_sensitive(self, file):
+        for wrong in ("sex", "income", None):
+            with pytest.raises(
+                ValueError, match="must name a column of the file that is not sensitive, with"
+            ):
+                fit_file(self.cells(utility="target", alphabet="values"), file, target=wrong)
 
 
 class TestLocations:
@@ -480,8 +565,3 @@ class TestFunctions:
         people().to_csv(tmp_path / "in.csv", index=False)
         with pytest.raises(ValueError, match="sensitive"):
             fit_file(funnel(sensitive=sensitive), tmp_path / "in.csv")
-
-    def test_a_target_is_not_in_it(self, tmp_path):
-        people().to_csv(tmp_path / "in.csv", index=False)
-        with pytest.raises(ValueError, match="utility='target' needs y"):
-            fit_file(funnel(utility="target"), tmp_path / "in.csv")

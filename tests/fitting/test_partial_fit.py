@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from example_tables import funnel, people
+from example_tables import funnel, people, quick_scores
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning
+from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning, TreeCells
 from skprivacy.exceptions import NotDesignedError
 from skprivacy.files import fit_file
 from skprivacy.fitting import tally
@@ -214,6 +214,74 @@ def test_too_many_values_ask_for_edges(few_values):
     at_once = PrivacyFunnelTransformer(0.01, sensitive="sex", n_bins=edges).fit(rows)
     assert fitted.n_samples_seen_ == len(rows)
     assert fitted.p_sx_.tobytes() == at_once.p_sx_.tobytes()
+
+
+class TestCells:
+    columns: ClassVar = ["band", "zip", "noise", "label"]
+
+    def settings(self, **options):
+        cells = {"columns": self.columns, "alphabet": TreeCells(max_cells=12)}
+        return funnel(0.05, **cells | options)
+
+    @pytest.fixture(autouse=True)
+    def _quiet(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+
+    def test_batches_add_up_to_one_fit(self, frame):
+        here, there = self.settings().fit(frame), streamed(self.settings(), frame)
+        assert_same(here, there, frame)
+        assert here.cells_.equals(there.cells_)
+
+    @pytest.mark.parametrize("is_weighted", [False, True])
+    def test_the_first_rows_teach_cells_and_all_are_counted(self, frame, is_weighted, monkeypatch):
+        monkeypatch.setattr(tally, "MOST_DISTINCT", 2000)
+        weights = pd.Series(np.where(frame["noise"] > 0, 1, 3))
+        fitted = self.settings()
+        for batch in batches_of(frame, 13):
+            own = weights[batch.index].to_numpy() if is_weighted else None
+            fitted.partial_fit(batch, sample_weight=own)
+        alphabet = fitted_of(fitted).alphabet
+        n_taught = sum(map(len, list(batches_of(frame, 13))[:4]))
+        taught = weights[:n_taught].sum() if is_weighted else n_taught
+        assert alphabet.tables()[0].sum() == taught
+        cells, _ = alphabet.encode([frame[name] for name in self.columns], self.columns)
+        of_rows = weights if is_weighted else np.ones(len(frame))
+        counts = pd.crosstab(frame["sex"], cells, of_rows, aggfunc="sum").to_numpy()
+        assert (fitted_of(fitted).training.counts == counts).all()
+        assert fitted.n_samples_seen_ == len(frame)
+        effective = fitted_of(fitted).training.effective_rows
+        assert effective < len(frame) if is_weighted else effective == len(frame)
+
+    def test_a_large_batch_teaches_cells_itself(self, frame, monkeypatch):
+        monkeypatch.setattr(tally, "MOST_DISTINCT", 2000)
+        alone = self.settings().partial_fit(frame)
+        after = self.settings().partial_fit(frame[:500]).partial_fit(frame[500:])
+        for fitted in (alone, after):
+            assert fitted.cells_["rows"].sum() == fitted.n_samples_seen_ == len(frame)
+
+    def test_a_pickle_goes_on(self, frame, monkeypatch):
+        monkeypatch.setattr(tally, "MOST_DISTINCT", 2000)
+        fitted = self.settings(utility="target", alphabet=quick_scores())
+        first, second = frame[:4000], frame[4000:]
+        fitted.partial_fit(first, first["label"])
+        pickled = pickle.loads(pickle.dumps(fitted))
+        for each in (fitted, pickled):
+            each.partial_fit(second, second["label"])
+        assert_same(fitted, pickled, frame)
+
+    def test_what_was_counted_cannot_be_counted_otherwise(self, frame, monkeypatch):
+        monkeypatch.setattr(tally, "MOST_DISTINCT", 2000)
+        fitted = streamed(self.settings(), frame, 2)
+        for alphabet in ("values", "auto", "cells", TreeCells(max_cells=9)):
+            fitted.set_params(alphabet=alphabet)
+            with pytest.raises(ValueError, match="counted by cells .* leave alphabet as it was"):
+                fitted.transform(frame)
+        fitted.set_params(alphabet=TreeCells(max_cells=12), epsilon=0.2)
+        assert fitted.mechanism_.epsilon == 0.2
+        with pytest.raises(ValueError, match=r"n_bins.* share a symbol: alphabet='cells'"):
+            self.settings(alphabet="auto").partial_fit(frame)
 
 
 def test_columns_that_are_passed_through_are_judged(frame):

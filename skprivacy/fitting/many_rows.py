@@ -1,0 +1,31 @@
+"""Where there are too many distinct rows to count, cells are counted instead."""
+
+from __future__ import annotations
+
+from .._messages import InPython, Message, Named, Setting
+from .._warnings import warn
+from ..cells import Cells, ScoreCells, TreeCells
+from .learned_cells import cells_of
+from .parameters import Settings
+from .tally import TooManyRowsError
+
+
+def cells_instead(settings: Settings, n_columns: int, error: TooManyRowsError) -> Cells:
+    """Return the cells to count in place of values; raise the error where values are wanted."""
+    if (cells := cells_of(settings)) is not None:
+        return cells
+    is_open = isinstance(settings.alphabet, str) and settings.alphabet == "auto"
+    if not is_open or settings.solver != "auto" or n_columns < 2:
+        way_out = " Or let rows that are alike share a symbol: ", Setting("alphabet", "cells"), "."
+        raise ValueError(Message(error.args[0], *way_out)) from error
+    warn(
+        Message(
+            "X has too many combinations of values to count: rows that are alike share a cell. ",
+            Setting("alphabet", "cells"),
+            " says that this is wanted; to keep combinations of values, give the edges of numbers "
+            "in ",
+            InPython("n_bins", Named("edges")),
+            ", or release fewer columns jointly.",
+        )
+    )
+    return ScoreCells() if settings.has_target else TreeCells()

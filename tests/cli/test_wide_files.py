@@ -1,0 +1,140 @@
+"""Whole tables on the command line: cells, a target, and no list of columns."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skprivacy import PrivacyFunnelTransformer
+from skprivacy.cli import main, release
+from skprivacy.cli.arguments import parser
+from skprivacy.fitting import tally
+from skprivacy.fitting.parameters import ALPHABETS
+
+X = ["age", "town", "pay", "owner", "score"]
+ALONE = ["--confidence", "none", "--utility", "mutual_information"]
+DESIGN = ["--sensitive", "sex", "--epsilon", 0.1]
+
+
+@pytest.fixture
+def people(tmp_path, monkeypatch):
+    """Return a table that is also in people.csv of the folder that we are in."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    sex, n = rng.integers(2, size=1500), 1500
+    table = pd.DataFrame({
+        "id": [f"p{i:05d}" for i in range(n)],
+        "age": rng.integers(18, 90, n) + 4 * sex,
+        "town": rng.choice(["Aix", "Bonn", "Cork"], n),
+        "pay": rng.normal(9 - sex, 2, n).round(3),
+        "owner": rng.random(n) < 0.3,
+        "score": rng.normal(size=n).round(3),
+        "sex": np.array(["f", "m"])[sex],
+    })  # fmt: skip
+    table["bought"] = np.where(rng.normal(table["pay"] + table["score"]) > 9, "yes", "no")
+    table.to_csv("people.csv", index=False)
+    return table
+
+
+def run(*arguments):
+    return main([str(argument) for argument in arguments])
+
+
+def test_a_whole_table_without_a_list_of_columns(people, capsys):
+    options = [*DESIGN, *ALONE, "--save-mechanism", "m.json", "--json"]
+    assert run("sanitize", "people.csv", "out.csv", *options) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["released"] == [*X, "bought"]
+    assert facts["alphabet"] == "cells"
+    told = " ".join(facts["warnings"])
+    assert "1,500 combinations of values, too many to design for: rows that are alike" in told
+    assert "--alphabet cells says that this is wanted, --alphabet values keeps" in told
+    assert "Left out of the release: 'id', with a value of its own" in told
+    assert list(pd.read_csv("out.csv")) == [*X, "bought"]
+    # Rows with values of their own have a cell as well.
+    people.head(3).assign(town="Delft", age=7).to_csv("new.csv", index=False)
+    assert run("apply", "m.json", "new.csv", "again.csv") == 0
+    assert "age, town, pay, owner, score and bought replaced" in capsys.readouterr().out
+    assert pd.read_csv("again.csv")["town"].isin(people["town"]).all()
+
+
+def test_what_other_options_name_is_not_released(people, capsys):
+    options = [*DESIGN, "--target", "bought", "--confidence", "none", "--max-cells", 8]
+    assert run("key", "secret.key") == 0
+    options += ["--record-ids", "id", "--key-file", "secret.key", "--remainder", "score"]
+    assert run("sanitize", "people.csv", "out.csv", *options, "--allow-leaking") == 0
+    assert list(pd.read_csv("out.csv")) == X
+    said = capsys.readouterr().out
+    assert "age, town, pay and owner replaced, score copied as it is" in said
+    assert "no mechanism for these 8 cells keeps more" in said
+    options = [*DESIGN, "--columns", "pay,bought", "--target", "bought", "--bins", 3]
+    assert run("sanitize", "people.csv", "both.csv", *options) == 0
+    assert list(pd.read_csv("both.csv")) == ["pay", "bought"]
+
+
+def test_a_mechanism_with_models_is_applied_elsewhere(people, capsys):
+    options = [*DESIGN, "--target", "bought", "--confidence", "none", "--max-cells", 8]
+    assert run("sanitize", "people.csv", "out.csv", *options, "--save-mechanism", "m.json") == 0
+    people.drop(columns=["sex", "bought"]).to_csv("new.csv", index=False)
+    assert run("apply", "m.json", "new.csv", "again.csv") == 0
+    assert list(pd.read_csv("again.csv")) == list(pd.read_csv("out.csv"))
+
+
+def test_without_skops_nothing_is_begun(people, capsys, monkeypatch):
+    monkeypatch.setattr(release, "find_spec", lambda name: None)
+    options = [*DESIGN, "--target", "bought", "--save-mechanism", "m.json"]
+    assert run("sanitize", "people.csv", "out.csv", *options) == 1
+    assert "--save-mechanism needs skops" in capsys.readouterr().err
+    assert sorted(path.name for path in Path().iterdir()) == ["people.csv"]
+
+
+def test_cells_are_counted_where_values_are_too_many(people, capsys, monkeypatch):
+    monkeypatch.setattr(tally, "MOST_DISTINCT", 500)
+    options = [*DESIGN, *ALONE, "--columns", "pay,town"]
+    assert run("sanitize", "people.csv", "out.csv", *options) == 0
+    warned = capsys.readouterr().err
+    assert "too many combinations of values to count: rows that are alike share a cell" in warned
+    assert "--alphabet cells says that this is wanted" in warned
+    assert "give the edges of numbers in --edges, or release fewer" in warned
+    assert run("sanitize", "people.csv", "no.csv", *options, "--alphabet", "values") == 1
+    assert (
+        "Or let rows that are alike share a symbol: --alphabet cells." in capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments", [["curve", "--epsilons", "0.02,0.2"], ["choose", "--keep-utility", "0.2"]]
+)
+def test_exploring_cells(people, capsys, arguments):
+    command, *options = arguments
+    options += ["--sensitive", "sex", *ALONE, "--max-cells", 8]
+    assert run(command, "people.csv", *options) == 0
+    assert "the information in a column, on average over all columns" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--target", "sex"], "--target must name a column of the file that is not sensitive. Got"),
+        (["--target", "income"], "--target must name a column of the file that is not sensitive"),
+        (["--target", "bought", "--utility", "guess"], "--target says what is kept: leave out"),
+        (["--max-cells", "9", "--alphabet", "values"], "--max-cells is about cells"),
+        (["--max-cells", "1"], "--max-cells must be"),
+        (["--columns", "id,pay", "--alphabet", "cells"], "Leave it out of --columns"),
+        (["--remainder", "passthrough"], "--remainder passthrough needs --columns"),
+    ],
+)  # fmt: skip
+def test_what_does_not_go_together(people, capsys, options, message):
+    assert run("sanitize", "people.csv", "out.csv", *DESIGN, *options) == 1
+    assert message in capsys.readouterr().err
+    assert sorted(path.name for path in Path().iterdir()) == ["people.csv"]
+
+
+def test_the_choices_are_those_of_the_library():
+    commands = next(action.choices for action in parser()._actions if action.choices)
+    for name in ("sanitize", "curve", "choose"):
+        options = {option: a for a in commands[name]._actions for option in a.option_strings}
+        assert options["--alphabet"].choices == ALPHABETS
+        assert PrivacyFunnelTransformer().alphabet == options["--alphabet"].default
