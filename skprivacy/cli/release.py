@@ -248,7 +248,9 @@ def _sentences(facts: dict[str, Any], fitted: Fitted, options: argparse.Namespac
         f"{min(1.0, mechanism.normalized_upper_bound):.1%}.{_of_raw_values(fidelity)}",
         *_keyed_lines(options.record_ids),
     ]
-    return lines + (face_value_lines(fidelity) if options.output == "label" else [])
+    if options.output != "label":
+        return lines
+    return lines + face_value_lines(fidelity, in_cells=facts["alphabet"] == "cells")
 
 
 def _of_raw_values(fidelity: Fidelity) -> str:
