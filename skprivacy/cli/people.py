@@ -34,12 +34,17 @@ def group_facts(
     ]
 
 
-def face_value_lines(fidelity: Fidelity) -> list[str]:
-    """Return what those who read released values as they are should know."""
+def face_value_lines(fidelity: Fidelity, in_cells: bool = False) -> list[str]:
+    """Return what those who read released values as they are should know.
+
+    in_cells : whether the symbols are cells, whose names say nothing to a reader.
+    """
     cells = compared_values(fidelity)
     rows = [("column", *cells.columns), *cells.itertuples(name=None)]
     lines = [f"{rows_kept(fidelity)}:"]
     lines += [f"  {line}" for line in aligned(rows)]
+    if in_cells:
+        return [*lines, "Each column of a released row is drawn by itself from rows of a cell."]
     if fidelity.pooled:
         lines.append(f"{fidelity.pooled:.1%} of the rows have rare values, which are pooled.")
     if swaps := listed_swaps(fidelity.swaps):

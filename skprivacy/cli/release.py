@@ -251,7 +251,9 @@ def _sentences(
         f"{_at_most(mechanism, facts)}.{_of_raw_values(fidelity)}",
         *_keyed_lines(options.record_ids),
     ]
-    return lines + (face_value_lines(fidelity) if options.output == "label" else [])
+    if options.output != "label":
+        return lines
+    return lines + face_value_lines(fidelity, in_cells=facts["alphabet"] == "cells")
 
 
 def _at_most(mechanism: Mechanism, facts: dict[str, Any]) -> str:
