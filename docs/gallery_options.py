@@ -13,6 +13,7 @@ ORDER = [
     "quickstart",
     "pipelines",
     "choosing_epsilon",
+    "parity_in_practice",
     "large_data",
     "which_mechanism",
     "correlation_remover",
