@@ -51,7 +51,7 @@ def _skops(verb: str) -> Any:
         import skops.io
     except ImportError as error:
         raise ImportError(
-            f"To {verb} cells by scores, which hold models, install skops: "
-            f"pip install 'skprivacy[models]'."
+            f"To {verb} cells by scores, which hold models, skops is needed: run "
+            f'pip install ".[models]" in a clone.'
         ) from error
     return skops.io

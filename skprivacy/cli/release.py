@@ -162,8 +162,9 @@ def _check_mechanism_file(options: argparse.Namespace) -> None:
     is_cells = options.alphabet != "values"
     if options.save_mechanism and options.target_column and is_cells and not find_spec("skops"):
         raise ValueError(
-            "--save-mechanism needs skops to write cells for a --target, which hold models: pip "
-            "install 'skprivacy[models]'; or use --alphabet values, or leave out --save-mechanism."
+            "--save-mechanism needs skops to write cells for a --target, which hold models: run "
+            'pip install ".[models]" in a clone, or use --alphabet values, or leave out '
+            "--save-mechanism."
         )
 
 
