@@ -14,6 +14,7 @@ from .._warnings import warn
 from ..cells import Cells, CellTask, ScoreCells, TreeCells, fewest_rows, learn_cell_columns
 from ..cells.alphabet import CellAlphabet, cell_alphabet
 from ..cells.columns import FINE_BINS, MOST_CATEGORIES, CellColumn
+from ..codes import count
 from ..encoding import ValueAlphabet
 from ..encoding.alphabets import combine
 from ..encoding.bins import FEWEST_ROWS
@@ -62,7 +63,7 @@ def automatic_cells(
     if rows.n_rows < _FEWEST_ROWS_OF_AUTO:
         return None
     n_x = alphabet.n_symbols
-    n_single = int(np.count_nonzero(np.bincount(x_codes, minlength=n_x) == 1))
+    n_single = int(np.count_nonzero(count(x_codes, n_x, rows.multiplicities)[:-1] == 1))
     if n_x <= most_symbols(n_groups) and 2 * n_single <= n_x:
         return None
     cells = ScoreCells() if settings.has_target else TreeCells()

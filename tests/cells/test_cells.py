@@ -9,6 +9,7 @@ import zipfile
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import skops.io
 from numpy.testing import assert_allclose, assert_array_equal
@@ -353,6 +354,14 @@ class TestAuto:
             warnings.simplefilter("ignore")
             streamed = make(alphabet="auto").partial_fit(X[["town", "owner", "group"]])
         assert not hasattr(streamed, "cells_")
+
+    def test_counted_rows_are_as_many_as_they_stand_for(self):
+        few = pd.DataFrame({"a": ["u", "v"] * 400, "b": ["x", "y"] * 400})
+        few["s"] = few["a"]  # each combination is one distinct row of all three
+        funnel = PrivacyFunnelTransformer(0.05, sensitive="s")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert not hasattr(funnel.fit(pl.LazyFrame(few)), "cells_")
 
     def test_a_search_over_the_number_of_cells(self):
         funnel = make(alphabet=TreeCells(), columns=["age", "town", "income", "owner"])
