@@ -94,7 +94,8 @@ class CellColumn:
         """Return codes that values close to each other share."""
         if not self.has_order or self.n_codes <= _COARSE_PARTS:
             return codes
-        return np.where(codes < 0, UNKNOWN, codes * _COARSE_PARTS // self.n_codes)
+        wide = codes.astype(np.intp)  # a narrow type would overflow
+        return np.where(codes < 0, UNKNOWN, wide * _COARSE_PARTS // self.n_codes)
 
     def named(self, code: int) -> str:
         """Return a category in words."""
