@@ -36,10 +36,17 @@ class CellColumn:
 
     alphabet: ColumnAlphabet
 
-    @property
+    @cached_property
     def has_order(self) -> bool:
-        """Whether codes are places of numbers or times."""
-        return self.alphabet.is_measured
+        """Whether codes are places of numbers or times.
+
+        Not if its values are categories in another order, or too close to tell apart as floats:
+        new rows would be in other cells than rows of `fit`.
+        """
+        if not self.alphabet.is_measured or self.alphabet.is_cut:
+            return self.alphabet.is_measured
+        own = np.searchsorted(self.edges, self.places)
+        return np.array_equal(own, np.arange(len(own)))
 
     @cached_property
     def n_codes(self) -> int:
@@ -52,7 +59,7 @@ class CellColumn:
         if self.alphabet.edges is not None:
             return self.alphabet.edges
         places = self.places
-        return (places[1:] + places[:-1]) / 2
+        return places[1:] / 2 + places[:-1] / 2  # the sum could be infinite
 
     @cached_property
     def places(self) -> FloatArray:
@@ -87,7 +94,8 @@ class CellColumn:
         """Return codes that values close to each other share."""
         if not self.has_order or self.n_codes <= _COARSE_PARTS:
             return codes
-        return np.where(codes < 0, UNKNOWN, codes * _COARSE_PARTS // self.n_codes)
+        wide = codes.astype(np.intp)  # a narrow type would overflow
+        return np.where(codes < 0, UNKNOWN, wide * _COARSE_PARTS // self.n_codes)
 
     def named(self, code: int) -> str:
         """Return a category in words."""

@@ -24,6 +24,8 @@ def factorize(series: pd.Series, label: Hashable) -> tuple[IntArray, list[Any]]:
         return series.array.codes, series.cat.categories.tolist()
     if isinstance(series.dtype, pd.StringDtype) and series.dtype.storage == "pyarrow":
         return dictionary_codes(series.array.__arrow_array__().dictionary_encode())
+    if isinstance(series.dtype, pd.ArrowDtype) and series.dtype.kind == "f":
+        series = series + 0.0  # to Arrow, -0.0 is another value than 0.0
     try:
         codes, uniques = pd.factorize(series)
     except TypeError as error:
