@@ -20,7 +20,7 @@ from ..encoding.alphabets import Alphabet
 from ..encoding.columns import ColumnAlphabet
 from ..encoding.showing import ShownColumn, shown_pools
 from .base import Partition
-from .columns import CellColumn
+from .columns import CellColumn, coded_rows
 
 # How often all columns keep their value is computed from at most so many rows.
 _MOST_COMPARED = 20_000
@@ -68,8 +68,7 @@ class CellAlphabet(Alphabet):
     def encode(
         self, series: Sequence[pd.Series], labels: Sequence[Hashable]
     ) -> tuple[IntArray, dict[Hashable, int]]:
-        pairs = zip(self.cell_columns, series, labels, strict=True)
-        codes = np.column_stack([c.codes(values, label) for c, values, label in pairs])
+        codes = coded_rows(self.cell_columns, series, labels)
         return self.partition.cells(self.cell_columns, codes), {}
 
     def held(self, position: int) -> tuple[IntArray, IntArray, FloatArray]:

@@ -74,15 +74,6 @@ class CellColumn:
         numbers = as_numbers(series, label)
         return np.where(np.isnan(numbers), UNKNOWN, np.searchsorted(self.edges, numbers))
 
-    def of_positions(self, positions: IntArray) -> IntArray:
-        """Return the codes of values, given as positions in the list of the column."""
-        n_values = len(self.alphabet.values)
-        if not self.has_order:
-            return take(np.append(self.alphabet.symbols, UNKNOWN), positions)
-        own = np.arange(n_values + 1)
-        own[n_values - self.alphabet.has_missing :] = UNKNOWN
-        return take(own, positions)
-
     @property
     def _of_symbols(self) -> IntArray:
         """The code of each symbol; values that were not seen are rare ones."""
@@ -120,3 +111,11 @@ def learn_cell_columns(
     """Return the columns, and for each of their rows the position of its value."""
     columns, positions = learn_positions(series, labels, weights, options)
     return tuple(map(CellColumn, columns)), [narrow(of_column) for of_column in positions]
+
+
+def coded_rows(
+    columns: Sequence[CellColumn], series: Sequence[pd.Series], labels: Sequence[Hashable]
+) -> IntArray:
+    """Return the codes of rows, of shape (n, n_columns)."""
+    parts = zip(columns, series, labels, strict=True)
+    return np.column_stack([column.codes(values, label) for column, values, label in parts])

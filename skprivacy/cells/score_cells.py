@@ -29,6 +29,9 @@ from .trees import CellTree, as_cell_tree, rules_in_words
 # Threads that wait for each other are many times slower where other programs use the cores.
 one_thread = partial(threadpool_limits.wrap, limits=1, user_api="openmp")
 
+# Rows that occur more often than this are weighted instead of repeated.
+_MOST_REPEATED = 1000
+
 # Scores are rounded to so many parts of 1, so that ties are ties.
 PARTS = 100
 
@@ -50,7 +53,13 @@ class Scorer:
         if (model := self.models[fold]) is None:
             found[:, self.constants[fold]] = 1.0
         elif len(frame):
-            found[:, np.asarray(model.classes_, dtype=int)] = model.predict_proba(frame)
+            given = np.asarray(model.predict_proba(frame), dtype=float)
+            if given.shape != (len(frame), len(model.classes_)) or not np.isfinite(given).all():
+                raise ValueError(
+                    f"predict_proba of {type(model).__name__}, the estimator of ScoreCells, must "
+                    f"give a finite number for each row and class."
+                )
+            found[:, np.asarray(model.classes_, dtype=int)] = given
         return np.rint(PARTS * found[:, 1:]).astype(np.int16)
 
 
@@ -83,6 +92,7 @@ class ScorePartition(Partition):
             of_target + _score_names("S", self.sensitive.n_classes),
             lambda _, code: str(code),
             lambda _, code: f"{code / PARTS:.2f}",
+            may_miss=False,
         )
 
     def rules(self) -> list[Any]:
@@ -131,7 +141,10 @@ class ScoreCells(Cells):
 
     def check(self) -> None:
         super().check()
-        if self.estimator is not None and not hasattr(self.estimator, "predict_proba"):
+        is_model = hasattr(self.estimator, "predict_proba") and not isinstance(
+            self.estimator, type
+        )
+        if self.estimator is not None and not is_model:
             raise TypeError(
                 f"The 'estimator' parameter of ScoreCells must be a classifier with "
                 f"predict_proba. Got {self.estimator!r}."
@@ -162,13 +175,23 @@ class ScoreCells(Cells):
             constants.append(int(values[0]) if len(values) else 0)
             models.append(None)
             if len(values) > 1:
-                model = self._model(frame)
-                models[-1] = model.fit(frame.iloc[seen], classes[seen], **_weighted(weights[seen]))
+                models[-1] = self._fitted(frame, classes, weights, seen)
         return Scorer(tuple(models), tuple(constants), int(classes.max()) + 1)
 
-    def _model(self, frame: pd.DataFrame) -> Any:
-        if self.estimator is not None:
-            return clone(self.estimator)
+    def _fitted(
+        self, frame: pd.DataFrame, classes: IntArray, weights: FloatArray, rows: IntArray
+    ) -> Any:
+        """Return a model of some rows; not every estimator takes weights, so rows are repeated."""
+        own = weights[rows]
+        if self.estimator is None:
+            return self._boosting().fit(frame.iloc[rows], classes[rows], own)
+        if (own == np.rint(own)).all() and own.max() <= _MOST_REPEATED:
+            rows, options = np.repeat(rows, own.astype(int)), {}
+        else:
+            options = {"sample_weight": own}
+        return clone(self.estimator).fit(frame.iloc[rows], classes[rows], **options)
+
+    def _boosting(self) -> Any:
         return HistGradientBoostingClassifier(
             max_iter=60,
             min_samples_leaf=40,
@@ -176,11 +199,6 @@ class ScoreCells(Cells):
             early_stopping=False,
             random_state=0,
         )
-
-
-def _weighted(weights: FloatArray) -> dict[str, FloatArray]:
-    """Return weights for a model, none if all are the same: not every model takes them."""
-    return {} if (weights == weights[0]).all() else {"sample_weight": weights}
 
 
 def model_frame(columns: Sequence[CellColumn], codes: IntArray) -> pd.DataFrame:

@@ -12,6 +12,7 @@ from .._typing import IntArray
 from ..codes import chunks
 
 LEAF = -1
+_OR_MISSING = " or missing"
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,12 +101,15 @@ def rules_in_words(
     names: Sequence[str],
     named: Callable[[int, int], str],
     below: Callable[[int, int], str],
+    may_miss: bool = True,
 ) -> list[str]:
     """Return the rules of each cell as a text, those about one column together.
 
-    named : what a category of a column is called; below : the end of a part of an order.
+    named : what a category of a column is called; below : the end of a part of an order; may_miss :
+    whether codes can be missing.
     """
-    return [_rule(path, names, named, below) or "all rows" for path in paths]
+    rules = [_rule(path, names, named, below) or "all rows" for path in paths]
+    return rules if may_miss else [rule.replace(_OR_MISSING, "") for rule in rules]
 
 
 def _rule(path: Any, names: Any, named: Any, below: Any) -> str:
@@ -140,5 +144,5 @@ def _about(
     low = f"{below(column, max(above))} < " if above and max(above) >= 0 else ""
     if at_most:
         end = f"{name} <= {below(column, min(at_most))}"
-        return f"{low}{end}" if above else f"{end} or missing"
+        return f"{low}{end}" if above else f"{end}{_OR_MISSING}"
     return f"{name} > {below(column, max(above))}" if low else f"{name} known"

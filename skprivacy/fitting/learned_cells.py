@@ -13,7 +13,7 @@ from .._typing import IntArray
 from .._warnings import warn
 from ..cells import Cells, CellTask, ScoreCells, TreeCells, fewest_rows, learn_cell_columns
 from ..cells.alphabet import CellAlphabet, cell_alphabet
-from ..cells.columns import FINE_BINS, MOST_CATEGORIES, CellColumn
+from ..cells.columns import FINE_BINS, MOST_CATEGORIES, CellColumn, coded_rows
 from ..codes import count
 from ..encoding import ValueAlphabet
 from ..encoding.alphabets import combine
@@ -153,8 +153,8 @@ def learn_cells(
     columns, positions = learn_cell_columns(
         list(rows.x_columns.values()), names, rows.weights, options
     )
-    pairs = zip(columns, positions, strict=True)
-    codes = np.column_stack([column.of_positions(of_rows) for column, of_rows in pairs])
+    # As `transform` will see them: a row must not be counted in one cell and released from another.
+    codes = coded_rows(columns, list(rows.x_columns.values()), names)
     task = _task(settings, rows, cells, columns, codes, s_codes, v_codes)
     partition = cells.learn(task)
     if partition.n_cells < 2:

@@ -16,6 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -156,6 +157,32 @@ class TestRows:
         assert_allclose(mechanism.p_sx, counts / counts.sum())
         assert mechanism.max_leakage <= 0.05 * (1 + 1e-9)
         assert_allclose(both.cells_["rows"], counts.sum(axis=0))
+
+    @pytest.mark.parametrize("values", [
+        pd.Categorical([3, 9, 1, 7], categories=[9, 3, 1, 7]),
+        [2**60, 2**60 + 1, 2**60 + 2, 2**60 + 3],
+        [1e308, 1.1e308, 1.2e308, 1.3e308],
+        pd.to_datetime([10, 60, 110, 160]),
+        [-0.0, 0.0, 1.0, 2.0],
+    ])  # fmt: skip
+    @pytest.mark.parametrize("options", [{}, {"utility": "target"}])
+    def test_rows_are_released_from_the_cell_that_they_are_counted_in(self, values, options):
+        rng = np.random.default_rng(0)
+        code, number = rng.integers(4, size=1000), rng.integers(0, 60, 1000)
+        table = pd.DataFrame(
+            {"a": pd.Series(values).iloc[code].reset_index(drop=True), "b": number}
+        )
+        groups = rng.random(1000) < 0.2 + 0.15 * code
+        target = rng.random(1000) < number / 60
+        cells = ScoreCells(LogisticRegression()) if options else TreeCells()
+        if options:
+            table["a"] = np.arange(4.0)[code]
+        funnel = PrivacyFunnelTransformer(0.02, alphabet=cells, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            funnel.fit(table, target, sensitive_features=groups)
+            evaluated = funnel.evaluate(table, target, sensitive_features=groups)
+        assert evaluated.max_leakage == pytest.approx(funnel.mechanism_.max_leakage)
 
     def test_order_of_rows_does_not_matter(self, both):
         order = np.random.default_rng(0).permutation(len(X))
@@ -382,6 +409,8 @@ class TestBadInput:
         ({"alphabet": ScoreCells()}, ValueError, "utility='target'"),
         ({"alphabet": ScoreCells(LinearRegression()), "utility": "target"}, TypeError,
          "classifier with predict_proba"),
+        ({"alphabet": ScoreCells(LogisticRegression), "utility": "target"}, TypeError,
+         "classifier with predict_proba"),
     ])  # fmt: skip
     def test_parameters(self, options, error, message):
         with pytest.raises(error, match=message):
@@ -429,5 +458,5 @@ class TestBadInput:
         assert (counts[released["word"].unique()] >= 5).all()
 
     def test_other_estimators(self):
-        fitted(utility="target", alphabet=ScoreCells(LogisticRegression(), 8),
-               columns=["age", "owner"])  # fmt: skip
+        for model in (LogisticRegression(), KNeighborsClassifier()):  # the second takes no weights
+            fitted(utility="target", alphabet=ScoreCells(model, 8), columns=["age", "owner"])
