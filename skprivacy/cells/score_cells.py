@@ -141,10 +141,9 @@ class ScoreCells(Cells):
 
     def check(self) -> None:
         super().check()
-        is_model = hasattr(self.estimator, "predict_proba") and not isinstance(
-            self.estimator, type
-        )
-        if self.estimator is not None and not is_model:
+        model = self.estimator
+        is_model = hasattr(model, "predict_proba") and not isinstance(model, type)
+        if model is not None and not is_model:
             raise TypeError(
                 f"The 'estimator' parameter of ScoreCells must be a classifier with "
                 f"predict_proba. Got {self.estimator!r}."
@@ -184,7 +183,8 @@ class ScoreCells(Cells):
         """Return a model of some rows; not every estimator takes weights, so rows are repeated."""
         own = weights[rows]
         if self.estimator is None:
-            return self._boosting().fit(frame.iloc[rows], classes[rows], own)
+            weighted = None if (own == own[0]).all() else own
+            return self._boosting().fit(frame.iloc[rows], classes[rows], weighted)
         if (own == np.rint(own)).all() and own.max() <= _MOST_REPEATED:
             rows, options = np.repeat(rows, own.astype(int)), {}
         else:

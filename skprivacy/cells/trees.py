@@ -105,8 +105,8 @@ def rules_in_words(
 ) -> list[str]:
     """Return the rules of each cell as a text, those about one column together.
 
-    named : what a category of a column is called; below : the end of a part of an order; may_miss :
-    whether codes can be missing.
+    named : what a category of a column is called; below : the end of a part of an order;
+    may_miss : whether codes can be missing.
     """
     rules = [_rule(path, names, named, below) or "all rows" for path in paths]
     return rules if may_miss else [rule.replace(_OR_MISSING, "") for rule in rules]

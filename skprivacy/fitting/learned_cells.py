@@ -153,7 +153,7 @@ def learn_cells(
     columns, positions = learn_cell_columns(
         list(rows.x_columns.values()), names, rows.weights, options
     )
-    # As `transform` will see them: a row must not be counted in one cell and released from another.
+    # As `transform` sees them: no row is counted in one cell and released from another.
     codes = coded_rows(columns, list(rows.x_columns.values()), names)
     task = _task(settings, rows, cells, columns, codes, s_codes, v_codes)
     partition = cells.learn(task)
