@@ -44,9 +44,18 @@ def cells_of(settings: Settings) -> Cells | None:
     """Return the cells that are asked for, None for values or where it is left open."""
     if isinstance(settings.alphabet, Cells):
         return settings.alphabet
-    if settings.alphabet != "cells":
-        return None
+    return default_cells(settings) if settings.alphabet == "cells" else None
+
+
+def default_cells(settings: Settings) -> Cells:
+    """Return the cells for what is to be kept: a target, or the row."""
     return ScoreCells() if settings.has_target else TreeCells()
+
+
+def may_be_cells(settings: Settings, n_columns: int) -> bool:
+    """Return whether it is left open if symbols are values or cells."""
+    is_open = isinstance(settings.alphabet, str) and settings.alphabet == "auto"
+    return is_open and settings.solver == "auto" and n_columns > 1
 
 
 def automatic_cells(
@@ -57,16 +66,12 @@ def automatic_cells(
     n_groups: int,
 ) -> Cells | None:
     """Return cells where combinations of values are too many, or mostly unique; say why."""
-    is_open = isinstance(settings.alphabet, str) and settings.alphabet == "auto"
-    if not is_open or settings.solver != "auto" or len(alphabet.columns) < 2:
-        return None
-    if rows.n_rows < _FEWEST_ROWS_OF_AUTO:
+    if not may_be_cells(settings, len(alphabet.columns)) or rows.n_rows < _FEWEST_ROWS_OF_AUTO:
         return None
     n_x = alphabet.n_symbols
     n_single = int(np.count_nonzero(count(x_codes, n_x, rows.multiplicities)[:-1] == 1))
     if n_x <= most_symbols(n_groups) and 2 * n_single <= n_x:
         return None
-    cells = ScoreCells() if settings.has_target else TreeCells()
     why = "too many to design for" if n_x > most_symbols(n_groups) else "most of them seen once"
     warn(
         Message(
@@ -77,7 +82,7 @@ def automatic_cells(
             " keeps combinations and pools the rarest.",
         )
     )
-    return cells
+    return default_cells(settings)
 
 
 def check_known(settings: Settings, known: KnownCells) -> None:

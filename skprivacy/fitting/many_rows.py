@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from .._messages import InPython, Message, Named, Setting
 from .._warnings import warn
-from ..cells import Cells, ScoreCells, TreeCells
-from .learned_cells import cells_of
+from ..cells import Cells
+from .learned_cells import cells_of, default_cells, may_be_cells
 from .parameters import Settings
 from .tally import TooManyRowsError
 
@@ -14,8 +14,7 @@ def cells_instead(settings: Settings, n_columns: int, error: TooManyRowsError) -
     """Return the cells to count in place of values; raise the error where values are wanted."""
     if (cells := cells_of(settings)) is not None:
         return cells
-    is_open = isinstance(settings.alphabet, str) and settings.alphabet == "auto"
-    if not is_open or settings.solver != "auto" or n_columns < 2:
+    if not may_be_cells(settings, n_columns):
         way_out = " Or let rows that are alike share a symbol: ", Setting("alphabet", "cells"), "."
         raise ValueError(Message(error.args[0], *way_out)) from error
     warn(
@@ -28,4 +27,4 @@ def cells_instead(settings: Settings, n_columns: int, error: TooManyRowsError) -
             ", or release fewer columns jointly.",
         )
     )
-    return ScoreCells() if settings.has_target else TreeCells()
+    return default_cells(settings)
