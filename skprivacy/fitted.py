@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pandas as pd
+
 from ._typing import CountArray, FloatArray, IntArray, Labels
+from .cells import CellAlphabet
 from .encoding import Alphabet
 from .fidelity import Fidelity, RawX, fidelity_of_columns
 from .mechanism import Mechanism, named_channel
@@ -76,6 +79,15 @@ class Fitted:
     def x_names(self) -> list[Any]:
         """The names of the columns of X, or their positions."""
         return [self.roles.name_or_position(position) for position in self.roles.x_positions]
+
+    @property
+    def cells(self) -> pd.DataFrame | None:
+        """A row for each cell: its share of all rows, its rule; None where symbols are values."""
+        if not isinstance(self.alphabet, CellAlphabet):
+            return None
+        counts = None if self.training is None else self.training.counts
+        sizes = None if counts is None else counts.sum(axis=0).astype(float)
+        return self.alphabet.described(self.x_names, sizes)
 
     @property
     def fidelity(self) -> Fidelity:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._messages import Message, Setting
 from ._typing import ColumnsLike, FloatArray, Scope, Seed, TableLike
-from .cells import CellAlphabet, Cells
+from .cells import Cells
 from .certifying import Certificate
 from .describing import as_html
 from .encoding import DEFAULT_BINS, Alphabet
@@ -363,8 +363,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
     @property
     def cells_(self) -> pd.DataFrame:
         """The cells of the table: their share of the rows, their rules and commonest values."""
-        fitted = self._for_attribute()
-        if not isinstance(fitted.alphabet, CellAlphabet):
+        if (described := self._for_attribute().cells) is None:
             raise AttributeError(
                 Message(
                     f"{type(self).__name__!r} object has no attribute 'cells_': the symbols of X "
@@ -373,10 +372,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
                     ".",
                 )
             )
-        sizes = (
-            None if fitted.training is None else fitted.training.counts.sum(axis=0).astype(float)
-        )
-        return fitted.alphabet.described(fitted.x_names, sizes)
+        return described
 
     def _no_attribute(self, name: str) -> AttributeError:
         owner = type(self).__name__

@@ -1,6 +1,5 @@
 """What the report says about cells, and about a target that may be known beside the release."""
 
-from ..cells import CellAlphabet
 from ..fitted import Fitted
 from ..measures.leakage import leakage_in, output_values, posteriors
 from .sections import Section, Table
@@ -18,9 +17,8 @@ _WHAT_CELLS_ARE = (
 
 def cells_section(fitted: Fitted) -> list[Section]:
     """Return the rules of the largest cells, if symbols are cells."""
-    if not isinstance(fitted.alphabet, CellAlphabet):
+    if (described := fitted.cells) is None:
         return []
-    described = fitted.alphabet.described(fitted.x_names)
     largest = described.sort_values("share", ascending=False, kind="stable").head(_MOST_LISTED)
     title = f"All {len(described)} cells"
     if len(largest) < len(described):
