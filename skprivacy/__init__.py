@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # what the table below says, for type checkers and editors
     from .fidelity import Fidelity
     from .inverse_design import largest_epsilon, rows_needed, smallest_epsilon
     from .measures import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Measure, Parity, get_measure
-    from .mechanism import Evaluation, Mechanism
+    from .mechanism import Evaluation, Mechanism, SeveralSecretsMechanism
     from .metrics import audit, estimate_distribution, population_leakage
     from .plotting import LeakageDisplay, MechanismDisplay, PrivacyUtilityDisplay
     from .repetition import RepeatedLeakage, repeated_release_leakage
@@ -56,6 +56,7 @@ __all__ = [
     "PrivacyUtilityDisplay",
     "RepeatedLeakage",
     "ScoreCells",
+    "SeveralSecretsMechanism",
     "SolverError",
     "Target",
     "TreeCells",
@@ -100,7 +101,7 @@ _NAMES = {
         "Parity",
         "get_measure",
     ],
-    "mechanism": ["Evaluation", "Mechanism"],
+    "mechanism": ["Evaluation", "Mechanism", "SeveralSecretsMechanism"],
     "metrics": ["audit", "estimate_distribution", "population_leakage"],
     "plotting": ["LeakageDisplay", "MechanismDisplay", "PrivacyUtilityDisplay"],
     "repetition": ["RepeatedLeakage", "repeated_release_leakage"],

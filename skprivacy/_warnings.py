@@ -2,6 +2,8 @@
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 # Packages that call us, or are called by us and call back: no line of theirs is the user's.
@@ -50,3 +52,11 @@ def _users_frame(frame: FrameType) -> FrameType:
 
 def _is_between(frame: FrameType) -> bool:
     return str(frame.f_globals.get("__name__")).partition(".")[0] in _BETWEEN
+
+
+@contextmanager
+def silenced(category: type[Warning]) -> Iterator[None]:
+    """Within it, warnings of a kind are not shown: they are about parts of what was asked for."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", category)
+        yield

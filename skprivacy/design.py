@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, overload
 
 import numpy as np
+import numpy.typing as npt
 from tqdm.auto import tqdm
 
 from ._messages import Message, Named, Setting
@@ -15,11 +16,14 @@ from ._validation import check_real, message
 from ._warnings import warn
 from .confidence import ConfidentDesign
 from .exceptions import FiniteSampleWarning
+from .joint import Joint
 from .measures import Measure
-from .mechanism import Evaluation, Mechanism
+from .mechanism import Evaluation, Mechanism, SeveralSecretsMechanism
 from .merging import merged_to
 from .repair import repaired
+from .secrets import check_budgets
 from .solvers import DesignTask, Solution, Solver, get_solver
+from .solvers.broad import BroadDesign
 from .solvers.reductions import OccurringSymbols
 from .utilities import BOUND_TOLERANCE, Utility
 
@@ -30,9 +34,26 @@ _CONFIDENT = "confident"
 _HARDLY_ANY = 0.01
 
 
+# Those of one secret, and those of several by their names.
+AnyTable: TypeAlias = TableLike | Mapping[Any, TableLike]
+Budget: TypeAlias = float | Mapping[Any, float]
+AnyMechanism: TypeAlias = Mechanism | SeveralSecretsMechanism
+Groups: TypeAlias = Sequence[Hashable] | npt.ArrayLike
+
+
+@overload
+def design_mechanism(p_sx: TableLike, epsilon: float, **options: Any) -> Mechanism: ...
+
+
+@overload
 def design_mechanism(
-    p_sx: TableLike,
-    epsilon: float,
+    p_sx: Mapping[Any, TableLike], epsilon: Mapping[Any, float], **options: Any
+) -> SeveralSecretsMechanism: ...
+
+
+def design_mechanism(
+    p_sx: AnyTable,
+    epsilon: Budget,
     *,
     measure: str | Measure = "kl",
     scope: Scope = "per_output",
@@ -41,18 +62,21 @@ def design_mechanism(
     max_outputs: int | None = None,
     confidence: float | None = None,
     n_samples: float | None = None,
+    groups: Groups | None = None,
     **options: Any,
-) -> Mechanism:
+) -> AnyMechanism:
     """Design the channel P(Y|X) that keeps the most about X within a privacy budget on S.
 
     Parameters
     ----------
     p_sx : array-like or DataFrame of shape (n_s, n_x)
         The joint distribution of S (rows) and X (columns), as probabilities or counts. Labels
-        are taken from a DataFrame, such as the one that `pandas.crosstab` returns.
-    epsilon : float
+        are taken from a DataFrame, such as the one that `pandas.crosstab` returns. For several
+        secrets, a dict of such tables, all about the same X.
+    epsilon : float or dict
         The budget, from 0 (the output reveals nothing about S) to infinity (Y = X), in nats for
-        the logarithmic measures.
+        the logarithmic measures. For several secrets, a dict with the budget of each. Separate
+        budgets bound no combination of secrets: for that, a table may be about a joint one.
     measure : str or Measure, default="kl"
         What leakage is: "kl", "l1", "chi2", "max_lift", "alpha_lift", "lip", "parity", or an
         object such as ``AlphaLift(alpha=5)`` or one of your own.
@@ -77,6 +101,10 @@ def design_mechanism(
         such as 0.95. None: it holds for `p_sx` itself, and the true leakage mostly exceeds it.
     n_samples : float, default=None
         With a confidence, how many independent rows `p_sx` is from. None: `p_sx` has counts.
+    groups : list, default=None
+        For each symbol of X, the value of columns that are published beside the output, as they
+        are. No output then mixes symbols of different groups, and the budget holds for the output
+        and these columns together.
     **options
         Options of the solver; see its class in `skprivacy.solvers`: `OptimalSolver`,
         `OnePerLabelSolver`, `ColumnGenerationSolver`, `Algorithm1Solver`, `MaxLiftSolver`,
@@ -84,9 +112,10 @@ def design_mechanism(
 
     Returns
     -------
-    Mechanism
+    Mechanism or SeveralSecretsMechanism
         Its leakage, computed from the floats of its channel, is at most
-        ``epsilon (1 + 1e-9) + 1e-12``; with a confidence, its `population_limit` too.
+        ``epsilon (1 + 1e-9) + 1e-12``; with a confidence, its `population_limit` too. For a dict
+        of tables, so is that of every secret.
 
     Raises
     ------
@@ -111,12 +140,23 @@ def design_mechanism(
     True
     >>> bool(careful.population_limit.max_leakage <= 0.02)
     True
+
+    Beside a column that is published, the same X may say less:
+
+    >>> beside = design_mechanism(counts, epsilon=0.2, groups=["old", "old", "young"])
+    >>> bool(((beside.channel > 0).sum(axis=0) <= 2).all())  # none mixes old and young
+    True
     """
     owner = "design_mechanism"
-    epsilon = check_real(owner, "epsilon", epsilon, low=0)
-    asked = measure, scope, utility, max_outputs, confidence, n_samples
-    task = DesignTask.checked(owner, p_sx, [epsilon], *asked)
+    budgets = check_budgets(owner, epsilon, list(p_sx) if isinstance(p_sx, Mapping) else None)
+    asked = measure, scope, utility, max_outputs, confidence, n_samples, groups
+    task = DesignTask.checked(owner, p_sx, budgets.values(), *asked)
+    if task.secrets is not None:
+        return designer(task, owner, solver, options)(budgets)
+    epsilon = budgets[None]
     mechanism = mechanisms(task, [epsilon], owner, solver, options)[0]
+    if not task.is_plain:
+        return mechanism
     if confidence is not None and epsilon > 0 and mechanism.normalized_utility < _HARDLY_ANY:
         alone = designer(replace(task, confidence=None, n_samples=None), owner, solver, options)
         if alone(epsilon).normalized_utility >= _HARDLY_ANY:  # so rows are what is missing
@@ -223,28 +263,35 @@ def _in_order(
     options: dict[str, Any],
 ) -> Iterator[Mechanism]:
     """Yield one mechanism per epsilon, with what the solver shares between them."""
-    if task.confidence is not None:
+    if task.confidence is not None or not task.is_plain:
         yield from map(designer(task, owner, solver, options), increasing)
         return
     symbols = OccurringSymbols(task)
     chosen = get_solver(solver, options, owner, symbols.task)
     solutions = chosen.solve_path(symbols.task, increasing)
     for epsilon, solution in zip(increasing, solutions, strict=True):
-        yield _finish(task, _whole(symbols, solution, epsilon), epsilon, chosen.name)
+        yield _finished(task, _whole(symbols, solution, epsilon), epsilon, chosen.name)
 
 
 def designer(
     task: DesignTask, owner: str, solver: str | Solver, options: dict[str, Any]
-) -> Callable[[float], Mechanism]:
-    """Return a function that designs for one epsilon after another, in any order."""
+) -> Callable[[Any], Any]:
+    """Return a function that designs for one budget after another, in any order."""
     find = _for_sample if task.confidence is None else _confident
     name, solve = find(task, owner, solver, options)
-    return lambda epsilon: _finish(task, solve(float(epsilon)), float(epsilon), name)
+
+    def design(budget: Budget) -> AnyMechanism:
+        if not isinstance(budget, Mapping):
+            return _finished(task, solve(float(budget)), float(budget), name)
+        made = _finish(task, solve(budget), budget, name)
+        return SeveralSecretsMechanism(made, confidence=task.confidence)
+
+    return design
 
 
 def _confident(
     task: DesignTask, owner: str, solver: str | Solver, options: dict[str, Any]
-) -> tuple[str, Callable[[float], Solution]]:
+) -> tuple[str, Callable[[Any], Solution]]:
     """Return what a design with a confidence says of itself, and what makes it."""
     # A solver that was asked for by name is asked for smaller budgets.
     is_free = isinstance(solver, str) and solver == "auto"
@@ -261,8 +308,11 @@ def _confident(
 
 def _for_sample(
     task: DesignTask, owner: str, solver: str | Solver, options: dict[str, Any]
-) -> tuple[str, Callable[[float], Solution]]:
+) -> tuple[str, Callable[[Any], Solution]]:
     """Return the name of the solver, and what solves the task for the joint as it is."""
+    if not task.is_plain:
+        broad = BroadDesign(task, lambda plain: get_solver(solver, options, owner, plain))
+        return str(solver), broad.solve
     symbols = OccurringSymbols(task)
     chosen = get_solver(solver, options, owner, symbols.task)
     solve = chosen.prepared(symbols.task)
@@ -302,34 +352,81 @@ def _whole(symbols: OccurringSymbols, solution: Solution, epsilon: float) -> Sol
     return replace(solution, channel=symbols.expanded(solution.channel))
 
 
-def _finish(task: DesignTask, solution: Solution, epsilon: float, solver: str) -> Mechanism:
-    """Return the mechanism of a solution for all symbols: outputs in order, checked."""
-    joint, measure, scope, utility = task.joint, task.measure, task.scope, task.utility
-    channel = solution.channel
+def _finished(task: DesignTask, solution: Solution, epsilon: float, solver: str) -> Mechanism:
+    """Return the mechanism of a solution for the only secret."""
+    return _finish(task, solution, {None: epsilon}, solver)[None]
+
+
+def _finish(
+    task: DesignTask, solution: Solution, budgets: Mapping[Any, float], solver: str
+) -> dict[Any, Mechanism]:
+    """Return a mechanism of a solution for each secret: outputs in order, checked."""
+    p_x, utility, channel = task.joint.p_x, task.utility, solution.channel
     if task.max_outputs is not None:
-        channel = merged_to(channel, joint.p_x, utility, task.max_outputs)
+        channel = merged_to(channel, p_x, utility, task.max_outputs, task.groups)
     # Outputs are ordered by the symbol that each makes likeliest, then by their probability.
-    likeliest = (joint.p_x[:, None] * channel).argmax(axis=0)
-    channel = channel[:, np.lexsort((-(joint.p_x @ channel), likeliest))]
-    labels = joint.s_labels, joint.x_labels, tuple(range(channel.shape[1]))
+    likeliest = (p_x[:, None] * channel).argmax(axis=0)
+    channel = channel[:, np.lexsort((-(p_x @ channel), likeliest))]
+    drafts = {
+        name: _Draft(task, joint, budgets[name], channel.shape[1])
+        for name, joint in (task.secrets or {None: task.joint}).items()
+    }
 
-    def leakage(channel: FloatArray) -> float:
-        figures = Evaluation(channel, joint.p_sx, *labels, measure, utility)
-        return figures.leakage_in(scope)
+    def excess(channel: FloatArray) -> float:
+        return max(draft.excess(channel) for draft in drafts.values())
 
-    return Mechanism(
-        repaired(channel, joint.p_x @ channel, leakage, measure.budget(epsilon)),
-        joint.p_sx,
-        *labels,
-        measure,
-        utility,
-        epsilon=epsilon,
-        scope=scope,
-        solver=solver,
-        upper_bound=_credible(solution.upper_bound, channel, joint.p_x, utility),
-        confidence=task.confidence,
-        n_samples=task.n_samples,
-    )
+    independent = next(iter(drafts.values())).figures(channel).independent
+    channel = repaired(channel, independent, excess)
+    found = {
+        "solver": solution.solver or solver,
+        "upper_bound": _credible(solution.upper_bound, solution.channel, p_x, utility),
+    }
+    return {name: draft.made(channel, **found) for name, draft in drafts.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class _Draft:
+    """A mechanism for one secret, before its channel is mended."""
+
+    task: DesignTask
+    joint: Joint
+    epsilon: float
+    n_outputs: int
+
+    def figures(self, channel: FloatArray) -> Evaluation:
+        """Return what a channel keeps and leaks."""
+        return Evaluation(channel, **self._about)
+
+    @property
+    def _about(self) -> dict[str, Any]:
+        return {
+            "p_sx": self.joint.p_sx,
+            "s_labels": self.joint.s_labels,
+            "x_labels": self.joint.x_labels,
+            "y_labels": tuple(range(self.n_outputs)),
+            "measure": self.task.measure,
+            "objective": self.task.utility,
+            "groups": self.task.groups,
+        }
+
+    def excess(self, channel: FloatArray) -> float:
+        """Return by how much a channel exceeds the budget in the sample."""
+        allowed = self.task.measure.budget(self.epsilon)
+        leakage = self.figures(channel).leakage_in(self.task.scope)
+        return leakage - allowed if allowed < np.inf else 0.0
+
+    def made(self, channel: FloatArray, **found: Any) -> Mechanism:
+        """Return the mechanism, which checks itself."""
+        task = self.task
+        return Mechanism(
+            channel,
+            **self._about,
+            epsilon=self.epsilon,
+            scope=task.scope,
+            confidence=task.confidence_of_each,
+            n_samples=task.n_samples,
+            **found,
+        )
 
 
 def _credible(

@@ -16,13 +16,23 @@ _DUST = 1e-9
 class Merging:
     """Outputs that are merged one pair after another, the one that costs least utility first.
 
-    What mergers cost is kept for all pairs: a merger changes it for one output only.
+    What mergers cost is kept for all pairs: a merger changes it for one output only. groups : of
+    the symbols of X; outputs of different groups are never merged.
     """
 
-    def __init__(self, channel: FloatArray, p_x: FloatArray, utility: Utility) -> None:
+    def __init__(
+        self,
+        channel: FloatArray,
+        p_x: FloatArray,
+        utility: Utility,
+        groups: IntArray | None = None,
+    ) -> None:
         self.channel = channel
         self._utility = utility
         self._joint = (p_x[:, None] * channel).T
+        self._groups = np.zeros(channel.shape[1], dtype=int)
+        if groups is not None:
+            self._groups = groups[channel.argmax(axis=0)]
         self._worth = self._worth_of(self._joint)
         n = len(self._joint)
         self._costs = np.full((n, n), np.inf)  # of pairs (i, j) with i < j
@@ -45,7 +55,7 @@ class Merging:
         joint = np.delete(self._joint, j, axis=0)
         joint[i] += self._joint[j]
         self.channel, self._joint = channel, joint
-        self._worth = np.delete(self._worth, j)
+        self._worth, self._groups = np.delete(self._worth, j), np.delete(self._groups, j)
         self._worth[i] = self._worth_of(joint[i : i + 1])[0]
         self._costs = np.delete(np.delete(self._costs, j, axis=0), j, axis=1)
         before, after = np.arange(i), np.arange(i + 1, len(joint))
@@ -63,16 +73,21 @@ class Merging:
         if not len(others):
             return np.zeros(0)
         merged = self._worth_of(self._joint[others] + self._joint[i])
-        return self._worth[i] + self._worth[others] - merged
+        cost = self._worth[i] + self._worth[others] - merged
+        return np.where(self._groups[others] == self._groups[i], cost, np.inf)
 
 
 def merged_to(
-    channel: FloatArray, p_x: FloatArray, utility: Utility, n_outputs: int
+    channel: FloatArray,
+    p_x: FloatArray,
+    utility: Utility,
+    n_outputs: int,
+    groups: IntArray | None = None,
 ) -> FloatArray:
-    """Return the channel with so many outputs at most."""
+    """Return the channel with so many outputs at most; there must be as many as groups of X."""
     if channel.shape[1] <= n_outputs:
         return channel
-    merging = Merging(channel, p_x, utility)
+    merging = Merging(channel, p_x, utility, groups)
     while len(merging) > n_outputs:
         merging.merge()
     return merging.channel
@@ -99,16 +114,22 @@ def _without_dust(channel: FloatArray, p_x: FloatArray) -> FloatArray:
     return channel[:, ~is_dust]
 
 
-def tidied(channel: FloatArray, p_x: FloatArray, utility: Utility, allowance: float) -> FloatArray:
+def tidied(
+    channel: FloatArray,
+    p_x: FloatArray,
+    utility: Utility,
+    allowance: float,
+    groups: IntArray | None = None,
+) -> FloatArray:
     """Return the channel with outputs merged as long as that costs at most `allowance` in total.
 
     Solvers may find several points next to each other, or use one with a weight of 1e-11.
     """
-    if (loss := utility.as_loss(len(p_x))) is not None:
+    if groups is None and (loss := utility.as_loss(len(p_x))) is not None:
         return merged_by_label(channel, p_x, loss[0])
     if channel.shape[1] > _MOST_OUTPUTS:
         return channel
-    merging = Merging(channel, p_x, utility)
+    merging = Merging(channel, p_x, utility, groups)
     while len(merging) > 1 and (cost := merging.cost) <= allowance:
         merging.merge()
         allowance -= max(cost, 0.0)

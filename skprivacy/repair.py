@@ -17,23 +17,24 @@ _MOST_SHARE = 0.01
 
 
 def repaired(
-    channel: FloatArray, p_y: FloatArray, leakage: Callable[[FloatArray], float], budget: float
+    channel: FloatArray, independent: FloatArray, excess: Callable[[FloatArray], float]
 ) -> FloatArray:
-    """Return the channel, mixed with independence until ``leakage(channel) <= budget``.
+    """Return the channel, mixed with independence until ``excess(channel) <= 0``.
 
-    ``(1 - a) channel + a 1 p_y`` keeps P(X) and P(Y) and moves every posterior toward the prior
-    by the same share a, so every convex measure falls.
+    independent : P(Y), or P(Y|z) in each row where columns z are published beside Y. ``(1 - a)
+    channel + a independent`` keeps P(X) and P(Y) and moves every posterior toward the prior, or
+    toward that of its z, by the same share a, so every convex measure falls.
     """
-    before = leakage(channel)
+    before = excess(channel)
     mixed, share = channel, SMALLEST_SHARE
-    while not leakage(mixed) <= budget:
-        allowed = _MOST_SHARE if before <= budget + _MOST_ROUNDING else _MOST_ROUNDING
+    while not excess(mixed) <= 0:
+        allowed = _MOST_SHARE if before <= _MOST_ROUNDING else _MOST_ROUNDING
         if share > allowed:
             raise SolverError(
-                f"The solver returned a channel with leakage {before} for a budget of {budget}, "
-                f"which rounding cannot explain."
+                f"The solver returned a channel that exceeds its budget by {before}, which "
+                f"rounding cannot explain."
             )
-        mixed = (1 - share) * channel + share * p_y
+        mixed = (1 - share) * channel + share * independent
         mixed /= mixed.sum(axis=1, keepdims=True)
         share *= 2
     return mixed

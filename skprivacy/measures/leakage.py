@@ -41,3 +41,8 @@ def leakage_unchanged(scope: Scope, measure: Measure, p_sx: FloatArray) -> float
     p_x, prior = p_sx.sum(axis=0), p_sx.sum(axis=1)
     values = output_values(measure, posteriors(p_sx, p_x, prior), prior)
     return leakage_in(scope, measure, values, p_x)
+
+
+def leakage_of(scope: Scope, measure: Measure, p_sx: FloatArray, channel: FloatArray) -> float:
+    """Return what the outputs of a channel leak."""
+    return leakage_unchanged(scope, measure, p_sx @ channel)

@@ -3,6 +3,7 @@
 from .evaluation import Evaluation
 from .mechanism import Mechanism, make_mechanism, mechanism_content, named_channel
 from .population import FAR_ABOVE, USUAL_CONFIDENCE, PopulationLeakage, population_limits
+from .several_secrets import SeveralSecretsMechanism
 
 __all__ = [
     "FAR_ABOVE",
@@ -10,6 +11,7 @@ __all__ = [
     "Evaluation",
     "Mechanism",
     "PopulationLeakage",
+    "SeveralSecretsMechanism",
     "make_mechanism",
     "mechanism_content",
     "named_channel",

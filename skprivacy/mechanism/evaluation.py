@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._typing import FloatArray, Labels, Scope
+from .._typing import FloatArray, IntArray, Labels, Scope
 from ..joint import readonly
 from ..measures import Measure, lift
 from ..measures.leakage import leakage_in, output_values, posteriors
@@ -41,6 +41,9 @@ class Evaluation:
         What `utility` measures: what the channel was designed for.
     p_x : ndarray of shape (n_x,)
         The distribution of X.
+    groups : ndarray of shape (n_x,) or None
+        Where columns are published beside Y, their value for each symbol of X, as a number. Every
+        output belongs to one of these groups, so that its figures are those of both together.
 
     Examples
     --------
@@ -63,6 +66,7 @@ class Evaluation:
     measure: Measure
     objective: Utility = field(default_factory=MutualInformation)
     p_x: FloatArray = None  # type: ignore[assignment]  # that of p_sx, once made
+    groups: IntArray | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "objective", get_utility(self.objective, type(self).__name__))
@@ -72,6 +76,10 @@ class Evaluation:
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, readonly(np.array(value, dtype=float, order="C")))
+        if self.groups is not None:
+            groups = np.array(self.groups, dtype=np.intp)
+            groups.flags.writeable = False
+            object.__setattr__(self, "groups", groups)
 
     def with_channel(self, channel: FloatArray) -> Evaluation:
         """Return the figures of another channel under the same joint.
@@ -102,7 +110,8 @@ class Evaluation:
 
     def _evaluation(self, channel: FloatArray, measure: Measure) -> Evaluation:
         labels = self.s_labels, self.x_labels, self.y_labels
-        return Evaluation(channel, self.p_sx, *labels, measure, self.objective, self.p_x)
+        about = measure, self.objective
+        return Evaluation(channel, self.p_sx, *labels, *about, self.p_x, self.groups)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # numpy unlocks arrays when they are copied or unpickled
@@ -225,8 +234,29 @@ class Evaluation:
         """The `normalized_utility` of symbols as they are: less than 1 if they are cells of X."""
         return self._normalized(self.objective.of_identity(self.p_x))
 
+    @cached_property
+    def independent(self) -> FloatArray:
+        """The channel that tells no more than the columns beside it, with the same P(Y).
+
+        P(Y) in every row, or P(Y|z) where columns z are published beside Y.
+        """
+        if self.groups is None:
+            return readonly(np.tile(self.p_y, (len(self.p_x), 1)))
+        _, codes = np.unique(self.groups, return_inverse=True)
+        joint = np.zeros((codes.max() + 1, self.channel.shape[1]))
+        np.add.at(joint, codes, self.p_x[:, None] * self.channel)
+        return readonly((joint / joint.sum(axis=1, keepdims=True))[codes])
+
+    @cached_property
+    def _smallest_utility(self) -> float:
+        """The utility of releasing nothing, or nothing but the columns beside."""
+        if self.groups is None:
+            return self.objective.smallest(self.p_x)
+        beside = np.eye(self.groups.max() + 1)[self.groups]
+        return self.objective.of_channel(self.p_x, beside[:, beside.any(axis=0)])
+
     def _normalized(self, utility: float) -> float:
-        smallest = self.objective.smallest(self.p_x)
+        smallest = self._smallest_utility
         room = self._largest_utility - smallest
         return (utility - smallest) / room if room > NO_UTILITY else 1.0
 

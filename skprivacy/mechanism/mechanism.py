@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Self, TypeVar
 
@@ -13,7 +13,7 @@ import pandas as pd
 from .._json import label_key, write_document
 from .._json_reader import Place, read_document
 from .._messages import Message, Parameter
-from .._typing import IntArray, Scope, TableLike
+from .._typing import FloatArray, IntArray, Scope, TableLike
 from .._validation import check_confidence, check_real, message
 from ..describing import (
     Sure,
@@ -93,6 +93,7 @@ class Mechanism(Evaluation):
         check_scope("Mechanism", self.scope, self.measure)
         self._check_confidence()
         self._check_distributions()
+        self._check_groups()
         self._check_budget()
         largest = self._largest_utility
         bound = largest if self.upper_bound is None else min(self.upper_bound, largest)
@@ -155,9 +156,22 @@ class Mechanism(Evaluation):
         symbols.flags.writeable = False
         object.__setattr__(self, "symbol_of_output", symbols)
 
+    def _check_groups(self) -> None:
+        if self.groups is None:
+            return
+        if self.groups.shape != self.p_x.shape:
+            requirement = f"None, or one group for each of the {len(self.p_x)} symbols of X"
+            raise ValueError(message("Mechanism", "groups", requirement, self.groups))
+        of_output = self.groups[self.channel.argmax(axis=0)]
+        if ((self.channel > 0) & (self.groups[:, None] != of_output)).any():
+            raise ValueError(
+                "An output mixes symbols of different groups: beside the columns that are "
+                "published it would say more than its leakage tells."
+            )
+
     def _check_budget(self) -> None:
-        unseen = self.channel[self.p_x == 0]
-        if self.confidence is not None and not np.allclose(unseen, self.p_y, rtol=0, atol=1e-9):
+        unseen, expected = (each[self.p_x == 0] for each in (self.channel, self.independent))
+        if self.confidence is not None and not np.allclose(unseen, expected, rtol=0, atol=1e-9):
             raise ValueError(
                 "With a confidence, the output of symbols of X without rows must be drawn from "
                 "P(Y): nothing is known about what they reveal."
@@ -194,6 +208,34 @@ class Mechanism(Evaluation):
         limits = self.population_limit if figures is self else self._limits(figures)
         assert limits is not None  # there is a confidence
         return limits.leakage_in(self.scope)
+
+    def excess(self, channel: FloatArray) -> float:
+        """Return by how much another channel would exceed the budget; at most 0 if it does not.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skprivacy import design_mechanism
+        >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02)
+        >>> mechanism.excess(mechanism.channel) <= 0 < mechanism.excess(np.eye(3))
+        True
+        """
+        allowed = self.measure.budget(self.epsilon)
+        if allowed == np.inf:
+            return -np.inf
+        return self.leakage_at_most(self.with_channel(channel)) - allowed
+
+    def changed(self, **fields: Any) -> Self:
+        """Return the mechanism with some fields changed, which is checked like any other.
+
+        Examples
+        --------
+        >>> from skprivacy import design_mechanism
+        >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02)
+        >>> mechanism.changed(x_labels=("low", "middle", "high")).x_labels
+        ('low', 'middle', 'high')
+        """
+        return replace(self, **fields)
 
     def _limits(self, figures: Evaluation) -> PopulationLeakage:
         assert self.confidence is not None
@@ -325,6 +367,7 @@ class Mechanism(Evaluation):
             self.y_labels,
             self.measure,
             self.objective.elsewhere(),
+            groups=self.groups,
         )
 
     def _match_columns(self, p_sx: pd.DataFrame, owner: str) -> pd.DataFrame:

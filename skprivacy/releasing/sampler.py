@@ -6,13 +6,14 @@ sampled are ``(c_(y+1) - c_y) / 2^63``, exactly. A table of what the first bits 
 makes most draws a single look-up.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from ..mechanism import Mechanism
+from ..mechanism import Mechanism, SeveralSecretsMechanism
 from ..repair import repaired
 from .noise import CHUNK, OUTPUT_LANE, Noise, Words
 
@@ -20,6 +21,8 @@ _BITS = 63  # of the 64 in a word: 2^63 itself must fit, as a boundary
 _MOST_CELLS = 1 << 18  # of the look-up table: it must stay in the cache
 _MOST_FIRST_BITS = 12
 _UNDECIDED = -1
+
+M = TypeVar("M", Mechanism, SeveralSecretsMechanism)
 
 
 def integer_boundaries(channel: FloatArray) -> Words:
@@ -40,20 +43,14 @@ def sampled_channel(boundaries: Words) -> FloatArray:
     return np.ldexp(widths.astype(float), -_BITS)
 
 
-def within_budget_as_sampled(mechanism: Mechanism) -> Mechanism:
+def within_budget_as_sampled(mechanism: M) -> M:
     """Return the mechanism, or a repaired one, whose integer table keeps the budget too."""
 
-    def leakage(channel: FloatArray) -> float:
-        sampled = mechanism.with_channel(sampled_channel(integer_boundaries(channel)))
-        return mechanism.leakage_at_most(sampled)
+    def excess(channel: FloatArray) -> float:
+        return mechanism.excess(sampled_channel(integer_boundaries(channel)))
 
-    channel = repaired(
-        mechanism.channel,
-        mechanism.p_y,
-        leakage,
-        mechanism.measure.budget(mechanism.epsilon),
-    )
-    return mechanism if channel is mechanism.channel else replace(mechanism, channel=channel)
+    channel = repaired(mechanism.channel, mechanism.independent, excess)
+    return mechanism if channel is mechanism.channel else mechanism.changed(channel=channel)
 
 
 @dataclass(frozen=True, eq=False)

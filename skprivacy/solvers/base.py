@@ -13,7 +13,8 @@ from .task import DesignTask
 class Solution:
     """A channel of shape (n_x, n_y), and a bound that no channel within the budget exceeds.
 
-    The bound is on the utility; None where the solver knows no bound.
+    The bound is on the utility; None where the solver knows no bound. solver : the name of the one
+    that was used, where that is decided late.
 
     Examples
     --------
@@ -27,6 +28,7 @@ class Solution:
 
     channel: FloatArray
     upper_bound: float | None = None
+    solver: str | None = None
 
 
 class Solver(ABC):

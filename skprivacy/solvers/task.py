@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from .._messages import Message, Named, Parameter
-from .._typing import Scope, TableLike
+from .._typing import FloatArray, IntArray, Labels, Scope, TableLike
 from .._validation import check_confidence, check_integer, check_real, message
 from ..encoding.label_distances import label_distances
 from ..joint import Joint, as_joint
 from ..measures import Measure, check_scope, get_measure
+from ..secrets import check_groups, joints_of, stacked_joint
 from ..utilities import Distortion, Utility, get_utility
 
 # The two scales of a measure may differ by this much: more is an error in one, not rounding.
@@ -41,6 +44,12 @@ class DesignTask:
     confidence, n_samples : float or None
         How often the budget is to hold for the population, and how many rows the joint was counted
         from. Solvers need not mind: they design for the joint, and are asked for smaller budgets.
+    groups : ndarray of int or None
+        The group of each symbol: no output mixes symbols of different groups. Solvers get None.
+    group_labels : tuple
+        What the groups are called.
+    secrets : mapping or None
+        Several secrets: the joint of each with X. `joint` is then their stack. Solvers get None.
 
     Examples
     --------
@@ -59,12 +68,39 @@ class DesignTask:
     max_outputs: int | None = None
     confidence: float | None = None
     n_samples: float | None = None
+    groups: IntArray | None = None
+    group_labels: Labels = ()
+    secrets: Mapping[Any, Joint] | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether there is one secret, and outputs may mix any symbols: what solvers know."""
+        return self.groups is None and self.secrets is None
+
+    @property
+    def confidence_of_each(self) -> float | None:
+        """With how much confidence the budget of each secret holds, so that all of them do."""
+        if self.confidence is None or self.secrets is None:
+            return self.confidence
+        return 1 - (1 - self.confidence) / len(self.secrets)
+
+    def tables(self) -> dict[Any, FloatArray]:
+        """Return P_SX of each secret; the only one is called None."""
+        if self.secrets is None:
+            return {None: self.joint.p_sx}
+        return {name: joint.p_sx for name, joint in self.secrets.items()}
+
+    @property
+    def groups_that_occur(self) -> IntArray:
+        """The group of each symbol that occurs."""
+        occurs = self.joint.p_x > 0
+        return np.zeros(occurs.sum(), dtype=int) if self.groups is None else self.groups[occurs]
 
     @classmethod
     def checked(
         cls,
         owner: str,
-        p_sx: TableLike,
+        p_sx: TableLike | Mapping[Any, TableLike],
         epsilons: Iterable[float],
         measure: str | Measure,
         scope: Scope,
@@ -72,19 +108,26 @@ class DesignTask:
         max_outputs: int | None = None,
         confidence: float | None = None,
         n_samples: float | None = None,
+        groups: Sequence[Hashable] | npt.ArrayLike | None = None,
     ) -> DesignTask:
         """Return the task that these arguments of `owner` describe, as in `design_mechanism`."""
-        joint = as_joint(p_sx, owner)
+        secrets = joints_of(p_sx, owner) if isinstance(p_sx, Mapping) else None
+        table = next(iter(p_sx.values())) if isinstance(p_sx, Mapping) else p_sx
+        joint = as_joint(table, owner) if secrets is None else stacked_joint(secrets)
         measure = get_measure(measure, owner)
         check_scope(owner, scope, measure)
-        utility = _with_distances(get_utility(utility, owner), p_sx, joint, owner)
+        utility = _with_distances(get_utility(utility, owner), table, joint, owner)
         utility.largest(joint.p_x)  # checks that it is about this X
-        _check_smallest_at_prior(measure, joint.without_empty(), owner)
+        for each in [joint] if secrets is None else secrets.values():
+            _check_smallest_at_prior(measure, each.without_empty(), owner)
         check_inverse(measure, epsilons, owner)
         if max_outputs is not None:
             check_integer(owner, "max_outputs", max_outputs, low=1)
-        rows = _check_rows(p_sx, confidence, n_samples, owner)
-        return cls(joint, measure, scope, utility, max_outputs, *rows)
+        rows = _check_rows(table, confidence, n_samples, owner)
+        codes, labels = check_groups(groups, joint.p_x, max_outputs, owner)
+        if codes is not None and isinstance(utility, Distortion):
+            utility = utility.within(codes)
+        return cls(joint, measure, scope, utility, max_outputs, *rows, codes, labels, secrets)
 
 
 def _check_rows(

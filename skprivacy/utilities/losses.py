@@ -160,6 +160,12 @@ class Distortion(Utility):
         """Return the distortion of symbols in a row, each one step from the next."""
         return cls.of_symbols(np.abs(np.subtract.outer(range(n_x), range(n_x))))
 
+    def within(self, groups: IntArray) -> Distortion:
+        """Return the distortion where no symbol is ever read as one of another group."""
+        is_other = groups[:, None] != groups
+        loss = self.loss + is_other * (1 + self.loss.max(initial=0.0))
+        return Distortion.of_symbols(loss, of_cells=self.of_cells)
+
     def weights_of(self, columns: Sequence[Any], owner: str) -> list[float]:
         """Return the weights of some columns; owner : whose columns they are."""
         if unknown := [name for name in self.column_weights if name not in columns]:

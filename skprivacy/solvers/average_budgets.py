@@ -1,0 +1,141 @@
+"""Budgets on average: each of several secrets has a price, and faces share what there is.
+
+For any weights, a weighted sum over secrets is one budget, whose optimum bounds that of all; the
+prices of a linear program over all outputs found so far are the next weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import linprog
+
+from .._typing import FloatArray
+from ..exceptions import SolverError
+from ..geometry import Points
+from ..measures.stacked import Stacked
+from .base import Solution, Solver
+from .budget_shares import BudgetShares
+from .problem import DEFAULT_TOL
+from .stacking import Face, Secret, side_by_side
+from .task import DesignTask
+
+# Prices are sought until the bound is this close, as a share of the largest utility, or so many
+# rounds have passed, or as many without any gain.
+_TOL, _MOST_ROUNDS, _MOST_IDLE = 2 * DEFAULT_TOL, 40, 6
+
+# A room for leakage on average below this share of the threshold is rounding.
+_NO_ROOM = 2e-13
+
+# Weights below this are rounding; HiGHS knows no smaller tolerances than these.
+_NEGLIGIBLE = 1e-12
+_TOLERANCES = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+
+
+class AverageBudgets:
+    """Budgets on average: prices of secrets, and shares of faces.
+
+    secrets : those with a finite budget; faces : all parts of X.
+    """
+
+    def __init__(
+        self,
+        task: DesignTask,
+        choose: Callable[[DesignTask], Solver],
+        secrets: list[Secret],
+        faces: list[Face],
+    ) -> None:
+        self._choose, self._faces, self._n_secrets = choose, faces, len(secrets)
+        occurs = task.joint.p_x > 0
+        self._p_x, self._utility = task.joint.p_x[occurs], task.utility.restricted(occurs)
+        self._rooms = np.array([self._room(s, i) for i, s in enumerate(secrets)])
+        self._points = np.zeros((0, len(self._p_x)))
+        self._charges = np.zeros((0, len(secrets)))
+
+    def _room(self, secret: Secret, i: int) -> float:
+        """Return how much more a secret may leak than the centres of faces do."""
+        threshold = secret.threshold
+        room = threshold - sum(face.share * face.starts[i] for face in self._faces)
+        return max(room, _NO_ROOM * abs(threshold))
+
+    def solve(self) -> Solution:
+        """Return the best mixture of what was found for any prices, with the least bound."""
+        self._add(np.eye(len(self._p_x)))
+        self._add(np.stack([face.symbols.astype(float) for face in self._faces], axis=1))
+        channel, prices = self._mixed()
+        best, bound, idle = self._value(channel), np.inf, 0
+        weights = np.full(self._n_secrets, 1 / self._n_secrets)
+        gap = _TOL * self._utility.span(self._p_x)
+        for _ in range(_MOST_ROUNDS if prices.sum() > 0 else 0):
+            solution = self._for_weights(weights)
+            self._add(solution.channel)
+            bound_here = np.inf if solution.upper_bound is None else solution.upper_bound
+            channel, prices = self._mixed()
+            reached = self._value(channel)
+            improved = bound_here < bound - gap / 10 or reached > best + gap / 10
+            if bound_here < bound:
+                bound, stable = bound_here, weights
+            best, idle = max(best, reached), 0 if improved else idle + 1
+            if bound - best <= gap or idle > _MOST_IDLE or self._n_secrets == 1:
+                break
+            new = prices / prices.sum()
+            # The prices of few points jump: halfway to those of the best bound they jump less.
+            weights = (new + stable) / 2 if idle % 2 and bound < np.inf else new
+        return Solution(channel, None if bound == np.inf else bound)
+
+    def _for_weights(self, weights: FloatArray) -> Solution:
+        """Return the solution with one budget: a weighted sum over secrets."""
+        tasks = [face.on_average(self._rooms, weights) for face in self._faces]
+        solves = [self._choose(task).prepared(task) for task in tasks]
+        if len(self._faces) == 1:
+            return solves[0](1.0)
+        channels, bound = BudgetShares(self._faces, tasks, solves).solve()
+        for face in self._faces:
+            bound -= face.share * face.utility.offset(face.p_x)
+        bound += self._utility.offset(self._p_x)
+        return Solution(side_by_side(self._faces, channels), bound)
+
+    def _add(self, channel: FloatArray) -> None:
+        """Add the posteriors of a channel to those that may be mixed, with what they take."""
+        joint = (self._p_x[:, None] * channel).T
+        points = joint[joint.sum(axis=1) > 0]
+        points = points / points.sum(axis=1, keepdims=True)
+        charges = np.zeros((len(points), self._n_secrets))
+        one = np.ones(self._n_secrets)
+        for face in self._faces:
+            here = np.flatnonzero(points[:, face.symbols].any(axis=1))
+            task = face.on_average(self._rooms, one)
+            assert isinstance(task.measure, Stacked)
+            posteriors = task.joint.sensitive_posterior(
+                Points.from_dense(points[np.ix_(here, np.flatnonzero(face.symbols))])
+            )
+            shares = [block.value(posteriors) for block in task.measure.blocks]
+            charges[here] = np.maximum(np.stack(shares, axis=1), 0.0)
+        self._points = np.vstack([self._points, points])
+        self._charges = np.vstack([self._charges, charges])
+
+    def _mixed(self) -> tuple[FloatArray, FloatArray]:
+        """Return the best mixture of all points as a channel, and the price of each budget."""
+        ratio = self._points / self._p_x
+        room = 1 / ratio.max(axis=1)
+        values = room * self._utility.value(Points.from_dense(self._points))
+        answer = linprog(
+            -values,
+            A_ub=(room[:, None] * self._charges).T,
+            b_ub=np.ones(self._n_secrets),
+            A_eq=(room[:, None] * ratio).T,
+            b_eq=np.ones(len(self._p_x)),
+            options=_TOLERANCES,
+        )
+        if answer.x is None:
+            raise SolverError(
+                f"HiGHS could not mix {len(room)} candidate outputs: {answer.message}"
+            )
+        used = answer.x > _NEGLIGIBLE
+        channel = (answer.x[used] * room[used])[:, None] * ratio[used]
+        channel = channel.T / channel.sum(axis=0)[:, None]
+        return channel, np.maximum(-answer.ineqlin.marginals, 0.0)
+
+    def _value(self, channel: FloatArray) -> float:
+        return self._utility.of_channel(self._p_x, channel)

@@ -1,0 +1,256 @@
+"""Designs for several secrets, and beside columns that are published, from plain designs.
+
+Per output, several secrets are one stacked secret, and every face is a design of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from .._messages import InPython, Message, Named, Setting
+from .._typing import FloatArray
+from .._warnings import silenced, warn
+from ..exceptions import SolverError
+from ..joint import Joint
+from ..measures.leakage import leakage_of
+from ..secrets import stacked_joint
+from ..utilities.through import Through
+from .average_budgets import AverageBudgets
+from .base import Solution, Solver
+from .problem import DEFAULT_TOL
+from .reductions import OccurringSymbols
+from .stacking import Face, Secret, faces_of, secrets_of, side_by_side
+from .task import DesignTask
+
+# The solvers that a budget on average of several secrets, or faces, can be made of.
+_ANY_AVERAGE = ("optimal", "column_generation", "one_per_label")
+
+# These certify what they find: a larger gap than this, as a share of the utility, is told of.
+_CERTIFYING, _LARGE_GAP = {"optimal", "one_per_label"}, 100 * DEFAULT_TOL
+
+
+class BroadDesign:
+    """Solves a task that is not plain, given a budget for each secret.
+
+    task : with several secrets, groups, or both; choose : the solver of a plain task.
+    """
+
+    def __init__(self, task: DesignTask, choose: Callable[[DesignTask], Solver]) -> None:
+        self._task, self._choose = task, choose
+        self._used: dict[str, None] = {}
+        self._occurs = task.joint.p_x > 0
+        self._p_x = task.joint.p_x[self._occurs]
+        self._utility = task.utility.restricted(self._occurs)
+
+    def solve(self, budget: float | Mapping[Any, float]) -> Solution:
+        """Return the solution for all symbols of X."""
+        budgets = budget if isinstance(budget, Mapping) else {None: budget}
+        with silenced(ConvergenceWarning):  # of parts, whose budgets nobody has asked for
+            solution = self.of_symbols_that_occur(budgets)
+        self._warn_of_gap(solution, budget)
+        channel = self._expanded(_normalised(solution.channel))
+        return Solution(channel, solution.upper_bound, "+".join(self._used) or "unchanged")
+
+    def of_symbols_that_occur(self, budgets: Mapping[Any, float]) -> Solution:
+        """Return the solution for the symbols that occur."""
+        secrets = secrets_of(self._task, budgets)
+        faces = faces_of(self._task, secrets)
+        self._check_room(budgets, faces)
+        if not secrets:
+            return self._joined(faces, [_unchanged(face) for face in faces])
+        if self._task.groups is None and len(secrets) == 1:
+            return self._plain(faces[0].plain(), secrets[0].epsilon)
+        if self._task.groups is None and len({secret.epsilon == 0 for secret in secrets}) == 2:
+            return self._after_perfect_privacy(budgets)
+        return self._together(secrets, faces)
+
+    def _together(self, secrets: list[Secret], faces: list[Face]) -> Solution:
+        if self._task.scope == "average":
+            return AverageBudgets(self._task, self._chosen, secrets, faces).solve()
+        return self._joined(faces, [self._per_output(face, secrets) for face in faces])
+
+    def _plain(self, task: DesignTask, epsilon: float) -> Solution:
+        """Return the design for the one secret that has a budget."""
+        unchanged = OccurringSymbols(task).leakage_unchanged
+        if task.scope == "average" and unchanged <= epsilon:
+            return Solution(np.eye(len(self._p_x)), task.utility.of_identity(self._p_x))
+        return self._chosen(task).prepared(task)(epsilon)
+
+    def _per_output(self, face: Face, secrets: list[Secret]) -> Solution:
+        if len(face.p_x) == 1:
+            return _unchanged(face)
+        task = face.per_output()
+        is_strict = all(secret.epsilon == 0 for secret in secrets)
+        return self._chosen(task).prepared(task)(0.0 if is_strict else 1.0)
+
+    def _joined(self, faces: list[Face], solutions: list[Solution]) -> Solution:
+        """Return the solutions of faces side by side, with what they bound together."""
+        bound = self._utility.offset(self._p_x)
+        for face, solution in zip(faces, solutions, strict=True):
+            most = face.utility.of_identity(face.p_x)
+            most = most if solution.upper_bound is None else min(most, solution.upper_bound)
+            bound += face.share * (most - face.utility.offset(face.p_x))
+        return Solution(side_by_side(faces, [s.channel for s in solutions]), bound)
+
+    def _after_perfect_privacy(self, budgets: Mapping[Any, float]) -> Solution:
+        """Return a design where some secrets must not leak at all, and others may a little.
+
+        First X is replaced by the best K that says nothing about the former, then K is released
+        for the latter. Also, all are tried at once, with tiny budgets in place of those of zero,
+        which bounds what is possible; rounding may prevent that its outputs are allowed.
+        """
+        strict = {name: 0.0 for name, epsilon in budgets.items() if epsilon == 0}
+        lenient = {name: e for name, e in budgets.items() if name not in strict}
+        first = self._for_some(self._task, strict)
+        second = self._for_some(self._seen_through(first.channel, lenient), lenient)
+        found = [_normalised(first.channel) @ _normalised(second.channel)]
+        bounds = [first.upper_bound, self._for_some(self._task, lenient).upper_bound]
+        with suppress(SolverError):
+            secrets = secrets_of(self._task, budgets)
+            nearly = self._together(secrets, faces_of(self._task, secrets))
+            bounds.append(nearly.upper_bound)
+            found += [nearly.channel] if self._is_within(nearly.channel, budgets) else []
+        best = max(found, key=self._value)
+        known = [bound for bound in bounds if bound is not None]
+        return Solution(best, max(min(known), self._value(best)) if known else None)
+
+    def _for_some(self, task: DesignTask, budgets: Mapping[Any, float]) -> Solution:
+        """Return the solution for some of the secrets, for the symbols that occur."""
+        assert task.secrets is not None  # or no budgets would differ
+        secrets = {name: task.secrets[name] for name in budgets}
+        part = replace(task, joint=stacked_joint(secrets), secrets=secrets)
+        return BroadDesign(part, self._chosen).of_symbols_that_occur(budgets)
+
+    def _seen_through(self, channel: FloatArray, names: Mapping[Any, float]) -> DesignTask:
+        """Return the task of releasing the outputs K of a channel in place of X."""
+        channel = _normalised(channel)
+        p_k = self._p_x @ channel
+        channel, p_k = channel[:, p_k > 0], p_k[p_k > 0]
+        tables = self._task.tables()
+        secrets = {n: _joint(tables[n][:, self._occurs] @ channel) for n in names}
+        return replace(
+            self._task,
+            joint=stacked_joint(secrets),
+            secrets=secrets,
+            utility=Through(self._utility, self._p_x[:, None] * channel / p_k),
+        )
+
+    def _is_within(self, channel: FloatArray, budgets: Mapping[Any, float]) -> bool:
+        """Return whether a channel for the symbols that occur keeps all budgets."""
+        scope, measure = self._task.scope, self._task.measure
+        return all(
+            leakage_of(scope, measure, table[:, self._occurs], _normalised(channel))
+            <= measure.budget(budgets[name])
+            for name, table in self._task.tables().items()
+        )
+
+    def _value(self, channel: FloatArray) -> float:
+        return self._utility.of_channel(self._p_x, _normalised(channel))
+
+    def _chosen(self, task: DesignTask) -> Solver:
+        """Return the solver of a plain task."""
+        solver = self._choose(task)
+        if self._task.scope == "average" and solver.name not in _ANY_AVERAGE:
+            beside = self._task.secrets is None
+            raise ValueError(
+                Message(
+                    f"The solver {solver.name!r} cannot share a budget with ",
+                    Setting("scope", "average"),
+                    f" between {'groups of X' if beside else 'several secrets'}: use one of "
+                    f"{', '.join(_ANY_AVERAGE)}, or ",
+                    Setting("scope", "per_output"),
+                    ".",
+                )
+            )
+        self._used[solver.name] = None
+        return solver
+
+    def _expanded(self, channel: FloatArray) -> FloatArray:
+        """Return a channel for all symbols: those that do not occur tell no more than z."""
+        whole = np.zeros((len(self._occurs), channel.shape[1]))
+        whole[self._occurs] = channel
+        groups = self._task.groups
+        groups = np.zeros(len(self._occurs), dtype=int) if groups is None else groups
+        for x in np.flatnonzero(~self._occurs):
+            alike = groups[self._occurs] == groups[x]
+            whole[x] = self._p_x[alike] @ channel[alike] / self._p_x[alike].sum()
+        return whole
+
+    def _check_room(self, budgets: Mapping[Any, float], faces: list[Face]) -> None:
+        """Check that the columns beside the release do not exceed a budget by themselves."""
+        if self._task.groups is None:
+            return
+        finite = [name for name in self._task.tables() if budgets[name] < np.inf]
+        shares = np.array([face.share for face in faces])
+        for i, name in enumerate(finite):
+            starts = np.array([face.starts[i] for face in faces])
+            is_average, worst = self._task.scope == "average", int(starts.argmax())
+            value = float(shares @ starts) if is_average else float(starts[worst])
+            leakage = float(self._task.measure.inverse(value))
+            if not leakage <= self._task.measure.budget(budgets[name]):
+                label = self._task.group_labels[worst]
+                raise _too_much_beside(name, label, leakage, budgets[name], is_average)
+
+    def _warn_of_gap(self, solution: Solution, budget: float | Mapping[Any, float]) -> None:
+        """Warn where solvers that certify what they find have stopped before."""
+        if solution.upper_bound is None or not self._used.keys() <= _CERTIFYING:
+            return
+        span = self._utility.span(self._p_x)
+        gap = (solution.upper_bound - self._value(solution.channel)) / span if span else 0.0
+        if gap > _LARGE_GAP:
+            warn(
+                Message(
+                    "The search has stopped at ",
+                    Setting("epsilon", budget),
+                    f": the mechanism keeps every budget, but it may fall short of the optimum by "
+                    f"up to {gap:.2g} of the largest utility.",
+                    InPython(" See mechanism.gap."),
+                ),
+                ConvergenceWarning,
+            )
+
+
+def _joint(p_sx: FloatArray) -> Joint:
+    n_s, n_x = p_sx.shape
+    return Joint(p_sx, tuple(range(n_s)), tuple(range(n_x)))
+
+
+def _unchanged(face: Face) -> Solution:
+    return Solution(np.eye(len(face.p_x)), face.utility.of_identity(face.p_x))
+
+
+def _normalised(channel: FloatArray) -> FloatArray:
+    """Return a channel whose rows sum to 1."""
+    return channel / channel.sum(axis=1, keepdims=True)
+
+
+def _too_much_beside(
+    name: Any, label: Any, leakage: float, epsilon: float, is_average: bool
+) -> ValueError:
+    """Return the error of columns that exceed a budget by themselves."""
+    about = "S" if name is None else repr(name)
+    what = f"the value {label!r} says {leakage:.4g}"
+    if is_average:
+        what = f"their values say {leakage:.4g} on average ({label!r} says most)"
+    return ValueError(
+        Message(
+            "No mechanism keeps ",
+            Setting("epsilon", epsilon),
+            f" beside these columns: {what} about {about} by itself. The smallest ",
+            Named("epsilon"),
+            f" that would do is {_rounded_up(leakage)}; the other way out is to release these "
+            f"columns too, instead of publishing them as they are.",
+        )
+    )
+
+
+def _rounded_up(figure: float) -> str:
+    """Return a figure with four digits, none of which makes it smaller."""
+    shown = float(f"{figure:.3e}")
+    return f"{shown if shown >= figure else shown * (1 + 1e-3):.4g}"

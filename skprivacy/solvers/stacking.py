@@ -1,0 +1,170 @@
+"""Tasks with several secrets, or beside columns that are published, as tasks that solvers know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .._typing import BoolArray, FloatArray
+from ..joint import Joint
+from ..measures import KL, Measure
+from ..measures.base import BUDGET_ATOL
+from ..measures.stacked import Block, Stacked
+from .task import DesignTask
+
+# A budget of zero beside others is taken as this budget of kl, less than every budget tolerates:
+# whatever the measure, it means that outputs are independent of S.
+_ZERO, _NEARLY_INDEPENDENT = BUDGET_ATOL / 2, KL()
+
+
+@dataclass(frozen=True, eq=False)
+class Secret:
+    """A table P(S, X) of one secret, without groups that do not occur, and its budget."""
+
+    p_sx: FloatArray
+    epsilon: float
+    measure: Measure
+
+    @cached_property
+    def prior(self) -> FloatArray:
+        """P(S)."""
+        return self.p_sx.sum(axis=1)
+
+    @property
+    def threshold(self) -> float:
+        """The largest g that the budget allows."""
+        return float(self.measure.threshold(max(self.epsilon, _ZERO)))
+
+    def within(self, symbols: BoolArray) -> FloatArray:
+        """Return P(S, X) given that X is one of some symbols."""
+        part = self.p_sx[:, symbols]
+        return part / part.sum()
+
+
+def secrets_of(task: DesignTask, budgets: Mapping[Any, float]) -> list[Secret]:
+    """Return the secrets that have a finite budget, about the symbols of X that occur.
+
+    Groups that differ in nothing are merged, unless what they say of a part of X matters.
+    """
+    found = []
+    for name, table in task.tables().items():
+        joint = Joint(table, tuple(range(len(table))), task.joint.x_labels).without_empty()
+        joint = joint.without_copies() if task.groups is None else joint
+        measure = _NEARLY_INDEPENDENT if budgets[name] == 0 else task.measure
+        found.append(Secret(joint.p_sx, budgets[name], measure))
+    return [secret for secret in found if secret.epsilon < np.inf]
+
+
+class Face:
+    """The part of a task whose symbols share one value of the columns that are published.
+
+    Every output lies within one face. Its centre is P(X|z), which says what z says.
+
+    Attributes
+    ----------
+    symbols : ndarray of bool
+        Which of the symbols that occur are on it.
+    share, p_x : float, ndarray
+        How often they occur, and each of them given that.
+    utility : Utility
+        What is to be kept, for these symbols.
+    """
+
+    def __init__(self, task: DesignTask, secrets: list[Secret], symbols: BoolArray) -> None:
+        self._task, self._secrets, self.symbols = task, secrets, symbols
+        p_x = task.joint.p_x[task.joint.p_x > 0]
+        self.share = float(p_x[symbols].sum())
+        self.p_x = p_x[symbols] / self.share
+        self.utility = task.utility.restricted(task.joint.p_x > 0).restricted(symbols)
+        self._tables = [secret.within(symbols) for secret in secrets]
+        self._is_whole = task.groups is None
+
+    @cached_property
+    def starts(self) -> list[float]:
+        """What g is at the centre, for each secret."""
+        pairs = zip(self._tables, self._secrets, strict=True)
+        return [float(s.measure.value(t.sum(axis=1), s.prior)) for t, s in pairs]
+
+    def plain(self) -> DesignTask:
+        """Return the task about the only secret, where this face is all of X."""
+        (table,), task = self._tables, self._task
+        joint = Joint(table, tuple(range(len(table))), tuple(range(table.shape[1])))
+        return DesignTask(joint, task.measure, task.scope, self.utility)
+
+    def per_output(self) -> DesignTask:
+        """Return the task in which every output keeps every budget; its epsilon is 1."""
+        # g of what tells nothing is subtracted: it need not be what the centre of a face tells.
+        is_zero = all(secret.epsilon == 0 for secret in self._secrets)
+        starts = [float(s.measure.value(s.prior, s.prior)) for s in self._secrets]
+        pairs = zip(self._secrets, starts, strict=True)
+        scales = [1.0 if is_zero else s.threshold - start for s, start in pairs]
+        return self._stacked(starts, scales, [None] * len(starts), None, "per_output")
+
+    def on_average(self, rooms: FloatArray, weights: FloatArray) -> DesignTask:
+        """Return the task in which outputs share one budget: a weighted sum over secrets.
+
+        rooms : how much each secret may leak beyond what the centres of all faces do. Minus its
+        tangent at the centre, g averages to that excess, and it is never negative.
+        """
+        tilts: list[FloatArray | None] = [None] * len(self.starts)
+        starts = list(self.starts)
+        if not self._is_whole:
+            for i, (table, secret) in enumerate(zip(self._tables, self._secrets, strict=True)):
+                centre = table.sum(axis=1)
+                tilt = secret.measure.subgradient(centre, secret.prior)
+                tilts[i], starts[i] = tilt, starts[i] - float(centre @ tilt)
+        return self._stacked(starts, list(rooms), tilts, weights, "average")
+
+    def _stacked(
+        self,
+        starts: list[float],
+        scales: list[float],
+        tilts: list[FloatArray | None],
+        weights: FloatArray | None,
+        scope: Any,
+    ) -> DesignTask:
+        """Return the task about the secrets one below the other."""
+        share, first = 1 / len(self._secrets), 0
+        blocks, tables = [], []
+        for i, (table, secret) in enumerate(zip(self._tables, self._secrets, strict=True)):
+            kept = None
+            if not self._is_whole:
+                kept = np.flatnonzero(table.sum(axis=1) > 0)
+                table = table[kept]
+            rows = slice(first, first + len(table))
+            first += len(table)
+            fixed = secret.measure, rows, share, secret.prior, kept
+            blocks.append(Block(*fixed, starts[i], scales[i], tilts[i]))
+            tables.append(share * table)
+        implied = self._implied() if self._is_whole and weights is None else None
+        stack = np.vstack(tables)
+        joint = Joint(stack, tuple(range(len(stack))), tuple(range(stack.shape[1])))
+        measure = Stacked(blocks, weights, implied)
+        return DesignTask(joint, measure, scope, self.utility)
+
+    def _implied(self) -> tuple[float, float] | None:
+        """Return deviations of lifts that imply all budgets."""
+        each = [secret.measure.implied_deviations(secret.epsilon) for secret in self._secrets]
+        known = [bounds for bounds in each if bounds is not None]
+        if len(known) < len(each):
+            return None
+        return max(low for low, _ in known), min(high for _, high in known)
+
+
+def faces_of(task: DesignTask, secrets: list[Secret]) -> list[Face]:
+    """Return the faces of a task: one for all symbols, unless columns are published beside."""
+    groups = task.groups_that_occur
+    return [Face(task, secrets, groups == z) for z in np.unique(groups)]
+
+
+def side_by_side(faces: list[Face], channels: list[FloatArray]) -> FloatArray:
+    """Return the channels of faces as one: no output belongs to two of them."""
+    n_outputs = [channel.shape[1] for channel in channels]
+    whole = np.zeros((len(faces[0].symbols), sum(n_outputs)))
+    for face, channel, stop in zip(faces, channels, np.cumsum(n_outputs), strict=True):
+        whole[face.symbols, stop - channel.shape[1] : stop] = channel
+    return whole
