@@ -14,6 +14,7 @@ from .._typing import FloatArray, IntArray, Labels, Scope
 from ..joint import readonly
 from ..measures import Measure, lift
 from ..measures.leakage import leakage_in, output_values, posteriors
+from ..repair import independent
 from ..utilities import (
     NO_UTILITY,
     MutualInformation,
@@ -240,12 +241,7 @@ class Evaluation:
 
         P(Y) in every row, or P(Y|z) where columns z are published beside Y.
         """
-        if self.groups is None:
-            return readonly(np.tile(self.p_y, (len(self.p_x), 1)))
-        _, codes = np.unique(self.groups, return_inverse=True)
-        joint = np.zeros((codes.max() + 1, self.channel.shape[1]))
-        np.add.at(joint, codes, self.p_x[:, None] * self.channel)
-        return readonly((joint / joint.sum(axis=1, keepdims=True))[codes])
+        return readonly(independent(self.channel, self.p_x, self.groups))
 
     @cached_property
     def _smallest_utility(self) -> float:
