@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from .._typing import IntArray, NamedColumns
 from ..cells import Cells
@@ -17,10 +19,6 @@ from .many_rows import cells_instead
 from .parameters import Settings
 from .row_sample import RowSample
 from .tally import Tally, TooManyRowsError, edges_of
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # Fewer rows before a batch that is too large teach no cells: it teaches them itself.
 _FEWEST_TEACHERS = 1000
@@ -66,7 +64,8 @@ class Batches:
     def _in_tally(self, rows: LabelledRows, known: KnownCells | None) -> list[pd.Series]:
         """Return the columns of some rows as they are counted."""
         if known is not None:
-            rows = replace(rows, x_columns={"cell": known.of_rows(rows.x_columns)})
+            cells = pd.Series(known.of_columns(rows.x_columns, rows.fold))
+            rows = replace(rows, x_columns={"cell": cells}, folds={})
         return self._counted.columns(rows)
 
     def _take_cells(self, settings: Settings, rows: LabelledRows, cells: Cells) -> None:

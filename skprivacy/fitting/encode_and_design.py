@@ -40,7 +40,7 @@ from .leak_warnings import (
     warn_of_passed_through,
     warn_of_swaps,
 )
-from .learned_cells import automatic_cells, cells_of, check_known, learn_cells
+from .learned_cells import automatic_cells, cells_of, check_groups, check_known, learn_cells
 from .parameters import Settings, frozen
 from .raw_values import CodedX, raw_x
 
@@ -94,6 +94,7 @@ def _code_x(
         check_known(settings, rows.cells)
         (of_row,) = rows.x_columns.values()
         return rows.cells.alphabet, of_row.to_numpy(dtype=np.int32), rows.cells.names
+    check_groups(settings, rows)
     names = tuple(rows.x_columns)
     if (cells := cells_of(settings)) is None:
         alphabet, x_codes = _learn(settings, rows, rows.x_columns)
@@ -108,7 +109,7 @@ def cells_taught_by(settings: Settings, rows: LabelledRows, cells: Cells) -> Kno
     _, s_codes = code_sensitive(settings, rows)
     _, v_codes = _code_target(settings, rows)
     alphabet, _, names = learn_cells(settings, rows, cells, s_codes, v_codes)
-    return KnownCells(alphabet, names, frozen(cells))
+    return KnownCells(alphabet, names, frozen(cells), tuple(rows.folds))
 
 
 def code_sensitive(settings: Settings, rows: LabelledRows) -> tuple[Alphabet, IntArray]:

@@ -14,6 +14,7 @@ from ..encoding import UNKNOWN
 from ..fitted import Fitted, Training
 from ..measures import Measure, get_measure
 from ..mechanism import Evaluation, Mechanism
+from ..releasing.group_folds import folds_in
 from ..tables.cross_tables import coded
 from ..tables.frames import Table, as_table
 from ..utilities import Distortion, EachColumn, Target, Utility
@@ -41,7 +42,7 @@ def evaluated_on(
     table = as_table(X, owner)
     s_columns, _ = sensitive_columns(owner, table, y, sensitive, sensitive_features)
     s_codes = _group_codes(training, s_columns)
-    x_codes = symbols_of(fitted, table.named(fitted.roles.x_in(table, owner)))
+    x_codes = _symbols_in(fitted, table, owner)
     shape = len(mechanism.s_labels) + 1, len(mechanism.x_labels) + 1
     counts = count_codes(s_codes, x_codes, shape)
     return Evaluation(
@@ -86,7 +87,7 @@ def certified_on(
         s_codes = _group_codes(fitted.training, s_columns)
         n_s = max(len(fitted.training.counts), int(s_codes.max()) + 1)
     check_measure(measure, n_s)
-    x_codes = symbols_of(fitted, table.named(fitted.roles.x_in(table, owner)))
+    x_codes = _symbols_in(fitted, table, owner)
     counts = count_codes(s_codes, x_codes, (n_s, len(fitted.mechanism.x_labels) + 1))
     return certify(counts, candidate(fitted, n_s), measure, confidence, n_settings)
 
@@ -116,9 +117,17 @@ def _group_codes(training: Training, s_columns: NamedColumns) -> IntArray:
     return np.where(codes == UNKNOWN, len(training.counts), codes)
 
 
-def symbols_of(fitted: Fitted, x_columns: NamedColumns) -> IntArray:
-    """Return the symbol of X of each row; values that were not seen are one more."""
-    codes, _ = fitted.alphabet.encode(list(x_columns.values()), list(x_columns))
+def _symbols_in(fitted: Fitted, table: Table, owner: str) -> IntArray:
+    columns = table.named(fitted.roles.x_in(table, owner))
+    return symbols_of(fitted, columns, folds_in(fitted.roles, table, owner))
+
+
+def symbols_of(fitted: Fitted, x_columns: NamedColumns, folds: IntArray | None = None) -> IntArray:
+    """Return the symbol of X of each row; values that were not seen are one more.
+
+    folds : of the rows, where a column tells people apart.
+    """
+    codes, _ = fitted.alphabet.encode(list(x_columns.values()), list(x_columns), folds)
     return np.where(codes == UNKNOWN, len(fitted.mechanism.x_labels), codes)
 
 

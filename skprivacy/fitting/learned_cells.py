@@ -100,6 +100,19 @@ def check_known(settings: Settings, known: KnownCells) -> None:
         )
 
 
+def check_groups(settings: Settings, rows: LabelledRows) -> None:
+    """Check that rows were told apart by the column that is named now: batches may be older."""
+    named = () if settings.groups is None else (settings.groups,)
+    if tuple(rows.folds) != named:
+        raise ValueError(
+            Message(
+                "These rows were counted with other ",
+                Named("groups"),
+                ", and cannot be counted again: leave them as they were, or start again.",
+            )
+        )
+
+
 def names_of_cells(settings: Settings, rows: LabelledRows) -> tuple[Any, ...]:
     """Return the columns that cells release; those that name rows are refused or left out."""
     if len(rows.x_columns) < 2:
@@ -173,7 +186,7 @@ def learn_cells(
                 ".",
             )
         )
-    of_row = partition.cells(columns, codes)
+    of_row = partition.cells(columns, codes, rows.fold)
     return cell_alphabet(columns, positions, of_row, rows.weights, partition), of_row, names
 
 
@@ -235,6 +248,7 @@ def _task(
     n_groups, n_effective = int(s_codes.max()) + 1, rows.effective_rows(s_codes)
     weights = np.ones(len(codes)) if rows.weights is None else rows.weights
     labels = [s_codes, v_codes] if cells.needs_target and v_codes is not None else []
+    labels += [fold.to_numpy() for fold in rows.folds.values()]
     parts = np.column_stack([*labels, codes])
     if len(parts) > MOST_ROWS:
         some = np.random.default_rng(0).choice(len(parts), MOST_ROWS, replace=False)

@@ -84,6 +84,28 @@ def test_a_mechanism_with_models_is_applied_elsewhere(people, capsys):
     assert list(pd.read_csv("again.csv")) == list(pd.read_csv("out.csv"))
 
 
+def test_rows_of_a_person_stay_together(people, capsys):
+    people["person"] = np.arange(len(people)) // 3
+    people.to_csv("people.csv", index=False)
+    options = [*DESIGN, "--confidence", "none", "--groups", "person", "--report", "r.html"]
+    options += ["--target", "bought", "--max-cells", 8, "--save-mechanism", "m.json"]
+    options += ["--columns", "age,pay,score", "--remainder", "passthrough", "--allow-leaking"]
+    assert run("sanitize", "people.csv", "out.csv", *options) == 0
+    assert list(pd.read_csv("out.csv")) == ["id", "age", "town", "pay", "owner", "score", "bought"]
+    assert run("apply", "m.json", "people.csv", "again.csv") == 0
+    assert list(pd.read_csv("again.csv")) == ["age", "pay", "score"]
+    people.to_csv("new.csv", columns=["age", "pay", "score"], index=False)
+    capsys.readouterr()
+    assert run("apply", "m.json", "new.csv", "new_out.csv") == 1
+    assert "'person' tells which rows are of the same person" in capsys.readouterr().err
+    assert run("certify", "m.json", "people.csv", "--sensitive", "sex") == 0
+    assert run("sanitize", "people.csv", "o.csv", *DESIGN, "--groups", "person") == 1
+    assert "--groups is about cells that keep a target" in capsys.readouterr().err
+    wrong = ["--groups", "age", "--target", "bought", "--columns", "age,pay"]
+    assert run("sanitize", "people.csv", "o.csv", *DESIGN, *wrong) == 1
+    assert "'age' is named by --groups" in capsys.readouterr().err
+
+
 def test_without_skops_nothing_is_begun(people, capsys, monkeypatch):
     monkeypatch.setattr(release, "find_spec", lambda name: None)
     options = [*DESIGN, "--target", "bought", "--save-mechanism", "m.json"]
