@@ -318,7 +318,8 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
             settings = settings_of(self)
             if not self._is_current(settings):
                 self._fitted = None  # should this fail, do not keep that of other parameters
-                self._fitted = fitted_to(settings.for_batches(), self._batches.inputs())
+                inputs = self._batches.inputs(settings)
+                self._fitted = fitted_to(settings.for_batches(), inputs)
                 self._designed_for = settings.of_design
         assert self._fitted is not None
         return self._fitted
