@@ -21,8 +21,8 @@ def write_models(models: list[Any]) -> str:
     if others := [name for name in _untrusted(data) if name not in _TRUSTED]:
         raise ValueError(
             f"The models of ScoreCells hold {others[0]}, which a file cannot be trusted with: use "
-            f"estimator=None, or an estimator of scikit-learn; or pickle the transformer, and "
-            f"load it only where you trust its source."
+            f"estimator=None, or another estimator of scikit-learn; or pickle the transformer, "
+            f"and load it only where you trust its source."
         )
     return base64.b64encode(data).decode()
 
@@ -36,7 +36,7 @@ def read_models(text: str) -> list[Any]:
     except binascii.Error:
         raise ValueError("models are not written as base64") from None
     except Exception as error:  # whatever skops meets in a text that it has not written
-        raise ValueError(f"models cannot be read: {error}") from error
+        raise ValueError("models cannot be read, or are not of a kind that is trusted") from error
     if not isinstance(models, list):
         raise ValueError("models must be a list")
     return models

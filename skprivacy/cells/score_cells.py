@@ -34,6 +34,10 @@ one_thread = partial(threadpool_limits.wrap, limits=1, user_api="openmp")
 # Rows that occur more often than this are weighted instead of repeated.
 _MOST_REPEATED = 1000
 
+# So many rows of each fold are scored twice, and may differ by rounding.
+_MOST_REPEATS = 100
+_NO_DIFFERENCE = 1e-6
+
 # Scores are rounded to so many parts of 1, so that ties are ties.
 PARTS = 100
 
@@ -51,6 +55,10 @@ class Scorer:
 
     def scores(self, frame: pd.DataFrame, fold: int) -> IntArray:
         """Return the probability of each class but the first, in hundredths."""
+        return np.rint(PARTS * self.probabilities(frame, fold)[:, 1:]).astype(np.int16)
+
+    def probabilities(self, frame: pd.DataFrame, fold: int) -> FloatArray:
+        """Return the probability of each class."""
         found = np.zeros((len(frame), self.n_classes))
         if (model := self.models[fold]) is None:
             found[:, self.constants[fold]] = 1.0
@@ -62,7 +70,7 @@ class Scorer:
                     f"give a finite number for each row and class."
                 )
             found[:, np.asarray(model.classes_, dtype=int)] = given
-        return np.rint(PARTS * found[:, 1:]).astype(np.int16)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,6 +178,9 @@ class ScoreCells(Cells):
         frame, fold = model_frame(task.columns, task.codes), _folds_of(task)
         target = self._scorer(frame, fold, task.v_codes, task.weights)
         sensitive = self._scorer(frame, fold, task.s_codes, task.weights)
+        if self.estimator is not None:
+            for scorer in (target, sensitive):
+                _check_repeats(scorer, frame, fold, type(self.estimator).__name__)
         scores = _scores(target, sensitive, task.columns, task.codes, fold)
         tree = _cut(scores, task, min(self.max_cells, task.most_cells))
         information = _information(scores[:, : target.n_classes - 1], task.v_codes, task.weights)
@@ -203,7 +214,10 @@ class ScoreCells(Cells):
             rows, options = np.repeat(rows, own.astype(int)), {}
         else:
             options = {"sample_weight": own}
-        return clone(self.estimator).fit(frame.iloc[rows], classes[rows], **options)
+        model = clone(self.estimator)
+        model.fit(frame.iloc[rows], classes[rows], **options)
+        _check_classes(model, np.unique(classes[rows]))
+        return model
 
     def _boosting(self) -> Any:
         return HistGradientBoostingClassifier(
@@ -213,6 +227,33 @@ class ScoreCells(Cells):
             early_stopping=False,
             random_state=0,
         )
+
+
+def _check_classes(model: Any, given: IntArray) -> None:
+    """Check that a model says which classes its scores are of, and that it has got these."""
+    named = f"{type(model).__name__}, the estimator of ScoreCells,"
+    if not hasattr(model, "classes_"):
+        raise ValueError(
+            f"{named} has no classes_ after fit: it must be a classifier as in scikit-learn."
+        )
+    if not np.array_equal(np.sort(model.classes_), given):
+        raise ValueError(
+            f"{named} has other classes_ after fit than it was given: its predict_proba must be "
+            f"about each of these."
+        )
+
+
+def _check_repeats(scorer: Scorer, frame: pd.DataFrame, fold: IntArray, name: str) -> None:
+    """Check that scores of a row are the same whenever, and with whichever rows, it is scored."""
+    for k in range(N_FOLDS):
+        some = frame.iloc[np.flatnonzero(fold == k)[:_MOST_REPEATS]]
+        first, again = scorer.probabilities(some, k), scorer.probabilities(some[::-2], k)
+        if not np.allclose(first[::-2], again, rtol=0, atol=_NO_DIFFERENCE):
+            raise ValueError(
+                f"predict_proba of {name}, the estimator of ScoreCells, gives a row another score "
+                f"when it is asked again: rows would move between cells. If it draws at random, "
+                f"set its random_state to an integer; it must score each row by itself."
+            )
 
 
 def _folds_of(task: CellTask) -> IntArray:

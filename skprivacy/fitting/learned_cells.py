@@ -176,10 +176,11 @@ def learn_cells(
     task = _task(settings, rows, cells, columns, codes, s_codes, v_codes)
     partition = cells.learn(task)
     if partition.n_cells < 2:
+        heavy = "" if rows.weights is rows.multiplicities else ", or a few have most of the weight"
         raise ValueError(
             Message(
-                f"These {rows.n_rows} rows are too few, or too alike, to be told apart by cells: "
-                f"use more rows, a larger ",
+                f"These {rows.n_rows} rows are too few, or too alike{heavy}, to be told apart by "
+                f"cells: use more rows, a larger ",
                 Named("epsilon"),
                 ", or ",
                 Setting("alphabet", "values"),

@@ -12,8 +12,9 @@ import pandas as pd
 import polars as pl
 import pytest
 import skops.io
+from documents import sealed
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
@@ -49,6 +50,40 @@ def people(n=1500, seed=0):
     table["group"] = np.where(rng.random(n) < 1 / (1 + np.exp(-score)), "a", "b")
     table["bought"] = rng.random(n) < 1 / (1 + np.exp(0.00005 * (income - 22_000)))
     return table
+
+
+class Drawing(LogisticRegression):
+    """A classifier that draws anew each time."""
+
+    def predict_proba(self, table):
+        noise = np.random.default_rng().uniform(0, 0.1, (len(table), 1))
+        return super().predict_proba(table) + np.hstack([noise, -noise])
+
+
+class Ranking(LogisticRegression):
+    """A classifier whose scores depend on the other rows."""
+
+    def predict_proba(self, table):
+        found = super().predict_proba(table)
+        return found / found.max(axis=0)
+
+
+class Nameless(ClassifierMixin, BaseEstimator):
+    """A classifier that does not say which classes it has."""
+
+    def fit(self, table, classes):
+        self.share_ = np.mean(classes)
+
+    def predict_proba(self, table):
+        return np.tile([1 - self.share_, self.share_], (len(table), 1))
+
+
+class Renaming(Nameless):
+    """A classifier that has other classes than it was given."""
+
+    def fit(self, table, classes):
+        super().fit(table, classes)
+        self.classes_ = np.array([1, 2])
 
 
 class Own(LogisticRegression):
@@ -363,6 +398,30 @@ class TestJson:
         with pytest.raises(ValueError, match=r"scores.models: models cannot be read"):
             PrivacyFunnelTransformer.from_json(forged)
 
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"classes_": np.array([], dtype=int)}, "must be a classifier of these classes"),
+            ({"classes_": np.array([1, 0])}, "must be a classifier of these classes"),
+            ({"classes_": np.array([0, 0])}, "must be a classifier of these classes"),
+            ({"classes_": np.array([[0, 1]])}, "must be a classifier of these classes"),
+            ({"classes_": np.array([0, 2])}, "must be a classifier of these classes"),
+            ({"classes_": np.array([0])}, "must score a row of these columns"),
+            ({"coef_": np.zeros((1, 9))}, "must score a row of these columns"),
+            ({"coef_": np.full((1, 2), np.nan)}, "must score a row of these columns"),
+            ({"coef_": None}, "must score a row of these columns"),
+        ],
+    )
+    def test_models_that_cannot_score(self, change, message):
+        model = LogisticRegression()
+        funnel = fitted(utility="target", alphabet=ScoreCells(model, 8), columns=["age", "owner"])
+        content = json.loads(funnel.to_json())
+        models = skops.io.loads(base64.b64decode(content["scores"]["models"]))
+        vars(models[1][2]).update(change)
+        content["scores"]["models"] = base64.b64encode(skops.io.dumps(models)).decode()
+        with pytest.raises(ValueError, match=rf"scores\.models: every model {message}\b"):
+            PrivacyFunnelTransformer.from_json(sealed(content))
+
 
 class TestAuto:
     def test_it_takes_cells_where_most_combinations_are_unique(self):
@@ -460,3 +519,23 @@ class TestBadInput:
     def test_other_estimators(self):
         for model in (LogisticRegression(), KNeighborsClassifier()):  # the second takes no weights
             fitted(utility="target", alphabet=ScoreCells(model, 8), columns=["age", "owner"])
+
+    @pytest.mark.parametrize(
+        ("model", "message"),
+        [
+            (Drawing(), "Drawing, the .* another score .* set its random_state to an integer"),
+            (Ranking(), "Ranking, the .* another score .* must score each row by itself"),
+            (Nameless(), "Nameless, the estimator of ScoreCells, has no classes_ after fit"),
+            (Renaming(), "Renaming, .* has other classes_ after fit than it was given"),
+        ],
+    )
+    def test_estimators_that_cannot_be_used(self, model, message):
+        with pytest.raises(ValueError, match=message):
+            fitted(utility="target", alphabet=ScoreCells(model, 8), columns=["age", "owner"])
+
+    def test_weights_may_be_why_there_are_no_cells(self):
+        weights = np.where(np.arange(len(X)) < 1, 1e9, 1.0)
+        with pytest.raises(ValueError, match="too alike, or a few have most of the weight, to"):
+            make().fit(X, sample_weight=weights)
+        with pytest.raises(ValueError, match="too few, or too alike, to be"):
+            make().fit(X[:25])
