@@ -1,6 +1,7 @@
 """Whole tables on the command line: cells, a target, and no list of columns."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -135,7 +136,24 @@ def test_exploring_cells(people, capsys, arguments):
     command, *options = arguments
     options += ["--sensitive", "sex", *ALONE, "--max-cells", 8]
     assert run(command, "people.csv", *options) == 0
-    assert "the information in a column, on average over all columns" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "the information in a column, on average over all columns" in said
+    assert "The 8 cells were learned once, for epsilon = 0.02: " in said
+
+
+@pytest.mark.parametrize("kept", [["--target", "bought", "--confidence", "none"], ALONE])
+def test_the_usual_aim_is_a_share_of_what_cells_keep(people, capsys, kept):
+    options = ["--sensitive", "sex", *kept, "--max-cells", 8]
+    assert run("choose", "people.csv", *options, "--json") == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["cells"], facts["cells_learned_for"]) == (8, 0.02)
+    assert run("choose", "people.csv", *options) == 0
+    said = capsys.readouterr().out
+    most = float(re.search(r"which is 90% of the ([\d.]+)% that cells keep", said)[1]) / 100
+    assert most < 0.95
+    assert facts["utility_kept"] == pytest.approx(0.9 * most, abs=1e-3)
+    assert run("choose", "people.csv", *options, "--keep-utility", most + 0.01) == 1
+    assert "--keep-utility is 0." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
