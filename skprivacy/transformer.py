@@ -223,7 +223,8 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         y : array-like, default=None
             The target, which only utility="target" uses. Where S comes neither from
             `sensitive_features` nor from the `sensitive` columns of X, y itself is S, with a
-            warning. For a lazy frame, the name of a column.
+            warning. For a lazy frame, the name of a column, which is released only if `columns`
+            names it.
         sensitive_features : array-like or frame, default=None
             S. Takes precedence over the `sensitive` columns of X.
         sample_weight : array-like of shape (n_samples,), default=None

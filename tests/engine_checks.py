@@ -190,6 +190,17 @@ class EngineChecks:
         assert released.columns.tolist() == COLUMNS
         assert len(released) == len(rows)
 
+    def test_a_target_is_released_only_if_it_is_named(self, rows):
+        own, lazy = ["sex", *COLUMNS], self.lazily(rows[["sex", *COLUMNS, "label"]], 3)
+        settings = funnel(0.05, columns=None, alphabet=quick_scores(), utility="target")
+        there = quiet_fit(clone(settings), lazy, "label")
+        here = quiet_fit(clone(settings), rows[own], rows["label"])
+        assert here.mechanism_.channel.tobytes() == there.mechanism_.channel.tobytes()
+        without = self.lazily(rows[COLUMNS], 2)
+        assert self.collected(there.transform(without)).columns.tolist() == COLUMNS
+        settings.set_params(columns=[*COLUMNS, "label"])
+        assert quiet_fit(settings, lazy, "label").get_feature_names_out()[-1] == "label"
+
     def test_rows_of_a_person_stay_together(self, rows):
         rows["person"] = rows["id"].to_numpy()[::-1] // 3
         cells = quick_scores().set_params(groups="person")

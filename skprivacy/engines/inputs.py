@@ -34,7 +34,8 @@ def lazy_inputs(
                 f"{name} cannot be passed alongside a lazy frame, whose rows are elsewhere: make "
                 f"it a column of the frame, and use sensitive=... for S."
             )
-    roles = roles_of_names(settings, table.names, "the frame")
+    beside = [y] if settings.has_target and isinstance(y, str) else []
+    roles = roles_of_names(settings, table.names, "the frame", beside)
     counted = _counted(settings, roles, y)
     index = table.checked_index(counted.s, settings.owner)
     rows = _rows(settings, table, counted)

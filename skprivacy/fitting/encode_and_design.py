@@ -27,7 +27,7 @@ from ..merging import tidied
 from ..releasing.output_names import check_names_out, name_outputs, names_out, readable
 from ..releasing.sampler import within_budget_as_sampled
 from ..solvers import most_symbols
-from ..utilities import Distortion, EachColumn, MutualInformation, Target, Utility
+from ..utilities import Distortion, EachColumn, Guess, MutualInformation, Target, Utility
 from .inputs import FitInputs, LabelledRows
 from .known_cells import KnownCells
 from .leak_warnings import (
@@ -277,6 +277,8 @@ def _utility(
         return Distortion.of_symbols(loss, of_cells=cells is not None)
     if cells is not None and _is_information(settings.utility):
         return EachColumn.of_tables(cells.tables())
+    if cells is not None and settings.utility in (Guess.name, Guess()):
+        return Guess.for_cells()
     return settings.utility
 
 

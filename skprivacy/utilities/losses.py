@@ -38,12 +38,25 @@ class Guess(Utility):
     """
 
     name: ClassVar[str] = "guess"
+    #: Whether symbols are cells of rows: who guesses a cell has not guessed the row.
+    of_cells: bool = False
+
+    @classmethod
+    def for_cells(cls) -> Guess:
+        """Return the utility for symbols that are cells of rows."""
+        guess = cls()
+        guess.of_cells = True
+        return guess
 
     def __repr__(self) -> str:
         return "Guess()"
 
+    def to_dict(self) -> dict[str, Any]:
+        return super().to_dict() | ({"of_cells": True} if self.of_cells else {})
+
     def in_words(self, names: str) -> str:
-        return f"the chance of guessing {names}, beyond a blind guess"
+        guessed = "the cell of a row" if self.of_cells else names
+        return f"the chance of guessing {guessed}, beyond a blind guess"
 
     def value(self, points: Points) -> FloatArray:
         return points.values.max(axis=1)

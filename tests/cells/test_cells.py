@@ -27,6 +27,7 @@ from skprivacy import (
     PrivacyReport,
     ScoreCells,
     TreeCells,
+    estimate_distribution,
 )
 from skprivacy._json import checksum
 from skprivacy.cells import fewest_rows
@@ -352,6 +353,21 @@ class TestUtility:
         assert "share that the cells keep" in report
         assert "town = Aix" in report
         assert "6 columns released" in report
+
+    def test_who_guesses_a_cell_has_not_guessed_the_row(self):
+        funnel = fitted(utility="guess", alphabet=TreeCells(max_cells=12))
+        kept = "the chance of guessing the cell of a row, beyond a blind guess"
+        assert kept in " ".join(str(PrivacyReport.from_estimator(funnel)).split())
+        loaded = PrivacyFunnelTransformer.from_json(funnel.to_json())
+        assert loaded.mechanism_.objective.in_words("X") == kept
+        assert loaded.mechanism_.objective == funnel.mechanism_.objective
+
+    def test_rows_of_cells_cannot_be_read_back(self, both):
+        with pytest.raises(ValueError, match="each row is shown as one of a cell, whose columns"):
+            estimate_distribution(both.transform(X), both)
+        released = both.set_params(output="symbol").transform(X)
+        both.set_params(output="label")
+        assert estimate_distribution(released, both.mechanism_).shape[1] == 2
 
     def test_distances_are_from_the_true_values(self):
         funnel = fitted(utility="distortion", alphabet=TreeCells(max_cells=10))
