@@ -10,7 +10,8 @@ import pandas as pd
 from .._messages import Message, Setting
 from .._typing import ColumnsLike, FloatArray, IntArray, NamedColumns
 from ..certifying import Candidate, Centre, Certificate, certify, check_measure, failure_of
-from ..encoding import UNKNOWN
+from ..codes import UNKNOWN, take
+from ..encoding.values import coded as values_of
 from ..fitted import Fitted, Training
 from ..measures import Measure, get_measure
 from ..mechanism import Evaluation, Mechanism
@@ -138,6 +139,17 @@ def count_codes(rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> Fl
     return counts
 
 
+def _tables(fitted: Fitted, columns: NamedColumns, x_codes: IntArray) -> list[FloatArray]:
+    """Return how often each value of each column, in the bins of `fit`, has each symbol."""
+    found, n_symbols = [], len(fitted.mechanism.x_labels) + 1
+    for alphabet, (name, column) in zip(fitted.alphabet.columns, columns.items(), strict=True):
+        of_rows, values = values_of(column, name)
+        positions = take(alphabet.positions_of(values, name), of_rows)
+        unseen = np.where(positions == UNKNOWN, len(alphabet.values), positions)
+        found.append(count_codes(unseen, x_codes, (len(alphabet.values) + 1, n_symbols)))
+    return found
+
+
 def _objective(
     fitted: Fitted, table: Table, owner: str, y: ColumnsLike | None, x_codes: IntArray
 ) -> Utility:
@@ -145,12 +157,11 @@ def _objective(
     mechanism, objective = fitted.mechanism, fitted.mechanism.objective
     if isinstance(objective, EachColumn):
         columns = table.named(fitted.roles.x_in(table, owner))
-        pairs = (coded(column, name)[0] for name, column in columns.items())
-        shapes = ((codes, (codes.max() + 2, len(mechanism.x_labels) + 1)) for codes in pairs)
-        return EachColumn.of_tables([count_codes(c, x_codes, shape) for c, shape in shapes])
+        return EachColumn.of_tables(_tables(fitted, columns, x_codes))
     if isinstance(objective, Distortion):  # an unseen value is as far from all labels as can be
         furthest = np.full((1, objective.loss.shape[1]), objective.loss.max())
-        return Distortion.of_symbols(np.vstack([objective.loss, furthest]))
+        loss = np.vstack([objective.loss, furthest])
+        return Distortion.of_symbols(loss, of_cells=objective.of_cells)
     if not isinstance(objective, Target):
         return objective
     if y is None:
@@ -162,4 +173,6 @@ def _objective(
             )
         )
     v_codes, _ = coded(y, "y")
-    return Target(count_codes(v_codes, x_codes, (v_codes.max() + 1, len(mechanism.x_labels) + 1)))
+    shape = v_codes.max() + 1, len(mechanism.x_labels) + 1
+    # What X itself says about the target is known from the rows of `fit`.
+    return Target(count_codes(v_codes, x_codes, shape), whole=objective.whole)

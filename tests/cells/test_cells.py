@@ -286,6 +286,16 @@ class TestRows:
         assert_allclose(own.max_leakage, both.mechanism_.max_leakage)
         assert both.certify(new, y).average_leakage_bound > 0
 
+    def test_the_same_rows_have_the_same_figures(self, both):
+        rows = X.sample(frac=1, random_state=0)
+        figures = both.evaluate(rows, TABLE["bought"][rows.index])
+        for name in ("max_leakage", "utility", "normalized_utility"):
+            assert getattr(figures, name) == pytest.approx(getattr(both.mechanism_, name))
+        for utility in ("guess", "distortion"):
+            other = fitted(utility=utility, alphabet=TreeCells(max_cells=8))
+            kept = other.mechanism_.normalized_utility
+            assert other.evaluate(rows).normalized_utility == pytest.approx(kept)
+
     @pytest.mark.parametrize("output", ["symbol", "posterior"])
     def test_other_outputs(self, both, output):
         other = clone(both).set_params(output=output)
