@@ -14,6 +14,7 @@ from .._typing import FloatArray, IntArray
 from ..encoding.alphabet_json import HEAVIEST, read_column, write_column
 from .alphabet import CellAlphabet
 from .base import Partition
+from .boosted_trees import has_sound_trees, is_boosting
 from .columns import CellColumn
 from .folds import N_FOLDS
 from .models import read_models, write_models
@@ -90,12 +91,17 @@ def _read_scorers(place: Place, columns: Sequence[CellColumn]) -> tuple[Scorer, 
 
 def _check_scores(columns: Sequence[CellColumn], *scorers: Scorer) -> None:
     """Check that every model scores a row, before rows depend on it."""
-    frame = model_frame(columns, np.zeros((1, len(columns)), dtype=int))
+    row = model_frame(columns, np.zeros((1, len(columns)), dtype=int))
     for scorer, fold in itertools.product(scorers, range(N_FOLDS)):
+        model = scorer.models[fold]
         try:
-            scorer.scores(frame, fold)
+            is_sound = not is_boosting(model) or has_sound_trees(model, row)
+            if is_sound:
+                scorer.scores(row, fold)
         except Exception as error:  # whatever is wrong inside a model that anybody may have made
             raise ValueError("every model must score a row of these columns") from error
+        if not is_sound:
+            raise ValueError("every tree of a model must end, and ask for what there is")
 
 
 def _check_models(models: list[Any], n_classes: list[int], n_columns: int) -> None:

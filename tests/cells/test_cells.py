@@ -15,6 +15,7 @@ import skops.io
 from documents import sealed
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
@@ -31,6 +32,7 @@ from skprivacy import (
 )
 from skprivacy._json import checksum
 from skprivacy.cells import fewest_rows
+from skprivacy.cells.models import _TRUSTED
 from skprivacy.cells.tree_cells import _features
 from skprivacy.transformer import fitted_of
 
@@ -446,6 +448,43 @@ class TestJson:
         vars(models[1][2]).update(change)
         content["scores"]["models"] = base64.b64encode(skops.io.dumps(models)).decode()
         with pytest.raises(ValueError, match=rf"scores\.models: every model {message}\b"):
+            PrivacyFunnelTransformer.from_json(sealed(content))
+
+    @pytest.mark.parametrize(
+        ("field", "value"),
+        [
+            ("left", 0),  # it would be followed forever
+            ("right", 10**9),  # out of memory
+            ("feature_idx", 10**9),
+            ("feature_idx", -1),
+            ("bitset_idx", 10**9),
+        ],
+    )
+    def test_trees_that_lead_nowhere(self, scores, field, value):
+        content = json.loads(scores.to_json())
+        read = skops.io.loads(base64.b64decode(content["scores"]["models"]), trusted=_TRUSTED)
+        trees = (trees[0] for trees in read[0][3]._predictors)
+        tree = next(t for t in trees if t.nodes["is_categorical"].any())
+        asks = tree.nodes["is_categorical" if field == "bitset_idx" else "is_leaf"]
+        tree.nodes = tree.nodes.copy()
+        tree.nodes[field][np.argmax(asks == (field == "bitset_idx"))] = value
+        content["scores"]["models"] = base64.b64encode(skops.io.dumps(read)).decode()
+        with pytest.raises(ValueError, match=r"scores\.models: every tree of a model must end"):
+            PrivacyFunnelTransformer.from_json(sealed(content))
+
+    def test_trees_inside_another_model_are_refused(self, scores):
+        boosting = HistGradientBoostingClassifier(max_iter=3)
+        funnel = fitted(
+            utility="target",
+            alphabet=ScoreCells(make_pipeline(boosting), 8),
+            columns=["age", "owner"],
+        )
+        with pytest.raises(ValueError, match="hold gradient boosting inside another model, which"):
+            funnel.to_json()
+        content = json.loads(scores.to_json())
+        models = [[make_pipeline(boosting.fit([[0], [1]] * 30, [0, 1] * 30))] * 4] * 2
+        content["scores"]["models"] = base64.b64encode(skops.io.dumps(models)).decode()
+        with pytest.raises(ValueError, match="must not hold gradient boosting inside another"):
             PrivacyFunnelTransformer.from_json(sealed(content))
 
 
