@@ -27,7 +27,15 @@ from ..merging import tidied
 from ..releasing.output_names import check_names_out, name_outputs, names_out, readable
 from ..releasing.sampler import within_budget_as_sampled
 from ..solvers import most_symbols
-from ..utilities import Distortion, EachColumn, Guess, MutualInformation, Target, Utility
+from ..utilities import (
+    Distortion,
+    EachColumn,
+    Guess,
+    MutualInformation,
+    Target,
+    Utility,
+    guess_of_cells,
+)
 from .inputs import FitInputs, LabelledRows
 from .known_cells import KnownCells
 from .leak_warnings import (
@@ -278,7 +286,7 @@ def _utility(
     if cells is not None and _is_information(settings.utility):
         return EachColumn.of_tables(cells.tables())
     if cells is not None and settings.utility in (Guess.name, Guess()):
-        return Guess.for_cells()
+        return guess_of_cells()
     return settings.utility
 
 

@@ -20,6 +20,7 @@ from ..utilities import (
     RecordedUtility,
     Target,
     Utility,
+    guess_of_cells,
 )
 
 # How far the sums of the rows of a channel may be from 1.
@@ -130,7 +131,7 @@ def _read_utility(place: Place, given: Utility | None, n_x: int) -> Utility:
         return cls.of_symbols(part["loss"].numbers(n_x, n_x, low=0), of_cells=of_cells)
     if cls is Guess and "of_cells" in place.value:
         place.keys("name", "of_cells")["of_cells"].require(place.value["of_cells"] is True, "true")
-        return Guess.for_cells()
+        return guess_of_cells()
     if cls not in (Target, EachColumn):
         place.keys("name")
         return cls()

@@ -41,13 +41,6 @@ class Guess(Utility):
     #: Whether symbols are cells of rows: who guesses a cell has not guessed the row.
     of_cells: bool = False
 
-    @classmethod
-    def for_cells(cls) -> Guess:
-        """Return the utility for symbols that are cells of rows."""
-        guess = cls()
-        guess.of_cells = True
-        return guess
-
     def __repr__(self) -> str:
         return "Guess()"
 
@@ -85,6 +78,13 @@ class Guess(Utility):
 
     def as_loss(self, n_x: int) -> tuple[FloatArray, float]:
         return 1.0 - np.eye(n_x), 1.0
+
+
+def guess_of_cells() -> Guess:
+    """Return the utility for symbols that are cells of rows."""
+    guess = Guess()
+    guess.of_cells = True
+    return guess
 
 
 class Distortion(Utility):
