@@ -22,7 +22,7 @@ from .options import (
     add_show_groups,
     add_unknown,
 )
-from .values import budget, budgets, measure, names, positive, share
+from .values import budget_or_each, budgets, measure, names, positive, share
 
 _SANITIZE = """\
 examples:
@@ -37,11 +37,14 @@ examples:
   skprivacy key secret.key
   skprivacy sanitize patients.csv keyed.csv --sensitive sex --columns bmi \\
       --epsilon 0.02 --record-ids patient --key-file secret.key
+  skprivacy sanitize patients.csv each.csv --sensitive sex,age --edges age=40,55 \\
+      --columns bmi --bins 3 --epsilon sex=0.01,age=0.1
 
 A first pass over IN counts and a second one writes OUT: memory does not grow with the
 file. Without --columns, all columns that no other option names are released; with it,
 those that no option names are left out. Those of --remainder are copied byte for byte,
 unless one of them alone reveals more about the sensitive columns than the budget allows.
+Budgets for each of several columns bound no combination of them: one for sex+age does.
 """
 _APPLY = """\
 examples:
@@ -171,10 +174,12 @@ def _add_sanitize(subparsers: _Subparsers) -> None:
     add_columns(command)
     command.add_argument(
         "--epsilon",
-        type=budget,
+        type=budget_or_each,
         required=True,
-        metavar="E",
-        help="the most that each released value may reveal about the sensitive columns",
+        metavar="E|NAME=E,...",
+        help="the most that each released value may reveal about the sensitive columns jointly; "
+        "or a budget for each, such as sex=0.002,race=0.02, and for several of them jointly, "
+        "such as sex+race=0.1",
     )
     command.add_argument(
         "--output",

@@ -71,6 +71,16 @@ def leak_in_population(
     )
 
 
+def leak_together(reached: float, scope: Scope, measure: str) -> str:
+    """Say what is revealed about all secrets together, which separate budgets do not bound."""
+    where = "each released value reveals at most" if scope == "per_output" else "they reveal"
+    how = "" if scope == "per_output" else " on average"
+    return (
+        f"About all secrets together {where} {reached:.4g}{how} ({measure}); separate budgets do "
+        f"not bound this."
+    )
+
+
 def percent(share: float) -> str:
     """Return a confidence in percent: "95%", "99.9%"."""
     return f"{100 * share:.6g}%"
