@@ -35,7 +35,7 @@ class SeveralCertificates:
     >>> budgets = {"sex": 0.02, "old": 0.05, ("sex", "old"): 0.06}
     >>> funnel = PrivacyFunnelTransformer(budgets, sensitive=["sex", "old"])
     >>> certificates = funnel.fit(rows[:20_000]).certify(rows[20_000:])
-    >>> certificates.holds({"sex": 0.06, "old": 0.1})
+    >>> certificates.holds({"sex": 0.1, "old": 0.2})
     True
     >>> round(certificates.secrets["sex"].confidence, 3)
     0.983
@@ -43,6 +43,15 @@ class SeveralCertificates:
 
     secrets: Mapping[Any, Certificate]
     confidence: float
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in {*vars(Certificate), *Certificate.__annotations__}:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise AttributeError(
+            f"There is a certificate for each of several secrets "
+            f"({', '.join(map(repr, self.secrets))}): ask "
+            f".secrets[{next(iter(self.secrets))!r}].{name}."
+        )
 
     def holds(self, epsilon: Mapping[Any, float]) -> bool:
         """Return whether the budgets of some secrets are certified, in the scope of the design."""

@@ -4,8 +4,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from ..describing import leak_together
-from ..mechanism import Mechanism, SeveralSecretsMechanism, name_of_secret
+from ..mechanism import Mechanism, SeveralSecretsMechanism, name_of_secret, said_together
 from .people import exposed, group_facts
 from .populations import population_facts, revealed
 from .words import key_of, listed
@@ -60,9 +59,7 @@ def revealed_lines(mechanism: AnyMechanism, options: argparse.Namespace) -> list
         return _lines(mechanism, listed(options.sensitive), options)
     each = mechanism.secrets.items()
     lines = [line for name, m in each for line in _lines(m, name_of_secret(name), options)]
-    assert mechanism.together is not None
-    reached = mechanism.together.leakage_in(mechanism.scope)
-    return [*lines, leak_together(reached, mechanism.scope, mechanism.measure.name)]
+    return [*lines, said_together(mechanism)]
 
 
 def _lines(secret: Mechanism, name: str, options: argparse.Namespace) -> list[str]:

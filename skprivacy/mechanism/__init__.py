@@ -11,6 +11,7 @@ from .several_secrets import (
     mechanism_content_of_any,
     name_of_secret,
     one_of,
+    said_together,
 )
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "named_channel",
     "one_of",
     "population_limits",
+    "said_together",
 ]

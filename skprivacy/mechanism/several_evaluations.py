@@ -38,6 +38,14 @@ class SeveralSecretsEvaluation:
     secrets: Mapping[Any, Evaluation]
     together: Evaluation
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in {*vars(Evaluation), "p_sx", "s_labels"}:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise AttributeError(
+            f"These are figures of several secrets ({', '.join(map(repr, self.secrets))}), each "
+            f"with its own {name!r}: ask .secrets[{next(iter(self.secrets))!r}].{name}."
+        )
+
     @property
     def utility(self) -> float:
         """What the channel keeps, which is the same for all secrets."""

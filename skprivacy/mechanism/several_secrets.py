@@ -197,9 +197,7 @@ class SeveralSecretsMechanism:
             for name, secret in self.secrets.items()
         ]
         if self.together is not None:
-            revealed.append(
-                leak_together(self.together.leakage_in(self.scope), self.scope, self.measure.name)
-            )
+            revealed.append(said_together(self))
         kept, bound = self.normalized_utility, self.normalized_upper_bound
         is_sure = self.confidence is not None
         return [
@@ -305,6 +303,18 @@ def make_any_mechanism(
 def name_of_secret(name: Any) -> str:
     """Return the name of a secret; of a joint one, those of its parts."""
     return " and ".join(map(str, name)) if isinstance(name, tuple) else str(name)
+
+
+def said_together(mechanism: SeveralSecretsMechanism) -> str:
+    """Say what is revealed about all secrets together, where that is known."""
+    together, scope = mechanism.together, mechanism.scope
+    if together is None or together.p_sx is None:
+        return "What is revealed about all secrets together is not known here."
+    # A secret with as many groups as all of them together is all of them.
+    n_groups = len(together.p_sx)
+    sizes = [0 if s.p_sx is None else len(s.p_sx) for s in mechanism.secrets.values()]
+    figure = together.leakage_in(scope)
+    return leak_together(figure, scope, mechanism.measure.name, max(sizes) >= n_groups)
 
 
 def check_one_secret(

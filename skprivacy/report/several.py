@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from ..describing import leak_together, percent
+from ..describing import percent
 from ..fitted import Fitted
 from ..mechanism import (
     Mechanism,
@@ -13,6 +13,7 @@ from ..mechanism import (
     SeveralSecretsMechanism,
     name_of_secret,
     population_limits,
+    said_together,
 )
 from .populations import caveat, verdict
 from .sections import Section, Table
@@ -53,22 +54,16 @@ def several_in_short(
         f"{name_of_secret(name)}: {verdict(secret, limits[name], learned_from)}"
         for name, secret in mechanism.secrets.items()
     ]
-    paragraphs += [*said, _about_together(mechanism)]
+    paragraphs += [*said, said_together(mechanism)]
     far = [caveat(secret, limits[name]) for name, secret in mechanism.secrets.items()]
     paragraphs += next((texts for texts in far if texts), [])
     tables = [Table("The release", pd.DataFrame({"value": dict(facts)}))]
     return Section("In short", paragraphs, [*tables, _secrets(mechanism, limits)])
 
 
-def _about_together(mechanism: SeveralSecretsMechanism) -> str:
-    assert mechanism.together is not None  # fit knows all columns of S
-    reached = mechanism.together.leakage_in(mechanism.scope)
-    return leak_together(reached, mechanism.scope, mechanism.measure.name)
-
-
 def _secrets(mechanism: SeveralSecretsMechanism, limits: Limits) -> Table:
     """Return the table of all secrets: budgets, and what leaks about each."""
-    assert mechanism.together is not None
+    assert mechanism.together is not None  # fit knows all columns of S
     rows = {
         name_of_secret(name): _figures(secret, limits[name])
         for name, secret in mechanism.secrets.items()
