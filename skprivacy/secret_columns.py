@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ._messages import Message, Named, Parameter
+from ._messages import InPython, Message, Named, Parameter
 from ._typing import CountArray, IntArray, Labels
 from ._validation import check_real, message
 from .codes import UNKNOWN, take
@@ -48,8 +48,12 @@ def columns_of_secrets(
             raise ValueError(
                 Message(
                     Parameter("epsilon", owner),
-                    f" has no budget for the sensitive column {name!r}: give it one, alone or as "
-                    f"a part of a tuple, or infinity if it need not be protected.",
+                    f" has no budget for the sensitive column {name!r}: give it one, alone or ",
+                    InPython(
+                        "as a part of a tuple, or infinity if it need not be protected",
+                        "joined to others by a plus",
+                    ),
+                    ".",
                 )
             )
     return found
@@ -66,7 +70,9 @@ def _positions(owner: str, key: Any, names: list[Any]) -> tuple[int, ...]:
             Message(
                 Parameter("epsilon", owner),
                 f" has a budget for {what} sensitive column: name those of {names}, each with a "
-                f"budget or several with one for all of them in a tuple, or add the column to ",
+                f"budget or several with one for all of them ",
+                InPython("in a tuple", "joined by a plus"),
+                ", or add the column to ",
                 Named("sensitive"),
                 ".",
             )

@@ -17,6 +17,7 @@ from .options import (
     add_input,
     add_keyed,
     add_output,
+    add_proportions,
     add_reading,
     add_remainder,
     add_show_groups,
@@ -73,11 +74,15 @@ examples:
   skprivacy curve patients.csv --sensitive sex --columns blood_pressure,bmi --bins 3 \\
       -o curve.png
   skprivacy curve patients.csv --sensitive sex --columns bmi --epsilons 0.001,0.01,0.1
+  skprivacy curve patients.csv --sensitive sex,age --edges age=40,55 --columns bmi \\
+      --bins 3 --proportions sex=1,age=10 --epsilons 0.001,0.01 --confidence none
 """
 _CHOOSE = """\
 examples:
   skprivacy choose patients.csv --sensitive sex --columns bmi --keep-utility 0.9
   skprivacy choose patients.csv --sensitive sex --columns bmi --max-shift 0.05
+  skprivacy choose patients.csv --sensitive sex,age --edges age=40,55 --columns bmi \\
+      --bins 3 --proportions sex=1,age=10 --keep-utility 0.5 --confidence none
 """
 _AUDIT = """\
 examples:
@@ -229,8 +234,10 @@ def _add_curve(subparsers: _Subparsers) -> None:
     command.add_argument(
         "--epsilons",
         type=budgets,
-        help="budgets, separated by commas (default: 20, up to what the unchanged columns leak)",
+        help="budgets, separated by commas (default: 20, up to what the unchanged columns leak); "
+        "with --proportions, what these are multiplied by",
     )
+    add_proportions(command)
     command.add_argument(
         "-o",
         "--out",
@@ -265,6 +272,7 @@ def _add_choose(subparsers: _Subparsers) -> None:
         help="find the largest epsilon with which no released value can move the probability of "
         "a sensitive group by more than this: 0.05 is 5 percentage points",
     )
+    add_proportions(command)
     add_show_groups(command)
     add_design(command)
     add_reading(command)
@@ -281,6 +289,13 @@ def _add_audit(subparsers: _Subparsers) -> None:
         required=True,
         metavar="NAMES|FILE",
         help="columns of IN, or a file with the same rows in the same order",
+    )
+    command.add_argument(
+        "--secrets",
+        type=names,
+        metavar="NAMES",
+        help="guess each of these by itself, such as sex,race,sex+race, which must have all "
+        "columns of --sensitive (default: all of them jointly)",
     )
     add_categorical(command)
     add_reading(command)

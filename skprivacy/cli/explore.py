@@ -2,7 +2,7 @@
 
 import argparse
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context
 from pathlib import Path
@@ -20,6 +20,7 @@ from ..files.locations import check_free, written
 from ..fitting.encode_and_design import code_rows, design_options, distances_of
 from ..fitting.inputs import FitInputs
 from ..fitting.leak_warnings import warn_of_bins, warn_of_chance
+from ..fitting.several_warnings import warn_of_chance_in_several
 from ..inverse_design import largest_epsilon, smallest_epsilon
 from ..joint import as_joint
 from ..limits import limit_unchanged
@@ -27,11 +28,14 @@ from ..measures import get_measure
 from ..measures.leakage import leakage_unchanged
 from ..mechanism import Mechanism
 from ..plotting import PrivacyUtilityDisplay
+from ..secret_columns import Secrets
 from ..transformer import settings_of
+from .explore_several import SeveralTables, chosen_line, several_figures, several_lines
 from .few_rows import cost_facts, cost_lines, cost_of_rows
-from .inputs import counting_options, is_same, source_of, transformer_for
+from .inputs import counting_options, is_same, proportions_for, source_of, transformer_for
 from .people import exposed, group_facts
 from .populations import population_facts
+from .several import budget_fact, leakage_facts, revealed_lines
 from .words import listed, say
 
 _PICTURES = {".png", ".svg", ".pdf"}
@@ -47,7 +51,7 @@ class _Table:
     """What a file says: counts of S and X, and what a design is asked for.
 
     smoothed : the counts that it is made for; groups : the labels of S; names : of the columns
-    of X.
+    of X; secrets : what is protected.
     """
 
     counts: CountArray
@@ -56,6 +60,12 @@ class _Table:
     design: dict[str, Any]
     groups: list[Any]
     names: str
+    secrets: Secrets
+
+    def of_several(self, proportions: Mapping[Any, float]) -> SeveralTables:
+        """Return the same for several secrets."""
+        about = self.secrets, proportions, self.design
+        return SeveralTables(self.smoothed, tuple(self.groups), *about)
 
 
 def curve(options: argparse.Namespace) -> None:
@@ -69,14 +79,24 @@ def curve(options: argparse.Namespace) -> None:
                 f"{options.out}: a curve is written as .csv, .png, .svg or .pdf, not {suffix!r}."
             )
     found = _counted(options, options.epsilons or ())
-    epsilons = options.epsilons or _budgets(found.smoothed, found.design)
-    path = privacy_utility_path(found.smoothed, epsilons, **found.design, verbose=options.progress)
-    table = pd.DataFrame([_figures(mechanism) for mechanism in path])
+    path: list[Any]
+    if options.proportions is None:
+        epsilons = options.epsilons or _budgets(found.smoothed, found.design)
+        path = privacy_utility_path(
+            found.smoothed, epsilons, **found.design, verbose=options.progress
+        )
+        told, figures = _curve_lines(path, found.names), [_figures(each) for each in path]
+    else:
+        several = found.of_several(proportions_for(options))
+        n = _N_BUDGETS if options.confidence is None else _N_SURE_BUDGETS
+        path = several.path(options.epsilons or several.factors(n).tolist(), options.progress)
+        told, figures = several_lines(path, found.names), [several_figures(each) for each in path]
+    table = pd.DataFrame(figures)
     if options.out is not None:
         with written(options.out, options.force) as file:
             file.write(_picture(path, suffix) if suffix != ".csv" else _csv(table))
     facts = {"out": options.out, "curve": table.to_dict("records")}
-    lines = [f"Wrote {options.out}."] if options.out else _curve_lines(path, found.names)
+    lines = [f"Wrote {options.out}."] if options.out else told
     say(options, facts, lines)
 
 
@@ -111,7 +131,7 @@ def _csv(table: pd.DataFrame) -> bytes:
     return table.to_csv(index=False, lineterminator="\n").encode()
 
 
-def _picture(path: list[Mechanism], suffix: str) -> bytes:
+def _picture(path: list[Any], suffix: str) -> bytes:
     file = io.BytesIO()
     figure: Any = PrivacyUtilityDisplay.from_path(path).figure_
     figure.savefig(file, format=suffix[1:], dpi=150, bbox_inches="tight")
@@ -150,8 +170,16 @@ def choose(options: argparse.Namespace) -> None:
         raise ValueError(
             "--max-shift needs --scope per_output: a budget on average bounds no single value."
         )
+    if options.max_shift is not None and options.proportions is not None:
+        raise ValueError(
+            "--max-shift finds a budget for one secret: leave out --proportions, and run it for "
+            "each column of --sensitive."
+        )
     found = _counted(options)
     counts, design = found.smoothed, found.design
+    if options.proportions is not None:
+        _choose_of_several(found, options)
+        return
     if options.max_shift is None:
         mechanism = smallest_epsilon(counts, options.keep_utility, **design)
         lines = _lines_of_smallest(mechanism, found.names, options)
@@ -167,6 +195,17 @@ def choose(options: argparse.Namespace) -> None:
     if np.isfinite(mechanism.epsilon):
         lines.append(exposed(ranges, found.groups, options))
     say(options, {**_figures(mechanism), **cost_facts(cost), **groups}, lines)
+
+
+def _choose_of_several(found: _Table, options: argparse.Namespace) -> None:
+    """Find the smallest factor of given proportions that keeps enough."""
+    mechanism = found.of_several(proportions_for(options)).smallest(options.keep_utility)
+    tables = found.secrets.tables(found.counts)
+    warn_of_chance_in_several(mechanism, tables, found.n_rows)
+    lines = [chosen_line(mechanism, found.names, options.keep_utility)]
+    lines += revealed_lines(mechanism, options)
+    facts = {"epsilon": budget_fact(mechanism), **several_figures(mechanism)}
+    say(options, {**facts, **leakage_facts(mechanism, options)}, lines)
 
 
 def _lines_of_smallest(mechanism: Mechanism, names: str, options: argparse.Namespace) -> list[str]:
@@ -217,7 +256,10 @@ def _counted(options: argparse.Namespace, epsilons: Sequence[float] = ()) -> _Ta
 
     epsilons : budgets, as far as they are known: cells are learned once, for the smallest.
     """
-    budget = {"epsilon": min(epsilons)} if epsilons else {}
+    budget: dict[str, Any] = {"epsilon": min(epsilons)} if epsilons else {}
+    if options.proportions is not None:
+        factor, proportions = min(epsilons, default=1.0), proportions_for(options)
+        budget = {"epsilon": {name: factor * each for name, each in proportions.items()}}
     with source_of(options) as source:
         settings = settings_of(transformer_for(options, source.names, **budget))
         counted = count_source(settings, source, **counting_options(options))
@@ -230,4 +272,4 @@ def _counted(options: argparse.Namespace, epsilons: Sequence[float] = ()) -> _Ta
     design = design_options(settings, inputs.rows, coded, loss)
     counts, groups = coded.counts, coded.sensitive.labels
     smoothed, names = counts + options.smoothing, listed(coded.names)
-    return _Table(counts, smoothed, coded.n_effective, design, groups, names)
+    return _Table(counts, smoothed, coded.n_effective, design, groups, names, coded.secrets)

@@ -52,6 +52,11 @@ def budgets_for(options: argparse.Namespace) -> Any:
     return secret_keys(options.epsilon, options.sensitive)
 
 
+def proportions_for(options: argparse.Namespace) -> dict[Any, float]:
+    """Return how the budgets of several secrets relate to each other."""
+    return secret_keys(options.proportions, options.sensitive)
+
+
 def transformer_for(
     options: argparse.Namespace, names: Sequence[str], **more: Any
 ) -> PrivacyFunnelTransformer:

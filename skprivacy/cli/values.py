@@ -62,6 +62,14 @@ def budget_of_each(text: str) -> dict[str, float]:
     return found
 
 
+def proportions(text: str) -> dict[str, float]:
+    """Return positive numbers by the names of secrets: sex=1,race=10."""
+    found = budget_of_each(text)
+    if not all(each > 0 for each in found.values()):
+        raise argparse.ArgumentTypeError(f"{text!r} has a proportion that is not positive")
+    return found
+
+
 def budget_or_each(text: str) -> float | dict[str, float]:
     """Return one budget, or that of each secret."""
     return budget_of_each(text) if "=" in text else budget(text)

@@ -44,6 +44,7 @@ OPTIONS = {
     "n_settings": "--settings",
     "names": "--names",
     "output": "--output",
+    "proportions": "--proportions",
     "record_ids": "--record-ids",
     "remainder": "--remainder",
     "scope": "--scope",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._messages import Message, Named, Setting
+from .._messages import InPython, Message, Named, Setting
 from .._typing import CountArray
 from .._warnings import warn
 from ..exceptions import FiniteSampleWarning, PrivacyLeakWarning
@@ -82,7 +82,9 @@ def _about_together(mechanism: SeveralSecretsMechanism) -> Iterator[str]:
         f"largest of the budgets in ",
         Named("epsilon"),
         f" ({largest:g}): separate budgets bound what is revealed about each secret, and no "
-        f"combination of them. A budget for their tuple bounds that too.",
+        f"combination of them. A budget for ",
+        InPython("their tuple", "all of them joined by a plus"),
+        " bounds that too.",
     )
 
 

@@ -221,9 +221,10 @@ def _headline(mechanism: AnyMechanism, released: list[str], protected: str) -> s
     )
 
 
-def _budgets(mechanism: AnyMechanism, protected: str) -> str:
+def _budgets(mechanism: AnyMechanism, protected: str = "") -> str:
     if isinstance(mechanism, Mechanism):
-        return f"epsilon = {mechanism.epsilon:g} about {protected}"
+        about = f" about {protected}" if protected else ""
+        return f"epsilon = {mechanism.epsilon:g}{about}"
     budgets = (f"{x:g} about {name_of_secret(name)}" for name, x in mechanism.epsilon.items())
     return f"epsilon = {', '.join(budgets)}"
 
@@ -325,10 +326,11 @@ def _pictures(mechanism: AnyMechanism, settings: Settings, limits: Limits) -> Se
         return Section("Pictures", figures=figures)
     each = mechanism.secrets.items()
     leakages = [_leakage_of(m, limits[name], name_of_secret(name)) for name, m in each]
-    return Section("Pictures", figures=[_channel(one_of(mechanism)), *leakages])
+    figures = [_curve(mechanism, settings), _channel(one_of(mechanism)), *leakages]
+    return Section("Pictures", figures=figures)
 
 
-def _curve(mechanism: Mechanism, settings: Settings) -> Figure:
+def _curve(mechanism: AnyMechanism, settings: Settings) -> Figure:
     options = {"max_outputs": settings.max_outputs, **(settings.solver_options or {})}
     path = path_around(mechanism, settings.solver, **options)
 
@@ -337,8 +339,8 @@ def _curve(mechanism: Mechanism, settings: Settings) -> Figure:
 
     return Figure(
         "Utility kept against the budget",
-        f"Utility kept against the budget: {mechanism.normalized_utility:.0%} at epsilon "
-        f"= {mechanism.epsilon:g}.",
+        f"Utility kept against the budget: {mechanism.normalized_utility:.0%} at "
+        f"{_budgets(mechanism)}.",
         curve,
     )
 

@@ -389,8 +389,12 @@ class TestShowing:
     def test_displays(self, fitted):
         assert MechanismDisplay.from_estimator(fitted).ax_ is not None
         assert LeakageDisplay.from_mechanism(fitted.mechanism_.secrets["race"]).ax_ is not None
-        with pytest.raises(TypeError, match=r"\.secrets\['sex'\]"):
-            PrivacyUtilityDisplay.from_estimator(fitted)
+        budgets = [{name: f * x for name, x in BUDGETS.items()} for f in (0.5, 1, 2)]
+        display = PrivacyUtilityDisplay.from_estimator(fitted, epsilons=budgets)
+        assert display.ax_.get_xlabel() == (
+            "budget ε (sex; KL, per output; race, sex and race in proportion)"
+        )
+        assert display.lines_[0].get_xdata().tolist() == [0.001, 0.002, 0.004]
 
 
 class TestFiles:
