@@ -38,14 +38,15 @@ examples:
   skprivacy key secret.key
   skprivacy sanitize patients.csv keyed.csv --sensitive sex --columns bmi \\
       --epsilon 0.02 --record-ids patient --key-file secret.key
-  skprivacy sanitize patients.csv each.csv --sensitive sex,age --edges age=40,55 \\
-      --columns bmi --bins 3 --epsilon sex=0.01,age=0.1
+  skprivacy sanitize patients.csv each.csv --sensitive sex,blood_pressure --bins 3 \\
+      --columns bmi --epsilon sex=0.05,blood_pressure=0.1 --edges blood_pressure=95
 
 A first pass over IN counts and a second one writes OUT: memory does not grow with the
 file. Without --columns, all columns that no other option names are released; with it,
 those that no option names are left out. Those of --remainder are copied byte for byte,
 unless one of them alone reveals more about the sensitive columns than the budget allows.
-Budgets for each of several columns bound no combination of them: one for sex+age does.
+Budgets for each of several columns bound no combination of them; one for
+sex+blood_pressure does.
 """
 _APPLY = """\
 examples:
@@ -74,15 +75,15 @@ examples:
   skprivacy curve patients.csv --sensitive sex --columns blood_pressure,bmi --bins 3 \\
       -o curve.png
   skprivacy curve patients.csv --sensitive sex --columns bmi --epsilons 0.001,0.01,0.1
-  skprivacy curve patients.csv --sensitive sex,age --edges age=40,55 --columns bmi \\
-      --bins 3 --proportions sex=1,age=10 --epsilons 0.001,0.01 --confidence none
+  skprivacy curve patients.csv --sensitive sex,blood_pressure --columns bmi --bins 3 \\
+      --edges blood_pressure=95 --proportions sex=1,blood_pressure=2 --epsilons 0.05,0.1
 """
 _CHOOSE = """\
 examples:
   skprivacy choose patients.csv --sensitive sex --columns bmi --keep-utility 0.9
   skprivacy choose patients.csv --sensitive sex --columns bmi --max-shift 0.05
-  skprivacy choose patients.csv --sensitive sex,age --edges age=40,55 --columns bmi \\
-      --bins 3 --proportions sex=1,age=10 --keep-utility 0.5 --confidence none
+  skprivacy choose patients.csv --sensitive sex,blood_pressure --columns bmi --bins 3 \\
+      --edges blood_pressure=95 --proportions sex=1,blood_pressure=2 --keep-utility 0.5
 """
 _AUDIT = """\
 examples:
