@@ -59,6 +59,7 @@ def write_transformer(fitted: Fitted, parameters: Mapping[str, Any], indent: int
                 for name, leakage in fitted.leaking.items()
             ],
             "sensitive": [encode_label(name) for name in roles.s_names],
+            **_groups_content(roles),
         },
         "types": [type_.to_dict() for type_ in fitted.types],
         **_alphabet_content(fitted.alphabet),
@@ -74,6 +75,12 @@ def _alphabet_content(alphabet: Alphabet) -> dict[str, Any]:
         return cell_content(alphabet)
     assert isinstance(alphabet, ValueAlphabet)
     return alphabet_content(alphabet)
+
+
+def _groups_content(roles: ColumnRoles) -> dict[str, Any]:
+    if roles.group_position is None:
+        return {}
+    return {"groups": encode_label(roles.name_or_position(roles.group_position))}
 
 
 def _target_content(of_target: Posterior | None) -> dict[str, Any]:
@@ -100,6 +107,9 @@ def read_transformer(
     alphabet: Alphabet = read_cells(part) if of_cells else read_alphabet(part)
     roles, leaking = _read_roles(part["layout"], len(alphabet.columns))
     roles = replace(roles, of_cells=of_cells)
+    if roles.group_position is not None:
+        by_scores = of_cells and part["scores"].optional(lambda _: True) is not None
+        part["layout"]["groups"].require(by_scores, "left out where cells are not by scores")
     types = tuple(map(_read_type, part["types"].items(len(alphabet.columns))))
     mechanism = make_any_mechanism(part["mechanism"], measure, utility)
     _check_labels(part["mechanism"]["x_labels"], mechanism.x_labels, alphabet.labels)
@@ -125,7 +135,9 @@ def _read_target(place: Place, n_outputs: int) -> Posterior:
 
 
 def _read_roles(place: Place, n_replaced: int) -> tuple[ColumnRoles, dict[Any, float]]:
-    part = place.keys("names", "n_columns", "replaced", "copied", "leaking", "sensitive")
+    has_groups = ["groups"] if "groups" in place.members() else []
+    keys = "names", "n_columns", "replaced", "copied", "leaking", "sensitive"
+    part = place.keys(*keys, *has_groups)
     n_columns = part["n_columns"].integer(low=1, high=_MOST_COLUMNS)
     names = part["names"].optional(lambda names: _read_column_names(names, n_columns))
     columns = {name: p for p, name in enumerate(range(n_columns) if names is None else names)}
@@ -137,7 +149,13 @@ def _read_roles(place: Place, n_replaced: int) -> tuple[ColumnRoles, dict[Any, f
     part["copied"].require(~np.isin(copied, hidden), "a column that is not sensitive")
     part["replaced"].require(~np.isin(replaced, hidden), "a column that is not sensitive")
     leaking = dict(_read_leaking(item, columns, copied) for item in part["leaking"].items())
-    return ColumnRoles(names, n_columns, replaced, hidden, sensitive, copied), leaking
+    roles = ColumnRoles(names, n_columns, replaced, hidden, sensitive, copied)
+    if has_groups:
+        groups = columns.get(part["groups"].label())
+        is_own = groups is not None and groups not in (*replaced, *hidden, *copied)
+        part["groups"].require(is_own, "a column that is neither sensitive nor released")
+        roles = replace(roles, group_position=groups)
+    return roles, leaking
 
 
 def _read_columns(place: Place, columns: dict[Any, int], length: int | None) -> tuple[int, ...]:

@@ -113,10 +113,10 @@ def several_lines(path: Sequence[SeveralSecretsMechanism], names: str) -> list[s
     ]
 
 
-def chosen_line(mechanism: SeveralSecretsMechanism, names: str, asked: float) -> str:
+def chosen_line(mechanism: SeveralSecretsMechanism, names: str, asked: str) -> str:
     """Say which budgets keep enough."""
     budgets = ",".join(f"{key_of(name)}={x:.4g}" for name, x in mechanism.epsilon.items())
     return (
         f"--epsilon {budgets} keeps {mechanism.normalized_utility:.1%} of "
-        f"{mechanism.objective.in_words(names)}; asked for: {asked:.1%}."
+        f"{mechanism.objective.in_words(names)}; asked for: {asked}."
     )

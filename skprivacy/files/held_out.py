@@ -24,7 +24,7 @@ from ..mechanism import SeveralSecretsMechanism
 from ..secret_columns import columns_of_secrets
 from ..tables.cross_tables import coded
 from ..tables.frames import as_table
-from .releasing import families_of
+from .releasing import families_of, folds_of_block
 from .tables import Block, Source
 
 
@@ -53,10 +53,12 @@ def certify_source(
     if both := [source.names[p] for p in s_positions if p in x_positions]:
         told = f"The column {both[0]!r} is released: it cannot be among those of "
         raise ValueError(Message(told, Named("sensitive"), "."))
+    key_position = fitted.roles.group_in(header, owner)
     families, groups = families_of(fitted), Groups(len(fitted.mechanism.x_labels) + 1)
     for block in source.watched_blocks("certifying", is_watched):
         table = as_table(block.frame(x_positions, families), owner)
-        x_codes = symbols_of(fitted, table.named(range(len(x_positions))))
+        folds = folds_of_block(block, key_position, source)
+        x_codes = symbols_of(fitted, table.named(range(len(x_positions))), folds)
         groups.add(_columns(block, s_positions), x_codes)
         for positions in secrets.values():
             check_measure(measure, len(groups.of(positions)))

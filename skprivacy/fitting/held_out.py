@@ -18,7 +18,8 @@ from ..certifying import (
     check_measure,
     failure_of,
 )
-from ..encoding import UNKNOWN
+from ..codes import UNKNOWN, take
+from ..encoding.values import coded as values_of
 from ..fitted import Fitted, Training
 from ..measures import Measure, get_measure
 from ..mechanism import (
@@ -27,6 +28,7 @@ from ..mechanism import (
     SeveralSecretsEvaluation,
     SeveralSecretsMechanism,
 )
+from ..releasing.group_folds import folds_in
 from ..secret_columns import SecretGroups, columns_of_secrets
 from ..tables.cross_tables import coded
 from ..tables.frames import Table, as_table
@@ -55,7 +57,7 @@ def evaluated_on(
     table = as_table(X, owner)
     s_columns, _ = sensitive_columns(owner, table, y, sensitive, sensitive_features)
     s_codes = _group_codes(training, s_columns)
-    x_codes = symbols_of(fitted, table.named(fitted.roles.x_in(table, owner)))
+    x_codes = _symbols_in(fitted, table, owner)
     objective, n_x = _objective(fitted, table, owner, y, x_codes), len(mechanism.x_labels) + 1
 
     def under(codes: IntArray, labels: Labels) -> Evaluation:
@@ -109,7 +111,7 @@ def certified_on(
     sized = {name: _sized_groups(fitted, s_columns, name, p) for name, p in every.items()}
     for n_s, _ in sized.values():
         check_measure(measure, n_s)
-    x_codes = symbols_of(fitted, table.named(fitted.roles.x_in(table, owner)))
+    x_codes = _symbols_in(fitted, table, owner)
     n_x = len(fitted.mechanism.x_labels) + 1
     return certified_secrets(
         {name: count_codes(codes, x_codes, (n_s, n_x)) for name, (n_s, codes) in sized.items()},
@@ -166,9 +168,17 @@ def _codes_of(training: Training, groups: SecretGroups, s_columns: NamedColumns)
     return groups.found(found)
 
 
-def symbols_of(fitted: Fitted, x_columns: NamedColumns) -> IntArray:
-    """Return the symbol of X of each row; values that were not seen are one more."""
-    codes, _ = fitted.alphabet.encode(list(x_columns.values()), list(x_columns))
+def _symbols_in(fitted: Fitted, table: Table, owner: str) -> IntArray:
+    columns = table.named(fitted.roles.x_in(table, owner))
+    return symbols_of(fitted, columns, folds_in(fitted.roles, table, owner))
+
+
+def symbols_of(fitted: Fitted, x_columns: NamedColumns, folds: IntArray | None = None) -> IntArray:
+    """Return the symbol of X of each row; values that were not seen are one more.
+
+    folds : of the rows, where a column tells people apart.
+    """
+    codes, _ = fitted.alphabet.encode(list(x_columns.values()), list(x_columns), folds)
     return np.where(codes == UNKNOWN, len(fitted.mechanism.x_labels), codes)
 
 
@@ -179,6 +189,17 @@ def count_codes(rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> Fl
     return counts
 
 
+def _tables(fitted: Fitted, columns: NamedColumns, x_codes: IntArray) -> list[FloatArray]:
+    """Return how often each value of each column, in the bins of `fit`, has each symbol."""
+    found, n_symbols = [], len(fitted.mechanism.x_labels) + 1
+    for alphabet, (name, column) in zip(fitted.alphabet.columns, columns.items(), strict=True):
+        of_rows, values = values_of(column, name)
+        positions = take(alphabet.positions_of(values, name), of_rows)
+        unseen = np.where(positions == UNKNOWN, len(alphabet.values), positions)
+        found.append(count_codes(unseen, x_codes, (len(alphabet.values) + 1, n_symbols)))
+    return found
+
+
 def _objective(
     fitted: Fitted, table: Table, owner: str, y: ColumnsLike | None, x_codes: IntArray
 ) -> Utility:
@@ -186,12 +207,11 @@ def _objective(
     mechanism, objective = fitted.mechanism, fitted.mechanism.objective
     if isinstance(objective, EachColumn):
         columns = table.named(fitted.roles.x_in(table, owner))
-        pairs = (coded(column, name)[0] for name, column in columns.items())
-        shapes = ((codes, (codes.max() + 2, len(mechanism.x_labels) + 1)) for codes in pairs)
-        return EachColumn.of_tables([count_codes(c, x_codes, shape) for c, shape in shapes])
+        return EachColumn.of_tables(_tables(fitted, columns, x_codes))
     if isinstance(objective, Distortion):  # an unseen value is as far from all labels as can be
         furthest = np.full((1, objective.loss.shape[1]), objective.loss.max())
-        return Distortion.of_symbols(np.vstack([objective.loss, furthest]))
+        loss = np.vstack([objective.loss, furthest])
+        return Distortion.of_symbols(loss, of_cells=objective.of_cells)
     if not isinstance(objective, Target):
         return objective
     if y is None:
@@ -203,4 +223,6 @@ def _objective(
             )
         )
     v_codes, _ = coded(y, "y")
-    return Target(count_codes(v_codes, x_codes, (v_codes.max() + 1, len(mechanism.x_labels) + 1)))
+    shape = v_codes.max() + 1, len(mechanism.x_labels) + 1
+    # What X itself says about the target is known from the rows of `fit`.
+    return Target(count_codes(v_codes, x_codes, shape), whole=objective.whole)
