@@ -29,6 +29,9 @@ def check_budget(owner: str, epsilon: object) -> None:
     if not epsilon:
         requirement = "a number, or a dict with a budget for at least one secret"
         raise ValueError(message(owner, "epsilon", requirement, epsilon))
+    if None in epsilon:
+        requirement = "a dict whose keys are sensitive columns, not None"
+        raise ValueError(message(owner, "epsilon", requirement, epsilon))
     for name, budget in epsilon.items():
         check_real(owner, f"epsilon[{name!r}]", budget, low=0)
 
