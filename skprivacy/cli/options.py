@@ -17,6 +17,7 @@ from .values import (
     measure,
     names,
     positive,
+    proportions,
     remainder,
 )
 
@@ -101,6 +102,17 @@ def add_columns(command: argparse.ArgumentParser) -> None:
         metavar="NAMES",
         help="the columns to release, separated by commas; they are protected jointly (default: "
         "all but those that other options name)",
+    )
+
+
+def add_proportions(command: argparse.ArgumentParser) -> None:
+    """Add how the budgets of several secrets relate to each other."""
+    command.add_argument(
+        "--proportions",
+        type=proportions,
+        metavar="NAME=P,...",
+        help="a budget for each sensitive column, or for several jointly, in these proportions: "
+        "sex=1,race=10 allows ten times as much about race (default: one budget for all jointly)",
     )
 
 

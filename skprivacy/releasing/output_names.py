@@ -8,20 +8,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable
-from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from .._messages import Message, Named
 from .._typing import FloatArray, Labels
 from ..fidelity import closest_names
-from ..mechanism import Mechanism
+from ..mechanism import Mechanism, SeveralSecretsMechanism
 from ..merging import merged_to
 from ..tables.column_roles import ColumnRoles
 
+M = TypeVar("M", Mechanism, SeveralSecretsMechanism)
 
-def name_outputs(mechanism: Mechanism, loss: FloatArray) -> Mechanism:
+
+def name_outputs(mechanism: M, loss: FloatArray) -> M:
     """Return the mechanism with outputs that have names, in the order of these.
 
     loss : of reading each symbol of X (rows) as each (columns).
@@ -31,15 +32,14 @@ def name_outputs(mechanism: Mechanism, loss: FloatArray) -> Mechanism:
     channel = merged_to(mechanism.channel, p_x, mechanism.objective, len(p_x))
     names = closest_names(p_x[:, None] * channel, loss)
     order = np.argsort(names)
-    return replace(
-        mechanism,
+    return mechanism.changed(
         channel=channel[:, order],
         y_labels=tuple(mechanism.x_labels[symbol] for symbol in names[order]),
         symbol_of_output=names[order],
     )
 
 
-def output_names(mechanism: Mechanism) -> list[str]:
+def output_names(mechanism: Mechanism | SeveralSecretsMechanism) -> list[str]:
     """Return the outputs as texts, all different."""
     return readable(mechanism.y_labels)
 
