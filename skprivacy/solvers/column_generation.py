@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -23,6 +23,7 @@ from .._warnings import warn
 from ..exceptions import SolverError
 from ..geometry import Points
 from .base import Solution, Solver
+from .coarser_groups import CoarserGroups
 from .linear_program import Offers, Prices
 from .problem import DEFAULT_TOL, Problem
 from .simple import most_useful, simple_solutions
@@ -50,9 +51,10 @@ class ColumnGenerationSolver(Solver):
 
     They keep their budget like all others. There is no proof of how good they are, except where S
     has two values and every output must keep the budget: there they are optimal. Elsewhere
-    `upper_bound` is the most that the budget allows, for instance ``epsilon + H(X|S)``. They are
-    never worse than merging, randomised response or the chi-squared design: where one of these is
-    better, it is used instead.
+    `upper_bound` is the most that the budget allows, for instance ``epsilon + H(X|S)``, or what is
+    optimal if only two or three kinds of groups of S are told apart. They are never worse than
+    merging, randomised response or the chi-squared design: where one of these is better, it is
+    used instead.
 
     Parameters
     ----------
@@ -92,6 +94,7 @@ class ColumnGenerationSolver(Solver):
         problem = Problem(task)
         tol = self.tol * task.utility.span(task.joint.p_x)
         before: list[Points] = []
+        coarser = CoarserGroups(task)
         simple = simple_solutions(task, epsilons)
         for epsilon, others in zip(epsilons, simple, strict=True):
             solution = problem.special(epsilon) if problem.is_easy(epsilon) else None
@@ -101,6 +104,7 @@ class ColumnGenerationSolver(Solver):
                 before = [offers.points]
                 solution = problem.solution(offers, np.inf, epsilon, self.tol)
                 self._warn_if_late(search, epsilon)
+                solution = _with_bound(task, solution, coarser, epsilon, deadline)
             yield most_useful(task, solution, others)
 
     def _warn_if_late(self, search: ColumnSearch, epsilon: float) -> None:
@@ -114,6 +118,16 @@ class ColumnGenerationSolver(Solver):
                 ),
                 ConvergenceWarning,
             )
+
+
+def _with_bound(
+    task: DesignTask, solution: Solution, coarser: CoarserGroups, epsilon: float, deadline: float
+) -> Solution:
+    """Return the solution with the bound of fewer groups of S, where that is smaller."""
+    channel = solution.channel / solution.channel.sum(axis=1, keepdims=True)
+    reached = task.utility.of_channel(task.joint.p_x, channel)
+    bounds = [coarser.bound(epsilon, reached, deadline), solution.upper_bound]
+    return replace(solution, upper_bound=min(bound for bound in bounds if bound is not None))
 
 
 class ColumnSearch:
