@@ -10,7 +10,7 @@ import pandas as pd
 from .._messages import Message, Setting
 from .._typing import ColumnsLike, FloatArray, IntArray, NamedColumns
 from ..certifying import Candidate, Centre, Certificate, certify, check_measure, failure_of
-from ..encoding import UNKNOWN
+from ..encoding import UNKNOWN, PairedAlphabet
 from ..fitted import Fitted, Training
 from ..measures import Measure, get_measure
 from ..mechanism import Evaluation, Mechanism
@@ -41,17 +41,18 @@ def evaluated_on(
     table = as_table(X, owner)
     s_columns, _ = sensitive_columns(owner, table, y, sensitive, sensitive_features)
     s_codes = _group_codes(training, s_columns)
-    x_codes = symbols_of(fitted, table.named(fitted.roles.x_in(table, owner)))
-    shape = len(mechanism.s_labels) + 1, len(mechanism.x_labels) + 1
+    x_codes = symbols_of(fitted, table.named(fitted.roles.read_in(table, owner)))
+    shape = len(mechanism.s_labels) + 1, len(_channel(mechanism))
     counts = count_codes(s_codes, x_codes, shape)
     return Evaluation(
         _channel(mechanism),
         counts / counts.sum(),
         (*mechanism.s_labels, "unseen"),
-        (*mechanism.x_labels, "unseen"),
+        (*mechanism.x_labels, *_unseen_labels(fitted)),
         mechanism.y_labels,
         mechanism.measure,
         _objective(fitted, table, owner, y, x_codes),
+        groups=_groups(mechanism),
     )
 
 
@@ -86,8 +87,8 @@ def certified_on(
         s_codes = _group_codes(fitted.training, s_columns)
         n_s = max(len(fitted.training.counts), int(s_codes.max()) + 1)
     check_measure(measure, n_s)
-    x_codes = symbols_of(fitted, table.named(fitted.roles.x_in(table, owner)))
-    counts = count_codes(s_codes, x_codes, (n_s, len(fitted.mechanism.x_labels) + 1))
+    x_codes = symbols_of(fitted, table.named(fitted.roles.read_in(table, owner)))
+    counts = count_codes(s_codes, x_codes, (n_s, n_symbols(fitted)))
     return certify(counts, candidate(fitted, n_s), measure, confidence, n_settings)
 
 
@@ -106,8 +107,28 @@ def candidate(fitted: Fitted, n_groups: int) -> Candidate:
 
 
 def _channel(mechanism: Mechanism) -> FloatArray:
-    """Return the channel with one more symbol, for values that were not seen: drawn from P(Y)."""
-    return np.vstack([mechanism.channel, mechanism.p_y])
+    """Return the channel with one more symbol, for values that were not seen: drawn from P(Y).
+
+    Beside columns z there is one for each z, drawn from P(Y|z).
+    """
+    return np.vstack([mechanism.channel, mechanism.unseen])
+
+
+def n_symbols(fitted: Fitted) -> int:
+    """Return how many symbols there are with those for values that were not seen."""
+    return len(fitted.mechanism.channel) + len(fitted.mechanism.unseen)
+
+
+def _groups(mechanism: Mechanism) -> IntArray | None:
+    if mechanism.groups is None:
+        return None
+    return np.append(mechanism.groups, np.unique(mechanism.groups))
+
+
+def _unseen_labels(fitted: Fitted) -> list[Any]:
+    if not isinstance(fitted.alphabet, PairedAlphabet):
+        return ["unseen"]
+    return [("unseen", label) for label in fitted.alphabet.beside.labels]
 
 
 def _group_codes(training: Training, s_columns: NamedColumns) -> IntArray:
@@ -117,9 +138,12 @@ def _group_codes(training: Training, s_columns: NamedColumns) -> IntArray:
 
 
 def symbols_of(fitted: Fitted, x_columns: NamedColumns) -> IntArray:
-    """Return the symbol of X of each row; values that were not seen are one more."""
+    """Return the symbol of X of each row; values that were not seen are one more.
+
+    x_columns : and those beside X; there is then one more symbol for each of their values.
+    """
     codes, _ = fitted.alphabet.encode(list(x_columns.values()), list(x_columns))
-    return np.where(codes == UNKNOWN, len(fitted.mechanism.x_labels), codes)
+    return np.where(codes < 0, len(fitted.mechanism.x_labels) - 1 - codes.astype(np.intp), codes)
 
 
 def count_codes(rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> FloatArray:
@@ -137,10 +161,11 @@ def _objective(
     if isinstance(objective, EachColumn):
         columns = table.named(fitted.roles.x_in(table, owner))
         pairs = (coded(column, name)[0] for name, column in columns.items())
-        shapes = ((codes, (codes.max() + 2, len(mechanism.x_labels) + 1)) for codes in pairs)
+        shapes = ((codes, (codes.max() + 2, n_symbols(fitted))) for codes in pairs)
         return EachColumn.of_tables([count_codes(c, x_codes, shape) for c, shape in shapes])
     if isinstance(objective, Distortion):  # an unseen value is as far from all labels as can be
-        furthest = np.full((1, objective.loss.shape[1]), objective.loss.max())
+        shape = len(mechanism.unseen), objective.loss.shape[1]
+        furthest = np.full(shape, objective.loss.max())
         return Distortion.of_symbols(np.vstack([objective.loss, furthest]))
     if not isinstance(objective, Target):
         return objective
@@ -153,4 +178,4 @@ def _objective(
             )
         )
     v_codes, _ = coded(y, "y")
-    return Target(count_codes(v_codes, x_codes, (v_codes.max() + 1, len(mechanism.x_labels) + 1)))
+    return Target(count_codes(v_codes, x_codes, (v_codes.max() + 1, n_symbols(fitted))))

@@ -22,6 +22,7 @@ from ..tables.column_types import ColumnType
 from ..tables.frames import Table, as_table
 from ..tables.row_index import check_no_copy, labels_of
 from ..tables.vectors import as_columns, check_length, check_weights
+from .beside import beside_positions, check_not_released
 from .known_cells import KnownCells
 from .parameters import Settings
 
@@ -34,7 +35,8 @@ class LabelledRows:
     weights : of the rows, None for one each; multiplicities : how many rows of the data each row
     stands for, None for one; squares : sums of the squared weights of these, where there are
     weights; is_coarse : whether numbers of X may already stand for bins; cells : where X is
-    already in cells, these, and its one column is the number of the cell.
+    already in cells, these, and its one column is the number of the cell; beside : the columns
+    that are published as they are, under the budget.
     """
 
     s_columns: NamedColumns
@@ -45,6 +47,7 @@ class LabelledRows:
     squares: FloatArray | None = None
     is_coarse: bool = False
     cells: KnownCells | None = None
+    beside: NamedColumns = field(default_factory=dict)
 
     @property
     def x_names(self) -> tuple[Any, ...]:
@@ -77,27 +80,29 @@ class LabelledRows:
 
 @dataclass(frozen=True)
 class CountedColumns:
-    """The names of columns that are counted together: of S, of X, and of the target if any."""
+    """The names of columns that are counted together: of S, of X, of a target, and beside X."""
 
     s: tuple[Any, ...]
     x: tuple[Any, ...]
     target: tuple[Any, ...] | None = None
+    beside: tuple[Any, ...] = ()
 
     @classmethod
     def of(cls, rows: LabelledRows) -> CountedColumns:
         """Return the names of the columns of some rows."""
         target = None if rows.target is None else tuple(rows.target)
-        return cls(tuple(rows.s_columns), tuple(rows.x_columns), target)
+        return cls(tuple(rows.s_columns), tuple(rows.x_columns), target, tuple(rows.beside))
 
     @property
     def names(self) -> list[Any]:
         """All names; the target may be a column of X as well."""
-        return [*self.s, *self.x, *(f"the target {name!r}" for name in self.target or ())]
+        targets = (f"the target {name!r}" for name in self.target or ())
+        return [*self.s, *self.x, *self.beside, *targets]
 
     @property
     def in_table(self) -> list[Any]:
         """What the table calls them, in the order of `names`."""
-        return [*self.s, *self.x, *(self.target or ())]
+        return [*self.s, *self.x, *self.beside, *(self.target or ())]
 
     def in_cells(self, name: str) -> CountedColumns:
         """Return the columns with one in place of X: the number of its cell."""
@@ -105,12 +110,13 @@ class CountedColumns:
 
     def sampled(self, columns: NamedColumns) -> LabelledRows:
         """Return some rows of a table as they are."""
-        s, x, v = ({n: columns[n] for n in part} for part in (self.s, self.x, self.target or ()))
-        return LabelledRows(s, x, v or None)
+        parts = self.s, self.x, self.target or (), self.beside
+        s, x, v, z = ({n: columns[n] for n in part} for part in parts)
+        return LabelledRows(s, x, v or None, beside=z)
 
     def columns(self, rows: LabelledRows) -> list[pd.Series]:
         """Return the columns of some rows in the order of `names`."""
-        parts = (rows.s_columns, rows.x_columns, rows.target or {})
+        parts = (rows.s_columns, rows.x_columns, rows.beside, rows.target or {})
         return [column for part in parts for column in part.values()]
 
     def rows(
@@ -124,9 +130,9 @@ class CountedColumns:
     ) -> LabelledRows:
         """Return distinct rows that occur `counts` times, with the sums of their weights."""
         n_s, n_x = len(self.s), len(self.s) + len(self.x)
-        target = None
+        n_z, target = n_x + len(self.beside), None
         if self.target is not None:
-            target = dict(zip(self.target, columns[n_x:], strict=True))
+            target = dict(zip(self.target, columns[n_z:], strict=True))
         return LabelledRows(
             dict(zip(self.s, columns[:n_s], strict=True)),
             dict(zip(self.x, columns[n_s:n_x], strict=True)),
@@ -136,6 +142,7 @@ class CountedColumns:
             squares,
             is_coarse,
             cells,
+            dict(zip(self.beside, columns[n_x:n_z], strict=True)),
         )
 
 
@@ -209,6 +216,7 @@ def read_inputs(
         rows_of(table.named(roles.x_positions)),
         target,
         None if weights is None else weights[counted],
+        beside=rows_of(table.named(roles.beside_positions)),
     )
     return FitInputs(
         roles,
@@ -233,12 +241,14 @@ def roles_of(
 ) -> ColumnRoles:
     """Return which columns of a table are what; beside : released only if they are named."""
     owner = settings.owner
+    published = beside_positions(settings, table, s_positions)
     if settings.columns is None:
         listed = () if isinstance(settings.remainder, str) else settings.remainder
-        others = [*s_positions, *beside, *table.positions(owner, "remainder", listed)]
+        others = [*s_positions, *beside, *published, *table.positions(owner, "remainder", listed)]
         found = [p for p in range(table.n_columns) if p not in others]
     else:
         found = table.positions(owner, "columns", settings.columns)
+        check_not_released(table, published, found, owner)
         both = [table.label(position) for position in found if position in s_positions]
         if both:
             raise ValueError(
@@ -258,7 +268,13 @@ def roles_of(
     s_names = tuple(dict.fromkeys([*s_names, *map(table.label, s_positions)]))
     kept = _kept_positions(settings.remainder, table, [*found, *s_positions], owner)
     return ColumnRoles(
-        table.names, table.n_columns, tuple(found), tuple(s_positions), s_names, tuple(kept)
+        table.names,
+        table.n_columns,
+        tuple(found),
+        tuple(s_positions),
+        s_names,
+        tuple(position for position in kept if position not in published),
+        beside_positions=published,
     )
 
 
@@ -292,9 +308,10 @@ def roles_of_names(
     if settings.sensitive is None:
         told = f" must name columns of {where}."
         raise ValueError(Message(Parameter("sensitive", owner), told))
-    if callable(settings.columns):
-        told = f" must name columns of {where}."
-        raise TypeError(Message(Parameter("columns", owner), told))
+    for name in ("columns", "beside"):
+        if callable(getattr(settings, name)):
+            told = f" must name columns of {where}."
+            raise TypeError(Message(Parameter(name, owner), told))
     table = as_table(pd.DataFrame(columns=names), owner)
     s_positions = table.positions(owner, "sensitive", settings.sensitive)
     s_names = tuple(map(table.label, s_positions))

@@ -36,6 +36,7 @@ class Settings:
     epsilon: float
     sensitive: Any
     columns: Any
+    beside: Any
     measure: str | Measure
     scope: Scope
     utility: str | Utility

@@ -242,13 +242,23 @@ class Evaluation:
         """
         if self.groups is None:
             return readonly(np.tile(self.p_y, (len(self.p_x), 1)))
+        return readonly(self.unseen[np.unique(self.groups, return_inverse=True)[1]])
+
+    @property
+    def unseen(self) -> FloatArray:
+        """What values of X that nobody has seen are drawn from: P(Y) in one row.
+
+        Where columns z are published beside Y, P(Y|z), a row for each z.
+        """
+        if self.groups is None:
+            return readonly(self.p_y[None])
         _, codes = np.unique(self.groups, return_inverse=True)
         joint = np.zeros((codes.max() + 1, self.channel.shape[1]))
         np.add.at(joint, codes, self.p_x[:, None] * self.channel)
-        return readonly((joint / joint.sum(axis=1, keepdims=True))[codes])
+        return readonly(joint / joint.sum(axis=1, keepdims=True))
 
     @cached_property
-    def _smallest_utility(self) -> float:
+    def least_utility(self) -> float:
         """The utility of releasing nothing, or nothing but the columns beside."""
         if self.groups is None:
             return self.objective.smallest(self.p_x)
@@ -256,7 +266,7 @@ class Evaluation:
         return self.objective.of_channel(self.p_x, beside[:, beside.any(axis=0)])
 
     def _normalized(self, utility: float) -> float:
-        smallest = self._smallest_utility
+        smallest = self.least_utility
         room = self._largest_utility - smallest
         return (utility - smallest) / room if room > NO_UTILITY else 1.0
 

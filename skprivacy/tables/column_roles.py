@@ -17,8 +17,9 @@ class ColumnRoles:
 
     names : of all columns, or None for an array; x_positions : the columns that are replaced;
     s_positions : those that hold S; s_names : what S is called, even where it came separately from
-    the table; kept_positions : the columns that are passed through. No others come out. of_cells :
-    whether rows are released as cells.
+    the table; kept_positions : the columns that are passed through; of_cells : whether rows are
+    released as cells; beside_positions : the columns that come out unchanged under the budget. No
+    others come out.
     """
 
     names: list[Any] | None
@@ -28,6 +29,7 @@ class ColumnRoles:
     s_names: tuple[Any, ...] = ()
     kept_positions: tuple[int, ...] = ()
     of_cells: bool = False
+    beside_positions: tuple[int, ...] = ()
 
     @property
     def has_string_names(self) -> bool:
@@ -37,7 +39,12 @@ class ColumnRoles:
     @property
     def order(self) -> list[int]:
         """The columns that come out, replaced or unchanged, in the order of `fit`."""
-        return sorted([*self.x_positions, *self.kept_positions])
+        return sorted([*self.x_positions, *self.kept_positions, *self.beside_positions])
+
+    @property
+    def read_positions(self) -> tuple[int, ...]:
+        """The columns that a draw depends on: those that are replaced, and those beside them."""
+        return *self.x_positions, *self.beside_positions
 
     def keeping(self, names: Container[Any]) -> ColumnRoles:
         """Return the roles with fewer columns passed through: only those with these names."""
@@ -99,8 +106,12 @@ class ColumnRoles:
 
     def x_in(self, table: Table, owner: str) -> list[int]:
         """Return the positions in `table` of the columns of X; it may lack all others."""
+        return self.read_in(table, owner)[: len(self.x_positions)]
+
+    def read_in(self, table: Table, owner: str) -> list[int]:
+        """Return the positions of the columns of X and of those beside it."""
         positions = replace(self, kept_positions=()).match(table, owner)
-        return [positions[position] for position in self.x_positions]
+        return [positions[position] for position in self.read_positions]
 
     def _warn_about_names(self, table: Table, owner: str) -> None:
         if self.has_string_names and table.names is None:
