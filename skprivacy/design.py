@@ -14,13 +14,13 @@ from ._messages import Message, Named, Setting
 from ._typing import FloatArray, Scope, TableLike
 from ._validation import check_real, message
 from ._warnings import warn
-from .confidence import ConfidentDesign
+from .confidence import BroadConfidentDesign, ConfidentDesign
 from .exceptions import FiniteSampleWarning
 from .joint import Joint
 from .measures import Measure
 from .mechanism import Evaluation, Mechanism, SeveralSecretsMechanism
 from .merging import merged_to
-from .repair import repaired
+from .repair import independent, repaired
 from .secrets import check_budgets
 from .solvers import DesignTask, Solution, Solver, get_solver
 from .solvers.broad import BroadDesign
@@ -293,6 +293,9 @@ def _confident(
     task: DesignTask, owner: str, solver: str | Solver, options: dict[str, Any]
 ) -> tuple[str, Callable[[Any], Solution]]:
     """Return what a design with a confidence says of itself, and what makes it."""
+    if not task.is_plain:
+        name, for_sample = _for_sample(task, owner, solver, options)
+        return name, BroadConfidentDesign(task, for_sample).solve
     # A solver that was asked for by name is asked for smaller budgets.
     is_free = isinstance(solver, str) and solver == "auto"
 
@@ -375,8 +378,7 @@ def _finish(
     def excess(channel: FloatArray) -> float:
         return max(draft.excess(channel) for draft in drafts.values())
 
-    independent = next(iter(drafts.values())).figures(channel).independent
-    channel = repaired(channel, independent, excess)
+    channel = repaired(channel, independent(channel, p_x, task.groups), excess)
     found = {
         "solver": solution.solver or solver,
         "upper_bound": _credible(solution.upper_bound, solution.channel, p_x, utility),

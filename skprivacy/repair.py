@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 
-from ._typing import FloatArray
+import numpy as np
+
+from ._typing import FloatArray, IntArray
 from .exceptions import SolverError
 
 # What rounding can explain: a small excess, or one that a small share of independence mends.
@@ -16,14 +18,29 @@ SMALLEST_SHARE = 2.0**-53
 _MOST_SHARE = 0.01
 
 
+def independent(
+    channel: FloatArray, p_x: FloatArray, groups: IntArray | None = None
+) -> FloatArray:
+    """Return the channel with the same P(Y) that tells nothing: P(Y) in every row.
+
+    Where X belongs to groups that are known anyway, P(Y|z) for the group z of each symbol.
+    """
+    if groups is None:
+        return np.tile(p_x @ channel, (len(p_x), 1))
+    _, codes = np.unique(groups, return_inverse=True)
+    joint = np.zeros((codes.max() + 1, channel.shape[1]))
+    np.add.at(joint, codes, p_x[:, None] * channel)
+    return (joint / joint.sum(axis=1, keepdims=True))[codes]
+
+
 def repaired(
-    channel: FloatArray, independent: FloatArray, excess: Callable[[FloatArray], float]
+    channel: FloatArray, nothing: FloatArray, excess: Callable[[FloatArray], float]
 ) -> FloatArray:
     """Return the channel, mixed with independence until ``excess(channel) <= 0``.
 
-    independent : P(Y), or P(Y|z) in each row where columns z are published beside Y. ``(1 - a)
-    channel + a independent`` keeps P(X) and P(Y) and moves every posterior toward the prior, or
-    toward that of its z, by the same share a, so every convex measure falls.
+    nothing : what `independent` returns. ``(1 - a) channel + a nothing`` keeps P(X) and P(Y) and
+    moves every posterior toward the prior, or toward that of its group, by the same share a, so
+    every convex measure falls.
     """
     before = excess(channel)
     mixed, share = channel, SMALLEST_SHARE
@@ -34,7 +51,7 @@ def repaired(
                 f"The solver returned a channel that exceeds its budget by {before}, which "
                 f"rounding cannot explain."
             )
-        mixed = (1 - share) * channel + share * independent
+        mixed = (1 - share) * channel + share * nothing
         mixed /= mixed.sum(axis=1, keepdims=True)
         share *= 2
     return mixed

@@ -6,22 +6,21 @@ the rarest symbol. z is calibrated so that the joint limit of the finished chann
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
 import numpy as np
 from scipy.special import ndtri
 
-from .._typing import FloatArray, Scope
+from .._typing import BoolArray, FloatArray, IntArray, Scope
 from ..measures import Measure
 from ..merging import merged_to, tidied
 from ..utilities import Utility
 from .channel_limits import KEPT, Reached
-from .limit_of_measure import output_limit
-from .output_limits import OutputLimit, Sample, root_budget
+from .output_limits import OutputLimit, root_budget
 from .search import ConfidentSearch
-from .softening import softened
+from .softening import softened, telling_nothing
 
 # Where the limit of a channel is at least this share of the budget, its z will do, if next to
 # nothing is lost to keep the budget.
@@ -47,85 +46,110 @@ _AT_LIMIT = 0.97
 
 @dataclass(frozen=True, eq=False)
 class Aim:
-    """What a channel is wanted for."""
+    """What a channel is wanted for.
 
-    epsilon: float
-    measure: Measure
+    budget : on the scale of the limits; budget_of_outputs : what single outputs are held to, which
+    is more where the average is bounded; utility, p_x : what is to be kept, and of what X;
+    confidence : with which the budget is to hold; max_outputs : or None; groups : of X, or None.
+    """
+
+    budget: float
+    budget_of_outputs: float
     utility: Utility
+    p_x: FloatArray
     confidence: float
     max_outputs: int | None = None
-    scope: Scope = "per_output"
+    groups: IntArray | None = None
 
-    @property
-    def budget(self) -> float:
-        """The budget on the scale of the limits."""
-        return root_budget(self.measure, self.epsilon)
 
-    @property
-    def budget_of_outputs(self) -> float:
-        """What single outputs are held to: more than what all may leak on average."""
-        more = 1.0 if self.scope == "per_output" else _MORE_THAN_AVERAGE
-        return root_budget(self.measure, more * self.epsilon)
+def budgets_on_roots(measure: Measure, epsilon: float, scope: Scope) -> tuple[float, float]:
+    """Return the budget on the scale of the limits, and that of single outputs."""
+    more = 1.0 if scope == "per_output" else _MORE_THAN_AVERAGE
+    return root_budget(measure, epsilon), root_budget(measure, more * epsilon)
+
+
+class Part:
+    """The search for outputs of some symbols of X: all of them, or those of one group.
+
+    limit : of outputs; utility : for these symbols; symbols : a mask of them; start : points to
+    begin with, such as those of a design for the sample itself.
+    """
+
+    def __init__(
+        self, limit: OutputLimit, utility: Utility, symbols: BoolArray, start: FloatArray, aim: Aim
+    ) -> None:
+        self.limit, self.symbols = limit, symbols
+        self._utility, self._p_x = utility, limit.sample.p_x
+        self._search = ConfidentSearch(limit, utility, aim.budget_of_outputs)
+        first = [start] if len(self._p_x) == 1 else [self._search.first_proposals(), start]
+        self._proposals = np.vstack(first)
+        self.points = self._p_x[None]
+
+    def run(self, z: float) -> FloatArray:
+        """Return the channel of these symbols for some z, without outputs worth nothing."""
+        if len(self._p_x) == 1:
+            return np.ones((1, 1))
+        found = self._search.run(z, self._proposals)
+        self.points = found.points
+        self._proposals = _resumed(found.pool[: _MOST_RESUMED + 4 * len(self._p_x)], self._p_x)
+        channel = _channel(found.points, found.weights, self._p_x)
+        allowance = _TIDY * self._utility.span(self._p_x)
+        return tidied(channel, self._p_x, self._utility, allowance)
 
 
 def confident_channel(
-    sample: Sample,
-    aim: Aim,
-    start: FloatArray,
-    limits: Callable[[FloatArray], Reached],
+    parts: Sequence[Part], aim: Aim, limits: Callable[[FloatArray], Reached]
 ) -> FloatArray:
     """Return the channel with the largest utility found whose limit keeps the budget.
 
-    start : points to begin with, such as those of a design for the sample itself; limits : of a
-    channel for the symbols of the sample.
+    limits : of a channel for all symbols.
     """
-    if len(sample.p_x) == 1:
-        return np.ones((1, 1))
-    limit = output_limit(sample, aim.measure, aim.epsilon, aim.confidence)
-    search = ConfidentSearch(limit, aim.utility, aim.budget_of_outputs)
-    proposals = np.vstack([search.first_proposals(), start])
-    z = 0.15 + float(ndtri(1 - 2 * (1 - aim.confidence) / max(len(sample.p_x), 2.1)))
+    n_x = len(aim.p_x)
+    z = 0.15 + float(ndtri(1 - 2 * (1 - aim.confidence) / max(n_x, 2.1)))
     low, high, tried = 0.0, np.inf, []
     for _ in range(_MOST_SOLVES):
-        found = search.run(z, proposals)
-        channel = _tidy(_channel(found.points, found.weights, sample.p_x), sample.p_x, aim)
+        channel = _joined(parts, [part.run(z) for part in parts])
+        if aim.max_outputs is not None:
+            channel = merged_to(channel, aim.p_x, aim.utility, aim.max_outputs, aim.groups)
         reached = limits(channel).limit
-        tried.append((aim.utility.of_channel(sample.p_x, channel), reached, channel))
+        tried.append((aim.utility.of_channel(aim.p_x, channel), reached, channel))
         is_within = reached <= aim.budget * KEPT
         # The first search leaves something for the second one to find, whatever its z.
         is_close = len(tried) > 1 and is_within and reached > _CLOSE * aim.budget
-        if is_close or (is_within and _is_free(limit, found.points, z, aim)):
+        if is_close or (is_within and _is_free(parts, z, aim)):
             break
         low, high = (low, min(high, z)) if is_within else (max(low, z), high)
-        z = _next_z(limit, found.points, z, (reached - _AIM * aim.budget), low, high)
-        proposals = _resumed(found.pool[: _MOST_RESUMED + 4 * len(sample.p_x)], sample.p_x)
-    return _best(tried, sample.p_x, aim, limits)
+        z = _next_z(parts, z, (reached - _AIM * aim.budget), low, high)
+    return _best(tried, aim, limits)
 
 
-def _tidy(channel: FloatArray, p_x: FloatArray, aim: Aim) -> FloatArray:
-    """Merge outputs that are worth next to nothing, or too many."""
-    channel = tidied(channel, p_x, aim.utility, _TIDY * aim.utility.span(p_x))
-    if aim.max_outputs is None:
-        return channel
-    return merged_to(channel, p_x, aim.utility, aim.max_outputs)
+def _joined(parts: Sequence[Part], channels: Sequence[FloatArray]) -> FloatArray:
+    """Return the channels of parts side by side."""
+    whole = np.zeros((len(parts[0].symbols), sum(c.shape[1] for c in channels)))
+    stop = 0
+    for part, channel in zip(parts, channels, strict=True):
+        start, stop = stop, stop + channel.shape[1]
+        whole[part.symbols, start:stop] = channel
+    return whole
 
 
 def _best(
     tried: list[tuple[float, float, FloatArray]],
-    p_x: FloatArray,
     aim: Aim,
     limits: Callable[[FloatArray], Reached],
 ) -> FloatArray:
     """Return the best channel that keeps the budget, or one that is softened if that is better."""
     allowed = aim.budget * KEPT
     kept = [(utility, channel) for utility, reached, channel in tried if reached <= allowed]
-    useful, best = max(kept, key=itemgetter(0), default=(-np.inf, np.ones((len(p_x), 1))))
+    nothing = telling_nothing(aim.p_x, aim.groups)
+    useful, best = max(kept, key=itemgetter(0), default=(-np.inf, nothing))
     # The closest to the budget of those that break it.
     others = [one for one in tried if one[1] > allowed and one[0] > useful]
     if not others:
         return best
-    softer = softened(min(others, key=itemgetter(1))[2], p_x, limits, allowed)
-    return softer if aim.utility.of_channel(p_x, softer) > useful else best
+    closest = min(others, key=itemgetter(1))[2]
+    softer = softened(closest, aim.p_x, limits, allowed, aim.groups)
+    return softer if aim.utility.of_channel(aim.p_x, softer) > useful else best
 
 
 def _resumed(pool: FloatArray, p_x: FloatArray) -> FloatArray:
@@ -144,16 +168,19 @@ def _channel(points: FloatArray, weights: FloatArray, p_x: FloatArray) -> FloatA
     return channel / channel.sum(axis=1, keepdims=True)
 
 
-def _is_free(limit: OutputLimit, points: FloatArray, z: float, aim: Aim) -> bool:
+def _is_free(parts: Sequence[Part], z: float, aim: Aim) -> bool:
     """Return whether no output is at its limit: another z would change nothing."""
-    return bool((limit.value(points, z) < _AT_LIMIT * aim.budget_of_outputs).all())
+    return bool((_limits_at(parts, z) < _AT_LIMIT * aim.budget_of_outputs).all())
 
 
-def _next_z(
-    limit: OutputLimit, points: FloatArray, z: float, excess: float, low: float, high: float
-) -> float:
+def _limits_at(parts: Sequence[Part], z: float) -> FloatArray:
+    """Return the limits of all outputs in use."""
+    return np.concatenate([part.limit.value(part.points, z) for part in parts])
+
+
+def _next_z(parts: Sequence[Part], z: float, excess: float, low: float, high: float) -> float:
     """Return the z at which the joint limit should be met, by how fast limits grow with z."""
-    growth = (limit.value(points, z + 0.1) - limit.value(points, z)) / 0.1
+    growth = (_limits_at(parts, z + 0.1) - _limits_at(parts, z)) / 0.1
     new = z + excess / max(float(np.median(growth)), 1e-6)
     if low > 0 and np.isfinite(high):
         margin = 0.15 * (high - low)

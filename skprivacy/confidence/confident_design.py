@@ -12,8 +12,9 @@ from .._typing import FloatArray
 from ..limits import upper_limits
 from ..merging import merged_to
 from ..solvers import DesignTask, Solution
-from .calibration import Aim, confident_channel
+from .calibration import Aim, Part, budgets_on_roots, confident_channel
 from .channel_limits import KEPT, ChannelLimits, Reached
+from .limit_of_measure import output_limit
 from .output_limits import Sample, root_budget
 from .softening import softened
 
@@ -104,12 +105,15 @@ class ConfidentDesign:
         sample = Sample.of(self._counts[:, self._seen])
         first = sample.p_x[None] if start is None else self._posteriors(start)[:, self._seen]
         utility = task.utility.restricted(self._seen)
-        aim = Aim(epsilon, task.measure, utility, self._confidence, task.max_outputs, task.scope)
+        budgets = budgets_on_roots(task.measure, epsilon, task.scope)
+        aim = Aim(*budgets, utility, sample.p_x, self._confidence, task.max_outputs)
+        limit = output_limit(sample, task.measure, epsilon, self._confidence)
+        part = Part(limit, utility, np.ones(len(sample.p_x), dtype=bool), first, aim)
 
         def limits(channel: FloatArray) -> Reached:
             return self._limits(self._expanded(channel))
 
-        return self._expanded(confident_channel(sample, aim, first, limits))
+        return self._expanded(confident_channel([part], aim, limits))
 
     def _expanded(self, channel: FloatArray) -> FloatArray:
         """Return a channel for symbols with rows as one for all: the others tell nothing."""

@@ -46,6 +46,10 @@ class OutputLimit(ABC):
     def __init__(self, sample: Sample, measure: Measure) -> None:
         self.sample, self.measure = sample, measure
 
+    def at_centre(self, z: float) -> float:
+        """Return what limits start from on the way from P(X) outwards, if that matters."""
+        return 0.0
+
     @abstractmethod
     def value(self, points: FloatArray, z: float) -> FloatArray:
         """Return ``U_z`` of each point."""

@@ -160,14 +160,16 @@ class ConfidentSearch:
         outside = np.flatnonzero(allowed == 0)
         outward = points[outside] - self._p_x
         # Limits are about linear along the rays.
-        share = self._budget / values[outside]
+        start = self._limit.at_centre(z)
+        room = max(self._budget - start, 0.0)
+        share = room / (values[outside] - start)
         for _ in range(steps):
             values = self._limit.value(self._p_x + share[:, None] * outward, z)
             within = values <= self._budget * (1 + 1e-9)
             allowed[outside] = np.where(
                 within, np.maximum(allowed[outside], share), allowed[outside]
             )
-            factor = np.where(within, 0.999, 0.995) * self._budget / np.maximum(values, 1e-300)
+            factor = np.where(within, 0.999, 0.995) * room / np.maximum(values - start, 1e-300)
             share = np.minimum(1.0, share * factor)
         near = np.maximum(self._p_x + allowed[:, None] * (points - self._p_x), 0.0)
         return near[allowed > 1e-6]

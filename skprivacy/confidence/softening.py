@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._typing import FloatArray
+from .._typing import FloatArray, IntArray
+from ..repair import independent
 from .channel_limits import Reached
 
 _CAPS = 8
@@ -13,21 +14,26 @@ _SMALLEST_SHARE = 1e-6
 
 
 def softened(
-    channel: FloatArray, p_x: FloatArray, limits: Callable[[FloatArray], Reached], budget: float
+    channel: FloatArray,
+    p_x: FloatArray,
+    limits: Callable[[FloatArray], Reached],
+    budget: float,
+    groups: IntArray | None = None,
 ) -> FloatArray:
     """Return the channel with outputs closer to independence until its limit keeps the budget.
 
     Only those with the largest limits have to be: their limits are capped. Where nothing helps,
-    the output is constant.
+    the output is constant, or tells the group of X where that is known anyway.
     """
     limit, per_output = limits(channel)
     if limit <= budget:
         return channel
     per_output = np.clip(per_output, _SMALLEST_LIMIT, _LARGEST_LIMIT)
-    best, low, high = np.ones((len(channel), 1)), 0.0, float(per_output.max())
+    best, low, high = telling_nothing(p_x, groups), 0.0, float(per_output.max())
+    nothing = independent(channel, p_x, groups)
     cap = 0.98 * high * float(np.clip(budget / limit, 0.05, 1.0))
     for _ in range(_CAPS):
-        closer = _closer(channel, p_x, np.minimum(1.0, cap / per_output))
+        closer = _closer(channel, nothing, np.minimum(1.0, cap / per_output))
         if limits(closer).limit <= budget:
             best, low = closer, cap
         else:
@@ -36,11 +42,16 @@ def softened(
     return best
 
 
-def _closer(channel: FloatArray, p_x: FloatArray, shares: FloatArray) -> FloatArray:
-    """Return the channel with P(X|y) at these shares of the ways from P(X).
+def telling_nothing(p_x: FloatArray, groups: IntArray | None) -> FloatArray:
+    """Return a constant output, or one for each group of X where that is known anyway."""
+    return np.ones((len(p_x), 1)) if groups is None else np.eye(groups.max() + 1)[groups]
+
+
+def _closer(channel: FloatArray, nothing: FloatArray, shares: FloatArray) -> FloatArray:
+    """Return the channel with P(X|y) at these shares of the ways from P(X), or from P(X|z).
 
     Outputs that come closer are used more often: then they still average to P(X).
     """
     shares = np.maximum(shares, _SMALLEST_SHARE)
-    closer = channel + (p_x @ channel) * (1 / shares - 1)
+    closer = channel + nothing * (1 / shares - 1)
     return closer / closer.sum(axis=1, keepdims=True)

@@ -14,6 +14,7 @@ from .._typing import FloatArray, IntArray, Labels, Scope
 from ..joint import readonly
 from ..measures import Measure, lift
 from ..measures.leakage import leakage_in, output_values, posteriors
+from ..repair import independent
 from ..utilities import (
     NO_UTILITY,
     MutualInformation,
@@ -240,9 +241,7 @@ class Evaluation:
 
         P(Y) in every row, or P(Y|z) where columns z are published beside Y.
         """
-        if self.groups is None:
-            return readonly(np.tile(self.p_y, (len(self.p_x), 1)))
-        return readonly(self.unseen[np.unique(self.groups, return_inverse=True)[1]])
+        return readonly(independent(self.channel, self.p_x, self.groups))
 
     @property
     def unseen(self) -> FloatArray:
@@ -251,11 +250,8 @@ class Evaluation:
         Where columns z are published beside Y, P(Y|z), a row for each z.
         """
         if self.groups is None:
-            return readonly(self.p_y[None])
-        _, codes = np.unique(self.groups, return_inverse=True)
-        joint = np.zeros((codes.max() + 1, self.channel.shape[1]))
-        np.add.at(joint, codes, self.p_x[:, None] * self.channel)
-        return readonly(joint / joint.sum(axis=1, keepdims=True))
+            return self.p_y[None]
+        return self.independent[np.unique(self.groups, return_index=True)[1]]
 
     @cached_property
     def least_utility(self) -> float:

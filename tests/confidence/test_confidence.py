@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skprivacy import KL, L1, AlphaLift, Chi2, Guess, Lip, MaxLift, MutualInformation, Parity
-from skprivacy.confidence.calibration import Aim, confident_channel
+from skprivacy.confidence.calibration import Aim, Part, budgets_on_roots, confident_channel
 from skprivacy.confidence.channel_limits import ChannelLimits
 from skprivacy.confidence.drawn_limit import DrawnLimit
 from skprivacy.confidence.limit_of_measure import _CLOSED, output_limit
@@ -57,9 +57,13 @@ def budget_of(measure, epsilon):
 def design(counts, measure=None, epsilon=0.02, utility=None, confidence=0.95):
     """Return a channel, the points to start from being the symbols themselves."""
     sample = Sample.of(np.asarray(counts, float))
-    aim = Aim(epsilon, measure or KL(), utility or MutualInformation(), confidence)
-    limits = ChannelLimits(sample.counts, aim.measure, aim.scope, aim.confidence)
-    return confident_channel(sample, aim, np.eye(len(sample.p_x)), limits)
+    measure, utility, every = measure or KL(), utility or MutualInformation(), len(sample.p_x)
+    budgets = budgets_on_roots(measure, epsilon, "per_output")
+    aim = Aim(*budgets, utility, sample.p_x, confidence)
+    limit = output_limit(sample, measure, epsilon, confidence)
+    part = Part(limit, utility, np.ones(every, dtype=bool), np.eye(every), aim)
+    limits = ChannelLimits(sample.counts, measure, "per_output", confidence)
+    return confident_channel([part], aim, limits)
 
 
 class TestLimits:
