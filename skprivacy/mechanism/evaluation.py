@@ -256,10 +256,7 @@ class Evaluation:
     @cached_property
     def least_utility(self) -> float:
         """The utility of releasing nothing, or nothing but the columns beside."""
-        if self.groups is None:
-            return self.objective.smallest(self.p_x)
-        beside = np.eye(self.groups.max() + 1)[self.groups]
-        return self.objective.of_channel(self.p_x, beside[:, beside.any(axis=0)])
+        return self.objective.least(self.p_x, self.groups)
 
     def _normalized(self, utility: float) -> float:
         smallest = self.least_utility
