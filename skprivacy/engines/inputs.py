@@ -59,7 +59,7 @@ def _rows_in_cells(
     """Learn cells from some rows of a lazy frame, and count them in all of it."""
     sample = table.sample(list(dict.fromkeys(counted.in_table)), MOST_ROWS)
     known = cells_taught_by(settings, counted.sampled(sample), cells)
-    names = list(dict.fromkeys([*counted.s, *(counted.target or ())]))
+    names = list(dict.fromkeys([*counted.s, *counted.beside, *(counted.target or ())]))
     in_cells = counted.in_cells(cell := cell_name(names))
     edges = edges_of(settings.n_bins, ())
     found, counts = table.in_cells(known, names, cell).count([*names, cell], edges, MOST_DISTINCT)
@@ -69,12 +69,13 @@ def _rows_in_cells(
 def _counted(settings: Settings, roles: ColumnRoles, y: Any) -> CountedColumns:
     s = tuple(roles.name(p) for p in roles.s_positions)
     x = tuple(roles.name(p) for p in roles.x_positions)
+    beside = tuple(roles.name(p) for p in roles.beside_positions)
     if not settings.has_target:
-        return CountedColumns(s, x)
+        return CountedColumns(s, x, beside=beside)
     owner = settings.owner
     if not isinstance(y, str) or y not in (roles.names or ()) or y in s:
         raise ValueError(
             f"{owner} with utility='target' needs the name of a column of the lazy frame as y, "
             f"one that is not sensitive."
         )
-    return CountedColumns(s, x, (y,))
+    return CountedColumns(s, x, (y,), beside)

@@ -60,7 +60,7 @@ def count_source(
     roles = roles_of_names(settings, source.names, "the file", [*beside, target])
     counted = _counted(settings, source, roles, target)
     is_sampled = with_sample or roles.kept_positions
-    of_sample = {*roles.s_positions, *roles.x_positions, *roles.kept_positions}
+    of_sample = {*roles.s_positions, *roles.read_positions, *roles.kept_positions}
     names = [name for p, name in enumerate(source.names) if p in of_sample]
     sample = RowSample(names if is_sampled else [], whole=counted.in_table)
     plan = _Plan(source, roles, counted, sample, edges_of(settings.n_bins, counted.x), is_watched)
@@ -74,11 +74,10 @@ def count_source(
 def _counted(
     settings: Settings, source: Source, roles: ColumnRoles, target: str | None
 ) -> CountedColumns:
-    s, x = (
-        tuple(source.names[p] for p in part) for part in (roles.s_positions, roles.x_positions)
-    )
+    parts = roles.s_positions, roles.x_positions, roles.beside_positions
+    s, x, z = (tuple(source.names[p] for p in part) for part in parts)
     if not settings.has_target:
-        return CountedColumns(s, x)
+        return CountedColumns(s, x, beside=z)
     if target is None or target not in source.names or target in s:
         raise ValueError(
             Message(
@@ -88,7 +87,7 @@ def _counted(
                 f". Got {target!r}; the file has {source.names}.",
             )
         )
-    return CountedColumns(s, x, (target,))
+    return CountedColumns(s, x, (target,), z)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from .._messages import Message, Named
 from .._typing import FloatArray, IntArray
 from ..certifying import Certificate, certify, check_measure, failure_of
 from ..fitted import Fitted
-from ..fitting.held_out import candidate, count_codes, symbols_of
+from ..fitting.held_out import candidate, count_codes, n_symbols, symbols_of
 from ..measures import Measure
 from ..tables.cross_tables import coded
 from ..tables.frames import as_table
@@ -36,12 +36,12 @@ def certify_source(
     """
     failure_of(confidence, n_settings)  # errors come before any work is done
     header = as_table(pd.DataFrame(columns=source.names), owner)
-    x_positions = fitted.roles.x_in(header, owner)
+    x_positions = fitted.roles.read_in(header, owner)
     s_positions = header.positions(owner, "sensitive", sensitive)
     if both := [source.names[p] for p in s_positions if p in x_positions]:
         told = f"The column {both[0]!r} is released: it cannot be among those of "
         raise ValueError(Message(told, Named("sensitive"), "."))
-    families, groups = families_of(fitted), Groups(len(fitted.mechanism.x_labels) + 1)
+    families, groups = families_of(fitted), Groups(n_symbols(fitted))
     for block in source.watched_blocks("certifying", is_watched):
         table = as_table(block.frame(x_positions, families), owner)
         x_codes = symbols_of(fitted, table.named(range(len(x_positions))))

@@ -49,11 +49,11 @@ def release_rows(
         warn_of_passed_through(found, Budget.of(fitted.mechanism), allow_leaking)
     header = as_table(pd.DataFrame(columns=source.names), owner)
     positions = roles.match(header, owner)
-    x_positions = [positions[p] for p in roles.x_positions]
+    x_positions = [positions[p] for p in roles.read_positions]
     families = families_of(fitted)
     release = release_of(fitted, settings.output, settings.handle_unknown, owner)
     if isinstance(source, DelimitedSource):  # which writes categories without looking at each row
-        types = zip(release.types, families, strict=True)
+        types = zip(release.types, families[: len(release.types)], strict=True)
         release = replace(release, types=tuple(_CATEGORY if f == "str" else t for t, f in types))
     n_rows, unknown = 0, Counter[Hashable]()
     with noise_of_blocks(release, settings.random_state, source, record_ids, secret_key) as noise:
@@ -75,8 +75,8 @@ def release_rows(
 
 
 def families_of(fitted: Fitted) -> list[str]:
-    """Return what the values of each column of X are."""
-    return [_family_of(column) for column in fitted.alphabet.columns]
+    """Return what the values of each column of X, and of those beside it, are."""
+    return [_family_of(column) for column in fitted.alphabet.read_columns]
 
 
 def _family_of(alphabet: ColumnAlphabet) -> str:
