@@ -48,16 +48,16 @@ def count_source(
     source: Source,
     *,
     target: str | None = None,
-    beside: Collection[str] = (),
+    apart: Collection[str] = (),
     with_sample: bool = False,
     is_watched: bool = False,
 ) -> CountedSource:
     """Count S and X as the settings name them.
 
-    target : the name of its column, for utility="target"; beside : columns that are not released
+    target : the name of its column, for utility="target"; apart : columns that are not released
     unless they are named.
     """
-    roles = roles_of_names(settings, source.names, "the file", [*beside, target])
+    roles = roles_of_names(settings, source.names, "the file", [*apart, target])
     counted = _counted(settings, source, roles, target)
     is_sampled = with_sample or roles.kept_positions
     of_sample = {*roles.s_positions, *roles.read_positions, *roles.kept_positions}
@@ -247,6 +247,6 @@ def fit_source(
     counted = count_source(settings, source, **options)
     roles, sample = counted.roles, counted.sample
     kept = {(name := roles.name(p)): sample[name] for p in roles.kept_positions}
-    beside = {name: sample[name] for name in roles.s_names} if kept else None
-    inputs = FitInputs(roles, counted.types, counted.rows, kept, beside)
+    s_passed = {name: sample[name] for name in roles.s_names} if kept else None
+    inputs = FitInputs(roles, counted.types, counted.rows, kept, s_passed)
     return fitted_to(settings, inputs, allow_leaking=allow_leaking), sample

@@ -369,8 +369,8 @@ def _judge_passed_through(
     if not inputs.passed_through:
         return {}
     s_codes, weights = coded.s_codes, inputs.rows.weights
-    if (beside := inputs.beside) is not None:
-        s_codes, _ = coded.sensitive.encode(list(beside.values()), list(beside))
+    if (s_passed := inputs.s_passed) is not None:
+        s_codes, _ = coded.sensitive.encode(list(s_passed.values()), list(s_passed))
         weights = None
     found = judged(budget, inputs.passed_through, s_codes, weights)
     warn_of_passed_through(found, budget, allow_leaking)

@@ -151,7 +151,7 @@ class FitInputs:
     """What was passed to `fit`.
 
     roles : which column is what; types : of the columns of X; rows : S, X and the target;
-    passed_through : the columns that are released as they are; beside : the columns of S of the
+    passed_through : the columns that are released as they are; s_passed : the columns of S of the
     same rows, None where these are `rows`; index : the levels of an index, of the same rows.
     """
 
@@ -159,7 +159,7 @@ class FitInputs:
     types: tuple[ColumnType, ...]
     rows: LabelledRows
     passed_through: NamedColumns = field(default_factory=dict)
-    beside: NamedColumns | None = None
+    s_passed: NamedColumns | None = None
     index: NamedColumns = field(default_factory=dict)
 
     def released_as(self, names: Collection[Hashable], of_cells: bool) -> FitInputs:
@@ -237,14 +237,14 @@ def roles_of(
     table: Table,
     s_positions: Sequence[int],
     s_names: tuple[Any, ...],
-    beside: Sequence[int] = (),
+    apart: Sequence[int] = (),
 ) -> ColumnRoles:
-    """Return which columns of a table are what; beside : released only if they are named."""
+    """Return which columns of a table are what; apart : released only if they are named."""
     owner = settings.owner
     published = beside_positions(settings, table, s_positions)
     if settings.columns is None:
         listed = () if isinstance(settings.remainder, str) else settings.remainder
-        others = [*s_positions, *beside, *published, *table.positions(owner, "remainder", listed)]
+        others = [*s_positions, *apart, *published, *table.positions(owner, "remainder", listed)]
         found = [p for p in range(table.n_columns) if p not in others]
     else:
         found = table.positions(owner, "columns", settings.columns)
@@ -298,11 +298,11 @@ def _kept_positions(
 
 
 def roles_of_names(
-    settings: Settings, names: list[str], where: str, beside: Container[Any] = ()
+    settings: Settings, names: list[str], where: str, apart: Container[Any] = ()
 ) -> ColumnRoles:
     """Return which columns are what in a table that is not in memory: S must be among them.
 
-    beside : columns that are released only if they are named.
+    apart : columns that are released only if they are named.
     """
     owner = settings.owner
     if settings.sensitive is None:
@@ -315,7 +315,7 @@ def roles_of_names(
     table = as_table(pd.DataFrame(columns=names), owner)
     s_positions = table.positions(owner, "sensitive", settings.sensitive)
     s_names = tuple(map(table.label, s_positions))
-    left_out = [p for p, name in enumerate(names) if name in beside]
+    left_out = [p for p, name in enumerate(names) if name in apart]
     roles = roles_of(settings, table, s_positions, s_names, left_out)
     settings.check_bin_names(names)
     return roles

@@ -304,7 +304,7 @@ def _attack(fitted: Fitted, settings: Settings, attacked: Attacked) -> Section:
     s_columns, _ = sensitive_columns(
         owner, table, None, settings.sensitive, attacked.sensitive_features
     )
-    raw = [table.column(position) for position in roles.x_in(table, owner)]
+    raw = [table.column(position) for position in roles.read_in(table, owner)]
     others = {str(roles.name(p)) for p in roles.kept_positions}
     names = map(str, names_out(roles, fitted.posterior.labels, settings.output))
     columns = {name: out.column(position) for position, name in enumerate(names)}
@@ -316,7 +316,7 @@ def _attack(fitted: Fitted, settings: Settings, attacked: Attacked) -> Section:
         figures = audit(
             _frame(released),
             groups,
-            raw=_frame(dict(zip(map(roles.name, roles.x_positions), raw, strict=True))),
+            raw=_frame(dict(zip(map(roles.name, roles.read_positions), raw, strict=True))),
             remainder=_frame(beside) if beside else None,
             confidence=confidence,
             attacker=attacked.attacker,
