@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Hashable, Sequence
 from typing import Any
 
+import pandas as pd
+
 from .._messages import Message, Named, Parameter
 from .._typing import FloatArray, IntArray, NamedColumns
 from ..encoding import ValueAlphabet, learn_alphabet
@@ -35,18 +37,22 @@ def beside_positions(
                 ": it cannot be protected and published. Leave it out of one of the two.",
             )
         )
+    return tuple(sorted(found))
+
+
+def check_not_cut(settings: Settings, table: Table, beside: Sequence[int]) -> None:
+    """Refuse bins for columns that leave as they are."""
     bins = settings.n_bins if isinstance(settings.n_bins, dict) else {}
-    for name in (table.label(position) for position in found):
+    for name in map(table.label, beside):
         if bins.get(name) is not None:
             raise ValueError(
                 Message(
-                    Parameter("n_bins", owner),
+                    Parameter("n_bins", settings.owner),
                     f" names the column {name!r}, which is in ",
                     Named("beside"),
                     " and leaves as it is: cut it before fit, or release it too.",
                 )
             )
-    return tuple(sorted(found))
 
 
 def _check_not_index(settings: Settings, table: Table) -> None:
@@ -107,9 +113,26 @@ def code_beside(
     return alphabet, codes
 
 
+def few_valued(columns: NamedColumns) -> list[Any]:
+    """Return which columns have few values, whatever the number of rows."""
+    return [name for name, column in columns.items() if _is_few(column)]
+
+
+def _is_few(column: pd.Series) -> bool:
+    try:
+        n_values = column.nunique(dropna=False)
+    except TypeError:  # lists, say
+        return False
+    return n_values <= min(_FEW_VALUES, _most_values(len(column)))
+
+
+def _most_values(n_rows: int) -> int:
+    return min(max(_FEW_VALUES, n_rows // _ROWS_OF_EACH), max(1, n_rows - 1))
+
+
 def _check_few(names: Sequence[Hashable], n_values: int, n_rows: int) -> None:
-    most = max(_FEW_VALUES, n_rows // _ROWS_OF_EACH)
-    if n_values <= min(most, max(1, n_rows - 1)):
+    most = _most_values(n_rows)
+    if n_values <= most:
         return
     each = ", as many as rows" if n_values >= n_rows else f" in {n_rows:,} rows"
     raise ValueError(

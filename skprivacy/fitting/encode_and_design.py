@@ -35,7 +35,7 @@ from ..releasing.output_names import check_names_out, name_outputs, names_out, r
 from ..releasing.sampler import within_budget_as_sampled
 from ..solvers import most_symbols
 from ..utilities import Distortion, EachColumn, MutualInformation, Target, Utility
-from .beside import code_beside, most_beside
+from .beside import code_beside, few_valued, most_beside
 from .inputs import FitInputs, LabelledRows
 from .known_cells import KnownCells
 from .leak_warnings import (
@@ -373,5 +373,6 @@ def _judge_passed_through(
         s_codes, _ = coded.sensitive.encode(list(s_passed.values()), list(s_passed))
         weights = None
     found = judged(budget, inputs.passed_through, s_codes, weights)
-    warn_of_passed_through(found, budget, allow_leaking)
+    few = few_valued({name: inputs.passed_through[name] for name in found.leaking})
+    warn_of_passed_through(found, budget, allow_leaking, few)
     return {**found.leaking, **dict.fromkeys(found.unclear, np.nan)}

@@ -22,7 +22,7 @@ from ..tables.column_types import ColumnType
 from ..tables.frames import Table, as_table
 from ..tables.row_index import check_no_copy, labels_of
 from ..tables.vectors import as_columns, check_length, check_weights
-from .beside import beside_positions, check_not_released
+from .beside import beside_positions, check_not_cut, check_not_released
 from .known_cells import KnownCells
 from .parameters import Settings
 
@@ -266,6 +266,7 @@ def roles_of(
             )
         )
     s_names = tuple(dict.fromkeys([*s_names, *map(table.label, s_positions)]))
+    check_not_cut(settings, table, published)
     kept = _kept_positions(settings.remainder, table, [*found, *s_positions], owner)
     return ColumnRoles(
         table.names,

@@ -242,8 +242,28 @@ def _excess(
     return leakage if is_more and is_beyond_chance(budget, counts) else 0.0
 
 
-def warn_of_passed_through(found: Judgement, budget: Budget, allow_leaking: bool) -> None:
-    """Warn of columns that are passed through and should not be, or refuse them."""
+def _way_beside(found: Judgement, few: Container[Any]) -> Message:
+    """Say how columns with few values can be published under the budget."""
+    leaking = {name: leakage for name, leakage in found.leaking.items() if name in few}
+    if not leaking:
+        return Message("")
+    names = ", ".join(map(str, leaking))
+    return Message(
+        f" With few values ({names}), columns can also be named in ",
+        Named("beside"),
+        ": the budget then holds for them and the release together. It must be ",
+        Named("epsilon"),
+        f" = {max(leaking.values()):.2g} or more.",
+    )
+
+
+def warn_of_passed_through(
+    found: Judgement, budget: Budget, allow_leaking: bool, few: Container[Any] = ()
+) -> None:
+    """Warn of columns that are passed through and should not be, or refuse them.
+
+    few : those that have few values.
+    """
     if found.leaking and not allow_leaking:
         shown = ", ".join(f"{name} ({leakage:.4g})" for name, leakage in found.leaking.items())
         raise ValueError(
@@ -253,6 +273,7 @@ def warn_of_passed_through(found: Judgement, budget: Budget, allow_leaking: bool
                 f" allows: {shown}. Release them through the mechanism too, or drop them; ",
                 Setting("allow_leaking", True),
                 " copies them anyway.",
+                _way_beside(found, few),
             )
         )
     if found.unclear and not allow_leaking:
@@ -270,8 +291,10 @@ def warn_of_passed_through(found: Judgement, budget: Budget, allow_leaking: bool
             Message(
                 "Columns that are passed through reveal more about S on their own than ",
                 Setting("epsilon", budget.epsilon),
-                f" allows. If they are S, name them as sensitive; otherwise release them through "
-                f"the mechanism too, or drop them.{found.table()}",
+                " allows. If they are S, name them as sensitive; otherwise release them through "
+                "the mechanism too, or drop them.",
+                _way_beside(found, few),
+                found.table(),
             ),
             PrivacyLeakWarning,
         )
