@@ -164,9 +164,21 @@ def design_mechanism(
     return mechanism
 
 
+@overload
 def privacy_utility_path(
-    p_sx: TableLike,
-    epsilons: Iterable[float],
+    p_sx: TableLike, epsilons: Iterable[float], **options: Any
+) -> list[Mechanism]: ...
+
+
+@overload
+def privacy_utility_path(
+    p_sx: Mapping[Any, TableLike], epsilons: Iterable[Mapping[Any, float]], **options: Any
+) -> list[SeveralSecretsMechanism]: ...
+
+
+def privacy_utility_path(
+    p_sx: AnyTable,
+    epsilons: Iterable[Any],
     *,
     measure: str | Measure = "kl",
     scope: Scope = "per_output",
@@ -175,26 +187,28 @@ def privacy_utility_path(
     max_outputs: int | None = None,
     confidence: float | None = None,
     n_samples: float | None = None,
+    groups: Groups | None = None,
     verbose: bool = False,
     **options: Any,
-) -> list[Mechanism]:
+) -> Any:
     """Design mechanisms for several budgets, sharing the work between them.
 
     Parameters
     ----------
-    p_sx : array-like or DataFrame of shape (n_s, n_x)
+    p_sx : array-like or DataFrame of shape (n_s, n_x), or dict of them
         As in `design_mechanism`.
-    epsilons : sequence of float
-        The budgets, in any order.
-    measure, scope, utility, solver, max_outputs, confidence, n_samples, **options
+    epsilons : sequence of float, or of dict
+        The budgets, in any order. For several secrets, each is a dict.
+    measure, scope, utility, solver, max_outputs, confidence, n_samples, groups, **options
         As in `design_mechanism`.
     verbose : bool, default=False
         Whether to show a progress bar.
 
     Returns
     -------
-    list of Mechanism
-        One per epsilon, in the order given. A larger budget never has less utility.
+    list of Mechanism or SeveralSecretsMechanism
+        One per epsilon, in the order given. A larger budget never has less utility; of several
+        budgets, all must be larger.
 
     Examples
     --------
@@ -204,10 +218,37 @@ def privacy_utility_path(
     True
     """
     owner = "privacy_utility_path"
-    epsilons = check_epsilons(owner, epsilons)
-    asked = measure, scope, utility, max_outputs, confidence, n_samples
-    task = DesignTask.checked(owner, p_sx, epsilons, *asked)
-    return mechanisms(task, epsilons, owner, solver, options, verbose)
+    asked = measure, scope, utility, max_outputs, confidence, n_samples, groups
+    if not isinstance(p_sx, Mapping):
+        epsilons = check_epsilons(owner, epsilons)
+        task = DesignTask.checked(owner, p_sx, epsilons, *asked)
+        return mechanisms(task, epsilons, owner, solver, options, verbose)
+    if isinstance(epsilons, (str, Mapping)) or not np.iterable(epsilons):
+        raise TypeError(message(owner, "epsilons", "a sequence of dicts", epsilons))
+    budgets = [check_budgets(owner, each, list(p_sx), "epsilons") for each in epsilons]
+    if not budgets:
+        raise ValueError(message(owner, "epsilons", "at least one dict", epsilons))
+    every = [epsilon for each in budgets for epsilon in each.values()]
+    task = DesignTask.checked(owner, p_sx, every, *asked)
+    return _path_of_several(budgets, designer(task, owner, solver, options), verbose)
+
+
+def _path_of_several(
+    budgets: Sequence[Mapping[Any, float]],
+    design: Callable[[Any], SeveralSecretsMechanism],
+    verbose: bool,
+) -> list[SeveralSecretsMechanism]:
+    """Return a mechanism for each dict of budgets, in the order given."""
+    made: dict[int, SeveralSecretsMechanism] = {}
+    increasing = sorted(range(len(budgets)), key=lambda i: sum(budgets[i].values()))
+    for i in tqdm(increasing, unit="epsilon", disable=not verbose):
+        made[i] = design(budgets[i])
+        for before in made.values():
+            # What smaller budgets allow, larger ones do too; heuristics may miss it.
+            is_allowed = all(before.epsilon[n] <= e for n, e in budgets[i].items())
+            if is_allowed and before.utility > made[i].utility:
+                made[i] = before.with_budgets(budgets[i], made[i].upper_bound)
+    return [made[i] for i in range(len(budgets))]
 
 
 def check_epsilons(owner: str, epsilons: Iterable[float]) -> list[float]:

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from ._messages import InPython, Message, Named, Parameter, Setting
-from ._typing import FloatArray, Scope, TableLike
+from ._typing import FloatArray, IntArray, Scope, TableLike
 from ._validation import check_confidence, check_real, message
-from .design import designer
+from .design import AnyMechanism, AnyTable, Groups, designer
 from .limits import limit_unchanged
 from .measures import Measure, get_measure
 from .measures.leakage import leakage_unchanged
-from .mechanism import Mechanism
+from .secrets import check_budgets
 from .solvers import DesignTask, Solver
 from .solvers.task import check_inverse
 from .utilities import UTILITY_ROUNDING, Utility
 
-_Design: TypeAlias = Callable[[float], Mechanism]
+_Design: TypeAlias = "Callable[[float], _Made]"
 _Kept: TypeAlias = Callable[[float], float]
 
 # The budget is found to within this share of itself; with a confidence, which is a search in a
@@ -99,9 +99,10 @@ def _leakage_of_shift(measure: Measure, p: float, shift: float) -> float:
 
 
 def smallest_epsilon(
-    p_sx: TableLike,
+    p_sx: AnyTable,
     utility_at_least: float = 0.9,
     *,
+    proportions: Mapping[Any, float] | None = None,
     measure: str | Measure = "kl",
     scope: Scope = "per_output",
     utility: str | Utility = "mutual_information",
@@ -109,24 +110,28 @@ def smallest_epsilon(
     max_outputs: int | None = None,
     confidence: float | None = None,
     n_samples: float | None = None,
+    groups: Groups | None = None,
     **options: Any,
-) -> Mechanism:
+) -> Any:
     """Return the Mechanism with the smallest epsilon that keeps a share of the utility.
 
     It returns not a number but a mechanism that is ready for use; the budget is its `epsilon`.
 
     Parameters
     ----------
-    p_sx : array-like or DataFrame of shape (n_s, n_x)
+    p_sx : array-like or DataFrame of shape (n_s, n_x), or dict of them
         As in `design_mechanism`.
     utility_at_least : float, default=0.9
         The `normalized_utility` that is needed, from 0 to 1.
-    measure, scope, utility, solver, max_outputs, confidence, n_samples, **options
+    proportions : dict, default=None
+        For several secrets, how their budgets relate to each other: ``{"sex": 1, "race": 10}``
+        allows ten times as much about race. The budgets are a factor times these.
+    measure, scope, utility, solver, max_outputs, confidence, n_samples, groups, **options
         As in `design_mechanism`.
 
     Returns
     -------
-    Mechanism
+    Mechanism or SeveralSecretsMechanism
         Its `epsilon` is the smallest budget that allows the utility, to within a share of 1e-4
         and the tolerance of the solver; with a confidence, to within a share of 0.01.
 
@@ -141,12 +146,21 @@ def smallest_epsilon(
     """
     owner = "smallest_epsilon"
     needed = check_real(owner, "utility_at_least", utility_at_least, low=0, high=1)
-    asked = measure, scope, utility, max_outputs, confidence, n_samples
+    names = list(p_sx) if isinstance(p_sx, Mapping) else None
+    if names is None and proportions is not None:
+        requirement = "None where there is one table"
+        raise ValueError(message(owner, "proportions", requirement, proportions))
+    scale = {None: 1.0}
+    if names is not None:
+        scale = check_budgets(owner, proportions, names, "proportions")
+    if not all(0 < each < np.inf for each in scale.values()):
+        raise ValueError(message(owner, "proportions", "positive and finite", proportions))
+    asked = measure, scope, utility, max_outputs, confidence, n_samples, groups
     task = DesignTask.checked(owner, p_sx, [0.0], *asked)
-    everything = _allowing_everything(task)
-    check_inverse(task.measure, [everything], owner)
-    design = designer(task, owner, solver, options)
-    nothing, enough = design(0.0), design(everything)
+    everything = _allowing_everything(task, scale)
+    check_inverse(task.measure, [everything * each for each in scale.values()], owner)
+    design = _by_factor(designer(task, owner, solver, options), scale)
+    nothing, enough = design(_allowing_nothing(task, scale)), design(everything)
     if enough.normalized_utility < needed - UTILITY_ROUNDING:
         raise ValueError(
             Message(
@@ -159,12 +173,35 @@ def smallest_epsilon(
             )
         )
     if nothing.normalized_utility >= needed - UTILITY_ROUNDING:
-        return nothing
+        return nothing.mechanism
     if enough.epsilon == np.inf:
         nothing, enough = _finite(design, nothing, enough, needed)
     if confidence is None or enough.epsilon == np.inf:
-        return _search(design, nothing, enough, needed)
-    return _rough_search(design, enough, needed)
+        return _search(design, nothing, enough, needed).mechanism
+    return _rough_search(design, enough, needed).mechanism
+
+
+@dataclass(frozen=True, eq=False)
+class _Made:
+    """A mechanism, and the factor of its budgets: for one secret, its budget itself."""
+
+    epsilon: float
+    mechanism: AnyMechanism
+
+    @property
+    def normalized_utility(self) -> float:
+        return self.mechanism.normalized_utility
+
+
+def _by_factor(design: Callable[[Any], AnyMechanism], scale: Mapping[Any, float]) -> _Design:
+    """Return a function that designs for a factor times the budgets in `scale`."""
+
+    def made(factor: float) -> _Made:
+        if None in scale:
+            return _Made(factor, design(factor))
+        return _Made(factor, design({name: factor * each for name, each in scale.items()}))
+
+    return made
 
 
 def rows_needed(
@@ -280,20 +317,43 @@ def _smallest(
     return high[0]
 
 
-def _allowing_everything(task: DesignTask) -> float:
-    """Return what releasing X itself leaks, plus a little more to allow for rounding."""
-    p_sx = task.joint.p_sx
+def _allowing_everything(task: DesignTask, scale: Mapping[Any, float]) -> float:
+    """Return the factor that allows X itself, plus a little more to allow for rounding."""
+    tables = task.tables().items()
+    factor = max(_leakage_unchanged(task, table) / scale[name] for name, table in tables)
+    return factor * (1 + _ALLOWING_RTOL) + _ALLOWING_ATOL
+
+
+def _leakage_unchanged(task: DesignTask, p_sx: FloatArray) -> float:
+    """Return what releasing X itself leaks, at most where there is a confidence."""
     unchanged = max(0.0, leakage_unchanged(task.scope, task.measure, p_sx))
-    if task.confidence is not None and task.n_samples is not None:
-        counts: FloatArray = task.n_samples * p_sx
-        limit = limit_unchanged(counts, task.measure, task.scope, task.confidence)
-        unchanged = max(unchanged, limit)
-    return unchanged * (1 + _ALLOWING_RTOL) + _ALLOWING_ATOL
+    if task.confidence_of_each is None or task.n_samples is None:
+        return unchanged
+    counts: FloatArray = task.n_samples * p_sx
+    limit = limit_unchanged(counts, task.measure, task.scope, task.confidence_of_each)
+    return max(unchanged, limit)
 
 
-def _finite(
-    design: _Design, below: Mechanism, above: Mechanism, needed: float
-) -> tuple[Mechanism, Mechanism]:
+def _allowing_nothing(task: DesignTask, scale: Mapping[Any, float]) -> float:
+    """Return the smallest factor that allows anything: zero, unless columns are published beside.
+
+    These are then released by themselves.
+    """
+    if task.groups is None:
+        return 0.0
+    tables = {name: _by_group(table, task.groups) for name, table in task.tables().items()}
+    factor = max(_leakage_unchanged(task, t) / scale[name] for name, t in tables.items())
+    return factor * (1 + _ALLOWING_RTOL) + _ALLOWING_ATOL
+
+
+def _by_group(p_sx: FloatArray, groups: IntArray) -> FloatArray:
+    """Return the joint of S and the groups of X."""
+    table = np.zeros((len(p_sx), groups.max() + 1))
+    np.add.at(table.T, groups, p_sx.T)
+    return table
+
+
+def _finite(design: _Design, below: _Made, above: _Made, needed: float) -> tuple[_Made, _Made]:
     """Return two finite budgets around the one that is needed, if there are any."""
     epsilon = 1.0
     while epsilon < _LARGEST:
@@ -304,7 +364,7 @@ def _finite(
     return below, above
 
 
-def _rough_search(design: _Design, above: Mechanism, needed: float) -> Mechanism:
+def _rough_search(design: _Design, above: _Made, needed: float) -> _Made:
     """Return the same as `_search`, roughly, from a few designs."""
     made = {above.epsilon: above}
 
@@ -318,7 +378,7 @@ def _rough_search(design: _Design, above: Mechanism, needed: float) -> Mechanism
     return made[_smallest(kept, needed, found, high, 1 + _ROUGH_RTOL)]
 
 
-def _search(design: _Design, below: Mechanism, above: Mechanism, needed: float) -> Mechanism:
+def _search(design: _Design, below: _Made, above: _Made, needed: float) -> _Made:
     """Return the mechanism of the smallest budget between two that keeps what is needed."""
     bisect = False
     while np.isfinite(above.epsilon) and (

@@ -26,8 +26,8 @@ def joints_of(tables: Mapping[Any, TableLike], owner: str) -> dict[Any, Joint]:
     for name, joint in others:
         _check_same_x(first, reference, name, joint, owner)
     # The last digits of P(X) differ between tables of probabilities.
-    p_x = reference.p_x
-    return {name: _with_marginal(joint, p_x) for name, joint in joints.items()}
+    same = {name: _with_marginal(joint, reference.p_x) for name, joint in others}
+    return {first: reference, **same}
 
 
 def _check_same_x(first: Any, reference: Joint, name: Any, joint: Joint, owner: str) -> None:

@@ -54,6 +54,11 @@ class BroadConfidentDesign:
         nothing = telling_nothing(self._task.joint.p_x, self._task.groups)
         self._check_room(nothing, budgets)
         for_sample = self._plug_in(budget)
+        finite = [epsilon for epsilon in budgets.values() if epsilon < np.inf]
+        if not finite:
+            return for_sample
+        if min(finite) == 0:  # no number of rows shows that nothing at all is told
+            return Solution(nothing, for_sample.upper_bound, for_sample.solver)
         best = max(nothing, self._with_limits(for_sample, budgets), key=self._utility)
         for channel in self._candidates(for_sample.channel, budgets):
             if self._utility(channel) > self._utility(best):
@@ -65,10 +70,8 @@ class BroadConfidentDesign:
         """Return the channel of a search with a limit for each output."""
         task, seen = self._task, self._task.joint.p_x > 0
         finite = {name: e for name, e in budgets.items() if e < np.inf}
-        nothing = telling_nothing(task.joint.p_x, task.groups)
-        if not finite or min(finite.values()) == 0 or task.n_samples is None:
-            return nothing
         assert task.confidence_of_each is not None
+        assert task.n_samples is not None
         tables, limits, scales = task.tables(), [], []
         for name, epsilon in finite.items():
             sample = Sample.of(task.n_samples * tables[name][:, seen])

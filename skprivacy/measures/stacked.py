@@ -128,9 +128,10 @@ class Stacked(Measure):
         """Of a sum over secrets: the KL of the stack is the mean of those of the secrets."""
         if self.weights is None:
             return np.inf
-        each = [
+        if any(block.kept is not None for block in self.blocks):
+            return np.inf
+        return max(
             weight * block.measure.curvature(largest_lift) / (block.scale * block.share)
             for block, weight in zip(self.blocks, self.weights, strict=True)
-            if block.kept is None
-        ]
-        return max(each) if len(each) == len(self.blocks) else np.inf
+            if weight > 0
+        )

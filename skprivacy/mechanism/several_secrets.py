@@ -149,6 +149,26 @@ class SeveralSecretsMechanism:
             return made
         return made.with_together(self.together.p_sx, self.together.s_labels or ())
 
+    def with_budgets(
+        self, budgets: Mapping[Any, float], upper_bound: float
+    ) -> SeveralSecretsMechanism:
+        """Return the same channel under other budgets, which it is checked to keep.
+
+        Examples
+        --------
+        >>> from skprivacy import design_mechanism
+        >>> tables = {"sex": [[0.3, 0.1], [0.2, 0.4]], "race": [[0.1, 0.4], [0.4, 0.1]]}
+        >>> mechanism = design_mechanism(tables, {"sex": 0.002, "race": 0.02})
+        >>> mechanism.with_budgets({"sex": 0.01, "race": 0.02}, mechanism.upper_bound).epsilon
+        {'sex': 0.01, 'race': 0.02}
+        """
+        bound = max(upper_bound, self.utility)
+        secrets = {
+            name: secret.changed(epsilon=budgets[name], upper_bound=bound)
+            for name, secret in self.secrets.items()
+        }
+        return SeveralSecretsMechanism(secrets, self.together, self.confidence)
+
     def with_together(self, p_sx: FloatArray, s_labels: Labels) -> SeveralSecretsMechanism:
         """Return the mechanism with the joint of all secrets and X, for `together`.
 

@@ -25,6 +25,9 @@ from .task import DesignTask
 # rounds have passed, or as many without any gain.
 _TOL, _MOST_ROUNDS, _MOST_IDLE = 2 * DEFAULT_TOL, 40, 6
 
+# A gap below this share of the utility can be closed; a bound beyond this one says nothing.
+_NEAR, _FAR = 0.01, 2.0
+
 # A room for leakage on average below this share of the threshold is rounding.
 _NO_ROOM = 2e-13
 
@@ -65,23 +68,26 @@ class AverageBudgets:
         self._add(np.stack([face.symbols.astype(float) for face in self._faces], axis=1))
         channel, prices = self._mixed()
         best, bound, idle = self._value(channel), np.inf, 0
-        weights = np.full(self._n_secrets, 1 / self._n_secrets)
-        gap = _TOL * self._utility.span(self._p_x)
+        weights = stable = np.full(self._n_secrets, 1 / self._n_secrets)
+        span = self._utility.span(self._p_x)
         for _ in range(_MOST_ROUNDS if prices.sum() > 0 else 0):
             solution = self._for_weights(weights)
             self._add(solution.channel)
-            bound_here = np.inf if solution.upper_bound is None else solution.upper_bound
             channel, prices = self._mixed()
-            reached = self._value(channel)
-            improved = bound_here < bound - gap / 10 or reached > best + gap / 10
-            if bound_here < bound:
-                bound, stable = bound_here, weights
-            best, idle = max(best, reached), 0 if improved else idle + 1
-            if bound - best <= gap or idle > _MOST_IDLE or self._n_secrets == 1:
+            before = best, bound
+            best = max(best, self._value(channel))
+            if solution.upper_bound is not None and solution.upper_bound < bound:
+                bound, stable = solution.upper_bound, weights
+            gain = max(best - before[0], min(before[1], _FAR * span) - min(bound, _FAR * span))
+            # Without a bound that is worth closing in on, small gains are not worth a round.
+            is_near = bound - best <= _NEAR * span
+            idle = idle + 1 if gain <= (_TOL / 10 if is_near else _NEAR / 10) * span else 0
+            most_idle = _MOST_IDLE if is_near else 1
+            if bound - best <= _TOL * span or idle > most_idle or self._n_secrets == 1:
                 break
             new = prices / prices.sum()
             # The prices of few points jump: halfway to those of the best bound they jump less.
-            weights = (new + stable) / 2 if idle % 2 and bound < np.inf else new
+            weights = (new + stable) / 2 if idle % 2 else new
         return Solution(channel, None if bound == np.inf else bound)
 
     def _for_weights(self, weights: FloatArray) -> Solution:

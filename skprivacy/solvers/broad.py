@@ -21,8 +21,10 @@ from ..joint import Joint
 from ..measures.leakage import leakage_of
 from ..secrets import stacked_joint
 from ..utilities.through import Through
+from .automatic import automatic
 from .average_budgets import AverageBudgets
 from .base import Solution, Solver
+from .optimal import OptimalSolver
 from .problem import DEFAULT_TOL
 from .reductions import OccurringSymbols
 from .stacking import Face, Secret, faces_of, secrets_of, side_by_side
@@ -53,6 +55,7 @@ class BroadDesign:
         budgets = budget if isinstance(budget, Mapping) else {None: budget}
         with silenced(ConvergenceWarning):  # of parts, whose budgets nobody has asked for
             solution = self.of_symbols_that_occur(budgets)
+            solution = replace(solution, upper_bound=self._bound(solution, budgets))
         self._warn_of_gap(solution, budget)
         channel = self._expanded(_normalised(solution.channel))
         return Solution(channel, solution.upper_bound, "+".join(self._used) or "unchanged")
@@ -65,22 +68,46 @@ class BroadDesign:
         if not secrets:
             return self._joined(faces, [_unchanged(face) for face in faces])
         if self._task.groups is None and len(secrets) == 1:
-            return self._plain(faces[0].plain(), secrets[0].epsilon)
+            task = faces[0].plain()
+            return self._plain(task, secrets[0].epsilon, self._chosen(task))
         if self._task.groups is None and len({secret.epsilon == 0 for secret in secrets}) == 2:
             return self._after_perfect_privacy(budgets)
         return self._together(secrets, faces)
+
+    def _bound(self, solution: Solution, budgets: Mapping[Any, float]) -> float | None:
+        """Return the least bound that is known: that of a solution, or of one secret alone."""
+        bounds = [] if solution.upper_bound is None else [solution.upper_bound]
+        reached, most = self._value(solution.channel), self._utility.of_identity(self._p_x)
+        span = self._utility.span(self._p_x)
+        for name, table in self._task.tables().items():
+            if min([most, *bounds]) - reached > _LARGE_GAP * span:
+                bounds += self._bounds_of(_joint(table[:, self._occurs]), budgets[name])
+        # The tolerance of budgets may add a little to a bound that is reached; more is wrong.
+        credible = [bound for bound in bounds if bound >= reached - DEFAULT_TOL * span]
+        return max(min(credible), reached) if credible else None
+
+    def _bounds_of(self, joint: Joint, epsilon: float) -> list[float]:
+        """Return bounds by one of the secrets: other budgets, and faces, only allow less."""
+        measure, scope = self._task.measure, self._task.scope
+        task = DesignTask(joint.without_empty().without_copies(), measure, scope, self._utility)
+        bounds = [measure.information(epsilon) + self._utility.given_sensitive(task.joint)]
+        name, options = automatic(task)
+        if name == OptimalSolver.name:
+            found = self._plain(task, epsilon, OptimalSolver(**options)).upper_bound
+            bounds += [] if found is None else [found]
+        return bounds
 
     def _together(self, secrets: list[Secret], faces: list[Face]) -> Solution:
         if self._task.scope == "average":
             return AverageBudgets(self._task, self._chosen, secrets, faces).solve()
         return self._joined(faces, [self._per_output(face, secrets) for face in faces])
 
-    def _plain(self, task: DesignTask, epsilon: float) -> Solution:
-        """Return the design for the one secret that has a budget."""
+    def _plain(self, task: DesignTask, epsilon: float, solver: Solver) -> Solution:
+        """Return the design for one secret."""
         unchanged = OccurringSymbols(task).leakage_unchanged
         if task.scope == "average" and unchanged <= epsilon:
             return Solution(np.eye(len(self._p_x)), task.utility.of_identity(self._p_x))
-        return self._chosen(task).prepared(task)(epsilon)
+        return solver.prepared(task)(epsilon)
 
     def _per_output(self, face: Face, secrets: list[Secret]) -> Solution:
         if len(face.p_x) == 1:
@@ -102,14 +129,16 @@ class BroadDesign:
         """Return a design where some secrets must not leak at all, and others may a little.
 
         First X is replaced by the best K that says nothing about the former, then K is released
-        for the latter. Also, all are tried at once, with tiny budgets in place of those of zero,
-        which bounds what is possible; rounding may prevent that its outputs are allowed.
+        for the latter; or nothing is said about either. Also, all are tried at once, with tiny
+        budgets in place of those of zero, which bounds what is possible; rounding may prevent that
+        its outputs are allowed.
         """
         strict = {name: 0.0 for name, epsilon in budgets.items() if epsilon == 0}
         lenient = {name: e for name, e in budgets.items() if name not in strict}
         first = self._for_some(self._task, strict)
         second = self._for_some(self._seen_through(first.channel, lenient), lenient)
-        found = [_normalised(first.channel) @ _normalised(second.channel)]
+        nothing = self._for_some(self._task, dict.fromkeys(budgets, 0.0))
+        found = [_normalised(first.channel) @ _normalised(second.channel), nothing.channel]
         bounds = [first.upper_bound, self._for_some(self._task, lenient).upper_bound]
         with suppress(SolverError):
             secrets = secrets_of(self._task, budgets)
@@ -118,7 +147,7 @@ class BroadDesign:
             found += [nearly.channel] if self._is_within(nearly.channel, budgets) else []
         best = max(found, key=self._value)
         known = [bound for bound in bounds if bound is not None]
-        return Solution(best, max(min(known), self._value(best)) if known else None)
+        return Solution(best, min(known, default=None))
 
     def _for_some(self, task: DesignTask, budgets: Mapping[Any, float]) -> Solution:
         """Return the solution for some of the secrets, for the symbols that occur."""

@@ -71,7 +71,7 @@ class BudgetShares:
     def _shared(self, curves: Sequence[FloatArray]) -> tuple[float, list[float]]:
         """Return the most that concave curves add up to, and the budget that each part gets.
 
-        curves : rows (budget, kept), from a budget of zero on. Their pieces are taken in the order
+        curves : rows (budget, kept), from a tiny budget on. Their pieces are taken in the order
         of their slopes, until the budget is spent.
         """
         pieces = sorted(
@@ -81,7 +81,8 @@ class BudgetShares:
             if run > 0
         )
         total = float(sum(s * curve[0, 1] for s, curve in zip(self._shares, curves, strict=True)))
-        budgets, left = [0.0] * len(curves), 1.0
+        budgets = [float(curve[0, 0]) for curve in curves]
+        left = 1.0 - float(self._shares @ budgets)
         for _, i, _, run, rise in pieces:
             taken = min(1.0, max(0.0, left) / (self._shares[i] * run))
             budgets[i] += taken * run
@@ -102,7 +103,8 @@ class Kept:
         unchanged = leakage_unchanged("average", task.measure, task.joint.p_sx)
         is_free = unchanged <= _INDEPENDENT
         # For each design: its budget, what it reaches, its bound, and its channel.
-        self._made = [] if is_free else [self._design(0.0)]
+        # A measure may be zero for more than what tells nothing, which a budget of zero asks for.
+        self._made = [] if is_free else [self._design(_SAME_BUDGET * unchanged)]
         budget = 0.0 if is_free else unchanged
         self._made.append((budget, self.largest, self.largest, np.eye(len(part.p_x))))
 
@@ -128,11 +130,12 @@ class Kept:
     def upper(self) -> FloatArray:
         """The chords beyond designs, as rows: what a concave function cannot exceed."""
         budget, low, high = (np.array(c, float) for c in list(zip(*self._made, strict=True))[:3])
-        # What is kept does not fall, and a chord beyond two places is above it.
-        high = np.minimum.accumulate(high[::-1])[::-1]
-        for i in range(len(budget) - 3, -1, -1):
-            slope = max(0.0, (low[i + 2] - high[i + 1]) / (budget[i + 2] - budget[i + 1]))
-            high[i] = min(high[i], high[i + 1] - slope * (budget[i + 1] - budget[i]))
+        high = np.minimum.accumulate(high[::-1])[::-1]  # what is kept does not fall
+        for i in reversed(range(len(budget) - 1)):
+            most = high[i + 1] - _rise_after(budget, low, high, i + 1) * (
+                budget[i + 1] - budget[i]
+            )
+            high[i] = min(high[i], most)
         rows = [(budget[0], high[0])]
         for i in range(len(budget) - 1):
             rows += _crossing(budget, low, high, i)
@@ -166,17 +169,24 @@ class Kept:
         return np.hstack([(1 - part) * channels[left], part * channels[right]])
 
 
+def _rise_after(budget: FloatArray, low: FloatArray, high: FloatArray, i: int) -> float:
+    """Return how steep a concave curve is at least, up to some place."""
+    rises = (low[i + 1 :] - high[i]) / (budget[i + 1 :] - budget[i])
+    return max(0.0, float(rises.max(initial=0.0)))
+
+
 def _crossing(
     budget: FloatArray, low: FloatArray, high: FloatArray, i: int
 ) -> list[tuple[float, float]]:
     """Return where the chords from both sides meet between two places, if they bound anything."""
-    left, right, n = budget[i], budget[i + 1], len(budget)
-    top = high[i + 1]  # what is kept does not fall
-    before = (high[i] - low[i - 1]) / (left - budget[i - 1]) if i > 0 else np.inf
-    after = max(0.0, (low[i + 2] - top) / (budget[i + 2] - right)) if i + 2 < n else 0.0
-    if before == np.inf or before <= after:
+    left, right = budget[i], budget[i + 1]
+    rises = (high[i] - low[:i]) / (left - budget[:i])
+    before, after = float(rises.min(initial=np.inf)), _rise_after(budget, low, high, i + 1)
+    if before == np.inf:  # nothing is known on the left: it may be arbitrarily steep there
+        return [(left, high[i + 1] - after * (right - left))]
+    if before <= after:
         return []
-    where = (top - after * right - high[i] + before * left) / (before - after)
+    where = (high[i + 1] - after * right - high[i] + before * left) / (before - after)
     where = float(np.clip(where, left, right))
     return [(where, high[i] + before * (where - left))]
 

@@ -17,6 +17,7 @@ from .._typing import FloatArray
 from ..exceptions import SolverError
 from ..joint import Joint
 from ..measures import Chi2
+from ..measures.stacked import Stacked
 from .base import Solution, Solver
 from .task import DesignTask
 
@@ -39,6 +40,8 @@ class Chi2DesignSolver(Solver):
     name: ClassVar[str] = "chi2_design"
 
     def requirement(self, task: DesignTask) -> str | None:
+        if isinstance(task.measure, Stacked):
+            return "a single secret, and no columns beside the release"
         return None if isinstance(task.measure, Chi2) else Message(Setting("measure", "chi2"))
 
     def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:

@@ -42,7 +42,7 @@ class Secret:
     def within(self, symbols: BoolArray) -> FloatArray:
         """Return P(S, X) given that X is one of some symbols."""
         part = self.p_sx[:, symbols]
-        return part / part.sum()
+        return part if symbols.all() else part / part.sum()
 
 
 def secrets_of(task: DesignTask, budgets: Mapping[Any, float]) -> list[Secret]:
