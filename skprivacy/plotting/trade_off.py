@@ -212,6 +212,13 @@ def path_around(
         around = _AROUND if mechanism.confidence is None else _SURELY_AROUND
         around = _FEW_AROUND if len(mechanism.x_labels) > _MANY_SYMBOLS else around
         epsilons = (middle if 0 < middle < np.inf else 0.01) * around
+        if mechanism.groups is not None:  # no budget is below what the columns beside reveal
+            least = _least_budget(mechanism)
+            epsilons = [
+                *(e for e in epsilons if least <= e < middle),
+                middle,
+                *epsilons[around > 1],
+            ]
     return privacy_utility_path(
         mechanism._joint,
         epsilons,
@@ -221,8 +228,17 @@ def path_around(
         solver=solver,
         confidence=mechanism.confidence,
         n_samples=mechanism.n_samples,
+        groups=mechanism.groups,
         **options,
     )
+
+
+def _least_budget(mechanism: Mechanism) -> float:
+    """Return a budget that allows the columns that are published beside the outputs."""
+    if mechanism.confidence is not None:
+        return mechanism.epsilon  # smaller ones may do, but that takes long to find out
+    nothing = mechanism.with_channel(mechanism.independent)
+    return nothing.leakage_in(mechanism.scope) * (1 + 1e-9)
 
 
 def _about_budget(mechanism: Mechanism) -> str:

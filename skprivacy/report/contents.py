@@ -25,6 +25,7 @@ from ..plotting import LeakageDisplay, MechanismDisplay, PrivacyUtilityDisplay, 
 from ..releasing.output_names import names_out
 from ..tables.frames import as_table
 from ..utilities import UTILITY_ROUNDING
+from .beside import Others, others_of
 from .cells import cells_section, target_beside
 from .face_value import face_value
 from .groups import exposed_groups, most_exposed_group
@@ -71,8 +72,9 @@ def sections_of(
     released = [str(roles.name(position)) for position in roles.x_positions]
     protected = _listed(fitted.training.names)
     learned_from = f"{_rows(fitted.training)}{_smoothed(settings.smoothing)}"
+    others = others_of(fitted)
     sections = [
-        _summary(mechanism, released, protected, learned_from, limits),
+        _summary(mechanism, released, protected, learned_from, limits, others),
         _guarantee(mechanism, limits, target_beside(fitted)),
         _utility(mechanism),
         *cells_section(fitted),
@@ -82,7 +84,7 @@ def sections_of(
     if attacked is not None:
         sections.append(_attack(fitted, settings, attacked))
     seeded = [] if settings.random_state is None else [_SEEDED]
-    not_covered = [what_it_is_about(mechanism), *_LIMITS, *seeded]
+    not_covered = [what_it_is_about(mechanism), *others.covered(), *_LIMITS, *seeded]
     sections += [Section("What it does not cover", not_covered), _recipe(mechanism, settings)]
     title = f"Privacy report: {_in_short(released)} released, {protected} protected"
     return title, sections
@@ -114,6 +116,7 @@ def _summary(
     protected: str,
     learned_from: str,
     limits: PopulationLeakage,
+    others: Others,
 ) -> Section:
     assert mechanism.p_sx is not None  # or there would be no report
     n_s, n_x = mechanism.p_sx.shape
@@ -122,6 +125,7 @@ def _summary(
         sure = f"the population, with {percent(mechanism.confidence)} confidence"
     facts = {
         "released": f"{_in_short(released)}: {n_x} symbols, {len(mechanism.y_labels)} outputs",
+        **others.facts(),
         "protected": f"{protected}: {n_s} groups",
         "learned from": learned_from,
         "measure": f"{mechanism.measure!r}, {mechanism.scope.replace('_', ' ')}",
@@ -132,7 +136,7 @@ def _summary(
         "In short",
         [
             verdict(mechanism, limits, learned_from),
-            _headline(mechanism, released, protected),
+            _headline(mechanism, released, protected, others.together),
             *([] if len(released) <= _FEW_COLUMNS else [f"Released: {', '.join(released)}."]),
             *caveat(mechanism, limits),
         ],
@@ -152,7 +156,7 @@ def _smoothed(smoothing: float) -> str:
     return f", smoothed by {smoothing:g} rows in every cell" if smoothing else ""
 
 
-def _headline(mechanism: Mechanism, released: list[str], protected: str) -> str:
+def _headline(mechanism: Mechanism, released: list[str], protected: str, together: str) -> str:
     names, verb = _in_short(released), "is" if len(released) == 1 else "are"
     per_output = mechanism.scope == "per_output"
     scope = "whichever value is seen" if per_output else "on average over the released values"
@@ -161,10 +165,10 @@ def _headline(mechanism: Mechanism, released: list[str], protected: str) -> str:
         limit += ", judging by the rows seen"
     without_noise = bool(np.isin(mechanism.channel, [0.0, 1.0]).all())
     if without_noise and mechanism.channel.sum(axis=0).max() == 1:
-        return f"{names} {verb} released unchanged, without noise: that reveals {limit}."
+        return f"{names} {verb} released unchanged, without noise: that{together} reveals {limit}."
     kind = "coarser release, without noise," if without_noise else "randomised release"
     return (
-        f"{names} {verb} replaced by a {kind} that reveals {limit}. It keeps "
+        f"{names} {verb} replaced by a {kind} that{together} reveals {limit}. It keeps "
         f"{mechanism.normalized_utility:.1%} of {mechanism.objective.in_words(_as_one(released))}."
     )
 
