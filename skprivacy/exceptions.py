@@ -23,6 +23,13 @@ class SolverError(RuntimeError):
     """
 
 
+class BesideError(ValueError):
+    """No mechanism exists: columns published beside the release exceed its budget by themselves.
+
+    The message says which value does, how much it says, and which budget would do.
+    """
+
+
 class NotDesignedError(ValueError, AttributeError):
     """A fitted attribute is not available, because the design that it needs has failed.
 

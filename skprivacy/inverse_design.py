@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ._messages import InPython, Message, Named, Parameter, Setting
-from ._typing import FloatArray, IntArray, Scope, TableLike
+from ._typing import FloatArray, IntArray, Scope
 from ._validation import check_confidence, check_real, message
 from .design import AnyMechanism, AnyTable, Groups, designer
+from .exceptions import BesideError
 from .limits import limit_unchanged
 from .measures import Measure, get_measure
 from .measures.leakage import leakage_unchanged
@@ -205,8 +206,8 @@ def _by_factor(design: Callable[[Any], AnyMechanism], scale: Mapping[Any, float]
 
 
 def rows_needed(
-    p_sx: TableLike,
-    epsilon: float,
+    p_sx: AnyTable,
+    epsilon: float | Mapping[Any, float],
     utility_at_least: float,
     *,
     confidence: float = 0.95,
@@ -215,22 +216,23 @@ def rows_needed(
     utility: str | Utility = "mutual_information",
     solver: str | Solver = "auto",
     max_outputs: int | None = None,
+    groups: Groups | None = None,
     **options: Any,
 ) -> int:
     """Return from about how many rows a design with a confidence keeps a share of the utility.
 
     Parameters
     ----------
-    p_sx : array-like or DataFrame of shape (n_s, n_x)
+    p_sx : array-like or DataFrame of shape (n_s, n_x), or dict of them
         As in `design_mechanism`. Of counts, only the proportions matter: more rows are taken to be
         like these.
-    epsilon : float
-        The budget.
+    epsilon : float or dict
+        The budget, or that of each secret.
     utility_at_least : float
         The `normalized_utility` that is needed, from 0 to 1.
     confidence : float, default=0.95
         How often the budget is to hold for the population.
-    measure, scope, utility, solver, max_outputs, **options
+    measure, scope, utility, solver, max_outputs, groups, **options
         As in `design_mechanism`.
 
     Returns
@@ -252,15 +254,19 @@ def rows_needed(
             f"{owner} takes no n_samples: how many rows are needed is what it returns. Of counts, "
             f"only the proportions matter."
         )
-    epsilon = check_real(owner, "epsilon", epsilon, low=0)
+    budgets = check_budgets(owner, epsilon, list(p_sx) if isinstance(p_sx, Mapping) else None)
     needed = check_real(owner, "utility_at_least", utility_at_least, low=0, high=1)
     confidence = check_confidence(owner, confidence)
-    asked = measure, scope, utility, max_outputs
-    task = DesignTask.checked(owner, p_sx, [epsilon], *asked)
+    asked = measure, scope, utility, max_outputs, None, None, groups
+    task = DesignTask.checked(owner, p_sx, budgets.values(), *asked)
+    epsilon = budgets if isinstance(epsilon, Mapping) else budgets[None]
 
     def kept(n_samples: float) -> float:
         from_rows = replace(task, confidence=confidence, n_samples=n_samples)
-        return designer(from_rows, owner, solver, options)(epsilon).normalized_utility
+        try:
+            return designer(from_rows, owner, solver, options)(epsilon).normalized_utility
+        except BesideError:
+            return -np.inf  # so few rows do not even show that columns beside keep the budget
 
     most = designer(task, owner, solver, options)(epsilon).normalized_utility
     limit = f"keeps {most:.3g} where the joint distribution is known"

@@ -55,6 +55,7 @@ def write_transformer(fitted: Fitted, parameters: Mapping[str, Any], indent: int
                 for name, leakage in fitted.leaking.items()
             ],
             "sensitive": [encode_label(name) for name in roles.s_names],
+            **_groups_content(roles),
             **_beside_layout(roles),
         },
         "types": [type_.to_dict() for type_ in fitted.types],
@@ -79,6 +80,12 @@ def _alphabet_content(alphabet: Alphabet) -> dict[str, Any]:
         return cell_content(alphabet)
     assert isinstance(alphabet, ValueAlphabet)
     return alphabet_content(alphabet)
+
+
+def _groups_content(roles: ColumnRoles) -> dict[str, Any]:
+    if roles.group_position is None:
+        return {}
+    return {"groups": encode_label(roles.name_or_position(roles.group_position))}
 
 
 def _target_content(of_target: Posterior | None) -> dict[str, Any]:
@@ -111,6 +118,9 @@ def read_transformer(
         n_beside = len(alphabet.beside.columns)
     roles, leaking = _read_roles(part["layout"], n_replaced, n_beside)
     roles = replace(roles, of_cells=of_cells)
+    if roles.group_position is not None:
+        by_scores = of_cells and part["scores"].optional(lambda _: True) is not None
+        part["layout"]["groups"].require(by_scores, "left out where cells are not by scores")
     types = tuple(map(_read_type, part["types"].items(n_replaced)))
     mechanism = make_mechanism(part["mechanism"], Mechanism, measure, utility)
     _check_labels(part["mechanism"]["x_labels"], mechanism.x_labels, alphabet.labels)
@@ -140,8 +150,9 @@ def _read_target(place: Place, n_outputs: int) -> Posterior:
 def _read_roles(
     place: Place, n_replaced: int, n_beside: int
 ) -> tuple[ColumnRoles, dict[Any, float]]:
-    keys = ["names", "n_columns", "replaced", "copied", "leaking", "sensitive"]
-    part = place.keys(*keys, *(["beside"] if n_beside else []))
+    has_groups = ["groups"] if "groups" in place.members() else []
+    keys = "names", "n_columns", "replaced", "copied", "leaking", "sensitive"
+    part = place.keys(*keys, *has_groups, *(["beside"] if n_beside else []))
     n_columns = part["n_columns"].integer(low=1, high=_MOST_COLUMNS)
     names = part["names"].optional(lambda names: _read_column_names(names, n_columns))
     columns = {name: p for p, name in enumerate(range(n_columns) if names is None else names)}
@@ -160,6 +171,11 @@ def _read_roles(
         requirement = "a column that is neither replaced nor copied nor sensitive"
         part["beside"].require(~np.isin(beside, others), requirement)
         roles = replace(roles, beside_positions=beside)
+    if has_groups:
+        groups = columns.get(part["groups"].label())
+        is_own = groups is not None and groups not in (*roles.order, *hidden)
+        part["groups"].require(is_own, "a column that is neither sensitive nor released")
+        roles = replace(roles, group_position=groups)
     return roles, leaking
 
 

@@ -73,7 +73,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
     columns : str, int, list of these, or callable, default=None
         The columns to replace, taken jointly as one X; a callable such as
         `sklearn.compose.make_column_selector` is called with the table. None: all that are not
-        sensitive or beside the release.
+        sensitive or beside the release, and do not tell people apart.
     beside : str, int or list of these, default=None
         Columns with few values that come out unchanged, whatever `remainder` and `output` say,
         and that the guarantee covers: the budget holds for them and Y together. For every
@@ -99,8 +99,8 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         symbol x; for cells that keep a target V, of P(v|y) for each value v.
     remainder : {"drop", "passthrough"} or list of columns, default="drop"
         What happens to the other columns: all are dropped, all are passed through unchanged, or
-        those listed are, outside of the guarantee. The sensitive ones are always dropped. This is
-        decided by `fit`.
+        those listed are, outside of the guarantee. The sensitive ones are always dropped, and so
+        is the column that tells people apart (`groups` of `ScoreCells`). This is decided by `fit`.
     alphabet : {"auto", "values", "cells"}, TreeCells or ScoreCells, default="auto"
         "values": each combination of values is a symbol of X. "cells": rows that are alike share
         one, a cell, for tables of many columns; with utility="target" these are `ScoreCells`, else
@@ -231,7 +231,8 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         y : array-like, default=None
             The target, which only utility="target" uses. Where S comes neither from
             `sensitive_features` nor from the `sensitive` columns of X, y itself is S, with a
-            warning. For a lazy frame, the name of a column.
+            warning. For a lazy frame, the name of a column, which is released only if `columns`
+            names it.
         sensitive_features : array-like or frame, default=None
             S. Takes precedence over the `sensitive` columns of X.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -326,7 +327,8 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
             settings = settings_of(self)
             if not self._is_current(settings):
                 self._fitted = None  # should this fail, do not keep that of other parameters
-                self._fitted = fitted_to(settings.for_batches(), self._batches.inputs())
+                inputs = self._batches.inputs(settings)
+                self._fitted = fitted_to(settings.for_batches(), inputs)
                 self._designed_for = settings.of_design
         assert self._fitted is not None
         return self._fitted

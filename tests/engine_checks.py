@@ -190,6 +190,35 @@ class EngineChecks:
         assert released.columns.tolist() == COLUMNS
         assert len(released) == len(rows)
 
+    def test_a_target_is_released_only_if_it_is_named(self, rows):
+        own, lazy = ["sex", *COLUMNS], self.lazily(rows[["sex", *COLUMNS, "label"]], 3)
+        settings = funnel(0.05, columns=None, alphabet=quick_scores(), utility="target")
+        there = quiet_fit(clone(settings), lazy, "label")
+        here = quiet_fit(clone(settings), rows[own], rows["label"])
+        assert here.mechanism_.channel.tobytes() == there.mechanism_.channel.tobytes()
+        without = self.lazily(rows[COLUMNS], 2)
+        assert self.collected(there.transform(without)).columns.tolist() == COLUMNS
+        settings.set_params(columns=[*COLUMNS, "label"])
+        assert quiet_fit(settings, lazy, "label").get_feature_names_out()[-1] == "label"
+
+    def test_rows_of_a_person_stay_together(self, rows):
+        rows["person"] = rows["id"].to_numpy()[::-1] // 3
+        cells = quick_scores().set_params(groups="person")
+        given = {"columns": COLUMNS, "alphabet": cells, "utility": "target"}
+        settings, lazy = funnel(0.05, **given), self.lazily(rows, 3)
+        here = quiet_fit(clone(settings), rows, rows["label"])
+        there = quiet_fit(clone(settings), lazy, "label")
+        assert here.mechanism_.channel.tobytes() == there.mechanism_.channel.tobytes()
+        ids = {"record_ids": "id", "secret_key": KEY}
+        released = self.collected(there.transform(lazy, **ids))
+        assert released.columns.tolist() == COLUMNS
+        assert plain(released).equals(plain(here.transform(rows, **ids)))
+        without = self.lazily(rows.drop(columns="person"), 3)
+        with pytest.raises(ValueError, match="lacks .*'person'.* is read, and not released"):
+            there.transform(without)
+        with pytest.raises(ValueError, match="needs the name .* does not tell people apart"):
+            clone(settings).fit(lazy, "person")
+
     def test_too_many_combinations_become_cells(self, rows, monkeypatch):
         monkeypatch.setattr(inputs, "MOST_DISTINCT", 3000)
         settings, lazy = funnel(0.05, columns=["noise", "id"]), self.lazily(rows, 3)

@@ -68,10 +68,13 @@ class CellAlphabet(Alphabet):
         ]
 
     def encode(
-        self, series: Sequence[pd.Series], labels: Sequence[Hashable]
+        self,
+        series: Sequence[pd.Series],
+        labels: Sequence[Hashable],
+        folds: IntArray | None = None,
     ) -> tuple[IntArray, dict[Hashable, int]]:
         codes = coded_rows(self.cell_columns, series, labels)
-        return self.partition.cells(self.cell_columns, codes), {}
+        return self.partition.cells(self.cell_columns, codes, folds), {}
 
     def held(self, position: int) -> tuple[IntArray, IntArray, FloatArray]:
         return self.counted[position]

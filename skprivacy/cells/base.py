@@ -37,7 +37,8 @@ class CellTask:
     columns : of X; codes : (n, n_columns); weights : of the rows; most_cells : that a design can
     handle; least_share : of the rows that a cell must have; fewest_distinct : rows that it must
     have, where weights do not tell how many there are; s_codes, v_codes : the group of S and the
-    target of each row, only for cells that need a target.
+    target of each row, only for cells that need a target; folds : of the rows, where these follow
+    from the keys of people.
     """
 
     columns: tuple[CellColumn, ...]
@@ -48,6 +49,7 @@ class CellTask:
     fewest_distinct: int = 1
     s_codes: IntArray | None = None
     v_codes: IntArray | None = None
+    folds: IntArray | None = None
 
 
 class Partition(ABC):
@@ -62,8 +64,10 @@ class Partition(ABC):
         """How many cells there are."""
 
     @abstractmethod
-    def cells(self, columns: Sequence[CellColumn], codes: IntArray) -> IntArray:
-        """Return the cell of each row of codes."""
+    def cells(
+        self, columns: Sequence[CellColumn], codes: IntArray, folds: IntArray | None = None
+    ) -> IntArray:
+        """Return the cell of each row of codes; folds : as in `CellTask`."""
 
     @abstractmethod
     def in_words(self, columns: Sequence[CellColumn], names: Sequence[Hashable]) -> list[str]:
@@ -82,6 +86,8 @@ class Cells(BaseEstimator, ABC):
     needs_target: ClassVar[bool] = False
 
     max_cells: int
+    #: The column that tells people apart, where they may have several rows.
+    groups: Any = None
 
     @abstractmethod
     def learn(self, task: CellTask) -> Partition:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,10 +14,11 @@ from .._typing import FloatArray, IntArray
 from ..encoding.alphabet_json import HEAVIEST, read_column, write_column
 from .alphabet import CellAlphabet
 from .base import Partition
+from .boosted_trees import has_sound_trees, is_boosting
 from .columns import CellColumn
 from .folds import N_FOLDS
 from .models import read_models, write_models
-from .score_cells import PARTS, ScorePartition, Scorer
+from .score_cells import PARTS, ScorePartition, Scorer, model_frame
 from .tree_cells import TreePartition
 from .trees import LEAF, CellTree
 
@@ -53,7 +55,7 @@ def read_cells(part: dict[str, Place]) -> CellAlphabet:
     """Return cells after checking all of it: a wrong one would draw from the wrong rows."""
     columns = tuple(map(read_column, part["columns"].items(fewest=1)))
     coded = [CellColumn(column) for column in columns]
-    scorers = part["scores"].optional(lambda place: _read_scorers(place, len(columns)))
+    scorers = part["scores"].optional(lambda place: _read_scorers(place, coded))
     if scorers is None:
         tree = _read_tree(part["questions"], [(c.has_order, c.n_codes) for c in coded])
         partition: Partition = TreePartition(tree)
@@ -70,7 +72,7 @@ def read_cells(part: dict[str, Place]) -> CellAlphabet:
     return CellAlphabet(columns, partition, tuple(counted))
 
 
-def _read_scorers(place: Place, n_columns: int) -> tuple[Scorer, Scorer]:
+def _read_scorers(place: Place, columns: Sequence[CellColumn]) -> tuple[Scorer, Scorer]:
     part = place.keys("n_classes", "constants", "models", "digest", "information")
     n_classes = part["n_classes"].integers(2, low=1, high=_MOST_CLASSES).tolist()
     constants = part["constants"].integers(2, N_FOLDS, low=0, high=_MOST_CLASSES)
@@ -78,12 +80,28 @@ def _read_scorers(place: Place, n_columns: int) -> tuple[Scorer, Scorer]:
     part["constants"].require(fits, "one of the classes")
     with part["models"].making():
         models = read_models(part["models"].text())
-        _check_models(models, n_classes, n_columns)
-    target, sensitive = (
-        Scorer(tuple(of), tuple(given.tolist()), n)
-        for of, given, n in zip(models, constants, n_classes, strict=True)
-    )
+        _check_models(models, n_classes, len(columns))
+        target, sensitive = (
+            Scorer(tuple(of), tuple(given.tolist()), n)
+            for of, given, n in zip(models, constants, n_classes, strict=True)
+        )
+        _check_scores(columns, target, sensitive)
     return target, sensitive
+
+
+def _check_scores(columns: Sequence[CellColumn], *scorers: Scorer) -> None:
+    """Check that every model scores a row, before rows depend on it."""
+    row = model_frame(columns, np.zeros((1, len(columns)), dtype=int))
+    for scorer, fold in itertools.product(scorers, range(N_FOLDS)):
+        model = scorer.models[fold]
+        try:
+            is_sound = not is_boosting(model) or has_sound_trees(model, row)
+            if is_sound:
+                scorer.scores(row, fold)
+        except Exception as error:  # whatever is wrong inside a model that anybody may have made
+            raise ValueError("every model must score a row of these columns") from error
+        if not is_sound:
+            raise ValueError("every tree of a model must end, and ask for what there is")
 
 
 def _check_models(models: list[Any], n_classes: list[int], n_columns: int) -> None:
@@ -96,10 +114,18 @@ def _check_models(models: list[Any], n_classes: list[int], n_columns: int) -> No
                 continue
             classes = np.asarray(getattr(model, "classes_", ()))
             is_model = isinstance(model, BaseEstimator) and hasattr(model, "predict_proba")
-            if not is_model or classes.dtype.kind not in "iu" or not set(classes) <= set(range(n)):
+            if not is_model or not _are_classes(classes, n):
                 raise ValueError("every model must be a classifier of these classes")
             if getattr(model, "n_features_in_", None) != n_columns:
                 raise ValueError(f"every model must take {n_columns} columns")
+
+
+def _are_classes(classes: Any, n_classes: int) -> bool:
+    """Return whether these are some of the first integers, in their order."""
+    if classes.ndim != 1 or classes.dtype.kind not in "iu" or not len(classes):
+        return False
+    increase = (np.diff(classes.astype(float)) > 0).all()
+    return bool(increase and classes[0] >= 0 and classes[-1] < n_classes)
 
 
 def _read_tree(place: Place, asked: Sequence[tuple[bool, int]]) -> CellTree:

@@ -18,7 +18,7 @@ _STEP = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
-def folds(columns: Sequence[CellColumn], codes: IntArray) -> IntArray:
+def folds_of_rows(columns: Sequence[CellColumn], codes: IntArray) -> IntArray:
     """Return the fold of each row, from its coarse codes alone."""
     word = np.zeros(len(codes), dtype=np.uint64)
     for column, of_column in zip(columns, codes.T, strict=True):

@@ -20,10 +20,12 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.tree import DecisionTreeRegressor
 from threadpoolctl import threadpool_limits
 
+from .._messages import Message, Named
 from .._typing import FloatArray, IntArray
+from .._validation import message
 from .base import Cells, CellTask, Partition
 from .columns import CellColumn
-from .folds import N_FOLDS, folds
+from .folds import N_FOLDS, folds_of_rows
 from .trees import CellTree, as_cell_tree, rules_in_words
 
 # Threads that wait for each other are many times slower where other programs use the cores.
@@ -31,6 +33,10 @@ one_thread = partial(threadpool_limits.wrap, limits=1, user_api="openmp")
 
 # Rows that occur more often than this are weighted instead of repeated.
 _MOST_REPEATED = 1000
+
+# So many rows of each fold are scored twice, and may differ by rounding.
+_MOST_REPEATS = 100
+_NO_DIFFERENCE = 1e-6
 
 # Scores are rounded to so many parts of 1, so that ties are ties.
 PARTS = 100
@@ -49,6 +55,10 @@ class Scorer:
 
     def scores(self, frame: pd.DataFrame, fold: int) -> IntArray:
         """Return the probability of each class but the first, in hundredths."""
+        return np.rint(PARTS * self.probabilities(frame, fold)[:, 1:]).astype(np.int16)
+
+    def probabilities(self, frame: pd.DataFrame, fold: int) -> FloatArray:
+        """Return the probability of each class."""
         found = np.zeros((len(frame), self.n_classes))
         if (model := self.models[fold]) is None:
             found[:, self.constants[fold]] = 1.0
@@ -60,7 +70,7 @@ class Scorer:
                     f"give a finite number for each row and class."
                 )
             found[:, np.asarray(model.classes_, dtype=int)] = given
-        return np.rint(PARTS * found[:, 1:]).astype(np.int16)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +92,11 @@ class ScorePartition(Partition):
         return self.tree.n_cells
 
     @one_thread()
-    def cells(self, columns: Sequence[CellColumn], codes: IntArray) -> IntArray:
-        return self.tree.cells(_scores(self.target, self.sensitive, columns, codes))
+    def cells(
+        self, columns: Sequence[CellColumn], codes: IntArray, folds: IntArray | None = None
+    ) -> IntArray:
+        fold = folds_of_rows(columns, codes) if folds is None else folds
+        return self.tree.cells(_scores(self.target, self.sensitive, columns, codes, fold))
 
     def in_words(self, columns: Sequence[CellColumn], names: Sequence[Hashable]) -> list[str]:
         of_target = _score_names("target", self.target.n_classes)
@@ -116,6 +129,11 @@ class ScoreCells(Cells):
         (`HistGradientBoostingClassifier`).
     max_cells : int, default=64
         How many cells there are at most.
+    groups : str or int, default=None
+        The column of X, by name or position, that tells whose row a row is, where a person may
+        have several: integers or texts, none missing. No row is then scored by a model that has
+        seen another row of that person. `fit` and `transform` read the column; it is not part of
+        any score, and never released. None: rows are of different people.
 
     Examples
     --------
@@ -135,9 +153,10 @@ class ScoreCells(Cells):
     name: ClassVar[str] = "score"
     needs_target: ClassVar[bool] = True
 
-    def __init__(self, estimator: Any = None, max_cells: int = 64) -> None:
+    def __init__(self, estimator: Any = None, max_cells: int = 64, groups: Any = None) -> None:
         self.estimator = estimator
         self.max_cells = max_cells
+        self.groups = groups
 
     def check(self) -> None:
         super().check()
@@ -148,15 +167,21 @@ class ScoreCells(Cells):
                 f"The 'estimator' parameter of ScoreCells must be a classifier with "
                 f"predict_proba. Got {self.estimator!r}."
             )
+        if isinstance(self.groups, list | bool | np.ndarray) or callable(self.groups):
+            requirement = "the name or the position of one column, or None"
+            raise TypeError(message("ScoreCells", "groups", requirement, self.groups))
 
     @one_thread()
     def learn(self, task: CellTask) -> ScorePartition:
         assert task.s_codes is not None
         assert task.v_codes is not None  # both come with a target
-        frame, fold = model_frame(task.columns, task.codes), folds(task.columns, task.codes)
+        frame, fold = model_frame(task.columns, task.codes), _folds_of(task)
         target = self._scorer(frame, fold, task.v_codes, task.weights)
         sensitive = self._scorer(frame, fold, task.s_codes, task.weights)
-        scores = _scores(target, sensitive, task.columns, task.codes)
+        if self.estimator is not None:
+            for scorer in (target, sensitive):
+                _check_repeats(scorer, frame, fold, type(self.estimator).__name__)
+        scores = _scores(target, sensitive, task.columns, task.codes, fold)
         tree = _cut(scores, task, min(self.max_cells, task.most_cells))
         information = _information(scores[:, : target.n_classes - 1], task.v_codes, task.weights)
         digest = hashlib.blake2b(scores.astype("<i2").tobytes()).hexdigest()
@@ -189,7 +214,10 @@ class ScoreCells(Cells):
             rows, options = np.repeat(rows, own.astype(int)), {}
         else:
             options = {"sample_weight": own}
-        return clone(self.estimator).fit(frame.iloc[rows], classes[rows], **options)
+        model = clone(self.estimator)
+        model.fit(frame.iloc[rows], classes[rows], **options)
+        _check_classes(model, np.unique(classes[rows]))
+        return model
 
     def _boosting(self) -> Any:
         return HistGradientBoostingClassifier(
@@ -199,6 +227,49 @@ class ScoreCells(Cells):
             early_stopping=False,
             random_state=0,
         )
+
+
+def _check_classes(model: Any, given: IntArray) -> None:
+    """Check that a model says which classes its scores are of, and that it has got these."""
+    named = f"{type(model).__name__}, the estimator of ScoreCells,"
+    if not hasattr(model, "classes_"):
+        raise ValueError(
+            f"{named} has no classes_ after fit: it must be a classifier as in scikit-learn."
+        )
+    if not np.array_equal(np.sort(model.classes_), given):
+        raise ValueError(
+            f"{named} has other classes_ after fit than it was given: its predict_proba must be "
+            f"about each of these."
+        )
+
+
+def _check_repeats(scorer: Scorer, frame: pd.DataFrame, fold: IntArray, name: str) -> None:
+    """Check that scores of a row are the same whenever, and with whichever rows, it is scored."""
+    for k in range(N_FOLDS):
+        some = frame.iloc[np.flatnonzero(fold == k)[:_MOST_REPEATS]]
+        first, again = scorer.probabilities(some, k), scorer.probabilities(some[::-2], k)
+        if not np.allclose(first[::-2], again, rtol=0, atol=_NO_DIFFERENCE):
+            raise ValueError(
+                f"predict_proba of {name}, the estimator of ScoreCells, gives a row another score "
+                f"when it is asked again: rows would move between cells. If it draws at random, "
+                f"set its random_state to an integer; it must score each row by itself."
+            )
+
+
+def _folds_of(task: CellTask) -> IntArray:
+    """Return the folds of rows: by the keys of people if there are any, else by their values."""
+    if task.folds is None:
+        return folds_of_rows(task.columns, task.codes)
+    if len(np.unique(task.folds)) < 2:
+        raise ValueError(
+            Message(
+                "The rows are of so few people that no model can be learned from some of them, "
+                "and score the others: use rows of more people, or leave out ",
+                Named("groups"),
+                ".",
+            )
+        )
+    return task.folds
 
 
 def model_frame(columns: Sequence[CellColumn], codes: IntArray) -> pd.DataFrame:
@@ -215,12 +286,16 @@ def model_frame(columns: Sequence[CellColumn], codes: IntArray) -> pd.DataFrame:
 
 
 def _scores(
-    target: Scorer, sensitive: Scorer, columns: Sequence[CellColumn], codes: IntArray
+    target: Scorer,
+    sensitive: Scorer,
+    columns: Sequence[CellColumn],
+    codes: IntArray,
+    fold: IntArray,
 ) -> IntArray:
     """Return the scores of each row, by the models of its fold."""
     n_of_target = target.n_classes - 1
     scores = np.empty((len(codes), n_of_target + sensitive.n_classes - 1), dtype=np.int16)
-    fold, frame = folds(columns, codes), model_frame(columns, codes)
+    frame = model_frame(columns, codes)
     for k in range(N_FOLDS):
         rows = np.flatnonzero(fold == k)
         part = frame.iloc[rows]

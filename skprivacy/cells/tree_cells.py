@@ -28,7 +28,9 @@ class TreePartition(Partition):
     def n_cells(self) -> int:
         return self.tree.n_cells
 
-    def cells(self, columns: Sequence[CellColumn], codes: IntArray) -> IntArray:
+    def cells(
+        self, columns: Sequence[CellColumn], codes: IntArray, folds: IntArray | None = None
+    ) -> IntArray:
         return self.tree.cells(codes)
 
     def in_words(self, columns: Sequence[CellColumn], names: Sequence[Hashable]) -> list[str]:

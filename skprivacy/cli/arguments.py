@@ -6,7 +6,7 @@ import argparse
 from typing import NoReturn, TypeAlias
 
 from .. import __version__
-from .choices import MEASURES
+from .choices import KEPT_UTILITY, MEASURES
 from .options import (
     S_HELP,
     add_categorical,
@@ -250,10 +250,10 @@ def _add_choose(subparsers: _Subparsers) -> None:
     aim.add_argument(
         "--keep-utility",
         type=share,
-        default=0.9,
         metavar="SHARE",
-        help="find the smallest epsilon that keeps this share of what --utility says (default: "
-        "0.9)",
+        help=f"find the smallest epsilon that keeps this share of what --utility says (default: "
+        f"{KEPT_UTILITY:g}; with cells, {KEPT_UTILITY:g} of what they keep, as they cannot keep "
+        f"everything)",
     )
     aim.add_argument(
         "--max-shift",

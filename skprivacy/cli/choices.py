@@ -21,4 +21,5 @@ UTILITIES = ("distortion", "mutual_information", "guess")
 ALPHABETS = ("auto", "values", "cells")
 DEFAULT_BINS = 10
 USUAL_CONFIDENCE = 0.95
+KEPT_UTILITY = 0.9
 LARGEST_CONFIDENCE = 0.9999

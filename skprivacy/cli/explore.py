@@ -28,6 +28,8 @@ from ..measures.leakage import leakage_unchanged
 from ..mechanism import Mechanism
 from ..plotting import PrivacyUtilityDisplay
 from ..transformer import settings_of
+from ..utilities import NO_UTILITY, get_utility
+from .choices import KEPT_UTILITY
 from .few_rows import cost_facts, cost_lines, cost_of_rows
 from .inputs import counting_options, is_same, source_of, transformer_for
 from .people import exposed, group_facts
@@ -49,7 +51,7 @@ class _Table:
     """What a file says: counts of S and X, and what a design is asked for.
 
     smoothed : the counts that it is made for; groups : the labels of S; names : of the columns
-    of X.
+    of X; learned_for : the budget that cells were learned for, None where symbols are values.
     """
 
     counts: CountArray
@@ -58,6 +60,31 @@ class _Table:
     design: dict[str, Any]
     groups: list[Any]
     names: str
+    learned_for: float | None
+
+    @property
+    def kept_by_symbols(self) -> float:
+        """The share of the utility of the table that its symbols keep as they are."""
+        utility = get_utility(self.design["utility"], "choose")
+        p_x = as_joint(self.smoothed, "choose").p_x
+        span, smallest = utility.span(p_x), utility.smallest(p_x)
+        return (utility.of_identity(p_x) - smallest) / span if span > NO_UTILITY else 1.0
+
+    def about_cells(self) -> list[str]:
+        """Say what budget cells were learned for, if there are any."""
+        if self.learned_for is None:
+            return []
+        return [
+            f"The {self.counts.shape[1]} cells were learned once, for epsilon = "
+            f"{self.learned_for:.4g}: learned for a smaller one they may be fewer, for a larger "
+            f"one more."
+        ]
+
+    def cell_facts(self) -> dict[str, Any]:
+        """Return the same for machines."""
+        if self.learned_for is None:
+            return {}
+        return {"cells": self.counts.shape[1], "cells_learned_for": self.learned_for}
 
 
 def curve(options: argparse.Namespace) -> None:
@@ -77,9 +104,9 @@ def curve(options: argparse.Namespace) -> None:
     if options.out is not None:
         with written(options.out, options.force) as file:
             file.write(_picture(path, suffix) if suffix != ".csv" else _csv(table))
-    facts = {"out": options.out, "curve": table.to_dict("records")}
+    facts = {"out": options.out, "curve": table.to_dict("records"), **found.cell_facts()}
     lines = [f"Wrote {options.out}."] if options.out else _curve_lines(path, found.names)
-    say(options, facts, lines)
+    say(options, facts, [*found.about_cells(), *lines])
 
 
 def _budgets(counts: CountArray, design: dict[str, Any]) -> FloatArray:
@@ -168,8 +195,9 @@ def choose(options: argparse.Namespace) -> None:
     found = _counted(options)
     counts, design = found.smoothed, found.design
     if options.max_shift is None:
-        mechanism = smallest_epsilon(counts, options.keep_utility, **design)
-        lines = _lines_of_smallest(mechanism, found.names, options)
+        needed, asked = _needed(found, options)
+        mechanism = smallest_epsilon(counts, needed, **design)
+        lines = _lines_of_smallest(mechanism, found.names, asked)
     else:
         epsilon = largest_epsilon(counts.sum(axis=1), options.max_shift, options.measure)
         mechanism = design_mechanism(counts, epsilon, **design)
@@ -181,13 +209,31 @@ def choose(options: argparse.Namespace) -> None:
     groups = {"groups": group_facts(ranges, found.groups, options)}
     if np.isfinite(mechanism.epsilon):
         lines.append(exposed(ranges, found.groups, options))
-    say(options, {**_figures(mechanism), **cost_facts(cost), **groups}, lines)
+    facts = {**_figures(mechanism), **cost_facts(cost), **groups, **found.cell_facts()}
+    say(options, facts, [*lines, *found.about_cells()])
 
 
-def _lines_of_smallest(mechanism: Mechanism, names: str, options: argparse.Namespace) -> list[str]:
+def _needed(found: _Table, options: argparse.Namespace) -> tuple[float, str]:
+    """Return the share of the utility to keep, and how to say that.
+
+    Cells cannot keep all of a table: by default, it is a share of what they keep.
+    """
+    if (share := options.keep_utility) is not None:
+        return share, f"{share:.1%}"
+    most = 1.0 if found.learned_for is None else found.kept_by_symbols
+    needed = KEPT_UTILITY * most
+    if (said := f"{most:.1%}") == "100.0%":
+        return needed, f"{needed:.1%}"
+    return needed, (
+        f"{needed:.1%}, which is {KEPT_UTILITY:.0%} of the {said} that cells keep (a "
+        f"--keep-utility is a share of all)"
+    )
+
+
+def _lines_of_smallest(mechanism: Mechanism, names: str, asked: str) -> list[str]:
     lines = [
         f"epsilon = {mechanism.epsilon:.4g} keeps {mechanism.normalized_utility:.1%} of "
-        f"{mechanism.objective.in_words(names)}; asked for: {options.keep_utility:.1%}."
+        f"{mechanism.objective.in_words(names)}; asked for: {asked}."
     ]
     if mechanism.confidence is not None:
         lines.append(_population_line(mechanism))
@@ -245,4 +291,5 @@ def _counted(options: argparse.Namespace, epsilons: Sequence[float] = ()) -> _Ta
     design = design_options(settings, inputs.rows, coded, loss)
     counts, groups = coded.counts, coded.sensitive.labels
     smoothed, names = counts + options.smoothing, listed(coded.names)
-    return _Table(counts, smoothed, coded.n_effective, design, groups, names)
+    learned_for = settings.epsilon if coded.alphabet.of_cells else None
+    return _Table(counts, smoothed, coded.n_effective, design, groups, names, learned_for)

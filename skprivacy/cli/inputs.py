@@ -39,7 +39,8 @@ def released_columns(options: argparse.Namespace, names: Sequence[str]) -> list[
         raise ValueError(
             "--remainder passthrough needs --columns: without it, all other columns are released."
         )
-    others = {*options.sensitive, options.target_column, getattr(options, "record_ids", None)}
+    others = {*options.sensitive, options.target_column, options.groups}
+    others.add(getattr(options, "record_ids", None))
     others |= {*(options.beside or ()), *(() if remainder == "drop" else remainder)}
     return [name for name in names if name not in others]
 
@@ -91,13 +92,19 @@ def _utility(options: argparse.Namespace) -> str:
 
 
 def _alphabet(options: argparse.Namespace) -> Any:
-    """Return what symbols are; a number of cells means that there are cells."""
-    if options.max_cells is None:
+    """Return what symbols are; options that are about cells mean that there are cells."""
+    given = {name: getattr(options, name) for name in ("max_cells", "groups")}
+    about_cells = {name: value for name, value in given.items() if value is not None}
+    if not about_cells:
         return options.alphabet
     if options.alphabet == "values":
-        raise ValueError("--max-cells is about cells: leave out --alphabet values.")
-    kind = TreeCells if options.target_column is None else ScoreCells
-    return kind(max_cells=options.max_cells)
+        option = next(iter(about_cells)).replace("_", "-")
+        raise ValueError(f"--{option} is about cells: leave out --alphabet values.")
+    if options.target_column is not None:
+        return ScoreCells(**about_cells)
+    if options.groups is not None:
+        raise ValueError("--groups is about cells that keep a target: name it with --target.")
+    return TreeCells(**about_cells)
 
 
 def counting_options(options: argparse.Namespace) -> dict[str, Any]:

@@ -177,6 +177,13 @@ def add_alphabet(group: Any) -> None:
         help="how many cells there are at most, with --alphabet cells (default: 400, with "
         "--target 64)",
     )
+    group.add_argument(
+        "--groups",
+        metavar="COLUMN",
+        help="the column that tells whose row a row is, where a person has several: with cells "
+        "for a --target, no row is scored by a model of other rows of that person; it is never "
+        "released",
+    )
 
 
 def add_confidence(group: Any) -> None:

@@ -51,6 +51,7 @@ def sanitize(options: argparse.Namespace) -> None:
         if options.record_ids:  # errors come before any work is done
             id_position(source, options.record_ids)
             check_own_column(options.record_ids, list(named))
+        named.add(options.groups)
         copied = _copied(options, [name for name in source.names if name not in named])
         transformer.set_params(remainder=copied or "drop")
         # Written last, committed last: where OUT is, the others are.

@@ -33,6 +33,7 @@ OPTIONS = {
     "edges": "--edges",
     "epsilon": "--epsilon",
     "force": "--force",
+    "groups": "--groups",
     "handle_unknown": "--handle-unknown",
     "header": "--header",
     "max_categories": "--max-categories",

@@ -13,6 +13,7 @@ import numpy as np
 
 from .._messages import Message, Named, Setting
 from .._typing import BoolArray, FloatArray
+from ..exceptions import BesideError
 from ..merging import merged_to
 from ..repair import independent
 from ..solvers import DesignTask, Solution
@@ -138,7 +139,7 @@ class BroadConfidentDesign:
         smaller = {name: share * epsilon for name, epsilon in budgets.items()}
         try:
             return self._plug_in(smaller if self._task.secrets else smaller[None]).channel
-        except ValueError:
+        except BesideError:
             return None
 
     def _reached(self, budgets: Mapping[Any, float]) -> Callable[[FloatArray], Reached]:
@@ -165,7 +166,7 @@ class BroadConfidentDesign:
             limit = limits.reported(nothing).in_scope(self._task.scope)
             if not limit <= budgets[name]:
                 about = "S" if name is None else repr(name)
-                raise ValueError(
+                raise BesideError(
                     Message(
                         f"In the population, the columns beside the release may say {limit:.4g} "
                         f"about {about} by themselves, more than ",

@@ -81,12 +81,16 @@ class Alphabet(ABC):
 
     @abstractmethod
     def encode(
-        self, series: Sequence[pd.Series], labels: Sequence[Hashable]
+        self,
+        series: Sequence[pd.Series],
+        labels: Sequence[Hashable],
+        folds: IntArray | None = None,
     ) -> tuple[IntArray, dict[Hashable, int]]:
         """Return the symbol of each row, and how many rows were unknown in each column.
 
-        series, labels : one for each column. Unknown combinations of known values are counted
-        under the last key, None.
+        series, labels : one for each column; folds : of the rows, for cells by scores where a
+        column tells people apart. Unknown combinations of known values are counted under the last
+        key, None.
         """
 
     @abstractmethod
@@ -191,7 +195,10 @@ class ValueAlphabet(Alphabet):
         return tuple(column.n_symbols for column in self.columns)
 
     def encode(
-        self, series: Sequence[pd.Series], labels: Sequence[Hashable]
+        self,
+        series: Sequence[pd.Series],
+        labels: Sequence[Hashable],
+        folds: IntArray | None = None,
     ) -> tuple[IntArray, dict[Hashable, int]]:
         columns = [self._only_column()] if len(self.columns) == 1 else self.columns
         codes = [c.encode(s, n) for c, s, n in zip(columns, series, labels, strict=True)]

@@ -88,7 +88,10 @@ class PairedAlphabet(Alphabet):
         ]
 
     def encode(
-        self, series: Sequence[pd.Series], labels: Sequence[Hashable]
+        self,
+        series: Sequence[pd.Series],
+        labels: Sequence[Hashable],
+        folds: IntArray | None = None,
     ) -> tuple[IntArray, dict[Hashable, int]]:
         """Return the pair of each row; series, labels : of X, then of the columns beside it.
 
@@ -96,7 +99,7 @@ class PairedAlphabet(Alphabet):
         seen is an error: nothing is known about what it reveals.
         """
         n = len(self.inner.columns)
-        x, unknown = self.inner.encode(series[:n], labels[:n])
+        x, unknown = self.inner.encode(series[:n], labels[:n], folds)
         z = self._z_of(series[n:], labels[n:])
         n_x = self.inner.n_symbols
         places = z.astype(np.intp) * (n_x + 1) + np.where(x == UNKNOWN, n_x, x)

@@ -74,11 +74,13 @@ def needed_columns(table: LazyTable, release: Release, source: NoiseSource) -> l
         raise TypeError(
             "record_ids must be the name of a column of a lazy frame, as its rows are elsewhere."
         )
-    own = [release.roles.name(p) for p in release.roles.order]
+    roles = release.roles
+    own = [roles.name(p) for p in roles.read]
     missing = [name for name in (*own, *source.columns) if name not in table.names]
     if missing:
         raise ValueError(
             f"X lacks the columns {missing} that {release.owner} needs. It has {table.names}."
+            f"{roles.about_groups(missing)}"
         )
     return list(dict.fromkeys([*own, *source.columns]))
 

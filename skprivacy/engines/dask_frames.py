@@ -56,7 +56,7 @@ class DaskTable(LazyTable):
         return {name: frame[name].reset_index(drop=True) for name in names}
 
     def in_cells(self, known: KnownCells, names: Sequence[str], cell: str) -> DaskTable:
-        frame = _fixed(self._frame[list(dict.fromkeys([*names, *known.names]))])
+        frame = _fixed(self._frame[list(dict.fromkeys([*names, *known.read]))])
         find, shared = delayed(_in_cells, pure=False), delayed(known, pure=False, traverse=False)
         parts = [
             find(part, shared, list(names), cell)

@@ -9,7 +9,7 @@ from ..fitting.encode_and_design import cells_taught_by
 from ..fitting.inputs import CountedColumns, FitInputs, LabelledRows, roles_of_names
 from ..fitting.known_cells import cell_name
 from ..fitting.leak_warnings import warn_of_unjudged
-from ..fitting.learned_cells import MOST_ROWS
+from ..fitting.learned_cells import MOST_ROWS, cells_of
 from ..fitting.many_rows import cells_instead
 from ..fitting.parameters import Settings
 from ..fitting.tally import MOST_DISTINCT, TooManyRowsError, edges_of
@@ -34,23 +34,36 @@ def lazy_inputs(
                 f"{name} cannot be passed alongside a lazy frame, whose rows are elsewhere: make "
                 f"it a column of the frame, and use sensitive=... for S."
             )
-    roles = roles_of_names(settings, table.names, "the frame")
+    beside = [y] if settings.has_target and isinstance(y, str) else []
+    roles = roles_of_names(settings, table.names, "the frame", beside)
     counted = _counted(settings, roles, y)
     index = table.checked_index(counted.s, settings.owner)
-    names = list(dict.fromkeys(counted.in_table))
+    rows = _rows(settings, table, counted)
+    _check_not_empty(settings, rows)
+    warn_of_unjudged([*index, *(roles.name(p) for p in roles.kept_positions)])
+    return FitInputs(roles, table.types(counted.x), rows)
+
+
+def _rows(settings: Settings, table: LazyTable, counted: CountedColumns) -> LabelledRows:
+    """Count values where they are few enough, else cells."""
+    cells = cells_of(settings)
+    if counted.groups and cells is not None:  # each key would be a row of its own
+        return _rows_in_cells(settings, table, counted, cells)
     edges = edges_of(settings.n_bins, counted.x)
     try:
+        names = list(dict.fromkeys(counted.in_table))
         columns, counts = table.count(names, edges, MOST_DISTINCT)
-        in_order = [columns[name] for name in counted.in_table]
-        rows = counted.rows(in_order, counts, is_coarse=bool(edges))
     except TooManyRowsError as error:
         cells = cells_instead(settings, len(counted.x), error)
-        rows = _rows_in_cells(settings, table, counted, cells)
+        return _rows_in_cells(settings, table, counted, cells)
+    in_order = [columns[name] for name in counted.in_table]
+    return counted.rows(in_order, counts, is_coarse=bool(edges))
+
+
+def _check_not_empty(settings: Settings, rows: LabelledRows) -> None:
     if not rows.n_rows:
         owner = settings.owner
         raise ValueError(f"Found a frame with 0 rows while {owner} needs at least one row.")
-    warn_of_unjudged([*index, *(roles.name(p) for p in roles.kept_positions)])
-    return FitInputs(roles, table.types(counted.x), rows)
 
 
 def _rows_in_cells(
@@ -58,7 +71,9 @@ def _rows_in_cells(
 ) -> LabelledRows:
     """Learn cells from some rows of a lazy frame, and count them in all of it."""
     sample = table.sample(list(dict.fromkeys(counted.in_table)), MOST_ROWS)
-    known = cells_taught_by(settings, counted.sampled(sample), cells)
+    teachers = counted.sampled(sample)
+    _check_not_empty(settings, teachers)
+    known = cells_taught_by(settings, teachers, cells)
     names = list(dict.fromkeys([*counted.s, *counted.beside, *(counted.target or ())]))
     in_cells = counted.in_cells(cell := cell_name(names))
     edges = edges_of(settings.n_bins, ())
@@ -69,13 +84,13 @@ def _rows_in_cells(
 def _counted(settings: Settings, roles: ColumnRoles, y: Any) -> CountedColumns:
     s = tuple(roles.name(p) for p in roles.s_positions)
     x = tuple(roles.name(p) for p in roles.x_positions)
-    beside = tuple(roles.name(p) for p in roles.beside_positions)
+    groups, beside = roles.group_names, tuple(roles.name(p) for p in roles.beside_positions)
     if not settings.has_target:
-        return CountedColumns(s, x, beside=beside)
+        return CountedColumns(s, x, groups=groups, beside=beside)
     owner = settings.owner
-    if not isinstance(y, str) or y not in (roles.names or ()) or y in s:
+    if not isinstance(y, str) or y not in (roles.names or ()) or y in (*s, *groups):
         raise ValueError(
             f"{owner} with utility='target' needs the name of a column of the lazy frame as y, "
-            f"one that is not sensitive."
+            f"one that is not sensitive{' and does not tell people apart' if groups else ''}."
         )
-    return CountedColumns(s, x, (y,), beside)
+    return CountedColumns(s, x, (y,), groups, beside)

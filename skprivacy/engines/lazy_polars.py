@@ -80,7 +80,7 @@ class PolarsTable(QueriedTable):
             cells = pl.Series(cell, known.of_frame(batch), dtype=pl.Int32)
             return batch.select(names).with_columns(cells)
 
-        needed = list(dict.fromkeys([*names, *known.names]))
+        needed = list(dict.fromkeys([*names, *known.read]))
         return PolarsTable(_rewritten(self._frame.select(needed), find, self._nothing(needed)))
 
     def empty(self, names: Sequence[str]) -> Table:

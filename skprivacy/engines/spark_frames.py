@@ -79,7 +79,7 @@ class SparkTable(QueriedTable):
         return table.named(range(table.n_columns))
 
     def in_cells(self, known: KnownCells, names: Sequence[str], cell: str) -> SparkTable:
-        needed = list(dict.fromkeys([*names, *known.names]))
+        needed = list(dict.fromkeys([*names, *known.read]))
         columns = [_quoted(name).alias(f"column {i}") for i, name in enumerate(needed)]
         frame = self._frame.select(*columns)
         own = frame.schema.fields[: len(names)]

@@ -16,13 +16,14 @@ from ..fitted import Fitted
 from ..fitting.encode_and_design import cells_taught_by, fitted_to
 from ..fitting.inputs import CountedColumns, FitInputs, LabelledRows, roles_of_names
 from ..fitting.known_cells import cell_name
-from ..fitting.learned_cells import MOST_ROWS
+from ..fitting.learned_cells import MOST_ROWS, cells_of
 from ..fitting.many_rows import cells_instead
 from ..fitting.parameters import Settings
 from ..fitting.row_sample import RowSample
 from ..fitting.tally import Tally, TooManyRowsError, edges_of
 from ..tables.column_roles import ColumnRoles
 from ..tables.column_types import ColumnType
+from ..tables.frames import as_table
 from .delimited import DelimitedSource
 from .tables import Block, Source
 from .text_values import are_numbers, has_values, meant
@@ -60,10 +61,17 @@ def count_source(
     roles = roles_of_names(settings, source.names, "the file", [*apart, target])
     counted = _counted(settings, source, roles, target)
     is_sampled = with_sample or roles.kept_positions
-    of_sample = {*roles.s_positions, *roles.read_positions, *roles.kept_positions}
+    of_sample = {
+        *roles.s_positions,
+        *roles.read_positions,
+        *roles.kept_positions,
+        roles.group_position,
+    }
     names = [name for p, name in enumerate(source.names) if p in of_sample]
     sample = RowSample(names if is_sampled else [], whole=counted.in_table)
     plan = _Plan(source, roles, counted, sample, edges_of(settings.n_bins, counted.x), is_watched)
+    if counted.groups and (cells := cells_of(settings)) is not None:
+        return _in_cells(settings, plan, cells)  # each key would be a row of its own
     try:
         return _in_values(plan)
     except TooManyRowsError as error:
@@ -76,18 +84,20 @@ def _counted(
 ) -> CountedColumns:
     parts = roles.s_positions, roles.x_positions, roles.beside_positions
     s, x, z = (tuple(source.names[p] for p in part) for part in parts)
+    groups = roles.group_names
     if not settings.has_target:
-        return CountedColumns(s, x, beside=z)
-    if target is None or target not in source.names or target in s:
+        return CountedColumns(s, x, groups=groups, beside=z)
+    if target is None or target not in source.names or target in (*s, *groups):
         raise ValueError(
             Message(
                 Parameter("target", "fit_file"),
                 " must name a column of the file that is not sensitive",
+                " and does not tell people apart" if groups else "",
                 InPython(", with utility='target'"),
                 f". Got {target!r}; the file has {source.names}.",
             )
         )
-    return CountedColumns(s, x, (target,), z)
+    return CountedColumns(s, x, (target,), groups, z)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +124,7 @@ class _Plan:
             tally.add(columns_of(block))
             self.sample.add(len(block), _reader(block, self.source.names))
         if not len(tally.counts):
-            raise ValueError(f"{self.source.input.name} has no rows.")
+            raise _no_rows(self.source)
 
     def typed(self, columns: Mapping[Any, pd.Series], families: Mapping[Any, str]) -> NamedColumns:
         """Return columns as what they mean."""
@@ -132,6 +142,10 @@ class _Plan:
             own = {name: families.get(name) or _family(name, sampled[name]) for name in sampled}
             sampled = pd.DataFrame({name: _meant(sampled[name], own[name]) for name in sampled})
         return CountedSource(self.roles, tuple(types), rows, sampled)
+
+
+def _no_rows(source: Source) -> ValueError:
+    return ValueError(f"{source.input.name} has no rows.")
 
 
 def _in_values(plan: _Plan) -> CountedSource:
@@ -157,14 +171,22 @@ def _in_cells(settings: Settings, plan: _Plan, cells: Cells) -> CountedSource:
         sample.add(len(block), _reader(block, source.names))
         if isinstance(source, DelimitedSource):
             families.add(block, source.names)
-    columns = plan.typed({name: sample.rows()[name] for name in names}, families.found)
+    families.found |= dict.fromkeys(counted.groups, "str")  # keys are what is written
+    sampled = sample.rows()
+    if not len(sampled):
+        raise _no_rows(source)
+    columns = plan.typed({name: sampled[name] for name in names}, families.found)
+    columns |= {name: sampled[name] for name in counted.groups}
     known = cells_taught_by(settings, counted.sampled(columns), cells)
     in_cells = counted.in_cells(cell := cell_name(counted.in_table))
     x_positions = [source.names.index(name) for name in known.names]
     x_families = [families.found[name] for name in known.names]
 
     def columns_of(block: Block) -> list[pd.Series]:
-        found = pd.Series(known.of_frame(block.frame(x_positions, x_families)))
+        table = as_table(block.frame(x_positions, x_families), settings.owner)
+        keys = {name: block.column(source.names.index(name)) for name in known.groups}
+        x_columns = table.named(range(table.n_columns))
+        found = pd.Series(known.of_columns(x_columns, known.folds(keys)))
         return [found if name == cell else plan.column(block, name) for name in in_cells.in_table]
 
     tally = Tally(in_cells.names, edges=plan.edges)

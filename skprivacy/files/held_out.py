@@ -15,7 +15,7 @@ from ..fitting.held_out import candidate, count_codes, n_symbols, symbols_of
 from ..measures import Measure
 from ..tables.cross_tables import coded
 from ..tables.frames import as_table
-from .releasing import families_of
+from .releasing import families_of, folds_of_block
 from .tables import Block, Source
 
 
@@ -41,10 +41,12 @@ def certify_source(
     if both := [source.names[p] for p in s_positions if p in x_positions]:
         told = f"The column {both[0]!r} is released: it cannot be among those of "
         raise ValueError(Message(told, Named("sensitive"), "."))
+    key_position = fitted.roles.group_in(header, owner)
     families, groups = families_of(fitted), Groups(n_symbols(fitted))
     for block in source.watched_blocks("certifying", is_watched):
         table = as_table(block.frame(x_positions, families), owner)
-        x_codes = symbols_of(fitted, table.named(range(len(x_positions))))
+        folds = folds_of_block(block, key_position, source)
+        x_codes = symbols_of(fitted, table.named(range(len(x_positions))), folds)
         groups.add(_columns(block, s_positions), x_codes)
         check_measure(measure, len(groups.counts))
     if not groups.counts:

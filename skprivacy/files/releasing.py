@@ -9,18 +9,20 @@ from typing import Any
 
 import pandas as pd
 
+from .._typing import IntArray
 from ..encoding import ColumnAlphabet
 from ..encoding.values import family_of
 from ..fitted import Fitted
 from ..fitting.leak_warnings import Budget, Judgement, warn_of_passed_through
 from ..fitting.parameters import Settings
+from ..releasing.group_folds import folds_of_keys
 from ..releasing.release import release_of
 from ..releasing.unknown_values import warn_of_unknown
 from ..tables.column_types import ColumnType
 from ..tables.frames import as_table
 from .block_noise import noise_of_blocks
 from .delimited import DelimitedSource
-from .tables import Sink, Source
+from .tables import Block, Sink, Source
 
 _CATEGORY = ColumnType("category")
 
@@ -50,7 +52,7 @@ def release_rows(
     header = as_table(pd.DataFrame(columns=source.names), owner)
     positions = roles.match(header, owner)
     x_positions = [positions[p] for p in roles.read_positions]
-    families = families_of(fitted)
+    families, key_position = families_of(fitted), roles.group_in(header, owner)
     release = release_of(fitted, settings.output, settings.handle_unknown, owner)
     if isinstance(source, DelimitedSource):  # which writes categories without looking at each row
         types = zip(release.types, families[: len(release.types)], strict=True)
@@ -59,8 +61,9 @@ def release_rows(
     with noise_of_blocks(release, settings.random_state, source, record_ids, secret_key) as noise:
         for block in source.watched_blocks("releasing", is_watched):
             table = as_table(block.frame(x_positions, families), owner)
-            of_block = noise.of(block, n_rows)
-            released = release.replacements(table, range(len(x_positions)), of_block, unknown)
+            own, of_block = range(len(x_positions)), noise.of(block, n_rows)
+            folds = folds_of_block(block, key_position, source)
+            released = release.replacements(table, own, of_block, unknown, folds)
             parts: dict[str, Any] = {}
             for position in roles.order:
                 if position in roles.x_positions:
@@ -72,6 +75,13 @@ def release_rows(
         noise.check()
     warn_of_unknown([source.names[position] for position in x_positions], unknown)
     return n_rows
+
+
+def folds_of_block(block: Block, position: int | None, source: Source) -> IntArray | None:
+    """Return the folds of rows by their keys; position : of the column of keys, None for none."""
+    if position is None:
+        return None
+    return folds_of_keys(block.column(position), source.names[position])
 
 
 def families_of(fitted: Fitted) -> list[str]:

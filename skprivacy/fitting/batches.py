@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from .._typing import IntArray, NamedColumns
 from ..cells import Cells
@@ -13,14 +15,11 @@ from .encode_and_design import cells_taught_by
 from .inputs import CountedColumns, FitInputs, LabelledRows
 from .known_cells import KnownCells, cell_name
 from .leak_warnings import warn_of_unjudged
+from .learned_cells import cells_of
 from .many_rows import cells_instead
 from .parameters import Settings
 from .row_sample import RowSample
 from .tally import Tally, TooManyRowsError, edges_of
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # Fewer rows before a batch that is too large teach no cells: it teaches them itself.
 _FEWEST_TEACHERS = 1000
@@ -66,19 +65,21 @@ class Batches:
     def _in_tally(self, rows: LabelledRows, known: KnownCells | None) -> list[pd.Series]:
         """Return the columns of some rows as they are counted."""
         if known is not None:
-            rows = replace(rows, x_columns={"cell": known.of_rows(rows.x_columns)})
+            cells = pd.Series(known.of_columns(rows.x_columns, rows.fold))
+            rows = replace(rows, x_columns={"cell": cells}, folds={})
         return self._counted.columns(rows)
 
     def _take_cells(self, settings: Settings, rows: LabelledRows, cells: Cells) -> None:
         """Count cells from now on, taught by the rows so far; rows : those of the next batch."""
-        before = self.rows() if self.n_rows else None
+        counted = self._tally.unlimited()
+        before = self._rows(counted) if self.n_rows else None
         teachers = rows if before is None or self.n_rows < _FEWEST_TEACHERS else before
         known = cells_taught_by(settings, teachers, cells)
         tallied = self._counted.in_cells(cell_name(self._counted.names))
         tally = Tally(tallied.names, edges=self._tally.edges)
         if before is not None:
-            counts, weights, squares = self._tally.counts, self._tally.weights, self._tally.squares
-            tally.add(self._in_tally(before, known), counts, weights, squares)
+            columns = self._in_tally(before, known)
+            tally.add(columns, counted.counts, counted.weights, counted.squares)
         tally.add(self._in_tally(rows, known), weights=rows.weights)
         self._tally, self._tallied, self._cells = tally, tallied, known
 
@@ -107,19 +108,23 @@ class Batches:
 
     def rows(self) -> LabelledRows:
         """Return the rows of S and X of all batches."""
-        counts, weights = self._tally.counts.astype(float), self._tally.weights
-        columns = list(self._tally.columns().values())
-        squares, is_coarse = self._tally.squares, self._tally.is_coarse
-        return self._tallied.rows(columns, counts, weights, squares, is_coarse, self._cells)
+        return self._rows(self._tally)
 
-    def inputs(self) -> FitInputs:
-        """Return all batches as one input of `fit`."""
+    def _rows(self, tally: Tally) -> LabelledRows:
+        counts, columns = tally.counts.astype(float), list(tally.columns().values())
+        totals = tally.weights, tally.squares, tally.is_coarse
+        return self._tallied.rows(columns, counts, *totals, self._cells)
+
+    def inputs(self, settings: Settings) -> FitInputs:
+        """Return all batches as one input of `fit`; cells take any number of distinct rows."""
+        is_limited = cells_of(settings.for_batches()) is None
+        rows = self._rows(self._tally if is_limited else self._tally.unlimited())
         sample = self._sample.rows()
         passed = {name: sample[name] for name in self._passed if name in sample}
         kept = map(self.roles.name_or_position, self.roles.kept_positions)
         warn_of_unjudged([name for name in kept if name not in passed])
         s_passed = {name: sample[name] for name in self._counted.s} if passed else None
-        return FitInputs(self.roles, self.types, self.rows(), passed, s_passed)
+        return FitInputs(self.roles, self.types, rows, passed, s_passed)
 
     def __getstate__(self) -> dict[str, Any]:
         # Counts may travel; rows of people stay where they are.

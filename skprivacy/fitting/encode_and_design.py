@@ -34,7 +34,15 @@ from ..merging import tidied
 from ..releasing.output_names import check_names_out, name_outputs, names_out, readable
 from ..releasing.sampler import within_budget_as_sampled
 from ..solvers import most_symbols
-from ..utilities import Distortion, EachColumn, MutualInformation, Target, Utility
+from ..utilities import (
+    Distortion,
+    EachColumn,
+    Guess,
+    MutualInformation,
+    Target,
+    Utility,
+    guess_of_cells,
+)
 from .beside import code_beside, few_valued, most_beside
 from .inputs import FitInputs, LabelledRows
 from .known_cells import KnownCells
@@ -48,7 +56,7 @@ from .leak_warnings import (
     warn_of_passed_through,
     warn_of_swaps,
 )
-from .learned_cells import automatic_cells, cells_of, check_known, learn_cells
+from .learned_cells import automatic_cells, cells_of, check_groups, check_known, learn_cells
 from .parameters import Settings, frozen
 from .raw_values import CodedX, raw_x
 
@@ -104,6 +112,7 @@ def _code_x(
         check_known(settings, rows.cells)
         (of_row,) = rows.x_columns.values()
         return rows.cells.alphabet, of_row.to_numpy(dtype=np.int32), rows.cells.names
+    check_groups(settings, rows)
     names = tuple(rows.x_columns)
     if (cells := cells_of(settings)) is None:
         alphabet, x_codes = _learn(settings, rows, rows.x_columns)
@@ -124,7 +133,7 @@ def cells_taught_by(settings: Settings, rows: LabelledRows, cells: Cells) -> Kno
     _, s_codes = code_sensitive(settings, rows)
     _, v_codes = _code_target(settings, rows)
     alphabet, _, names = learn_cells(settings, rows, cells, s_codes, v_codes)
-    return KnownCells(alphabet, names, frozen(cells))
+    return KnownCells(alphabet, names, frozen(cells), tuple(rows.folds))
 
 
 def code_sensitive(settings: Settings, rows: LabelledRows) -> tuple[Alphabet, IntArray]:
@@ -295,6 +304,8 @@ def _utility(
         return Distortion.of_symbols(loss, of_cells=cells is not None)
     if cells is not None and _is_information(settings.utility):
         return EachColumn.of_tables(coded.alphabet.tables())
+    if cells is not None and settings.utility in (Guess.name, Guess()):
+        return guess_of_cells()
     return settings.utility
 
 

@@ -10,10 +10,13 @@ import pandas as pd
 from .._messages import Message, Setting
 from .._typing import ColumnsLike, FloatArray, IntArray, NamedColumns
 from ..certifying import Candidate, Centre, Certificate, certify, check_measure, failure_of
-from ..encoding import UNKNOWN, PairedAlphabet
+from ..codes import UNKNOWN, take
+from ..encoding import PairedAlphabet
+from ..encoding.values import coded as values_of
 from ..fitted import Fitted, Training
 from ..measures import Measure, get_measure
 from ..mechanism import Evaluation, Mechanism
+from ..releasing.group_folds import folds_in
 from ..tables.cross_tables import coded
 from ..tables.frames import Table, as_table
 from ..utilities import Distortion, EachColumn, Target, Utility
@@ -41,8 +44,8 @@ def evaluated_on(
     table = as_table(X, owner)
     s_columns, _ = sensitive_columns(owner, table, y, sensitive, sensitive_features)
     s_codes = _group_codes(training, s_columns)
-    x_codes = symbols_of(fitted, table.named(fitted.roles.read_in(table, owner)))
-    shape = len(mechanism.s_labels) + 1, len(_channel(mechanism))
+    x_codes = _symbols_in(fitted, table, owner)
+    shape = len(mechanism.s_labels) + 1, n_symbols(fitted)
     counts = count_codes(s_codes, x_codes, shape)
     return Evaluation(
         _channel(mechanism),
@@ -87,7 +90,7 @@ def certified_on(
         s_codes = _group_codes(fitted.training, s_columns)
         n_s = max(len(fitted.training.counts), int(s_codes.max()) + 1)
     check_measure(measure, n_s)
-    x_codes = symbols_of(fitted, table.named(fitted.roles.read_in(table, owner)))
+    x_codes = _symbols_in(fitted, table, owner)
     counts = count_codes(s_codes, x_codes, (n_s, n_symbols(fitted)))
     return certify(counts, candidate(fitted, n_s), measure, confidence, n_settings)
 
@@ -137,12 +140,18 @@ def _group_codes(training: Training, s_columns: NamedColumns) -> IntArray:
     return np.where(codes == UNKNOWN, len(training.counts), codes)
 
 
-def symbols_of(fitted: Fitted, x_columns: NamedColumns) -> IntArray:
+def _symbols_in(fitted: Fitted, table: Table, owner: str) -> IntArray:
+    columns = table.named(fitted.roles.read_in(table, owner))
+    return symbols_of(fitted, columns, folds_in(fitted.roles, table, owner))
+
+
+def symbols_of(fitted: Fitted, x_columns: NamedColumns, folds: IntArray | None = None) -> IntArray:
     """Return the symbol of X of each row; values that were not seen are one more.
 
-    x_columns : and those beside X; there is then one more symbol for each of their values.
+    x_columns : and those beside X; there is then one more symbol for each of their values;
+    folds : of the rows, where a column tells people apart.
     """
-    codes, _ = fitted.alphabet.encode(list(x_columns.values()), list(x_columns))
+    codes, _ = fitted.alphabet.encode(list(x_columns.values()), list(x_columns), folds)
     return np.where(codes < 0, len(fitted.mechanism.x_labels) - 1 - codes.astype(np.intp), codes)
 
 
@@ -153,6 +162,17 @@ def count_codes(rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> Fl
     return counts
 
 
+def _tables(fitted: Fitted, columns: NamedColumns, x_codes: IntArray) -> list[FloatArray]:
+    """Return how often each value of each column, in the bins of `fit`, has each symbol."""
+    found, n_x = [], n_symbols(fitted)
+    for alphabet, (name, column) in zip(fitted.alphabet.columns, columns.items(), strict=True):
+        of_rows, values = values_of(column, name)
+        positions = take(alphabet.positions_of(values, name), of_rows)
+        unseen = np.where(positions == UNKNOWN, len(alphabet.values), positions)
+        found.append(count_codes(unseen, x_codes, (len(alphabet.values) + 1, n_x)))
+    return found
+
+
 def _objective(
     fitted: Fitted, table: Table, owner: str, y: ColumnsLike | None, x_codes: IntArray
 ) -> Utility:
@@ -160,13 +180,11 @@ def _objective(
     mechanism, objective = fitted.mechanism, fitted.mechanism.objective
     if isinstance(objective, EachColumn):
         columns = table.named(fitted.roles.x_in(table, owner))
-        pairs = (coded(column, name)[0] for name, column in columns.items())
-        shapes = ((codes, (codes.max() + 2, n_symbols(fitted))) for codes in pairs)
-        return EachColumn.of_tables([count_codes(c, x_codes, shape) for c, shape in shapes])
+        return EachColumn.of_tables(_tables(fitted, columns, x_codes))
     if isinstance(objective, Distortion):  # an unseen value is as far from all labels as can be
         shape = len(mechanism.unseen), objective.loss.shape[1]
-        furthest = np.full(shape, objective.loss.max())
-        return Distortion.of_symbols(np.vstack([objective.loss, furthest]))
+        loss = np.vstack([objective.loss, np.full(shape, objective.loss.max())])
+        return Distortion.of_symbols(loss, of_cells=objective.of_cells)
     if not isinstance(objective, Target):
         return objective
     if y is None:
@@ -178,4 +196,6 @@ def _objective(
             )
         )
     v_codes, _ = coded(y, "y")
-    return Target(count_codes(v_codes, x_codes, (v_codes.max() + 1, n_symbols(fitted))))
+    shape = v_codes.max() + 1, n_symbols(fitted)
+    # What X itself says about the target is known from the rows of `fit`.
+    return Target(count_codes(v_codes, x_codes, shape), whole=objective.whole)

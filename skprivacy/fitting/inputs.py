@@ -17,6 +17,7 @@ from .._typing import ColumnsLike, FloatArray, IntArray, NamedColumns
 from .._validation import message
 from .._warnings import warn
 from ..exceptions import PrivacyLeakWarning
+from ..releasing.group_folds import folds_in, folds_of_keys
 from ..tables.column_roles import ColumnRoles
 from ..tables.column_types import ColumnType
 from ..tables.frames import Table, as_table
@@ -35,7 +36,8 @@ class LabelledRows:
     weights : of the rows, None for one each; multiplicities : how many rows of the data each row
     stands for, None for one; squares : sums of the squared weights of these, where there are
     weights; is_coarse : whether numbers of X may already stand for bins; cells : where X is
-    already in cells, these, and its one column is the number of the cell; beside : the columns
+    already in cells, these, and its one column is the number of the cell; folds : where a column
+    tells people apart, the fold of each row under the name of that column; beside : the columns
     that are published as they are, under the budget.
     """
 
@@ -47,7 +49,13 @@ class LabelledRows:
     squares: FloatArray | None = None
     is_coarse: bool = False
     cells: KnownCells | None = None
+    folds: NamedColumns = field(default_factory=dict)
     beside: NamedColumns = field(default_factory=dict)
+
+    @property
+    def fold(self) -> IntArray | None:
+        """The fold of each row, None where no column tells people apart."""
+        return next((column.to_numpy() for column in self.folds.values()), None)
 
     @property
     def x_names(self) -> tuple[Any, ...]:
@@ -80,43 +88,50 @@ class LabelledRows:
 
 @dataclass(frozen=True)
 class CountedColumns:
-    """The names of columns that are counted together: of S, of X, of a target, and beside X."""
+    """The names of columns that are counted together: of S, of X, of a target, and beside X.
+
+    groups : the column that tells people apart, if any. Their folds are counted, no keys.
+    """
 
     s: tuple[Any, ...]
     x: tuple[Any, ...]
     target: tuple[Any, ...] | None = None
+    groups: tuple[Any, ...] = ()
     beside: tuple[Any, ...] = ()
 
     @classmethod
     def of(cls, rows: LabelledRows) -> CountedColumns:
         """Return the names of the columns of some rows."""
         target = None if rows.target is None else tuple(rows.target)
-        return cls(tuple(rows.s_columns), tuple(rows.x_columns), target, tuple(rows.beside))
+        s, x = tuple(rows.s_columns), tuple(rows.x_columns)
+        return cls(s, x, target, tuple(rows.folds), tuple(rows.beside))
 
     @property
     def names(self) -> list[Any]:
         """All names; the target may be a column of X as well."""
         targets = (f"the target {name!r}" for name in self.target or ())
-        return [*self.s, *self.x, *self.beside, *targets]
+        folds = (f"the fold of {name!r}" for name in self.groups)
+        return [*self.s, *self.x, *targets, *folds, *self.beside]
 
     @property
     def in_table(self) -> list[Any]:
         """What the table calls them, in the order of `names`."""
-        return [*self.s, *self.x, *self.beside, *(self.target or ())]
+        return [*self.s, *self.x, *(self.target or ()), *self.groups, *self.beside]
 
     def in_cells(self, name: str) -> CountedColumns:
         """Return the columns with one in place of X: the number of its cell."""
-        return replace(self, x=(name,))
+        return replace(self, x=(name,), groups=())
 
     def sampled(self, columns: NamedColumns) -> LabelledRows:
         """Return some rows of a table as they are."""
         parts = self.s, self.x, self.target or (), self.beside
         s, x, v, z = ({n: columns[n] for n in part} for part in parts)
-        return LabelledRows(s, x, v or None, beside=z)
+        folds = {name: pd.Series(folds_of_keys(columns[name], name)) for name in self.groups}
+        return LabelledRows(s, x, v or None, folds=folds, beside=z)
 
     def columns(self, rows: LabelledRows) -> list[pd.Series]:
         """Return the columns of some rows in the order of `names`."""
-        parts = (rows.s_columns, rows.x_columns, rows.beside, rows.target or {})
+        parts = (rows.s_columns, rows.x_columns, rows.target or {}, rows.folds, rows.beside)
         return [column for part in parts for column in part.values()]
 
     def rows(
@@ -130,9 +145,10 @@ class CountedColumns:
     ) -> LabelledRows:
         """Return distinct rows that occur `counts` times, with the sums of their weights."""
         n_s, n_x = len(self.s), len(self.s) + len(self.x)
-        n_z, target = n_x + len(self.beside), None
+        n_v, target = n_x + len(self.target or ()), None
+        n_f = n_v + len(self.groups)
         if self.target is not None:
-            target = dict(zip(self.target, columns[n_z:], strict=True))
+            target = dict(zip(self.target, columns[n_x:n_v], strict=True))
         return LabelledRows(
             dict(zip(self.s, columns[:n_s], strict=True)),
             dict(zip(self.x, columns[n_s:n_x], strict=True)),
@@ -142,7 +158,8 @@ class CountedColumns:
             squares,
             is_coarse,
             cells,
-            dict(zip(self.beside, columns[n_x:n_z], strict=True)),
+            dict(zip(self.groups, columns[n_v:n_f], strict=True)),
+            dict(zip(self.beside, columns[n_f:], strict=True)),
         )
 
 
@@ -216,6 +233,7 @@ def read_inputs(
         rows_of(table.named(roles.x_positions)),
         target,
         None if weights is None else weights[counted],
+        folds=rows_of(_folds(settings, table, roles)),
         beside=rows_of(table.named(roles.beside_positions)),
     )
     return FitInputs(
@@ -225,6 +243,12 @@ def read_inputs(
         rows_of(table.named(roles.kept_positions)),
         index=rows_of(dict(zip(labels_of(levels), levels, strict=True))),
     )
+
+
+def _folds(settings: Settings, table: Table, roles: ColumnRoles) -> NamedColumns:
+    """Return the fold of each row under what the settings call the column of keys."""
+    folds = folds_in(roles, table, settings.owner)
+    return {} if folds is None else {settings.groups: pd.Series(folds)}
 
 
 def _has_names(vectors: Any) -> bool:
@@ -240,11 +264,14 @@ def roles_of(
     apart: Sequence[int] = (),
 ) -> ColumnRoles:
     """Return which columns of a table are what; apart : released only if they are named."""
-    owner = settings.owner
+    owner, groups = settings.owner, _group_positions(settings, table, s_positions)
     published = beside_positions(settings, table, s_positions)
+    check_not_groups(published, groups, table, "beside")
+    listed = () if isinstance(settings.remainder, str) else settings.remainder
+    named = table.positions(owner, "remainder", listed)
+    check_not_groups(named, groups, table, "remainder")
     if settings.columns is None:
-        listed = () if isinstance(settings.remainder, str) else settings.remainder
-        others = [*s_positions, *apart, *published, *table.positions(owner, "remainder", listed)]
+        others = [*s_positions, *apart, *published, *named, *groups]
         found = [p for p in range(table.n_columns) if p not in others]
     else:
         found = table.positions(owner, "columns", settings.columns)
@@ -258,6 +285,7 @@ def roles_of(
                     ": it cannot be protected and released.",
                 )
             )
+    check_not_groups(found, groups, table, "columns")
     if not found:
         raise ValueError(
             Message(
@@ -267,7 +295,8 @@ def roles_of(
         )
     s_names = tuple(dict.fromkeys([*s_names, *map(table.label, s_positions)]))
     check_not_cut(settings, table, published)
-    kept = _kept_positions(settings.remainder, table, [*found, *s_positions], owner)
+    special = [*found, *s_positions, *groups]
+    kept = _kept_positions(settings.remainder, table, special, owner)
     return ColumnRoles(
         table.names,
         table.n_columns,
@@ -275,8 +304,34 @@ def roles_of(
         tuple(s_positions),
         s_names,
         tuple(position for position in kept if position not in published),
+        group_position=next(iter(groups), None),
         beside_positions=published,
     )
+
+
+def _group_positions(settings: Settings, table: Table, s_positions: Sequence[int]) -> list[int]:
+    """Return where the column is that tells people apart, if there is one."""
+    if settings.groups is None:
+        return []
+    found = table.positions("ScoreCells", "groups", [settings.groups])
+    check_not_groups(s_positions, found, table, "sensitive")
+    return found
+
+
+def check_not_groups(
+    positions: Sequence[int], groups: Sequence[int], table: Table, parameter: str
+) -> None:
+    """Check that a column that tells people apart is nothing else."""
+    if both := [table.label(position) for position in positions if position in groups]:
+        raise ValueError(
+            Message(
+                f"The column {both[0]!r} is named by ",
+                Named("groups"),
+                ", which tells whose row a row is and is never released, and by ",
+                Named(parameter),
+                ": leave it out of one of them.",
+            )
+        )
 
 
 def _kept_positions(

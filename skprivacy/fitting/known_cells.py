@@ -6,10 +6,9 @@ from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
-
 from .._typing import IntArray, NamedColumns
 from ..cells import CellAlphabet
+from ..releasing.group_folds import folds_of_keys
 from ..tables.frames import as_table
 
 
@@ -17,27 +16,36 @@ from ..tables.frames import as_table
 class KnownCells:
     """The cells of some columns.
 
-    names : of these columns; taught_as : what cells were asked for.
+    names : of these columns; taught_as : what cells were asked for; groups : the column that
+    tells people apart, if any.
     """
 
     alphabet: CellAlphabet
     names: tuple[Any, ...]
     taught_as: Any
+    groups: tuple[Any, ...] = ()
 
-    def of_columns(self, columns: NamedColumns) -> IntArray:
-        """Return the cell of each row; columns : these and any others."""
-        codes, _ = self.alphabet.encode([columns[name] for name in self.names], self.names)
+    @property
+    def read(self) -> tuple[Any, ...]:
+        """The columns that tell the cell of a row."""
+        return (*self.names, *self.groups)
+
+    def of_columns(self, columns: NamedColumns, folds: IntArray | None = None) -> IntArray:
+        """Return the cell of each row; columns : these and any others; folds : of the rows."""
+        series = [columns[name] for name in self.names]
+        codes, _ = self.alphabet.encode(series, self.names, folds)
         return codes
 
     def of_frame(self, frame: Any) -> IntArray:
         """Return the cell of each row of any frame that has these columns."""
         table = as_table(frame, "fit")
         assert table.names is not None
-        return self.of_columns(table.named(map(table.names.index, self.names)))
+        columns = table.named(map(table.names.index, self.read))
+        return self.of_columns(columns, self.folds(columns))
 
-    def of_rows(self, columns: NamedColumns) -> pd.Series:
-        """Return the cell of each row as a column that can be counted."""
-        return pd.Series(self.of_columns(columns))
+    def folds(self, columns: NamedColumns) -> IntArray | None:
+        """Return the fold of each row by its key, None where no column tells people apart."""
+        return next((folds_of_keys(columns[name], name) for name in self.groups), None)
 
 
 def cell_name(others: Container[Any]) -> str:

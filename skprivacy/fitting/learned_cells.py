@@ -101,6 +101,19 @@ def check_known(settings: Settings, known: KnownCells) -> None:
         )
 
 
+def check_groups(settings: Settings, rows: LabelledRows) -> None:
+    """Check that rows were told apart by the column that is named now: batches may be older."""
+    named = () if settings.groups is None else (settings.groups,)
+    if tuple(rows.folds) != named:
+        raise ValueError(
+            Message(
+                "These rows were counted with other ",
+                Named("groups"),
+                ", and cannot be counted again: leave them as they were, or start again.",
+            )
+        )
+
+
 def names_of_cells(settings: Settings, rows: LabelledRows) -> tuple[Any, ...]:
     """Return the columns that cells release; those that name rows are refused or left out."""
     if len(rows.x_columns) < 2:
@@ -164,17 +177,18 @@ def learn_cells(
     task = _task(settings, rows, cells, columns, codes, s_codes, v_codes)
     partition = cells.learn(task)
     if partition.n_cells < 2:
+        heavy = "" if rows.weights is rows.multiplicities else ", or a few have most of the weight"
         raise ValueError(
             Message(
-                f"These {rows.n_rows} rows are too few, or too alike, to be told apart by cells: "
-                f"use more rows, a larger ",
+                f"These {rows.n_rows} rows are too few, or too alike{heavy}, to be told apart by "
+                f"cells: use more rows, a larger ",
                 Named("epsilon"),
                 ", or ",
                 Setting("alphabet", "values"),
                 ".",
             )
         )
-    of_row = partition.cells(columns, codes)
+    of_row = partition.cells(columns, codes, rows.fold)
     return cell_alphabet(columns, positions, of_row, rows.weights, partition), of_row, names
 
 
@@ -245,6 +259,7 @@ def _task(
     n_beside = _n_beside(settings, rows)
     weights = np.ones(len(codes)) if rows.weights is None else rows.weights
     labels = [s_codes, v_codes] if cells.needs_target and v_codes is not None else []
+    labels += [fold.to_numpy() for fold in rows.folds.values()]
     parts = np.column_stack([*labels, codes])
     if len(parts) > MOST_ROWS:
         some = np.random.default_rng(0).choice(len(parts), MOST_ROWS, replace=False)

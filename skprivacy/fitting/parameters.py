@@ -113,6 +113,11 @@ class Settings:
         is_given = isinstance(self.utility, Distortion) and self.utility.is_automatic
         return self.utility if is_given else Distortion("auto")  # type: ignore[return-value]
 
+    @property
+    def groups(self) -> Any:
+        """The column that tells people apart, None if there is none."""
+        return self.alphabet.groups if isinstance(self.alphabet, Cells) else None
+
     def for_batches(self) -> Settings:
         """Return the settings for rows that came in batches: what is left open stays values."""
         return replace(self, alphabet="values") if self.alphabet == "auto" else self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from copy import copy
 from typing import Any
@@ -96,6 +97,15 @@ class Tally:
     def emptied(self) -> Tally:
         """Return a tally of the same columns that has counted nothing."""
         return Tally(self.names, edges=self.edges, limit=self._limit)
+
+    def unlimited(self) -> Tally:
+        """Return the same counts, however many distinct rows there are; nothing can be added.
+
+        There may be more than the limit, which are noticed only when the pieces are compacted.
+        """
+        same = copy(self)
+        same._limit = sys.maxsize
+        return same
 
     def merge(self, other: Tally) -> None:
         """Count what another tally of the same columns has counted."""

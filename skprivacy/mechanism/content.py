@@ -12,7 +12,16 @@ from .._json import encode_label
 from .._json_reader import Place
 from .._typing import FloatArray
 from ..measures import MEASURES, SCOPES, Measure
-from ..utilities import UTILITIES, Distortion, EachColumn, RecordedUtility, Target, Utility
+from ..utilities import (
+    UTILITIES,
+    Distortion,
+    EachColumn,
+    Guess,
+    RecordedUtility,
+    Target,
+    Utility,
+    guess_of_cells,
+)
 
 # How far the sums of the rows of a channel may be from 1.
 ROW_TOLERANCE = 1e-12
@@ -133,6 +142,9 @@ def _read_utility(place: Place, given: Utility | None, n_x: int) -> Utility:
         part = place.keys("name", "loss", *(["of_cells"] if "of_cells" in place.value else []))
         of_cells = "of_cells" in part and part["of_cells"].flag()
         return cls.of_symbols(part["loss"].numbers(n_x, n_x, low=0), of_cells=of_cells)
+    if cls is Guess and "of_cells" in place.value:
+        place.keys("name", "of_cells")["of_cells"].require(place.value["of_cells"] is True, "true")
+        return guess_of_cells()
     if cls not in (Target, EachColumn):
         place.keys("name")
         return cls()

@@ -9,7 +9,7 @@ import pandas as pd
 
 from .._messages import Message, Setting
 from .._typing import ColumnsLike, IntArray, NamedColumns
-from ..encoding import PairedAlphabet
+from ..encoding import Alphabet, PairedAlphabet
 from ..fitted import Fitted
 from ..tables.vectors import as_columns
 from .output_names import names_out, output_names, posterior_names
@@ -57,13 +57,19 @@ def _chosen(columns: NamedColumns, names: Sequence[str], there: list[str]) -> li
     raise ValueError(f"The released rows lack the column {missing[0]!r}.")
 
 
+def _why(alphabet: Alphabet) -> str:
+    if alphabet.of_cells:
+        return "each row is shown as one of a cell"
+    return "some of them stand for a pool of rare combinations"
+
+
 def _from_labels(fitted: Fitted, columns: NamedColumns, there: list[str]) -> IntArray:
     roles, alphabet, symbol_of_output = fitted.roles, fitted.alphabet, fitted.symbol_of_output
     if not alphabet.can_be_read(symbol_of_output):
         raise UnreadableLabelsError(
             Message(
-                "Released labels cannot be read back into outputs: some of them stand for a pool "
-                "of rare combinations, whose columns are each drawn separately. Use ",
+                f"Released labels cannot be read back into outputs: {_why(alphabet)}, whose "
+                f"columns are each drawn separately. Use ",
                 Setting("output", "symbol"),
                 ".",
             )

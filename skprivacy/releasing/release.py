@@ -20,6 +20,7 @@ from ..tables.column_roles import ColumnRoles
 from ..tables.column_types import ColumnType
 from ..tables.frames import Table
 from ..tables.row_index import check_no_copy
+from .group_folds import folds_in
 from .noise import Noise, NoiseSource
 from .output_names import output_names, posterior_names
 from .sampler import Sampler
@@ -71,7 +72,8 @@ class Release:
         positions = self.roles.match(table, self.owner)
         x_positions = [positions[p] for p in self.roles.read_positions]
         unknown: Counter[Hashable] = Counter()
-        released = self.replacements(table, x_positions, noise, unknown)
+        folds = folds_in(self.roles, table, self.owner)
+        released = self.replacements(table, x_positions, noise, unknown, folds)
         warn_of_unknown([table.label(p) for p in x_positions], unknown)
         columns: list[tuple[Any, Any]] = []
         for position in self.roles.order:
@@ -94,15 +96,17 @@ class Release:
         x_positions: Sequence[int],
         noise: Noise,
         all_unknown: Counter[Hashable],
+        folds: IntArray | None = None,
     ) -> Replacements:
         """Return the (name, column) pairs that replace each column of X.
 
         x_positions : where the columns of X, and those beside it, are in the table; all_unknown :
-        rows with values that `fit` did not see are added to it, by column.
+        rows with values that `fit` did not see are added to it, by column; folds : of the rows,
+        where a column tells people apart.
         """
         labels = [table.label(p) for p in x_positions]
         series = [table.column(p) for p in x_positions]
-        symbols, unknown = self.alphabet.encode(series, labels)
+        symbols, unknown = self.alphabet.encode(series, labels, folds)
         if unknown and self.handle_unknown == "error":
             raise unknown_error(self.alphabet, series, labels, symbols, unknown)
         all_unknown.update(unknown)

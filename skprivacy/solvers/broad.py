@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._messages import InPython, Message, Named, Setting
 from .._typing import FloatArray
 from .._warnings import silenced, warn
-from ..exceptions import SolverError
+from ..exceptions import BesideError, SolverError
 from ..joint import Joint
 from ..measures.leakage import leakage_of
 from ..secrets import stacked_joint
@@ -261,13 +261,13 @@ def _normalised(channel: FloatArray) -> FloatArray:
 
 def _too_much_beside(
     name: Any, label: Any, leakage: float, epsilon: float, is_average: bool
-) -> ValueError:
+) -> BesideError:
     """Return the error of columns that exceed a budget by themselves."""
     about = "S" if name is None else repr(name)
     what = f"the value {label!r} says {leakage:.4g}"
     if is_average:
         what = f"their values say {leakage:.4g} on average ({label!r} says most)"
-    return ValueError(
+    return BesideError(
         Message(
             "No mechanism keeps ",
             Setting("epsilon", epsilon),

@@ -125,6 +125,9 @@ class DesignTask:
             check_integer(owner, "max_outputs", max_outputs, low=1)
         rows = _check_rows(table, confidence, n_samples, owner)
         codes, labels = check_groups(groups, joint.p_x, max_outputs, owner)
+        if measure.jumps and (secrets is not None or codes is not None):
+            requirement = "one without a jump to infinity for several secrets or groups"
+            raise ValueError(message(owner, "measure", requirement, measure))
         if codes is not None and isinstance(utility, Distortion):
             utility = utility.within(codes)
         return cls(joint, measure, scope, utility, max_outputs, *rows, codes, labels, secrets)

@@ -18,8 +18,9 @@ class ColumnRoles:
     names : of all columns, or None for an array; x_positions : the columns that are replaced;
     s_positions : those that hold S; s_names : what S is called, even where it came separately from
     the table; kept_positions : the columns that are passed through; of_cells : whether rows are
-    released as cells; beside_positions : the columns that come out unchanged under the budget. No
-    others come out.
+    released as cells; group_position : the column that tells people apart, which is read and never
+    released; beside_positions : the columns that come out unchanged under the budget. No others
+    come out.
     """
 
     names: list[Any] | None
@@ -29,6 +30,7 @@ class ColumnRoles:
     s_names: tuple[Any, ...] = ()
     kept_positions: tuple[int, ...] = ()
     of_cells: bool = False
+    group_position: int | None = None
     beside_positions: tuple[int, ...] = ()
 
     @property
@@ -45,6 +47,11 @@ class ColumnRoles:
     def read_positions(self) -> tuple[int, ...]:
         """The columns that a draw depends on: those that are replaced, and those beside them."""
         return *self.x_positions, *self.beside_positions
+
+    @property
+    def read(self) -> list[int]:
+        """The columns that `transform` reads."""
+        return self.order if self.group_position is None else [*self.order, self.group_position]
 
     def keeping(self, names: Container[Any]) -> ColumnRoles:
         """Return the roles with fewer columns passed through: only those with these names."""
@@ -93,16 +100,29 @@ class ColumnRoles:
                 )
             self._warn_about_names(table, owner)
             return {position: position for position in range(self.n_columns)}
-        missing = [self.names[p] for p in self.order if self.names[p] not in table.names]
+        missing = [self.names[p] for p in self.read if self.names[p] not in table.names]
         if missing:
             raise ValueError(
                 Message(
                     f"X lacks the columns {missing} that ",
                     Owner(owner),
-                    f" was fitted with. It has {table.names}.",
+                    f" was fitted with. It has {table.names}.{self.about_groups(missing)}",
                 )
             )
-        return {p: table.names.index(self.names[p]) for p in self.order}
+        return {p: table.names.index(self.names[p]) for p in self.read}
+
+    @property
+    def group_names(self) -> tuple[Any, ...]:
+        """The name of the column that tells people apart, if there is one."""
+        return () if self.group_position is None else (self.name(self.group_position),)
+
+    def about_groups(self, missing: Container[Any]) -> str:
+        """Say what the column that tells people apart is needed for, if it is missing."""
+        return "".join(
+            f" {name!r} tells which rows are of the same person: it is read, and not released."
+            for name in self.group_names
+            if name in missing
+        )
 
     def x_in(self, table: Table, owner: str) -> list[int]:
         """Return the positions in `table` of the columns of X; it may lack all others."""
@@ -112,6 +132,12 @@ class ColumnRoles:
         """Return the positions of the columns of X and of those beside it."""
         positions = replace(self, kept_positions=()).match(table, owner)
         return [positions[position] for position in self.read_positions]
+
+    def group_in(self, table: Table, owner: str) -> int | None:
+        """Return where in `table` the column is that tells people apart, None if there is none."""
+        if self.group_position is None:
+            return None
+        return replace(self, kept_positions=()).match(table, owner)[self.group_position]
 
     def _warn_about_names(self, table: Table, owner: str) -> None:
         if self.has_string_names and table.names is None:

@@ -11,7 +11,7 @@ from .information import (
     entropy,
     mutual_information,
 )
-from .losses import Distortion, Guess
+from .losses import Distortion, Guess, guess_of_cells
 
 __all__ = [
     "BOUND_TOLERANCE",
@@ -27,6 +27,7 @@ __all__ = [
     "Utility",
     "entropy",
     "get_utility",
+    "guess_of_cells",
     "mutual_information",
 ]
 

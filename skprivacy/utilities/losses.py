@@ -38,12 +38,18 @@ class Guess(Utility):
     """
 
     name: ClassVar[str] = "guess"
+    #: Whether symbols are cells of rows: who guesses a cell has not guessed the row.
+    of_cells: bool = False
 
     def __repr__(self) -> str:
         return "Guess()"
 
+    def to_dict(self) -> dict[str, Any]:
+        return super().to_dict() | ({"of_cells": True} if self.of_cells else {})
+
     def in_words(self, names: str) -> str:
-        return f"the chance of guessing {names}, beyond a blind guess"
+        guessed = "the cell of a row" if self.of_cells else names
+        return f"the chance of guessing {guessed}, beyond a blind guess"
 
     def value(self, points: Points) -> FloatArray:
         return points.values.max(axis=1)
@@ -72,6 +78,13 @@ class Guess(Utility):
 
     def as_loss(self, n_x: int) -> tuple[FloatArray, float]:
         return 1.0 - np.eye(n_x), 1.0
+
+
+def guess_of_cells() -> Guess:
+    """Return the utility for symbols that are cells of rows."""
+    guess = Guess()
+    guess.of_cells = True
+    return guess
 
 
 class Distortion(Utility):

@@ -12,8 +12,10 @@ import pandas as pd
 import polars as pl
 import pytest
 import skops.io
+from documents import sealed
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
@@ -26,9 +28,11 @@ from skprivacy import (
     PrivacyReport,
     ScoreCells,
     TreeCells,
+    estimate_distribution,
 )
 from skprivacy._json import checksum
 from skprivacy.cells import fewest_rows
+from skprivacy.cells.models import _TRUSTED
 from skprivacy.cells.tree_cells import _features
 from skprivacy.transformer import fitted_of
 
@@ -49,6 +53,40 @@ def people(n=1500, seed=0):
     table["group"] = np.where(rng.random(n) < 1 / (1 + np.exp(-score)), "a", "b")
     table["bought"] = rng.random(n) < 1 / (1 + np.exp(0.00005 * (income - 22_000)))
     return table
+
+
+class Drawing(LogisticRegression):
+    """A classifier that draws anew each time."""
+
+    def predict_proba(self, table):
+        noise = np.random.default_rng().uniform(0, 0.1, (len(table), 1))
+        return super().predict_proba(table) + np.hstack([noise, -noise])
+
+
+class Ranking(LogisticRegression):
+    """A classifier whose scores depend on the other rows."""
+
+    def predict_proba(self, table):
+        found = super().predict_proba(table)
+        return found / found.max(axis=0)
+
+
+class Nameless(ClassifierMixin, BaseEstimator):
+    """A classifier that does not say which classes it has."""
+
+    def fit(self, table, classes):
+        self.share_ = np.mean(classes)
+
+    def predict_proba(self, table):
+        return np.tile([1 - self.share_, self.share_], (len(table), 1))
+
+
+class Renaming(Nameless):
+    """A classifier that has other classes than it was given."""
+
+    def fit(self, table, classes):
+        super().fit(table, classes)
+        self.classes_ = np.array([1, 2])
 
 
 class Own(LogisticRegression):
@@ -250,6 +288,16 @@ class TestRows:
         assert_allclose(own.max_leakage, both.mechanism_.max_leakage)
         assert both.certify(new, y).average_leakage_bound > 0
 
+    def test_the_same_rows_have_the_same_figures(self, both):
+        rows = X.sample(frac=1, random_state=0)
+        figures = both.evaluate(rows, TABLE["bought"][rows.index])
+        for name in ("max_leakage", "utility", "normalized_utility"):
+            assert getattr(figures, name) == pytest.approx(getattr(both.mechanism_, name))
+        for utility in ("guess", "distortion"):
+            other = fitted(utility=utility, alphabet=TreeCells(max_cells=8))
+            kept = other.mechanism_.normalized_utility
+            assert other.evaluate(rows).normalized_utility == pytest.approx(kept)
+
     @pytest.mark.parametrize("output", ["symbol", "posterior"])
     def test_other_outputs(self, both, output):
         other = clone(both).set_params(output=output)
@@ -318,6 +366,21 @@ class TestUtility:
         assert "town = Aix" in report
         assert "6 columns released" in report
 
+    def test_who_guesses_a_cell_has_not_guessed_the_row(self):
+        funnel = fitted(utility="guess", alphabet=TreeCells(max_cells=12))
+        kept = "the chance of guessing the cell of a row, beyond a blind guess"
+        assert kept in " ".join(str(PrivacyReport.from_estimator(funnel)).split())
+        loaded = PrivacyFunnelTransformer.from_json(funnel.to_json())
+        assert loaded.mechanism_.objective.in_words("X") == kept
+        assert loaded.mechanism_.objective == funnel.mechanism_.objective
+
+    def test_rows_of_cells_cannot_be_read_back(self, both):
+        with pytest.raises(ValueError, match="each row is shown as one of a cell, whose columns"):
+            estimate_distribution(both.transform(X), both)
+        released = both.set_params(output="symbol").transform(X)
+        both.set_params(output="label")
+        assert estimate_distribution(released, both.mechanism_).shape[1] == 2
+
     def test_distances_are_from_the_true_values(self):
         funnel = fitted(utility="distortion", alphabet=TreeCells(max_cells=10))
         assert funnel.mechanism_.normalized_utility <= funnel.mechanism_.cell_utility < 1
@@ -362,6 +425,67 @@ class TestJson:
         forged = json.dumps({**content, "checksum": checksum(content)})
         with pytest.raises(ValueError, match=r"scores.models: models cannot be read"):
             PrivacyFunnelTransformer.from_json(forged)
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"classes_": np.array([], dtype=int)}, "must be a classifier of these classes"),
+            ({"classes_": np.array([1, 0])}, "must be a classifier of these classes"),
+            ({"classes_": np.array([0, 0])}, "must be a classifier of these classes"),
+            ({"classes_": np.array([[0, 1]])}, "must be a classifier of these classes"),
+            ({"classes_": np.array([0, 2])}, "must be a classifier of these classes"),
+            ({"classes_": np.array([0])}, "must score a row of these columns"),
+            ({"coef_": np.zeros((1, 9))}, "must score a row of these columns"),
+            ({"coef_": np.full((1, 2), np.nan)}, "must score a row of these columns"),
+            ({"coef_": None}, "must score a row of these columns"),
+        ],
+    )
+    def test_models_that_cannot_score(self, change, message):
+        model = LogisticRegression()
+        funnel = fitted(utility="target", alphabet=ScoreCells(model, 8), columns=["age", "owner"])
+        content = json.loads(funnel.to_json())
+        models = skops.io.loads(base64.b64decode(content["scores"]["models"]))
+        vars(models[1][2]).update(change)
+        content["scores"]["models"] = base64.b64encode(skops.io.dumps(models)).decode()
+        with pytest.raises(ValueError, match=rf"scores\.models: every model {message}\b"):
+            PrivacyFunnelTransformer.from_json(sealed(content))
+
+    @pytest.mark.parametrize(
+        ("field", "value"),
+        [
+            ("left", 0),  # it would be followed forever
+            ("right", 10**9),  # out of memory
+            ("feature_idx", 10**9),
+            ("feature_idx", -1),
+            ("bitset_idx", 10**9),
+        ],
+    )
+    def test_trees_that_lead_nowhere(self, scores, field, value):
+        content = json.loads(scores.to_json())
+        read = skops.io.loads(base64.b64decode(content["scores"]["models"]), trusted=_TRUSTED)
+        trees = (trees[0] for trees in read[0][3]._predictors)
+        tree = next(t for t in trees if t.nodes["is_categorical"].any())
+        asks = tree.nodes["is_categorical" if field == "bitset_idx" else "is_leaf"]
+        tree.nodes = tree.nodes.copy()
+        tree.nodes[field][np.argmax(asks == (field == "bitset_idx"))] = value
+        content["scores"]["models"] = base64.b64encode(skops.io.dumps(read)).decode()
+        with pytest.raises(ValueError, match=r"scores\.models: every tree of a model must end"):
+            PrivacyFunnelTransformer.from_json(sealed(content))
+
+    def test_trees_inside_another_model_are_refused(self, scores):
+        boosting = HistGradientBoostingClassifier(max_iter=3)
+        funnel = fitted(
+            utility="target",
+            alphabet=ScoreCells(make_pipeline(boosting), 8),
+            columns=["age", "owner"],
+        )
+        with pytest.raises(ValueError, match="hold gradient boosting inside another model, which"):
+            funnel.to_json()
+        content = json.loads(scores.to_json())
+        models = [[make_pipeline(boosting.fit([[0], [1]] * 30, [0, 1] * 30))] * 4] * 2
+        content["scores"]["models"] = base64.b64encode(skops.io.dumps(models)).decode()
+        with pytest.raises(ValueError, match="must not hold gradient boosting inside another"):
+            PrivacyFunnelTransformer.from_json(sealed(content))
 
 
 class TestAuto:
@@ -460,3 +584,23 @@ class TestBadInput:
     def test_other_estimators(self):
         for model in (LogisticRegression(), KNeighborsClassifier()):  # the second takes no weights
             fitted(utility="target", alphabet=ScoreCells(model, 8), columns=["age", "owner"])
+
+    @pytest.mark.parametrize(
+        ("model", "message"),
+        [
+            (Drawing(), "Drawing, the .* another score .* set its random_state to an integer"),
+            (Ranking(), "Ranking, the .* another score .* must score each row by itself"),
+            (Nameless(), "Nameless, the estimator of ScoreCells, has no classes_ after fit"),
+            (Renaming(), "Renaming, .* has other classes_ after fit than it was given"),
+        ],
+    )
+    def test_estimators_that_cannot_be_used(self, model, message):
+        with pytest.raises(ValueError, match=message):
+            fitted(utility="target", alphabet=ScoreCells(model, 8), columns=["age", "owner"])
+
+    def test_weights_may_be_why_there_are_no_cells(self):
+        weights = np.where(np.arange(len(X)) < 1, 1e9, 1.0)
+        with pytest.raises(ValueError, match="too alike, or a few have most of the weight, to"):
+            make().fit(X, sample_weight=weights)
+        with pytest.raises(ValueError, match="too few, or too alike, to be"):
+            make().fit(X[:25])

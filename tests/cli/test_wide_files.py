@@ -1,6 +1,7 @@
 """Whole tables on the command line: cells, a target, and no list of columns."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -84,6 +85,28 @@ def test_a_mechanism_with_models_is_applied_elsewhere(people, capsys):
     assert list(pd.read_csv("again.csv")) == list(pd.read_csv("out.csv"))
 
 
+def test_rows_of_a_person_stay_together(people, capsys):
+    people["person"] = np.arange(len(people)) // 3
+    people.to_csv("people.csv", index=False)
+    options = [*DESIGN, "--confidence", "none", "--groups", "person", "--report", "r.html"]
+    options += ["--target", "bought", "--max-cells", 8, "--save-mechanism", "m.json"]
+    options += ["--columns", "age,pay,score", "--remainder", "passthrough", "--allow-leaking"]
+    assert run("sanitize", "people.csv", "out.csv", *options) == 0
+    assert list(pd.read_csv("out.csv")) == ["id", "age", "town", "pay", "owner", "score", "bought"]
+    assert run("apply", "m.json", "people.csv", "again.csv") == 0
+    assert list(pd.read_csv("again.csv")) == ["age", "pay", "score"]
+    people.to_csv("new.csv", columns=["age", "pay", "score"], index=False)
+    capsys.readouterr()
+    assert run("apply", "m.json", "new.csv", "new_out.csv") == 1
+    assert "'person' tells which rows are of the same person" in capsys.readouterr().err
+    assert run("certify", "m.json", "people.csv", "--sensitive", "sex") == 0
+    assert run("sanitize", "people.csv", "o.csv", *DESIGN, "--groups", "person") == 1
+    assert "--groups is about cells that keep a target" in capsys.readouterr().err
+    wrong = ["--groups", "age", "--target", "bought", "--columns", "age,pay"]
+    assert run("sanitize", "people.csv", "o.csv", *DESIGN, *wrong) == 1
+    assert "'age' is named by --groups" in capsys.readouterr().err
+
+
 def test_without_skops_nothing_is_begun(people, capsys, monkeypatch):
     monkeypatch.setattr(release, "find_spec", lambda name: None)
     options = [*DESIGN, "--target", "bought", "--save-mechanism", "m.json"]
@@ -113,7 +136,24 @@ def test_exploring_cells(people, capsys, arguments):
     command, *options = arguments
     options += ["--sensitive", "sex", *ALONE, "--max-cells", 8]
     assert run(command, "people.csv", *options) == 0
-    assert "the information in a column, on average over all columns" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "the information in a column, on average over all columns" in said
+    assert "The 8 cells were learned once, for epsilon = 0.02: " in said
+
+
+@pytest.mark.parametrize("kept", [["--target", "bought", "--confidence", "none"], ALONE])
+def test_the_usual_aim_is_a_share_of_what_cells_keep(people, capsys, kept):
+    options = ["--sensitive", "sex", *kept, "--max-cells", 8]
+    assert run("choose", "people.csv", *options, "--json") == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["cells"], facts["cells_learned_for"]) == (8, 0.02)
+    assert run("choose", "people.csv", *options) == 0
+    said = capsys.readouterr().out
+    most = float(re.search(r"which is 90% of the ([\d.]+)% that cells keep", said)[1]) / 100
+    assert most < 0.95
+    assert facts["utility_kept"] == pytest.approx(0.9 * most, abs=1e-3)
+    assert run("choose", "people.csv", *options, "--keep-utility", most + 0.01) == 1
+    assert "--keep-utility is 0." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

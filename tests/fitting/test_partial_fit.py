@@ -261,6 +261,26 @@ class TestCells:
         for fitted in (alone, after):
             assert fitted.cells_["rows"].sum() == fitted.n_samples_seen_ == len(frame)
 
+    def test_rows_beyond_the_limit_that_were_not_noticed(self, frame, monkeypatch):
+        monkeypatch.setattr(tally, "MOST_DISTINCT", 2000)
+        # Brought together after the second batch, and then not before there are twice as many.
+        parts = [frame[:1500], frame[:1500], frame[1500:2900]]
+        fitted = self.settings()
+        for part in parts:
+            fitted.partial_fit(part)
+        everything = pd.concat(parts)
+        assert_same(fitted, self.settings().fit(everything), frame)
+        with pytest.raises(ValueError, match="More than 2,000 distinct"):
+            clone(fitted).set_params(alphabet="values").partial_fit(everything)
+        fitted.partial_fit(frame[2900:])
+        assert fitted.n_samples_seen_ == len(frame) + 1500
+        alphabet = fitted_of(fitted).alphabet
+        assert alphabet.tables()[0].sum() == len(everything)
+        rows = pd.concat([everything, frame[2900:]])
+        cells, _ = alphabet.encode([rows[name] for name in self.columns], self.columns)
+        counts = pd.crosstab(rows["sex"], cells).to_numpy()
+        assert (fitted_of(fitted).training.counts == counts).all()
+
     def test_a_pickle_goes_on(self, frame, monkeypatch):
         monkeypatch.setattr(tally, "MOST_DISTINCT", 2000)
         fitted = self.settings(utility="target", alphabet=quick_scores())
