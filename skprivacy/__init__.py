@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # what the table below says, for type checkers and editors
     from .cells import ScoreCells, TreeCells
-    from .certifying import Certificate
+    from .certifying import Certificate, SeveralCertificates
     from .comparison import compare_mechanisms
     from .design import design_mechanism, privacy_utility_path
     from .exceptions import (
@@ -20,7 +20,12 @@ if TYPE_CHECKING:  # what the table below says, for type checkers and editors
     from .fidelity import Fidelity
     from .inverse_design import largest_epsilon, rows_needed, smallest_epsilon
     from .measures import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Measure, Parity, get_measure
-    from .mechanism import Evaluation, Mechanism, SeveralSecretsMechanism
+    from .mechanism import (
+        Evaluation,
+        Mechanism,
+        SeveralSecretsEvaluation,
+        SeveralSecretsMechanism,
+    )
     from .metrics import audit, estimate_distribution, population_leakage
     from .plotting import LeakageDisplay, MechanismDisplay, PrivacyUtilityDisplay
     from .repetition import RepeatedLeakage, repeated_release_leakage
@@ -56,6 +61,8 @@ __all__ = [
     "PrivacyUtilityDisplay",
     "RepeatedLeakage",
     "ScoreCells",
+    "SeveralCertificates",
+    "SeveralSecretsEvaluation",
     "SeveralSecretsMechanism",
     "SolverError",
     "Target",
@@ -79,7 +86,7 @@ __all__ = [
 # none of them, such as the help of the command line, need not wait for scikit-learn.
 _NAMES = {
     "cells": ["ScoreCells", "TreeCells"],
-    "certifying": ["Certificate"],
+    "certifying": ["Certificate", "SeveralCertificates"],
     "comparison": ["compare_mechanisms"],
     "design": ["design_mechanism", "privacy_utility_path"],
     "exceptions": [
@@ -101,7 +108,12 @@ _NAMES = {
         "Parity",
         "get_measure",
     ],
-    "mechanism": ["Evaluation", "Mechanism", "SeveralSecretsMechanism"],
+    "mechanism": [
+        "Evaluation",
+        "Mechanism",
+        "SeveralSecretsEvaluation",
+        "SeveralSecretsMechanism",
+    ],
     "metrics": ["audit", "estimate_distribution", "population_leakage"],
     "plotting": ["LeakageDisplay", "MechanismDisplay", "PrivacyUtilityDisplay"],
     "repetition": ["RepeatedLeakage", "repeated_release_leakage"],

@@ -13,7 +13,8 @@ from ._typing import CountArray, FloatArray, IntArray, Labels
 from .cells import CellAlphabet
 from .encoding import Alphabet
 from .fidelity import Fidelity, RawX, fidelity_of_columns
-from .mechanism import Mechanism, named_channel
+from .mechanism import Mechanism, SeveralSecretsMechanism, named_channel, one_of
+from .secret_columns import Secrets
 from .tables.column_roles import ColumnRoles
 from .tables.column_types import ColumnType
 
@@ -23,14 +24,16 @@ class Training:
     """What is known where a mechanism was fitted, and is never written to a file.
 
     alphabet : the symbols of S; names : of its columns; counts : of pairs (s, x), weighted and
-    before smoothing; n_rows : how many rows there were; effective_rows : how many equally weighted
-    ones would say as much; raw : X before it was cut and pooled, None where it was not;
-    with_target : counts of (s, v, x), weighted, where there is a target V.
+    before smoothing; secrets : what is protected; n_rows : how many rows there were;
+    effective_rows : how many equally weighted ones would say as much; raw : X before it was cut
+    and pooled, None where it was not; with_target : counts of (s, v, x), weighted, where there is
+    a target V.
     """
 
     alphabet: Alphabet
     names: tuple[Any, ...]
     counts: CountArray
+    secrets: Secrets
     n_rows: int
     effective_rows: int
     raw: RawX | None = None
@@ -58,7 +61,7 @@ class Fitted:
     roles: ColumnRoles
     types: tuple[ColumnType, ...]
     alphabet: Alphabet
-    mechanism: Mechanism
+    mechanism: Mechanism | SeveralSecretsMechanism
     leaking: Mapping[Any, float]
     of_target: Posterior | None = None
     training: Training | None = None
@@ -111,7 +114,7 @@ class Fitted:
         """How close released values are to the true ones."""
         raw = None if self.training is None else self.training.raw
         return fidelity_of_columns(
-            named_channel(self.mechanism),
+            named_channel(one_of(self.mechanism)),
             self.alphabet,
             self.x_names,
             [type_.is_ordered for type_ in self.types],

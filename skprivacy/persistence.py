@@ -19,7 +19,12 @@ from .encoding.alphabet_json import ALPHABET_KEYS, alphabet_content, read_alphab
 from .encoding.paired_json import beside_content, read_beside
 from .fitted import Fitted, Posterior
 from .measures import Measure
-from .mechanism import Mechanism, make_mechanism, mechanism_content
+from .mechanism import (
+    Mechanism,
+    SeveralSecretsMechanism,
+    make_any_mechanism,
+    mechanism_content_of_any,
+)
 from .releasing.output_names import check_names_out, names_out
 from .tables.column_roles import ColumnRoles
 from .tables.column_types import FAMILIES, LIBRARIES, UNITS, ColumnType, is_name
@@ -38,7 +43,7 @@ _MOST_COLUMNS = 1_000_000
 def write_transformer(fitted: Fitted, parameters: Mapping[str, Any], indent: int | None) -> str:
     """Return the JSON text of what was fitted, and of the parameters that matter after that."""
     roles = fitted.roles
-    mechanism = mechanism_content(fitted.mechanism, include_joint=False)
+    mechanism = mechanism_content_of_any(fitted.mechanism, include_joint=False)
     content = {
         "parameters": {name: encode_label(parameters[name]) for name in _PARAMETERS},
         "layout": {
@@ -122,10 +127,10 @@ def read_transformer(
         by_scores = of_cells and part["scores"].optional(lambda _: True) is not None
         part["layout"]["groups"].require(by_scores, "left out where cells are not by scores")
     types = tuple(map(_read_type, part["types"].items(n_replaced)))
-    mechanism = make_mechanism(part["mechanism"], Mechanism, measure, utility)
+    mechanism = make_any_mechanism(part["mechanism"], measure, utility)
     _check_labels(part["mechanism"]["x_labels"], mechanism.x_labels, alphabet.labels)
     _check_groups(part["mechanism"], mechanism.groups, alphabet.groups)
-    mechanism = replace(mechanism, symbol_of_output=_read_symbols(part["names"], mechanism))
+    mechanism = mechanism.changed(symbol_of_output=_read_symbols(part["names"], mechanism))
     of_target = _read_target(part["target"], len(mechanism.y_labels)) if has_target else None
     fitted = Fitted(roles, types, alphabet, mechanism, leaking, of_target)
     with part["layout"].making():
@@ -249,7 +254,7 @@ def _check_groups(place: Place, groups: IntArray | None, expected: IntArray | No
     place["groups"].require(groups == expected, "the first number of its pair")
 
 
-def _read_symbols(place: Place, mechanism: Mechanism) -> IntArray:
+def _read_symbols(place: Place, mechanism: Mechanism | SeveralSecretsMechanism) -> IntArray:
     """Return the symbol that each output is called by: the one that it has the label of."""
     symbols = place.integers(len(mechanism.y_labels), low=0, high=len(mechanism.x_labels) - 1)
     place.different(symbols.tolist(), "a symbol")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from copy import copy
 from typing import Any, Literal, Self, TypeAlias, TypeVar
 
@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._messages import Message, Setting
 from ._typing import ColumnsLike, FloatArray, Scope, Seed, TableLike
 from .cells import Cells
-from .certifying import Certificate
+from .certifying import Certificate, SeveralCertificates
 from .describing import as_html
 from .encoding import DEFAULT_BINS, Alphabet
 from .engines import as_lazy_table, lazy_inputs
@@ -32,7 +32,12 @@ from .fitting.inputs import counts_nothing, read_inputs
 from .fitting.learned_cells import cells_of
 from .fitting.parameters import Settings
 from .measures import Measure
-from .mechanism import Evaluation, Mechanism
+from .mechanism import (
+    Evaluation,
+    Mechanism,
+    SeveralSecretsEvaluation,
+    SeveralSecretsMechanism,
+)
 from .persistence import read_transformer, write_transformer
 from .releasing.noise_sources import noise_source
 from .releasing.output_names import names_out
@@ -65,8 +70,13 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    epsilon : float, default=0.02
-        The budget: see `design_mechanism`.
+    epsilon : float or dict, default=0.02
+        The budget: see `design_mechanism`. A number is about all sensitive columns jointly. A
+        dict has a budget for each of several secrets: its keys are sensitive columns, or tuples of
+        them for what they say jointly; those of an array without names are positions. Every
+        sensitive column needs a budget. Separate budgets bound no combination of secrets: what is
+        known about all together is in `mechanism_.together`, with a warning if that is more than
+        the largest budget.
     sensitive : str, int or list of these, default=None
         The columns of X that hold S, taken jointly. None: S is passed to `fit` as
         `sensitive_features`, or is y.
@@ -114,7 +124,8 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
     min_frequency, max_categories : default=None
         Pool the rare categories of each column, as in `sklearn.preprocessing.OneHotEncoder`.
     smoothing : float, default=0.0
-        Added to every count of a pair (s, x): the parameter of a Dirichlet prior.
+        Added to every count of a pair (s, x), where s are all sensitive columns jointly: the
+        parameter of a Dirichlet prior.
     handle_unknown : {"resample", "error"}, default="resample"
         What `transform` does with values or combinations that `fit` did not see: draw from P(Y),
         which reveals nothing about the row, with a warning; or raise an error. With cells, nothing
@@ -126,12 +137,13 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    mechanism_ : Mechanism
-        The channel and its figures, under the joint distribution that `fit` learned.
+    mechanism_ : Mechanism or SeveralSecretsMechanism
+        The channel and its figures, under the joint distribution that `fit` learned. With several
+        secrets, `mechanism_.secrets[name]` has those of each.
     fidelity_ : Fidelity
         How close released values are to the true ones, column by column, with output="label".
     p_sx_ : ndarray of shape (n_s, n_x)
-        That joint distribution.
+        That joint distribution, with all sensitive columns as one S.
     categories_ : list of ndarray
         The symbols of each column of X.
     sensitive_categories_ : list of ndarray
@@ -170,7 +182,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        epsilon: float = 0.02,
+        epsilon: float | Mapping[Any, float] = 0.02,
         *,
         sensitive: _ColumnNames | None = None,
         columns: _ColumnNames | Callable[[Any], Any] | None = None,
@@ -305,7 +317,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
             return self  # a stream may have empty batches; the first one shows the columns
         inputs = read_inputs(settings, X, y, sensitive_features, sample_weight)
         if inputs.index:
-            judge_index(settings, inputs, code_sensitive(settings, inputs.rows)[1])
+            judge_index(settings, inputs, *code_sensitive(settings, inputs.rows)[1:])
         batches = self._batches or Batches(settings, inputs)
         batches.add(settings, inputs)
         self._batches, self._fitted = batches, None
@@ -343,7 +355,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
             raise NotDesignedError(*error.args) from error
 
     @property
-    def mechanism_(self) -> Mechanism:
+    def mechanism_(self) -> Mechanism | SeveralSecretsMechanism:
         """The channel and its figures, under the joint distribution that `fit` learned."""
         return self._for_attribute().mechanism
 
@@ -355,7 +367,9 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
     @property
     def p_sx_(self) -> FloatArray:
         """The joint distribution of S and X, as `fit` learned it."""
-        if (p_sx := self.mechanism_.p_sx) is None:
+        mechanism = self.mechanism_
+        figures = mechanism if isinstance(mechanism, Mechanism) else mechanism.together
+        if figures is None or (p_sx := figures.p_sx) is None:
             raise self._no_attribute("p_sx_")
         return p_sx
 
@@ -465,7 +479,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         y: ColumnsLike | None = None,
         *,
         sensitive_features: ColumnsLike | None = None,
-    ) -> Evaluation:
+    ) -> Evaluation | SeveralSecretsEvaluation:
         """Return the figures of the channel on other rows, exactly and without drawing any Y.
 
         Parameters
@@ -475,9 +489,10 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        Evaluation
-            The figures under the joint distribution of these rows. Values that `fit` did not see
-            are one more symbol, which is released as a draw from P(Y). There is no budget in it.
+        Evaluation or SeveralSecretsEvaluation
+            The figures under the joint distribution of these rows; with several secrets, those of
+            each and of all together. Values that `fit` did not see are one more symbol, which is
+            released as a draw from P(Y). There is no budget in it.
 
         Examples
         --------
@@ -500,7 +515,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         measure: str | Measure | None = None,
         confidence: float = 0.95,
         n_settings: int = 1,
-    ) -> Certificate:
+    ) -> Certificate | SeveralCertificates:
         """Return what the channel leaks at most in the population that other rows come from.
 
         A theorem for any number of rows, if they are independent draws from the population and
@@ -523,9 +538,10 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        Certificate
-            What the rows leak, and the bounds. Values of X that `fit` did not see are one more
-            symbol, which is released as a draw from P(Y).
+        Certificate or SeveralCertificates
+            What the rows leak, and the bounds; with several secrets, those of each, which all hold
+            at once. Values of X that `fit` did not see are one more symbol, which is released as a
+            draw from P(Y).
 
         Examples
         --------

@@ -61,6 +61,18 @@ def mechanisms():
         yield mechanism.to_json(include_joint=False)
 
 
+def several_secrets():
+    """Texts of mechanisms that keep several secrets."""
+    sex, town = [[20, 10, 5], [10, 20, 30]], [[10, 5, 5], [10, 5, 20], [10, 20, 10]]
+    both = [[10, 2, 1], [5, 3, 2], [5, 5, 2], [0, 3, 4], [5, 2, 18], [5, 15, 8]]
+    budgets = {"sex": 0.05, ("sex", "town"): 0.1}
+    for options in ({}, {"confidence": 0.9, "scope": "average"}):
+        made = design_mechanism({"sex": sex, ("sex", "town"): town}, budgets, **options)
+        joint = np.array(both) / np.sum(both)
+        yield made.with_together(joint, tuple("abcdef")).to_json()
+        yield made.to_json(include_joint=False)
+
+
 def transformers():
     """Texts of fitted transformers of several kinds."""
     frame = people()
@@ -80,6 +92,8 @@ def transformers():
     array = frame[["band", "town"]].to_numpy(dtype=object)
     funnel = PrivacyFunnelTransformer(0.05, columns=[1], remainder="passthrough")
     yield funnel.fit(array, sensitive_features=frame["sex"]).to_json()
+    several = PrivacyFunnelTransformer({"sex": 0.05, ("sex", "zone"): 0.1}, columns=["band"])
+    yield several.set_params(sensitive=["sex", "zone"]).fit(frame).to_json()
 
 
 NASTY = [

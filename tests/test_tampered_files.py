@@ -11,12 +11,21 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from documents import edited, mechanisms, people, sealed, tampered, transformers
+from documents import (
+    edited,
+    mechanisms,
+    people,
+    sealed,
+    several_secrets,
+    tampered,
+    transformers,
+)
 
 from skprivacy import (
     Mechanism,
     PrivacyFunnelTransformer,
     PrivacyLeakWarning,
+    SeveralSecretsMechanism,
     Target,
     design_mechanism,
 )
@@ -33,6 +42,7 @@ def documents():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         made = [(PrivacyFunnelTransformer, text) for text in transformers()]
+    made += [(SeveralSecretsMechanism, text) for text in several_secrets()]
     return [(Mechanism, text) for text in mechanisms()] + made
 
 
@@ -543,6 +553,9 @@ class TestAnyChange:
         if isinstance(made, Mechanism):
             assert repr(made)
             assert len(made.table()) == len(made.y_labels)
+            return
+        if isinstance(made, SeveralSecretsMechanism):
+            assert repr(made)
             return
         rows = people(30)
         if fitted_of(made).roles.names is None:

@@ -100,7 +100,7 @@ PrivacyFunnelTransformer(output="labels")  # arg-type
 PrivacyFunnelTransformer(sensitive=0.5)  # arg-type
 PrivacyFunnelTransformer(epsilon="0.1")  # arg-type
 PrivacyFunnelTransformer(sensitve="sex")  # call-arg
-PrivacyFunnelTransformer().mechanism_.max_leakge  # attr-defined
+PrivacyFunnelTransformer().mechanism_.max_leakge  # union-attr
 fit_file(mechanism, "patients.csv")  # arg-type
 transform_file(PrivacyFunnelTransformer(), "patients.csv")  # call-arg
 """

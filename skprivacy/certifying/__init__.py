@@ -2,5 +2,15 @@
 
 from .certificate import Candidate, Certificate, certify, check_measure, failure_of
 from .limits import Centre
+from .several import SeveralCertificates, certified_secrets
 
-__all__ = ["Candidate", "Centre", "Certificate", "certify", "check_measure", "failure_of"]
+__all__ = [
+    "Candidate",
+    "Centre",
+    "Certificate",
+    "SeveralCertificates",
+    "certified_secrets",
+    "certify",
+    "check_measure",
+    "failure_of",
+]

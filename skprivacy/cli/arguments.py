@@ -17,12 +17,13 @@ from .options import (
     add_input,
     add_keyed,
     add_output,
+    add_proportions,
     add_reading,
     add_remainder,
     add_show_groups,
     add_unknown,
 )
-from .values import budget, budgets, measure, names, positive, share
+from .values import budget_or_each, budgets, measure, names, positive, share
 
 _SANITIZE = """\
 examples:
@@ -37,13 +38,16 @@ examples:
   skprivacy key secret.key
   skprivacy sanitize patients.csv keyed.csv --sensitive sex --columns bmi \\
       --epsilon 0.02 --record-ids patient --key-file secret.key
+  skprivacy sanitize patients.csv each.csv --sensitive sex,blood_pressure --bins 3 \\
+      --columns bmi --epsilon sex=0.05,blood_pressure=0.1 --edges blood_pressure=95
 
 A first pass over IN counts and a second one writes OUT: memory does not grow with the
 file. Without --columns, all columns that no other option names are released; with it,
 those that no option names are left out. Those of --remainder are copied byte for byte,
 unless one of them alone reveals more about the sensitive columns than the budget allows;
 what they reveal together with the release is not bounded. The budget holds for the release
-and the columns of --beside together, which are published as they are.
+and the columns of --beside together, which are published as they are. Budgets for each of
+several columns bound no combination of them; one for sex+blood_pressure does.
 """
 _APPLY = """\
 examples:
@@ -72,11 +76,15 @@ examples:
   skprivacy curve patients.csv --sensitive sex --columns blood_pressure,bmi --bins 3 \\
       -o curve.png
   skprivacy curve patients.csv --sensitive sex --columns bmi --epsilons 0.001,0.01,0.1
+  skprivacy curve patients.csv --sensitive sex,blood_pressure --columns bmi --bins 3 \\
+      --edges blood_pressure=95 --proportions sex=1,blood_pressure=2 --epsilons 0.05,0.1
 """
 _CHOOSE = """\
 examples:
   skprivacy choose patients.csv --sensitive sex --columns bmi --keep-utility 0.9
   skprivacy choose patients.csv --sensitive sex --columns bmi --max-shift 0.05
+  skprivacy choose patients.csv --sensitive sex,blood_pressure --columns bmi --bins 3 \\
+      --edges blood_pressure=95 --proportions sex=1,blood_pressure=2 --keep-utility 0.5
 """
 _AUDIT = """\
 examples:
@@ -173,10 +181,12 @@ def _add_sanitize(subparsers: _Subparsers) -> None:
     add_columns(command)
     command.add_argument(
         "--epsilon",
-        type=budget,
+        type=budget_or_each,
         required=True,
-        metavar="E",
-        help="the most that each released value may reveal about the sensitive columns",
+        metavar="E|NAME=E,...",
+        help="the most that each released value may reveal about the sensitive columns jointly; "
+        "or a budget for each, such as sex=0.002,race=0.02, and for several of them jointly, "
+        "such as sex+race=0.1",
     )
     command.add_argument(
         "--output",
@@ -226,8 +236,10 @@ def _add_curve(subparsers: _Subparsers) -> None:
     command.add_argument(
         "--epsilons",
         type=budgets,
-        help="budgets, separated by commas (default: 20, up to what the unchanged columns leak)",
+        help="budgets, separated by commas (default: 20, up to what the unchanged columns leak); "
+        "with --proportions, what these are multiplied by",
     )
+    add_proportions(command)
     command.add_argument(
         "-o",
         "--out",
@@ -262,6 +274,7 @@ def _add_choose(subparsers: _Subparsers) -> None:
         help="find the largest epsilon with which no released value can move the probability of "
         "a sensitive group by more than this: 0.05 is 5 percentage points",
     )
+    add_proportions(command)
     add_show_groups(command)
     add_design(command)
     add_reading(command)
@@ -286,6 +299,13 @@ def _add_audit(subparsers: _Subparsers) -> None:
         metavar="NAMES",
         help="columns that were published with the release under its budget, separated by "
         "commas: they are attacked together with it",
+    )
+    command.add_argument(
+        "--secrets",
+        type=names,
+        metavar="NAMES",
+        help="guess each of these by itself, such as sex,race,sex+race, which must have all "
+        "columns of --sensitive (default: all of them jointly)",
     )
     add_categorical(command)
     add_reading(command)

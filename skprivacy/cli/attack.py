@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from .._messages import aligned, in_points
+from .._typing import IntArray
 from ..encoding import learn_alphabet
 from ..files.counting import sample_source
 from ..files.locations import kind_of
@@ -15,8 +16,10 @@ from ..files.opening import read_from
 from ..fitting.leak_warnings import warn_of_bins
 from ..fitting.row_sample import most_rows
 from ..metrics import audit
+from ..secret_columns import secrets_of
 from .inputs import source_of
-from .words import listed, say
+from .several import parts_of, secret_keys
+from .words import key_of, listed, say
 
 
 def audit_file(options: argparse.Namespace) -> None:
@@ -44,9 +47,22 @@ def audit_file(options: argparse.Namespace) -> None:
     bins = [{"n_bins": None} if name in kept else {} for name in options.sensitive]
     alphabet, groups = learn_alphabet(s_columns, options.sensitive, None, bins)
     warn_of_bins(options.sensitive, alphabet, kept)
-    table = audit(sensitive=groups, **views).drop(columns=["bayes_accuracy", "advantage_bound"])
-    facts = {"rows": n_rows, "rows_attacked": len(rows), "attacks": table.to_dict("records")}
-    say(options, facts, _audit_lines(table, options, len(rows)))
+    facts: dict[str, Any] = {"rows": n_rows, "rows_attacked": len(rows)}
+    if options.secrets is None:
+        table = _attacked(groups, views)
+        lines = _audit_lines(table, options.sensitive, len(rows))
+        say(options, {**facts, "attacks": table.to_dict("records")}, lines)
+        return
+    keys = secret_keys(dict.fromkeys(options.secrets, 1.0), options.sensitive)
+    secrets = secrets_of("audit", keys, options.sensitive, alphabet)
+    tables = {name: _attacked(each.codes(groups), views) for name, each in secrets.groups.items()}
+    attacks = {key_of(name): table.to_dict("records") for name, table in tables.items()}
+    parts = (_audit_lines(table, parts_of(n), len(rows)) for n, table in tables.items())
+    say(options, {**facts, "secrets": attacks}, [line for part in parts for line in (*part, "")])
+
+
+def _attacked(groups: IntArray, views: dict[str, Any]) -> pd.DataFrame:
+    return audit(sensitive=groups, **views).drop(columns=["bayes_accuracy", "advantage_bound"])
 
 
 def _released_rows(options: argparse.Namespace, n_rows: int, limit: int) -> pd.DataFrame:
@@ -96,7 +112,7 @@ def _views(released: pd.DataFrame, rows: pd.DataFrame, beside: Sequence[str]) ->
     }
 
 
-def _audit_lines(table: pd.DataFrame, options: argparse.Namespace, n_rows: int) -> list[str]:
+def _audit_lines(table: pd.DataFrame, guessed: list[str], n_rows: int) -> list[str]:
     rows: list[tuple[Any, ...]] = [
         ("columns seen", "attacker", "right", "advantage", "95% interval")
     ]
@@ -105,7 +121,7 @@ def _audit_lines(table: pd.DataFrame, options: argparse.Namespace, n_rows: int) 
         interval = f"{100 * row['low']:+z.1f} to {in_points(row['high'])}"
         rows.append((row["attacked"], row["attacker"], right, advantage, interval))
     return [
-        f"{n_rows:,} rows, guessing {listed(options.sensitive)}; a blind guess is right "
+        f"{n_rows:,} rows, guessing {listed(guessed)}; a blind guess is right "
         f"{table['blind'][0]:.1%} of the time.",
         "",
         *aligned(rows),

@@ -5,10 +5,12 @@ import math
 from pathlib import Path
 from typing import Any
 
-from ..certifying import Certificate
+from ..certifying import Certificate, SeveralCertificates
 from ..files.held_out import certify_source
+from ..mechanism import Mechanism, SeveralSecretsMechanism
 from ..transformer import PrivacyFunnelTransformer, fitted_of
 from .inputs import source_of
+from .several import parts_of
 from .words import listed, say
 
 
@@ -27,20 +29,35 @@ def certify_file(options: argparse.Namespace) -> None:
             n_settings=options.settings,
             is_watched=options.progress,
         )
-    facts = _facts(certificate, transformer, options)
-    say(options, facts, _sentences(facts, options))
+    mechanism = transformer.mechanism_
+    if isinstance(certificate, SeveralCertificates):
+        assert isinstance(mechanism, SeveralSecretsMechanism)
+        every = [
+            _facts(one, mechanism.secrets[name], parts_of(name), transformer, options)
+            for name, one in certificate.secrets.items()
+        ]
+        shown = f"All of this holds with a confidence of {certificate.confidence:g}."
+        lines = [line for facts in every for line in _sentences(facts)]
+        say(options, {"confidence": certificate.confidence, "secrets": every}, [*lines, shown])
+        return
+    assert isinstance(mechanism, Mechanism)
+    facts = _facts(certificate, mechanism, options.sensitive, transformer, options)
+    say(options, facts, _sentences(facts))
 
 
 def _facts(
-    certificate: Certificate, transformer: PrivacyFunnelTransformer, options: argparse.Namespace
+    certificate: Certificate,
+    mechanism: Mechanism,
+    protected: list[str],
+    transformer: PrivacyFunnelTransformer,
+    options: argparse.Namespace,
 ) -> dict[str, Any]:
-    mechanism = transformer.mechanism_
     is_own = certificate.measure == mechanism.measure
     return {
         "mechanism": options.mechanism,
         "rows": certificate.n_rows,
         "released": transformer.columns,
-        "protected": options.sensitive,
+        "protected": protected,
         "groups": certificate.n_groups,
         "measure": certificate.measure.name,
         "confidence": certificate.confidence,
@@ -56,9 +73,9 @@ def _facts(
     }
 
 
-def _sentences(facts: dict[str, Any], options: argparse.Namespace) -> list[str]:
+def _sentences(facts: dict[str, Any]) -> list[str]:
     head = (
-        f"{facts['rows']:,} rows with {facts['groups']} groups of {listed(options.sensitive)}; "
+        f"{facts['rows']:,} rows with {facts['groups']} groups of {listed(facts['protected'])}; "
         f"{facts['measure']}, confidence {facts['confidence']:g}."
     )
     lines = [head, _figures("The worst released value leaks", "max", facts)]

@@ -18,7 +18,7 @@ from ..design import design_mechanism, privacy_utility_path
 from ..encoding import learn_column
 from ..exceptions import FidelityWarning
 from ..files.locations import written
-from ..mechanism import Evaluation, population_limits
+from ..mechanism import Evaluation, check_one_secret, population_limits
 from ..metrics import audit
 from ..report import PrivacyReport
 from ..transformer import PrivacyFunnelTransformer
@@ -123,7 +123,7 @@ def _after(chosen: PrivacyFunnelTransformer, right: pd.Series, folder: Path) -> 
 
 def _about_few_rows(chosen: PrivacyFunnelTransformer) -> str:
     """Say what it takes that the budget holds for the population."""
-    mechanism = chosen.mechanism_
+    mechanism = check_one_secret(chosen.mechanism_, "demo")
     if mechanism.confidence is None:
         return _UNSURE.format(epsilon=_CHOSEN)
     counts = _counts(chosen)

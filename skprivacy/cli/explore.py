@@ -2,7 +2,7 @@
 
 import argparse
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context
 from pathlib import Path
@@ -20,6 +20,7 @@ from ..files.locations import check_free, written
 from ..fitting.encode_and_design import code_rows, design_options, distances_of
 from ..fitting.inputs import FitInputs
 from ..fitting.leak_warnings import warn_of_bins, warn_of_chance
+from ..fitting.several_warnings import warn_of_chance_in_several
 from ..inverse_design import largest_epsilon, smallest_epsilon
 from ..joint import as_joint
 from ..limits import limit_unchanged
@@ -27,14 +28,17 @@ from ..measures import Measure, get_measure
 from ..measures.leakage import leakage_unchanged
 from ..mechanism import Mechanism
 from ..plotting import PrivacyUtilityDisplay
+from ..secret_columns import Secrets
 from ..transformer import settings_of
 from ..utilities import NO_UTILITY, get_utility
 from .choices import KEPT_UTILITY
+from .explore_several import SeveralTables, chosen_line, several_figures, several_lines
 from .few_rows import cost_facts, cost_lines, cost_of_rows
-from .inputs import counting_options, is_same, source_of, transformer_for
+from .inputs import counting_options, is_same, proportions_for, source_of, transformer_for
 from .people import exposed, group_facts
 from .populations import population_facts
-from .words import listed, say
+from .several import budget_fact, leakage_facts, revealed_lines
+from .words import key_of, listed, say
 
 _PICTURES = {".png", ".svg", ".pdf"}
 # Budgets of a curve; with a confidence, each of them takes longer.
@@ -51,7 +55,8 @@ class _Table:
     """What a file says: counts of S and X, and what a design is asked for.
 
     smoothed : the counts that it is made for; groups : the labels of S; names : of the columns
-    of X; learned_for : the budget that cells were learned for, None where symbols are values.
+    of X; secrets : what is protected; learned_for : the budget that cells were learned for, of
+    several secrets that of each, None where symbols are values.
     """
 
     counts: CountArray
@@ -60,7 +65,8 @@ class _Table:
     design: dict[str, Any]
     groups: list[Any]
     names: str
-    learned_for: float | None
+    secrets: Secrets
+    learned_for: float | Mapping[Any, float] | None
 
     @property
     def kept_by_symbols(self) -> float:
@@ -76,15 +82,33 @@ class _Table:
             return []
         return [
             f"The {self.counts.shape[1]} cells were learned once, for epsilon = "
-            f"{self.learned_for:.4g}: learned for a smaller one they may be fewer, for a larger "
-            f"one more."
+            f"{_written(self.learned_for)}: learned for a smaller one they may be fewer, for a "
+            f"larger one more."
         ]
 
     def cell_facts(self) -> dict[str, Any]:
         """Return the same for machines."""
         if self.learned_for is None:
             return {}
-        return {"cells": self.counts.shape[1], "cells_learned_for": self.learned_for}
+        return {"cells": self.counts.shape[1], "cells_learned_for": _fact(self.learned_for)}
+
+    def of_several(self, proportions: Mapping[Any, float]) -> SeveralTables:
+        """Return the same for several secrets."""
+        about = self.secrets, proportions, self.design
+        return SeveralTables(self.smoothed, tuple(self.groups), *about)
+
+
+def _written(budget: float | Mapping[Any, float]) -> str:
+    """Return a budget, or those of several secrets, as they are given to --epsilon."""
+    if not isinstance(budget, Mapping):
+        return f"{budget:.4g}"
+    return ",".join(f"{key_of(name)}={each:.4g}" for name, each in budget.items())
+
+
+def _fact(budget: float | Mapping[Any, float]) -> Any:
+    if not isinstance(budget, Mapping):
+        return budget
+    return {key_of(name): each for name, each in budget.items()}
 
 
 def curve(options: argparse.Namespace) -> None:
@@ -98,14 +122,24 @@ def curve(options: argparse.Namespace) -> None:
                 f"{options.out}: a curve is written as .csv, .png, .svg or .pdf, not {suffix!r}."
             )
     found = _counted(options, options.epsilons or ())
-    epsilons = options.epsilons or _budgets(found.smoothed, found.design)
-    path = privacy_utility_path(found.smoothed, epsilons, **found.design, verbose=options.progress)
-    table = pd.DataFrame([_figures(mechanism) for mechanism in path])
+    path: list[Any]
+    if options.proportions is None:
+        epsilons = options.epsilons or _budgets(found.smoothed, found.design)
+        path = privacy_utility_path(
+            found.smoothed, epsilons, **found.design, verbose=options.progress
+        )
+        told, figures = _curve_lines(path, found.names), [_figures(each) for each in path]
+    else:
+        several = found.of_several(proportions_for(options))
+        n = _N_BUDGETS if options.confidence is None else _N_SURE_BUDGETS
+        path = several.path(options.epsilons or several.factors(n).tolist(), options.progress)
+        told, figures = several_lines(path, found.names), [several_figures(each) for each in path]
+    table = pd.DataFrame(figures)
     if options.out is not None:
         with written(options.out, options.force) as file:
             file.write(_picture(path, suffix) if suffix != ".csv" else _csv(table))
     facts = {"out": options.out, "curve": table.to_dict("records"), **found.cell_facts()}
-    lines = [f"Wrote {options.out}."] if options.out else _curve_lines(path, found.names)
+    lines = [f"Wrote {options.out}."] if options.out else told
     say(options, facts, [*found.about_cells(), *lines])
 
 
@@ -153,7 +187,7 @@ def _csv(table: pd.DataFrame) -> bytes:
     return table.to_csv(index=False, lineterminator="\n").encode()
 
 
-def _picture(path: list[Mechanism], suffix: str) -> bytes:
+def _picture(path: list[Any], suffix: str) -> bytes:
     file = io.BytesIO()
     figure: Any = PrivacyUtilityDisplay.from_path(path).figure_
     figure.savefig(file, format=suffix[1:], dpi=150, bbox_inches="tight")
@@ -192,8 +226,16 @@ def choose(options: argparse.Namespace) -> None:
         raise ValueError(
             "--max-shift needs --scope per_output: a budget on average bounds no single value."
         )
+    if options.max_shift is not None and options.proportions is not None:
+        raise ValueError(
+            "--max-shift finds a budget for one secret: leave out --proportions, and run it for "
+            "each column of --sensitive."
+        )
     found = _counted(options)
     counts, design = found.smoothed, found.design
+    if options.proportions is not None:
+        _choose_of_several(found, options)
+        return
     if options.max_shift is None:
         needed, asked = _needed(found, options)
         mechanism = smallest_epsilon(counts, needed, **design)
@@ -210,6 +252,19 @@ def choose(options: argparse.Namespace) -> None:
     if np.isfinite(mechanism.epsilon):
         lines.append(exposed(ranges, found.groups, options))
     facts = {**_figures(mechanism), **cost_facts(cost), **groups, **found.cell_facts()}
+    say(options, facts, [*lines, *found.about_cells()])
+
+
+def _choose_of_several(found: _Table, options: argparse.Namespace) -> None:
+    """Find the smallest factor of given proportions that keeps enough."""
+    needed, asked = _needed(found, options)
+    mechanism = found.of_several(proportions_for(options)).smallest(needed)
+    tables = found.secrets.tables(found.counts)
+    warn_of_chance_in_several(mechanism, tables, found.n_rows)
+    lines = [chosen_line(mechanism, found.names, asked)]
+    lines += revealed_lines(mechanism, options)
+    facts = {"epsilon": budget_fact(mechanism), **several_figures(mechanism)}
+    facts |= {**leakage_facts(mechanism, options), **found.cell_facts()}
     say(options, facts, [*lines, *found.about_cells()])
 
 
@@ -278,7 +333,10 @@ def _counted(options: argparse.Namespace, epsilons: Sequence[float] = ()) -> _Ta
 
     epsilons : budgets, as far as they are known: cells are learned once, for the smallest.
     """
-    budget = {"epsilon": min(epsilons)} if epsilons else {}
+    budget: dict[str, Any] = {"epsilon": min(epsilons)} if epsilons else {}
+    if options.proportions is not None:
+        factor, proportions = min(epsilons, default=1.0), proportions_for(options)
+        budget = {"epsilon": {name: factor * each for name, each in proportions.items()}}
     with source_of(options) as source:
         settings = settings_of(transformer_for(options, source.names, **budget))
         counted = count_source(settings, source, **counting_options(options))
@@ -292,4 +350,5 @@ def _counted(options: argparse.Namespace, epsilons: Sequence[float] = ()) -> _Ta
     counts, groups = coded.counts, coded.sensitive.labels
     smoothed, names = counts + options.smoothing, listed(coded.names)
     learned_for = settings.epsilon if coded.alphabet.of_cells else None
-    return _Table(counts, smoothed, coded.n_effective, design, groups, names, learned_for)
+    about = design, groups, names, coded.secrets, learned_for
+    return _Table(counts, smoothed, coded.n_effective, *about)

@@ -11,6 +11,7 @@ from ..files.opening import read_from
 from ..files.tables import Source
 from ..transformer import PrivacyFunnelTransformer
 from .choices import UTILITIES
+from .several import secret_keys
 
 
 def is_same(path: str, other: str) -> bool:
@@ -43,6 +44,18 @@ def released_columns(options: argparse.Namespace, names: Sequence[str]) -> list[
     others.add(getattr(options, "record_ids", None))
     others |= {*(options.beside or ()), *(() if remainder == "drop" else remainder)}
     return [name for name in names if name not in others]
+
+
+def budgets_for(options: argparse.Namespace) -> Any:
+    """Return the budget, or that of each secret: a column, or several joined by a plus."""
+    if not isinstance(options.epsilon, dict):
+        return options.epsilon
+    return secret_keys(options.epsilon, options.sensitive)
+
+
+def proportions_for(options: argparse.Namespace) -> dict[Any, float]:
+    """Return how the budgets of several secrets relate to each other."""
+    return secret_keys(options.proportions, options.sensitive)
 
 
 def transformer_for(

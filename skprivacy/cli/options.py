@@ -17,6 +17,7 @@ from .values import (
     measure,
     names,
     positive,
+    proportions,
     remainder,
 )
 
@@ -108,6 +109,17 @@ def add_columns(command: argparse.ArgumentParser) -> None:
         metavar="NAMES",
         help="columns with few values that are published as they are, separated by commas: the "
         "budget holds for them and the release together",
+    )
+
+
+def add_proportions(command: argparse.ArgumentParser) -> None:
+    """Add how the budgets of several secrets relate to each other."""
+    command.add_argument(
+        "--proportions",
+        type=proportions,
+        metavar="NAME=P,...",
+        help="a budget for each sensitive column, or for several jointly, in these proportions: "
+        "sex=1,race=10 allows ten times as much about race (default: one budget for all jointly)",
     )
 
 

@@ -3,19 +3,21 @@
 from typing import Any
 
 from ..describing import percent, single_group
-from ..mechanism import Mechanism
+from ..mechanism import Mechanism, SeveralSecretsMechanism, name_of_secret
 
 # What leaks less than this is nothing but rounding.
 _ROUNDING = 1e-12
 
 
-def population_facts(mechanism: Mechanism) -> dict[str, Any]:
+def population_facts(mechanism: Mechanism | SeveralSecretsMechanism) -> dict[str, Any]:
     """Return for machines how sure a budget is: nothing but None where it is for the rows."""
-    is_known = mechanism.confidence is not None and mechanism.p_sx is not None
+    limit = None
+    if isinstance(mechanism, Mechanism) and mechanism.p_sx is not None:
+        limit = None if mechanism.confidence is None else mechanism.leakage_at_most(mechanism)
     return {
         "confidence": mechanism.confidence,
         "n_samples": mechanism.n_samples,
-        "population_limit": mechanism.leakage_at_most(mechanism) if is_known else None,
+        "population_limit": limit,
     }
 
 
@@ -41,12 +43,19 @@ def revealed(mechanism: Mechanism, protected: str) -> list[str]:
     ]
 
 
-def claimed(mechanism: Mechanism) -> list[str]:
+def claimed(mechanism: Mechanism | SeveralSecretsMechanism) -> list[str]:
     """Say for what a saved budget holds, if its file has a confidence."""
     if mechanism.confidence is None:
         return []
     return [
-        f"As the mechanism claims, epsilon = {mechanism.epsilon:g} holds for the population that "
-        f"the {mechanism.n_samples:,.0f} rows of its design are from, with "
+        f"As the mechanism claims, {_budgets(mechanism)} for the population that the "
+        f"{mechanism.n_samples:,.0f} rows of its design are from, with "
         f"{percent(mechanism.confidence)} confidence."
     ]
+
+
+def _budgets(mechanism: Mechanism | SeveralSecretsMechanism) -> str:
+    if isinstance(mechanism, Mechanism):
+        return f"epsilon = {mechanism.epsilon:g} holds"
+    each = (f"{budget:g} about {name_of_secret(n)}" for n, budget in mechanism.epsilon.items())
+    return f"epsilon = {', '.join(each)} hold"

@@ -22,10 +22,18 @@ from ..releasing.keyed import check_own_column
 from ..report import PrivacyReport
 from ..report.sections import Section
 from ..transformer import PrivacyFunnelTransformer, fitted_of, set_fitted, settings_of
-from .inputs import counting_options, is_same, released_columns, source_of, transformer_for
+from .inputs import (
+    budgets_for,
+    counting_options,
+    is_same,
+    released_columns,
+    source_of,
+    transformer_for,
+)
 from .key_files import read_key
-from .people import exposed, face_value_lines, fidelity_facts, group_facts
-from .populations import claimed, population_facts, revealed
+from .people import face_value_lines, fidelity_facts, group_facts
+from .populations import claimed, population_facts
+from .several import AnyMechanism, budget_fact, leakage_facts, revealed_lines
 from .words import listed, say
 
 # What symbols are.
@@ -42,7 +50,7 @@ def sanitize(options: argparse.Namespace) -> None:
         transformer = transformer_for(
             options,
             source.names,
-            epsilon=options.epsilon,
+            epsilon=budgets_for(options),
             output=options.output,
             handle_unknown=options.handle_unknown,
         )
@@ -111,7 +119,7 @@ def apply(options: argparse.Namespace) -> None:
         "released": transformer.columns,
         "beside": transformer.beside or [],
         "copied": copied,
-        "epsilon": transformer.mechanism_.epsilon,
+        "epsilon": budget_fact(transformer.mechanism_),
         "measure": transformer.mechanism_.measure.name,
         **population_facts(transformer.mechanism_),
         "record_ids": options.record_ids,
@@ -217,12 +225,10 @@ def _facts(
         "beside": fitted.beside_names,
         "copied": [] if transformer.remainder == "drop" else transformer.remainder,
         "protected": options.sensitive,
-        "epsilon": mechanism.epsilon,
+        "epsilon": budget_fact(mechanism),
         "measure": mechanism.measure.name,
         "scope": mechanism.scope,
-        "max_leakage": mechanism.max_leakage,
-        "average_leakage": mechanism.average_leakage,
-        **population_facts(mechanism),
+        **leakage_facts(mechanism, options),
         "utility_kept": mechanism.normalized_utility,
         "utility_bound": mechanism.normalized_upper_bound,
         "objective": mechanism.objective.name,
@@ -230,10 +236,17 @@ def _facts(
         "symbols": len(mechanism.x_labels),
         "outputs": len(mechanism.y_labels),
         "solver": mechanism.solver,
-        "groups": group_facts(mechanism.posterior_ranges(), mechanism.s_labels, options),
+        **_groups(mechanism, options),
         "fidelity": fidelity_facts(fidelity) if options.output == "label" else None,
         "record_ids": options.record_ids,
     }
+
+
+def _groups(mechanism: AnyMechanism, options: argparse.Namespace) -> dict[str, Any]:
+    if not isinstance(mechanism, Mechanism):
+        return {}  # each secret has its own
+    ranges, labels = mechanism.posterior_ranges(), mechanism.s_labels
+    return {"groups": group_facts(ranges, labels, options)}
 
 
 def _what_became(facts: dict[str, Any]) -> str:
@@ -246,12 +259,14 @@ def _what_became(facts: dict[str, Any]) -> str:
 
 
 def _sentences(
-    facts: dict[str, Any], mechanism: Mechanism, fidelity: Fidelity, options: argparse.Namespace
+    facts: dict[str, Any],
+    mechanism: AnyMechanism,
+    fidelity: Fidelity,
+    options: argparse.Namespace,
 ) -> list[str]:
     lines = [
         f"{facts['out']}: {facts['rows']:,} rows; {_what_became(facts)}.",
-        *revealed(mechanism, listed(options.sensitive)),
-        exposed(mechanism.posterior_ranges(), mechanism.s_labels, options),
+        *revealed_lines(mechanism, options),
         f"The release keeps {mechanism.normalized_utility:.1%} of "
         f"{mechanism.objective.in_words(listed(facts['released']))}"
         f"{_at_most(mechanism, facts)}.{_of_raw_values(fidelity)}",
@@ -262,7 +277,7 @@ def _sentences(
     return lines + face_value_lines(fidelity, in_cells=facts["alphabet"] == "cells")
 
 
-def _at_most(mechanism: Mechanism, facts: dict[str, Any]) -> str:
+def _at_most(mechanism: AnyMechanism, facts: dict[str, Any]) -> str:
     """Say what no mechanism exceeds, where that is less than everything."""
     bound = f"{mechanism.normalized_upper_bound:.1%}"
     if mechanism.normalized_upper_bound > 1 or bound == "100.0%":

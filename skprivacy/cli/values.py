@@ -49,6 +49,32 @@ def budget(text: str) -> float:
     return number
 
 
+def budget_of_each(text: str) -> dict[str, float]:
+    """Return budgets by the names of secrets: sex=0.002,race=0.02,sex+race=0.1."""
+    found: dict[str, float] = {}
+    for part in names(text):
+        name, _, number = part.rpartition("=")
+        if not name or name in found:
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not of the form sex=0.002,race=0.02, with each name once"
+            )
+        found[name] = budget(number)
+    return found
+
+
+def proportions(text: str) -> dict[str, float]:
+    """Return positive numbers by the names of secrets: sex=1,race=10."""
+    found = budget_of_each(text)
+    if not all(each > 0 for each in found.values()):
+        raise argparse.ArgumentTypeError(f"{text!r} has a proportion that is not positive")
+    return found
+
+
+def budget_or_each(text: str) -> float | dict[str, float]:
+    """Return one budget, or that of each secret."""
+    return budget_of_each(text) if "=" in text else budget(text)
+
+
 def budgets(text: str) -> list[float]:
     """Return budgets separated by commas."""
     return [budget(part) for part in text.split(",")]

@@ -6,7 +6,7 @@ import math
 import numbers
 import sys
 import warnings
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TextIO
 
@@ -46,6 +46,7 @@ OPTIONS = {
     "n_settings": "--settings",
     "names": "--names",
     "output": "--output",
+    "proportions": "--proportions",
     "record_ids": "--record-ids",
     "remainder": "--remainder",
     "scope": "--scope",
@@ -84,11 +85,18 @@ def _said(mention: Mention) -> str:
 def _setting(option: str, value: object) -> str:
     if value is None:
         return f"{option} none"
+    if isinstance(value, Mapping):  # budgets of several secrets
+        return f"{option} {','.join(f'{key_of(name)}={x:g}' for name, x in value.items())}"
     if value is False:
         return option.replace("--", "--no-")
     if value is True or value is ... or isinstance(value, list):
         return option
     return f"{option} {value:g}" if isinstance(value, numbers.Real) else f"{option} {value}"
+
+
+def key_of(name: object) -> str:
+    """Return a secret as it is written on the command line."""
+    return "+".join(map(str, name)) if isinstance(name, tuple) else str(name)
 
 
 def one_line(error: Exception) -> str:

@@ -71,6 +71,17 @@ def leak_in_population(
     )
 
 
+def leak_together(reached: float, scope: Scope, measure: str, is_bounded: bool) -> str:
+    """Say what is revealed about all secrets together, which separate budgets do not bound.
+
+    is_bounded : whether there is a budget for them together.
+    """
+    where = "each released value reveals at most" if scope == "per_output" else "they reveal"
+    how = "" if scope == "per_output" else " on average"
+    told = "." if is_bounded else "; separate budgets do not bound this."
+    return f"About all secrets together {where} {reached:.4g}{how} ({measure}){told}"
+
+
 def percent(share: float) -> str:
     """Return a confidence in percent: "95%", "99.9%"."""
     return f"{100 * share:.6g}%"

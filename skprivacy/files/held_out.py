@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from .._messages import Message, Named
 from .._typing import FloatArray, IntArray
-from ..certifying import Certificate, certify, check_measure, failure_of
+from ..certifying import (
+    Certificate,
+    SeveralCertificates,
+    certified_secrets,
+    check_measure,
+    failure_of,
+)
 from ..fitted import Fitted
 from ..fitting.held_out import candidate, count_codes, n_symbols, symbols_of
 from ..measures import Measure
+from ..mechanism import SeveralSecretsMechanism
+from ..secret_columns import columns_of_secrets
 from ..tables.cross_tables import coded
 from ..tables.frames import as_table
 from .releasing import families_of, folds_of_block
@@ -29,7 +38,7 @@ def certify_source(
     confidence: float = 0.95,
     n_settings: int = 1,
     is_watched: bool = False,
-) -> Certificate:
+) -> Certificate | SeveralCertificates:
     """Return the `Certificate` of what was loaded; the groups of S are those of the file.
 
     sensitive : the names of its columns. Texts are groups as they are written.
@@ -38,6 +47,9 @@ def certify_source(
     header = as_table(pd.DataFrame(columns=source.names), owner)
     x_positions = fitted.roles.read_in(header, owner)
     s_positions = header.positions(owner, "sensitive", sensitive)
+    secrets: dict[Any, tuple[int, ...]] = {None: tuple(range(len(s_positions)))}
+    if isinstance(fitted.mechanism, SeveralSecretsMechanism):
+        secrets = columns_of_secrets(owner, fitted.mechanism.epsilon, sensitive)
     if both := [source.names[p] for p in s_positions if p in x_positions]:
         told = f"The column {both[0]!r} is released: it cannot be among those of "
         raise ValueError(Message(told, Named("sensitive"), "."))
@@ -48,12 +60,13 @@ def certify_source(
         folds = folds_of_block(block, key_position, source)
         x_codes = symbols_of(fitted, table.named(range(len(x_positions))), folds)
         groups.add(_columns(block, s_positions), x_codes)
-        check_measure(measure, len(groups.counts))
+        for positions in secrets.values():
+            check_measure(measure, len(groups.of(positions)))
     if not groups.counts:
         raise ValueError(f"{source.input.name} has no rows.")
-    counts = np.array(list(groups.counts.values()))
-    chosen = candidate(fitted, len(counts))
-    return certify(counts, chosen, measure, confidence, n_settings)
+    counts = {name: np.array(list(groups.of(p).values())) for name, p in secrets.items()}
+    chosen = {name: candidate(fitted, len(table), name) for name, table in counts.items()}
+    return certified_secrets(counts, chosen, measure, confidence, n_settings)
 
 
 def _columns(block: Block, positions: Sequence[int]) -> pd.DataFrame:
@@ -79,3 +92,11 @@ class Groups:
             # NaN differs from itself: here all missing values are the same.
             group = tuple(None if pd.isna(value) else value for value in row)
             self.counts[group] = self.counts.get(group, 0.0) + counted
+
+    def of(self, positions: tuple[int, ...]) -> dict[tuple[object, ...], FloatArray]:
+        """Return the counts for the groups that some columns of S have."""
+        found: dict[tuple[object, ...], FloatArray] = {}
+        for group, counted in self.counts.items():
+            part = tuple(group[p] for p in positions)
+            found[part] = found.get(part, 0.0) + counted
+        return found

@@ -13,7 +13,7 @@ from .._typing import IntArray
 from ..encoding import ColumnAlphabet
 from ..encoding.values import family_of
 from ..fitted import Fitted
-from ..fitting.leak_warnings import Budget, Judgement, warn_of_passed_through
+from ..fitting.leak_warnings import Judgement, warn_of_passed_through
 from ..fitting.parameters import Settings
 from ..releasing.group_folds import folds_of_keys
 from ..releasing.release import release_of
@@ -49,7 +49,7 @@ def release_rows(
     if copied is not None:
         roles = roles.keeping(copied)
         found = Judgement.restored(fitted.leaking, copied)
-        warn_of_passed_through(found, Budget.of(fitted.mechanism), allow_leaking)
+        warn_of_passed_through(found, fitted.mechanism.epsilon, allow_leaking)
     header = as_table(pd.DataFrame(columns=source.names), owner)
     positions = roles.match(header, owner)
     x_positions = [positions[p] for p in roles.read_positions]

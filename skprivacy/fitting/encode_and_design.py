@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,12 +27,13 @@ from ..encoding.bins import BinsLike
 from ..encoding.distances import gower
 from ..fidelity import RawX
 from ..fitted import Fitted, Posterior, Training
-from ..joint import count_pairs
+from ..joint import as_joint, count_pairs
 from ..measures import get_measure
-from ..mechanism import Mechanism
+from ..mechanism import Mechanism, SeveralSecretsMechanism
 from ..merging import tidied
 from ..releasing.output_names import check_names_out, name_outputs, names_out, readable
 from ..releasing.sampler import within_budget_as_sampled
+from ..secret_columns import Secrets, secrets_of
 from ..solvers import most_symbols
 from ..utilities import (
     Distortion,
@@ -48,7 +49,7 @@ from .inputs import FitInputs, LabelledRows
 from .known_cells import KnownCells
 from .leak_warnings import (
     Budget,
-    judged,
+    judged_for_each,
     warn_if_misleading,
     warn_of_bins,
     warn_of_chance,
@@ -59,9 +60,12 @@ from .leak_warnings import (
 from .learned_cells import automatic_cells, cells_of, check_groups, check_known, learn_cells
 from .parameters import Settings, frozen
 from .raw_values import CodedX, raw_x
+from .several_warnings import warn_of_chance_in_several, warn_of_several
 
 # Outputs of cells are merged as long as that costs at most this share of the utility.
 _MERGED_UTILITY = 0.005
+
+M = TypeVar("M", Mechanism, SeveralSecretsMechanism)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +74,8 @@ class CodedRows:
 
     target, v_codes : None without a target; names : the columns of X that are released; counts :
     of pairs (s, x), weighted; group_sizes : rows for each s, without weights; n_effective : how
-    many equally weighted rows would say as much, about every s and every x.
+    many equally weighted rows would say as much, about every s and every x; secrets : what is
+    protected.
     """
 
     sensitive: Alphabet
@@ -83,29 +88,31 @@ class CodedRows:
     counts: CountArray
     group_sizes: CountArray
     n_effective: int
+    secrets: Secrets
 
 
 def code_rows(settings: Settings, rows: LabelledRows) -> CodedRows:
     """Learn the alphabets of S and X as the settings ask, and count pairs."""
-    sensitive, s_codes = code_sensitive(settings, rows)
+    sensitive, s_codes, secrets = code_sensitive(settings, rows)
     target, v_codes = _code_target(settings, rows)
-    alphabet, x_codes, names = _code_x(settings, rows, s_codes, v_codes, sensitive.n_symbols)
+    alphabet, x_codes, names = _code_x(settings, rows, secrets, s_codes, v_codes)
     if rows.beside:
         alphabet, x_codes = paired(alphabet, x_codes, *_code_beside(settings, rows), rows.weights)
     counts = count_pairs(s_codes, x_codes, rows.weights, sensitive.n_symbols)
     sizes = count(s_codes, sensitive.n_symbols, rows.multiplicities)[:-1]
     n_effective = rows.effective_rows(s_codes, x_codes)
+    codes = s_codes, x_codes, v_codes
     return CodedRows(
-        sensitive, alphabet, target, s_codes, x_codes, v_codes, names, counts, sizes, n_effective
+        sensitive, alphabet, target, *codes, names, counts, sizes, n_effective, secrets
     )
 
 
 def _code_x(
     settings: Settings,
     rows: LabelledRows,
+    secrets: Secrets,
     s_codes: IntArray,
     v_codes: IntArray | None,
-    n_groups: int,
 ) -> tuple[Alphabet, IntArray, tuple[Any, ...]]:
     """Return the alphabet of X, values or cells, the symbol of each row, and its columns."""
     if rows.cells is not None:
@@ -116,10 +123,10 @@ def _code_x(
     names = tuple(rows.x_columns)
     if (cells := cells_of(settings)) is None:
         alphabet, x_codes = _learn(settings, rows, rows.x_columns)
-        cells = automatic_cells(settings, rows, alphabet, x_codes, n_groups)
+        cells = automatic_cells(settings, rows, alphabet, x_codes, secrets.n_groups)
         if cells is None:
-            return *_pooled(settings, rows, alphabet, x_codes, n_groups), names
-    return learn_cells(settings, rows, cells, s_codes, v_codes)
+            return *_pooled(settings, rows, alphabet, x_codes, secrets.n_groups), names
+    return learn_cells(settings, rows, cells, secrets, s_codes, v_codes)
 
 
 def _code_beside(settings: Settings, rows: LabelledRows) -> tuple[ValueAlphabet, IntArray]:
@@ -130,19 +137,24 @@ def _code_beside(settings: Settings, rows: LabelledRows) -> tuple[ValueAlphabet,
 
 def cells_taught_by(settings: Settings, rows: LabelledRows, cells: Cells) -> KnownCells:
     """Learn cells from some rows, by which others can be counted."""
-    _, s_codes = code_sensitive(settings, rows)
+    _, s_codes, secrets = code_sensitive(settings, rows)
     _, v_codes = _code_target(settings, rows)
-    alphabet, _, names = learn_cells(settings, rows, cells, s_codes, v_codes)
+    alphabet, _, names = learn_cells(settings, rows, cells, secrets, s_codes, v_codes)
     return KnownCells(alphabet, names, frozen(cells), tuple(rows.folds))
 
 
-def code_sensitive(settings: Settings, rows: LabelledRows) -> tuple[Alphabet, IntArray]:
-    """Learn the alphabet of S, and return it with the symbol of each row.
+def code_sensitive(settings: Settings, rows: LabelledRows) -> tuple[Alphabet, IntArray, Secrets]:
+    """Learn the alphabet of S, and return it with the symbol of each row and what is protected.
 
     With a confidence, a group that is declared and has no rows is one: it may merely be rare.
     """
-    as_declared = settings.confidence is not None and len(rows.s_columns) == 1
-    return _learn(settings, rows, rows.s_columns, is_sensitive=True, as_declared=as_declared)
+    has_columns = len(rows.s_columns) == 1 or isinstance(settings.epsilon, Mapping)
+    as_declared = settings.confidence is not None and has_columns
+    alphabet, codes = _learn(
+        settings, rows, rows.s_columns, is_sensitive=True, as_declared=as_declared
+    )
+    secrets = secrets_of(settings.owner, settings.epsilon, tuple(rows.s_columns), alphabet)
+    return alphabet, codes, secrets
 
 
 def _learn(
@@ -211,16 +223,16 @@ def fitted_to(settings: Settings, inputs: FitInputs, *, allow_leaking: bool = Tr
     roles, rows = inputs.roles, inputs.rows
     mechanism = _design(settings, inputs, coded)
     warn_of_bins(list(rows.s_columns), coded.sensitive, settings.n_bins)
-    judge_index(settings, inputs, coded.s_codes)
-    leaking = _judge_passed_through(inputs, coded, Budget.of(mechanism), allow_leaking)
-    warn_if_misleading(mechanism, coded.counts, coded.group_sizes)
-    warn_of_chance(mechanism, coded.counts, coded.n_effective)
+    judge_index(settings, inputs, coded.s_codes, coded.secrets)
+    leaking = _judge_passed_through(settings, inputs, coded, allow_leaking)
+    _warn_of_figures(mechanism, coded)
     if settings.output == "label" and isinstance(coded.alphabet.x_alphabet, ValueAlphabet):
         warn_of_swaps(mechanism)
     training = Training(
         coded.sensitive,
         tuple(rows.s_columns),
         coded.counts,
+        coded.secrets,
         rows.n_rows,
         coded.n_effective,
         _raw(settings, inputs, coded, mechanism),
@@ -249,7 +261,7 @@ def _with_target(coded: CodedRows, weights: FloatArray | None) -> FloatArray | N
 
 
 def _target_given_y(
-    coded: CodedRows, rows: LabelledRows, mechanism: Mechanism
+    coded: CodedRows, rows: LabelledRows, mechanism: Mechanism | SeveralSecretsMechanism
 ) -> Posterior | None:
     """Return P(V|y), which is released in place of P(x|y) where rows are cells for a target."""
     if not (coded.alphabet.of_cells and isinstance(mechanism.objective, Target)):
@@ -262,7 +274,10 @@ def _target_given_y(
 
 
 def _raw(
-    settings: Settings, inputs: FitInputs, coded: CodedRows, mechanism: Mechanism
+    settings: Settings,
+    inputs: FitInputs,
+    coded: CodedRows,
+    mechanism: Mechanism | SeveralSecretsMechanism,
 ) -> RawX | None:
     """Return X as it was before it was cut and pooled."""
     if not isinstance(coded.alphabet.x_alphabet, ValueAlphabet):
@@ -338,20 +353,47 @@ def _groups(rows: LabelledRows, alphabet: Alphabet) -> dict[str, Any]:
     return {"groups": [names[z] for z in alphabet.groups]}
 
 
-def _design(settings: Settings, inputs: FitInputs, coded: CodedRows) -> Mechanism:
+def _design(
+    settings: Settings, inputs: FitInputs, coded: CodedRows
+) -> Mechanism | SeveralSecretsMechanism:
     """Return the mechanism as it is sampled, with names for its outputs."""
     loss = distances_of(settings, inputs, coded)
     asked = design_options(settings, inputs.rows, coded, loss)
-    mechanism = design_mechanism(coded.counts + settings.smoothing, settings.epsilon, **asked)
-    if coded.alphabet.of_cells:
+    counts = coded.counts.astype(float) + settings.smoothing
+    secrets = coded.secrets
+    if not secrets.are_several:
+        made = design_mechanism(counts, secrets.budgets[None], **asked)
+        made = made.changed(
+            s_labels=tuple(coded.sensitive.labels), x_labels=tuple(coded.alphabet.labels)
+        )
+        return _as_released(made, coded.alphabet, loss)
+    several = design_mechanism(secrets.tables(counts), secrets.budgets, **asked)
+    return _as_released(_labelled(several, coded, counts), coded.alphabet, loss)
+
+
+def _labelled(
+    mechanism: SeveralSecretsMechanism, coded: CodedRows, counts: CountArray
+) -> SeveralSecretsMechanism:
+    """Return the mechanism with the labels of all groups, and figures of all secrets together."""
+    x_labels, groups = tuple(coded.alphabet.labels), coded.secrets.groups
+    secrets = {
+        name: secret.changed(s_labels=groups[name].labels, x_labels=x_labels)
+        for name, secret in mechanism.secrets.items()
+    }
+    joint = as_joint(counts, "PrivacyFunnelTransformer").p_sx
+    made = SeveralSecretsMechanism(secrets, confidence=mechanism.confidence)
+    return made.with_together(joint, tuple(coded.sensitive.labels))
+
+
+def _as_released(mechanism: M, alphabet: Alphabet, loss: FloatArray) -> M:
+    """Return the mechanism as it is sampled, with names for its outputs."""
+    if alphabet.of_cells:
         mechanism, objective = _merged(mechanism), mechanism.objective
         loss = objective.surprise() if isinstance(objective, Target) else loss
-    s_labels, x_labels = tuple(coded.sensitive.labels), tuple(coded.alphabet.labels)
-    mechanism = replace(mechanism, s_labels=s_labels, x_labels=x_labels)
     return within_budget_as_sampled(name_outputs(mechanism, loss))
 
 
-def _merged(mechanism: Mechanism) -> Mechanism:
+def _merged(mechanism: M) -> M:
     """Return the mechanism with outputs merged that say nearly the same about X, or the target.
 
     They differ in what they say about S: merged, they say less about it, and on more rows each.
@@ -359,19 +401,40 @@ def _merged(mechanism: Mechanism) -> Mechanism:
     allowance = _MERGED_UTILITY * mechanism.utility
     p_x, objective, groups = mechanism.p_x, mechanism.objective, mechanism.groups
     channel = tidied(mechanism.channel, p_x, objective, allowance, groups)
-    return replace(mechanism, channel=channel, y_labels=tuple(range(channel.shape[1])))
+    return mechanism.changed(channel=channel, y_labels=tuple(range(channel.shape[1])))
 
 
-def judge_index(settings: Settings, inputs: FitInputs, s_codes: IntArray) -> None:
+def _warn_of_figures(mechanism: Mechanism | SeveralSecretsMechanism, coded: CodedRows) -> None:
+    if isinstance(mechanism, Mechanism):
+        warn_if_misleading(mechanism, coded.counts, coded.group_sizes)
+        warn_of_chance(mechanism, coded.counts, coded.n_effective)
+        return
+    warn_of_several(mechanism, coded.secrets, coded.counts, coded.group_sizes)
+    warn_of_chance_in_several(mechanism, coded.secrets.tables(coded.counts), coded.n_effective)
+
+
+def _budgets(settings: Settings, secrets: Secrets) -> dict[Any, Budget]:
+    about = get_measure(settings.measure), settings.scope
+    return {name: Budget(epsilon, *about) for name, epsilon in secrets.budgets.items()}
+
+
+def judge_index(
+    settings: Settings, inputs: FitInputs, s_codes: IntArray, secrets: Secrets
+) -> None:
     """Warn of an index that reveals more about S than the budget allows."""
     if inputs.index:
-        budget = Budget(settings.epsilon, get_measure(settings.measure), settings.scope)
-        found = judged(budget, inputs.index, s_codes, inputs.rows.weights, in_order=True)
-        warn_of_index(found, budget)
+        found = judged_for_each(
+            _budgets(settings, secrets),
+            inputs.index,
+            {name: groups.codes(s_codes) for name, groups in secrets.groups.items()},
+            inputs.rows.weights,
+            in_order=True,
+        )
+        warn_of_index(found, settings.epsilon)
 
 
 def _judge_passed_through(
-    inputs: FitInputs, coded: CodedRows, budget: Budget, allow_leaking: bool
+    settings: Settings, inputs: FitInputs, coded: CodedRows, allow_leaking: bool
 ) -> dict[Any, float]:
     """Return what columns that are passed through leak, where that is more than the budget.
 
@@ -383,7 +446,9 @@ def _judge_passed_through(
     if (s_passed := inputs.s_passed) is not None:
         s_codes, _ = coded.sensitive.encode(list(s_passed.values()), list(s_passed))
         weights = None
-    found = judged(budget, inputs.passed_through, s_codes, weights)
+    of_each = {name: groups.codes(s_codes) for name, groups in coded.secrets.groups.items()}
+    budgets = _budgets(settings, coded.secrets)
+    found = judged_for_each(budgets, inputs.passed_through, of_each, weights)
     few = few_valued({name: inputs.passed_through[name] for name in found.leaking})
-    warn_of_passed_through(found, budget, allow_leaking, few)
+    warn_of_passed_through(found, settings.epsilon, allow_leaking, few)
     return {**found.leaking, **dict.fromkeys(found.unclear, np.nan)}

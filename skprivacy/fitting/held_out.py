@@ -8,15 +8,29 @@ import numpy as np
 import pandas as pd
 
 from .._messages import Message, Setting
-from .._typing import ColumnsLike, FloatArray, IntArray, NamedColumns
-from ..certifying import Candidate, Centre, Certificate, certify, check_measure, failure_of
+from .._typing import ColumnsLike, FloatArray, IntArray, Labels, NamedColumns
+from ..certifying import (
+    Candidate,
+    Centre,
+    Certificate,
+    SeveralCertificates,
+    certified_secrets,
+    check_measure,
+    failure_of,
+)
 from ..codes import UNKNOWN, take
 from ..encoding import PairedAlphabet
 from ..encoding.values import coded as values_of
 from ..fitted import Fitted, Training
 from ..measures import Measure, get_measure
-from ..mechanism import Evaluation, Mechanism
+from ..mechanism import (
+    Evaluation,
+    Mechanism,
+    SeveralSecretsEvaluation,
+    SeveralSecretsMechanism,
+)
 from ..releasing.group_folds import folds_in
+from ..secret_columns import SecretGroups, columns_of_secrets
 from ..tables.cross_tables import coded
 from ..tables.frames import Table, as_table
 from ..utilities import Distortion, EachColumn, Target, Utility
@@ -30,13 +44,13 @@ def evaluated_on(
     X: Any,
     y: ColumnsLike | None,
     sensitive_features: ColumnsLike | None,
-) -> Evaluation:
-    """Return the `Evaluation` of a channel under the joint of other rows.
+) -> Evaluation | SeveralSecretsEvaluation:
+    """Return the `Evaluation` of a channel under the joint of other rows, or that of each secret.
 
     owner, sensitive : the name and the parameter of the transformer; the rest as in `fit`.
     """
     training, mechanism = fitted.training, fitted.mechanism
-    if training is None or mechanism.s_labels is None:
+    if training is None:
         raise ValueError(
             f"This {owner} was loaded without the values of S, and cannot recognise them in other "
             f"rows. Use mechanism_.evaluate(p_sx) with a table of counts."
@@ -45,18 +59,29 @@ def evaluated_on(
     s_columns, _ = sensitive_columns(owner, table, y, sensitive, sensitive_features)
     s_codes = _group_codes(training, s_columns)
     x_codes = _symbols_in(fitted, table, owner)
-    shape = len(mechanism.s_labels) + 1, n_symbols(fitted)
-    counts = count_codes(s_codes, x_codes, shape)
-    return Evaluation(
-        _channel(mechanism),
-        counts / counts.sum(),
-        (*mechanism.s_labels, "unseen"),
-        (*mechanism.x_labels, *_unseen_labels(fitted)),
-        mechanism.y_labels,
-        mechanism.measure,
-        _objective(fitted, table, owner, y, x_codes),
-        groups=_groups(mechanism),
-    )
+    objective, n_x = _objective(fitted, table, owner, y, x_codes), n_symbols(fitted)
+
+    def under(codes: IntArray, labels: Labels) -> Evaluation:
+        counts = count_codes(codes, x_codes, (len(labels) + 1, n_x))
+        return Evaluation(
+            _channel(mechanism),
+            counts / counts.sum(),
+            (*labels, "unseen"),
+            (*mechanism.x_labels, *_unseen_labels(fitted)),
+            mechanism.y_labels,
+            mechanism.measure,
+            objective,
+            groups=_groups(mechanism),
+        )
+
+    whole = under(s_codes, tuple(training.alphabet.labels))
+    if not training.secrets.are_several:
+        return whole
+    each = {
+        name: under(_codes_of(training, groups, s_columns), groups.labels)
+        for name, groups in training.secrets.groups.items()
+    }
+    return SeveralSecretsEvaluation(each, whole)
 
 
 def certified_on(
@@ -69,7 +94,7 @@ def certified_on(
     measure: str | Measure | None,
     confidence: float,
     n_settings: int,
-) -> Certificate:
+) -> Certificate | SeveralCertificates:
     """Return the `Certificate` of a channel by other rows; parameters as in `evaluated_on`.
 
     The groups of S are those of `fit`, and one more if there are values that it did not see; for
@@ -82,34 +107,52 @@ def certified_on(
     s_columns, _ = sensitive_columns(owner, table, y, sensitive, sensitive_features)
     if not table.n_rows:
         raise ValueError(f"Found array with 0 sample(s) while {owner} needs at least one row.")
-    if fitted.training is None:
-        columns = (column.reset_index(drop=True) for column in s_columns.values())
-        s_codes, _ = coded(pd.DataFrame(dict(enumerate(columns))), "S")
-        n_s = int(s_codes.max()) + 1
-    else:
-        s_codes = _group_codes(fitted.training, s_columns)
-        n_s = max(len(fitted.training.counts), int(s_codes.max()) + 1)
-    check_measure(measure, n_s)
+    every = {None: tuple(range(len(s_columns)))}
+    if isinstance(fitted.mechanism, SeveralSecretsMechanism):
+        every = columns_of_secrets(owner, fitted.mechanism.epsilon, tuple(s_columns))
+    sized = {name: _sized_groups(fitted, s_columns, name, p) for name, p in every.items()}
+    for n_s, _ in sized.values():
+        check_measure(measure, n_s)
     x_codes = _symbols_in(fitted, table, owner)
-    counts = count_codes(s_codes, x_codes, (n_s, n_symbols(fitted)))
-    return certify(counts, candidate(fitted, n_s), measure, confidence, n_settings)
+    n_x = n_symbols(fitted)
+    return certified_secrets(
+        {name: count_codes(codes, x_codes, (n_s, n_x)) for name, (n_s, codes) in sized.items()},
+        {name: candidate(fitted, n_s, name) for name, (n_s, _) in sized.items()},
+        measure,
+        confidence,
+        n_settings,
+    )
 
 
-def candidate(fitted: Fitted, n_groups: int) -> Candidate:
-    """Return what is to be certified by rows with so many groups of S.
+def _sized_groups(
+    fitted: Fitted, s_columns: NamedColumns, name: Any, positions: tuple[int, ...]
+) -> tuple[int, IntArray]:
+    """Return how many groups a secret has, and that of each row; positions : of its columns."""
+    if (training := fitted.training) is None:
+        columns = list(s_columns.values())
+        found = {p: columns[p].reset_index(drop=True) for p in positions}
+        codes, _ = coded(pd.DataFrame(found), "S")
+        return int(codes.max()) + 1, codes
+    groups = training.secrets.groups[name]
+    codes = _codes_of(training, groups, s_columns)
+    return max(len(groups.labels), int(codes.max()) + 1), codes
+
+
+def candidate(fitted: Fitted, n_groups: int, name: Any = None) -> Candidate:
+    """Return what is to be certified by rows with so many groups of S, or of one secret.
 
     P(S) is thought to be as in the rows of `fit`, or uniform where these are not known.
     """
     prior = np.full(n_groups, 1 / n_groups)
     if fitted.training is not None:
-        seen = fitted.training.counts.sum(axis=1)
+        seen = fitted.training.secrets.groups[name].table(fitted.training.counts).sum(axis=1)
         prior = np.append(seen / seen.sum(), np.zeros(n_groups - len(seen)))
     mechanism = fitted.mechanism
     centre = Centre(prior, mechanism.p_y)
     return Candidate(_channel(mechanism), mechanism.y_labels, mechanism.scope, centre)
 
 
-def _channel(mechanism: Mechanism) -> FloatArray:
+def _channel(mechanism: Mechanism | SeveralSecretsMechanism) -> FloatArray:
     """Return the channel with one more symbol, for values that were not seen: drawn from P(Y).
 
     Beside columns z there is one for each z, drawn from P(Y|z).
@@ -122,7 +165,7 @@ def n_symbols(fitted: Fitted) -> int:
     return len(fitted.mechanism.channel) + len(fitted.mechanism.unseen)
 
 
-def _groups(mechanism: Mechanism) -> IntArray | None:
+def _groups(mechanism: Mechanism | SeveralSecretsMechanism) -> IntArray | None:
     if mechanism.groups is None:
         return None
     return np.append(mechanism.groups, np.unique(mechanism.groups))
@@ -138,6 +181,13 @@ def _group_codes(training: Training, s_columns: NamedColumns) -> IntArray:
     """Return the group of each row; values that were not seen are one more."""
     codes, _ = training.alphabet.encode(list(s_columns.values()), list(s_columns))
     return np.where(codes == UNKNOWN, len(training.counts), codes)
+
+
+def _codes_of(training: Training, groups: SecretGroups, s_columns: NamedColumns) -> IntArray:
+    """Return the group of one secret in each row; values that were not seen are one more."""
+    columns, names = list(s_columns.values()), list(s_columns)
+    found = [training.alphabet.columns[p].encode(columns[p], names[p]) for p in groups.positions]
+    return groups.found(found)
 
 
 def _symbols_in(fitted: Fitted, table: Table, owner: str) -> IntArray:

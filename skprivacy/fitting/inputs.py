@@ -219,6 +219,7 @@ def read_inputs(
     levels = table.index_levels()
     check_no_copy(levels, roles.s_names, s_columns, owner)
     settings.check_bin_names([*(table.names or range(table.n_columns)), *s_columns])
+    settings.check_secret_names(tuple(s_columns))
     # A row of weight zero counts no more than one that is not there.
     counted = slice(None) if weights is None else np.flatnonzero(weights)
 
@@ -374,6 +375,7 @@ def roles_of_names(
     left_out = [p for p, name in enumerate(names) if name in apart]
     roles = roles_of(settings, table, s_positions, s_names, left_out)
     settings.check_bin_names(names)
+    settings.check_secret_names(s_names)
     return roles
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,14 @@ from ..exceptions import FidelityWarning, FiniteSampleWarning, PrivacyLeakWarnin
 from ..joint import as_joint, count_pairs
 from ..measures import KL, Measure
 from ..measures.leakage import leakage_in, leakage_unchanged
-from ..mechanism import FAR_ABOVE, USUAL_CONFIDENCE, Mechanism, population_limits
+from ..mechanism import (
+    FAR_ABOVE,
+    USUAL_CONFIDENCE,
+    Mechanism,
+    SeveralSecretsMechanism,
+    name_of_secret,
+    population_limits,
+)
 from ..utilities import UTILITY_ROUNDING, Distortion
 
 # A column with more distinct values than this share of its rows is judged by its bins only: that
@@ -73,10 +80,7 @@ def warn_of_chance(mechanism: Mechanism, counts: CountArray, n_rows: int) -> Non
     """
     if mechanism.confidence is not None or not mechanism.epsilon < np.inf:
         return
-    n_draws = int(np.clip(_QUICK_CELLS // counts.size, *_QUICK_DRAWS))
-    rows: FloatArray = counts * (n_rows / counts.sum())
-    limits = population_limits(mechanism, rows, USUAL_CONFIDENCE, n_draws=n_draws, is_rough=True)
-    limit = limits.leakage_in(mechanism.scope)
+    limit = quick_limit(mechanism, counts, n_rows, USUAL_CONFIDENCE)
     if limit <= FAR_ABOVE * mechanism.epsilon:
         return
     warn(
@@ -92,7 +96,15 @@ def warn_of_chance(mechanism: Mechanism, counts: CountArray, n_rows: int) -> Non
     )
 
 
-def warn_of_swaps(mechanism: Mechanism) -> None:
+def quick_limit(mechanism: Mechanism, counts: CountArray, n_rows: int, confidence: float) -> float:
+    """Return what is roughly the limit of the leakage in the population."""
+    n_draws = int(np.clip(_QUICK_CELLS // counts.size, *_QUICK_DRAWS))
+    rows: FloatArray = counts * (n_rows / counts.sum())
+    limits = population_limits(mechanism, rows, confidence, n_draws=n_draws, is_rough=True)
+    return limits.leakage_in(mechanism.scope)
+
+
+def warn_of_swaps(mechanism: Mechanism | SeveralSecretsMechanism) -> None:
     """Warn if values that are not rare are mostly released as others."""
     fidelity = mechanism.fidelity()
     if fidelity.replaced <= _FEW_REPLACED:
@@ -165,11 +177,6 @@ class Budget:
     measure: Measure
     scope: Scope
 
-    @classmethod
-    def of(cls, mechanism: Mechanism) -> Budget:
-        """Return the budget of a mechanism."""
-        return cls(mechanism.epsilon, mechanism.measure, mechanism.scope)
-
     def leakage(self, counts: CountArray) -> float:
         """Return what releasing a column unchanged leaks; counts : of pairs (s, value)."""
         joint = as_joint(counts, "PrivacyFunnelTransformer")
@@ -185,11 +192,13 @@ class Judgement:
     """What columns that are passed through reveal about S.
 
     leaking : by name, the leakage of those that alone exceed the budget, and not by chance;
-    unclear : the names of those that cannot be judged.
+    unclear : the names of those that cannot be judged; secrets : of several secrets, the one that
+    each column reveals most about.
     """
 
     leaking: dict[Any, float]
     unclear: list[Any]
+    secrets: Mapping[Any, str] = field(default_factory=dict)
 
     @classmethod
     def restored(cls, leakage: Mapping[Any, float], names: Container[Any]) -> Judgement:
@@ -200,8 +209,11 @@ class Judgement:
 
     def table(self) -> str:
         """Return a line for each column that leaks, after a line break."""
-        rows = [(str(name), f"{leakage:.4g}") for name, leakage in self.leaking.items()]
-        return "\n".join(["", *aligned([("column", "leaks"), *rows])])
+        rows = [["column", "leaks", *(["about"] if self.secrets else [])]]
+        for name, leakage in self.leaking.items():
+            about = [self.secrets[name]] if self.secrets else []
+            rows.append([str(name), f"{leakage:.4g}", *about])
+        return "\n".join(["", *aligned(rows)])
 
 
 def judged(
@@ -225,6 +237,33 @@ def judged(
         elif max(found) > 0:
             leaking[name] = max(found)
     return Judgement(leaking, unclear)
+
+
+def judged_for_each(
+    budgets: Mapping[Any, Budget],
+    columns: NamedColumns,
+    s_codes: Mapping[Any, IntArray],
+    weights: FloatArray | None,
+    *,
+    in_order: bool = False,
+) -> Judgement:
+    """Judge columns by each secret and its budget; the only secret is called None.
+
+    Told of a column is how it reveals most, in units of the budget.
+    """
+    found = {
+        name: judged(budget, columns, s_codes[name], weights, in_order=in_order)
+        for name, budget in budgets.items()
+    }
+    if None in found:
+        return found[None]
+    leaking, about = {}, {}
+    for column in columns:
+        by = {name: each.leaking[column] for name, each in found.items() if column in each.leaking}
+        if by:
+            worst = max(by, key=lambda name: by[name] / max(budgets[name].epsilon, 1e-12))
+            leaking[column], about[column] = by[worst], name_of_secret(worst)
+    return Judgement(leaking, next(iter(found.values())).unclear, about)
 
 
 def _excess(
@@ -258,18 +297,21 @@ def _way_beside(found: Judgement, few: Container[Any]) -> Message:
 
 
 def warn_of_passed_through(
-    found: Judgement, budget: Budget, allow_leaking: bool, few: Container[Any] = ()
+    found: Judgement,
+    epsilon: float | Mapping[Any, float],
+    allow_leaking: bool,
+    few: Container[Any] = (),
 ) -> None:
     """Warn of columns that are passed through and should not be, or refuse them.
 
-    few : those that have few values.
+    epsilon : the budget, or those of several secrets; few : columns that have few values.
     """
     if found.leaking and not allow_leaking:
         shown = ", ".join(f"{name} ({leakage:.4g})" for name, leakage in found.leaking.items())
         raise ValueError(
             Message(
                 "Columns that would be passed through reveal more about S on their own than ",
-                Setting("epsilon", budget.epsilon),
+                Setting("epsilon", epsilon),
                 f" allows: {shown}. Release them through the mechanism too, or drop them; ",
                 Setting("allow_leaking", True),
                 " copies them anyway.",
@@ -290,7 +332,7 @@ def warn_of_passed_through(
         warn(
             Message(
                 "Columns that are passed through reveal more about S on their own than ",
-                Setting("epsilon", budget.epsilon),
+                Setting("epsilon", epsilon),
                 " allows. If they are S, name them as sensitive; otherwise release them through "
                 "the mechanism too, or drop them.",
                 _way_beside(found, few),
@@ -307,7 +349,7 @@ def warn_of_passed_through(
         )
 
 
-def warn_of_index(found: Judgement, budget: Budget) -> None:
+def warn_of_index(found: Judgement, epsilon: float | Mapping[Any, float]) -> None:
     """Warn of an index that leaves with the rows."""
     if found.unclear:
         warn_of_unjudged([f"{name} (the index)" for name in found.unclear])
@@ -316,7 +358,7 @@ def warn_of_index(found: Judgement, budget: Budget) -> None:
             Message(
                 "The index of X leaves with its rows, and the order of its values alone reveals "
                 "more about S than ",
-                Setting("epsilon", budget.epsilon),
+                Setting("epsilon", epsilon),
                 f" allows: drop it first, X.reset_index(drop=True), and shuffle rows that are "
                 f"sorted by S.{found.table()}",
             ),

@@ -19,6 +19,7 @@ from ..encoding import ValueAlphabet
 from ..encoding.alphabets import combine
 from ..encoding.bins import FEWEST_ROWS
 from ..encoding.values import coded, family_of
+from ..secret_columns import Secrets
 from ..solvers import most_symbols
 from .beside import code_beside
 from .inputs import LabelledRows
@@ -161,10 +162,14 @@ def learn_cells(
     settings: Settings,
     rows: LabelledRows,
     cells: Cells,
+    secrets: Secrets,
     s_codes: IntArray,
     v_codes: IntArray | None,
 ) -> tuple[CellAlphabet, IntArray, tuple[Any, ...]]:
-    """Return the cells of some rows, the cell of each of them, and the columns released."""
+    """Return the cells of some rows, the cell of each of them, and the columns released.
+
+    secrets : what is protected; s_codes : the group of each row, of all columns of S.
+    """
     _check_target(cells, v_codes)
     names = names_of_cells(settings, rows)
     rows = replace(rows, x_columns={name: rows.x_columns[name] for name in names})
@@ -174,7 +179,7 @@ def learn_cells(
     )
     # As `transform` sees them: no row is counted in one cell and released from another.
     codes = coded_rows(columns, list(rows.x_columns.values()), names)
-    task = _task(settings, rows, cells, columns, codes, s_codes, v_codes)
+    task = _task(settings, rows, cells, columns, codes, secrets, s_codes, v_codes)
     partition = cells.learn(task)
     if partition.n_cells < 2:
         heavy = "" if rows.weights is rows.multiplicities else ", or a few have most of the weight"
@@ -247,6 +252,7 @@ def _task(
     cells: Cells,
     columns: tuple[CellColumn, ...],
     codes: IntArray,
+    secrets: Secrets,
     s_codes: IntArray,
     v_codes: IntArray | None,
 ) -> CellTask:
@@ -255,7 +261,8 @@ def _task(
     So the order of rows, and whether rows or counts of them are given, does not matter. Cells that
     need no target do not get to see S either.
     """
-    n_groups, n_effective = int(s_codes.max()) + 1, rows.effective_rows(s_codes)
+    n_effective = rows.effective_rows(s_codes)
+    sizes_of_s = {name: int(g.codes(s_codes).max()) + 1 for name, g in secrets.groups.items()}
     n_beside = _n_beside(settings, rows)
     weights = np.ones(len(codes)) if rows.weights is None else rows.weights
     labels = [s_codes, v_codes] if cells.needs_target and v_codes is not None else []
@@ -266,12 +273,15 @@ def _task(
         parts, weights = parts[some], weights[some]
     sizes = [int(label.max()) + 1 for label in labels] + [column.n_codes for column in columns]
     distinct, of_row = combine(list(parts.T), sizes)
-    least = fewest_rows(n_effective, n_groups, settings.epsilon, settings.measure)
+    least = max(
+        fewest_rows(n_effective, n_groups, secrets.budgets[name], settings.measure)
+        for name, n_groups in sizes_of_s.items()
+    )
     return CellTask(
         columns,
         distinct[:, len(labels) :],
         np.bincount(of_row, weights).astype(float),
-        max(2, _most_cells(settings, n_groups) // n_beside),
+        max(2, _most_cells(settings, sum(sizes_of_s.values()) - len(sizes_of_s) + 1) // n_beside),
         min(0.5, (1 - 1e-9) * n_beside * least / n_effective),  # exactly so many are enough
         1 if rows.weights is rows.multiplicities else FEWEST_ROWS,
         *(distinct[:, : len(labels)].T),

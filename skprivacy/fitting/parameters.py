@@ -15,6 +15,7 @@ from .._typing import Scope
 from .._validation import check_choice, check_confidence, check_integer, check_real, message
 from ..cells import Cells
 from ..measures import Measure
+from ..secret_columns import check_budget, columns_of_secrets
 from ..solvers import Solver
 from ..utilities import Distortion, Target, Utility
 
@@ -33,7 +34,7 @@ class Settings:
     """The parameters of a transformer as they are now; owner : its name, for messages."""
 
     owner: str
-    epsilon: float
+    epsilon: float | Mapping[Any, float]
     sensitive: Any
     columns: Any
     beside: Any
@@ -67,7 +68,7 @@ class Settings:
     def check(self) -> None:
         """Check the parameters that do not depend on the data; the design checks its own."""
         owner = self.owner
-        check_real(owner, "epsilon", self.epsilon, low=0)
+        check_budget(owner, self.epsilon)
         check_choice(owner, "output", self.output, {"label", "symbol", "posterior"})
         _check_remainder(owner, self.remainder)
         _check_alphabet(owner, self.alphabet)
@@ -127,6 +128,11 @@ class Settings:
         """A value that two settings share only if they lead to the same design."""
         return tuple(frozen(getattr(self, name)) for name in _OF_DESIGN)
 
+    def check_secret_names(self, names: Sequence[Hashable]) -> None:
+        """Check that budgets, if there are several, name columns of S, and all of them."""
+        if isinstance(self.epsilon, Mapping):
+            columns_of_secrets(self.owner, self.epsilon, names)
+
     def check_bin_names(self, names: Sequence[Hashable]) -> None:
         """Check that `n_bins`, if it is a dict, names columns that exist."""
         if not isinstance(self.n_bins, dict):
@@ -154,7 +160,7 @@ class _Itself:
 
 def frozen(value: Any) -> Any:
     """Return a parameter as it is now, whatever is done to its lists and arrays later."""
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return [(key, frozen(part)) for key, part in value.items()]
     if isinstance(value, Cells):
         return type(value), frozen(value.get_params())

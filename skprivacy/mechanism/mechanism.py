@@ -520,6 +520,11 @@ def make_mechanism(
     place: Place, make: type[M], measure: Measure | None, utility: Utility | None = None
 ) -> M:
     """Return the mechanism at some place; it checks itself that its fields fit together."""
+    if "secrets" in place.members():
+        raise ValueError(
+            f"This {place.kind} keeps several secrets: read it with "
+            f"SeveralSecretsMechanism.from_json."
+        )
     read = read_fields(place, measure, utility)
     with place.making():
         return make(**read)

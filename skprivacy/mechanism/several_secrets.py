@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._json import write_document
+from .._json_reader import Place, read_document
 from .._typing import FloatArray, IntArray, Labels, Scope
-from ..describing import as_html, at_face_value, what_is_kept
+from ..describing import as_html, at_face_value, leak_together, what_is_kept
 from ..fidelity import Fidelity, fidelity_of_symbols
 from ..measures import Measure
 from ..utilities import Utility
 from .evaluation import Evaluation
-from .mechanism import Mechanism, named_channel
+from .mechanism import Mechanism, make_mechanism, mechanism_content, named_channel
+from .several_json import SeveralParts, read_several, several_content
 
 # What the mechanisms of all secrets share: the channel, X, and what is kept of it.
 _SHARED = {
@@ -211,9 +214,11 @@ class SeveralSecretsMechanism:
         4
         """
         revealed = [
-            secret.sentences(fidelity, s_name=shown(name))[0]
+            secret.sentences(fidelity, s_name=name_of_secret(name))[0]
             for name, secret in self.secrets.items()
         ]
+        if self.together is not None:
+            revealed.append(said_together(self))
         kept, bound = self.normalized_utility, self.normalized_upper_bound
         is_sure = self.confidence is not None
         return [
@@ -222,16 +227,53 @@ class SeveralSecretsMechanism:
             at_face_value(self.fidelity() if fidelity is None else fidelity),
         ]
 
+    def to_json(self, *, include_joint: bool = True, indent: int | None = None) -> str:
+        """Return the mechanism as JSON text, exact to the last bit.
+
+        Parameters
+        ----------
+        include_joint, indent
+            As in `Mechanism.to_json`: False leaves out what is known about all secrets.
+
+        Examples
+        --------
+        >>> from skprivacy import SeveralSecretsMechanism, design_mechanism
+        >>> tables = {"sex": [[0.3, 0.1], [0.2, 0.4]], "race": [[0.1, 0.4], [0.4, 0.1]]}
+        >>> mechanism = design_mechanism(tables, {"sex": 0.002, "race": 0.02})
+        >>> SeveralSecretsMechanism.from_json(mechanism.to_json()).epsilon
+        {'sex': 0.002, 'race': 0.02}
+        """
+        return write_document("mechanism", several_content(_parts(self), include_joint), indent)
+
+    @classmethod
+    def from_json(
+        cls, text: str, *, measure: Measure | None = None, utility: Utility | None = None
+    ) -> SeveralSecretsMechanism:
+        """Return the mechanism that `to_json` wrote, after checking all of it.
+
+        Parameters
+        ----------
+        text, measure, utility
+            As in `Mechanism.from_json`.
+
+        Examples
+        --------
+        >>> from skprivacy import SeveralSecretsMechanism, design_mechanism
+        >>> tables = {"sex": [[0.3, 0.1], [0.2, 0.4]], "race": [[0.1, 0.4], [0.4, 0.1]]}
+        >>> mechanism = design_mechanism(tables, {"sex": 0.002, "race": 0.02})
+        >>> shipped = SeveralSecretsMechanism.from_json(mechanism.to_json(include_joint=False))
+        >>> shipped.secrets["sex"].p_sx is None
+        True
+        """
+        return _made(read_several(read_document(text, "mechanism"), measure, utility))
+
     def _repr_html_(self) -> str:
         shares, labels = (self.p_x, self.p_y), (self.x_labels, self.y_labels)
         return as_html(self.sentences(), self.channel, shares, labels)
 
     def __repr__(self) -> str:
         n_x, n_y = self.channel.shape
-        each = [
-            f"{shown(name)} {secret.leakage_at_most(secret):.6g} of epsilon={secret.epsilon:.6g}"
-            for name, secret in self.secrets.items()
-        ]
+        each = [_told(name_of_secret(name), secret) for name, secret in self.secrets.items()]
         kept = f"utility={self.utility:.6g} ({self.normalized_utility:.1%} of the largest)"
         said = [*each, self.scope, f"{n_x} symbols -> {n_y} outputs", kept, f"gap<={self.gap:.2g}"]
         if self.together is not None:
@@ -242,6 +284,76 @@ class SeveralSecretsMechanism:
         return f"{type(self).__name__}({self.measure!r}: {', '.join(said)})"
 
 
-def shown(name: Any) -> str:
+def _told(name: str, secret: Mechanism) -> str:
+    """Return what `repr` says about one secret."""
+    if secret.p_sx is None:
+        return f"{name} claimed epsilon={secret.epsilon:.6g}"
+    return f"{name} {secret.leakage_at_most(secret):.6g} of epsilon={secret.epsilon:.6g}"
+
+
+def _parts(mechanism: SeveralSecretsMechanism) -> SeveralParts:
+    figures, together = mechanism.together, None
+    if figures is not None and figures.p_sx is not None:
+        together = figures.p_sx, figures.s_labels or ()
+    return SeveralParts(mechanism.secrets, mechanism.confidence, together)
+
+
+def _made(parts: SeveralParts) -> SeveralSecretsMechanism:
+    made = SeveralSecretsMechanism(parts.secrets, confidence=parts.confidence)
+    return made if parts.together is None else made.with_together(*parts.together)
+
+
+def mechanism_content_of_any(
+    mechanism: Mechanism | SeveralSecretsMechanism, include_joint: bool
+) -> dict[str, Any]:
+    """Return what a document says about a mechanism for one secret, or for several."""
+    if isinstance(mechanism, Mechanism):
+        return mechanism_content(mechanism, include_joint)
+    return several_content(_parts(mechanism), include_joint)
+
+
+def make_any_mechanism(
+    place: Place, measure: Measure | None, utility: Utility | None
+) -> Mechanism | SeveralSecretsMechanism:
+    """Return the mechanism at some place, for one secret or for several."""
+    if "secrets" in place.members():
+        return _made(read_several(place, measure, utility))
+    return make_mechanism(place, Mechanism, measure, utility)
+
+
+def name_of_secret(name: Any) -> str:
     """Return the name of a secret; of a joint one, those of its parts."""
     return " and ".join(map(str, name)) if isinstance(name, tuple) else str(name)
+
+
+def said_together(mechanism: SeveralSecretsMechanism) -> str:
+    """Say what is revealed about all secrets together, where that is known."""
+    together, scope = mechanism.together, mechanism.scope
+    if together is None or together.p_sx is None:
+        return "What is revealed about all secrets together is not known here."
+    # A secret with as many groups as all of them together is all of them.
+    n_groups = len(together.p_sx)
+    sizes = [0 if s.p_sx is None else len(s.p_sx) for s in mechanism.secrets.values()]
+    figure = together.leakage_in(scope)
+    return leak_together(figure, scope, mechanism.measure.name, max(sizes) >= n_groups)
+
+
+def check_one_secret(
+    mechanism: Mechanism | SeveralSecretsMechanism, owner: str, where: str = "mechanism"
+) -> Mechanism:
+    """Return a mechanism for one secret; of several, one must be chosen.
+
+    where : what the user calls it.
+    """
+    if isinstance(mechanism, Mechanism):
+        return mechanism
+    names = ", ".join(map(repr, mechanism.secrets))
+    raise TypeError(
+        f"{owner} is about one secret, and this mechanism keeps several ({names}): pass "
+        f"{where}.secrets[{next(iter(mechanism.secrets))!r}], and so on."
+    )
+
+
+def one_of(mechanism: Mechanism | SeveralSecretsMechanism) -> Mechanism:
+    """Return a mechanism for one of the secrets, for what is the same for all: the channel, X."""
+    return mechanism if isinstance(mechanism, Mechanism) else mechanism._first

@@ -100,7 +100,8 @@ def audit(
         The columns before they were replaced, for comparison.
     mechanism : Mechanism or PrivacyFunnelTransformer, default=None
         What released them. It adds the accuracy of the best attacker under the joint distribution
-        of the design, and the most that the budget allows, if `released` is one release of it.
+        of the design, and the most that the budget allows, if `released` is one release of it. Of
+        several secrets, those of the one whose columns `sensitive` has, or of all together.
     remainder : array-like or frame, default=None
         The columns that are published alongside the released ones. They are attacked one by one,
         and together with the release: what they give away, the release cannot protect.
@@ -295,7 +296,7 @@ def _exact(
     if mechanism is None:
         return unknown
     try:
-        mechanism = one_release(released, as_columns(sensitive, "sensitive"), mechanism, owner)
+        found = one_release(released, as_columns(sensitive, "sensitive"), mechanism, owner)
     except NotFittedError:
         raise
     except UnreadableLabelsError as error:
@@ -304,6 +305,7 @@ def _exact(
     except ValueError:
         return unknown
     return {
-        "bayes_accuracy": mechanism.attacker_accuracy,
-        "advantage_bound": mechanism.advantage_bound,
+        "bayes_accuracy": found.attacker_accuracy,
+        # No budget bounds what is known about several secrets together.
+        "advantage_bound": found.advantage_bound if isinstance(found, Mechanism) else np.nan,
     }

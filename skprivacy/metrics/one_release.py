@@ -9,20 +9,36 @@ import pandas as pd
 from .._messages import Message, Parameter
 from .._typing import ColumnsLike, IntArray
 from .._validation import message
-from ..mechanism import Mechanism
+from ..encoding import UNKNOWN
+from ..fitted import Fitted, Training
+from ..mechanism import (
+    Evaluation,
+    Mechanism,
+    SeveralSecretsMechanism,
+    check_one_secret,
+    one_of,
+)
 from ..releasing.output_names import names_out
 from ..releasing.read_back import outputs_of
 from ..tables.cross_tables import coded
+from ..tables.vectors import are_made_up
 from ..transformer import PrivacyFunnelTransformer, fitted_of
 
 
 def outputs_and_mechanism(
-    released: ColumnsLike, mechanism: Mechanism | PrivacyFunnelTransformer, owner: str
+    released: ColumnsLike,
+    mechanism: Mechanism | SeveralSecretsMechanism | PrivacyFunnelTransformer,
+    owner: str,
 ) -> tuple[Mechanism, IntArray]:
-    """Return the mechanism, and the output of each released row."""
+    """Return the mechanism, and the output of each released row.
+
+    Of several secrets it is the mechanism of any: the channel is the same.
+    """
     if isinstance(mechanism, PrivacyFunnelTransformer):
         fitted = fitted_of(mechanism)
-        return fitted.mechanism, outputs_of(fitted, released, mechanism.output)
+        return one_of(fitted.mechanism), outputs_of(fitted, released, mechanism.output)
+    if isinstance(mechanism, SeveralSecretsMechanism):
+        mechanism = one_of(mechanism)
     if not isinstance(mechanism, Mechanism):
         requirement = "a Mechanism or a fitted PrivacyFunnelTransformer"
         raise TypeError(message(owner, "mechanism", requirement, mechanism))
@@ -43,28 +59,54 @@ def outputs_and_mechanism(
 def one_release(
     released: dict[Hashable, pd.Series],
     sensitive: dict[Hashable, pd.Series],
-    mechanism: Mechanism | PrivacyFunnelTransformer,
+    mechanism: Mechanism | SeveralSecretsMechanism | PrivacyFunnelTransformer,
     owner: str,
-) -> Mechanism:
+) -> Evaluation:
     """Return the mechanism if these columns are one release of it that protects this S.
 
-    released, sensitive : dicts of columns. If they are not, raise a `ValueError`.
+    released, sensitive : dicts of columns. If they are not, raise a `ValueError`. Of several
+    secrets it is that of the one that these columns are, or all of them together.
     """
+    if isinstance(mechanism, SeveralSecretsMechanism):
+        check_one_secret(mechanism, owner)
     transformer = mechanism if isinstance(mechanism, PrivacyFunnelTransformer) else None
     table = pd.DataFrame({k: v.reset_index(drop=True) for k, v in released.items()})
-    mechanism, _ = outputs_and_mechanism(table, mechanism, owner)
-    if mechanism.p_sx is None:
+    found, _ = outputs_and_mechanism(table, mechanism, owner)
+    if found.p_sx is None:
         raise ValueError("The joint distribution was left out.")
     if transformer is None:
         n_columns, (first, *more) = 1, sensitive.values()
-        protects = not more and set(coded(first, "sensitive")[1]) == set(mechanism.s_labels or ())
+        protects = not more and set(coded(first, "sensitive")[1]) == set(found.s_labels or ())
     else:
         fitted = fitted_of(transformer)
         assert fitted.training is not None  # or there would be no joint
         every = names_out(fitted.roles, fitted.posterior.labels, transformer.output)
         n_columns = len(every) - len(fitted.roles.kept_positions)
-        _, unknown = fitted.training.alphabet.encode(list(sensitive.values()), list(sensitive))
-        protects = not unknown
+        figures, protects = _protected(fitted, fitted.training, sensitive)
     if len(released) != n_columns or not protects:
         raise ValueError("More columns than one release, or another S.")
-    return mechanism
+    return found if transformer is None else figures
+
+
+def _protected(
+    fitted: Fitted, training: Training, sensitive: dict[Hashable, pd.Series]
+) -> tuple[Evaluation, bool]:
+    """Return the figures for the secret that some columns are, and whether they are one."""
+    if isinstance(mechanism := fitted.mechanism, Mechanism):
+        _, unknown = training.alphabet.encode(list(sensitive.values()), list(sensitive))
+        return mechanism, not unknown
+    names = list(training.names)
+    if are_made_up(names) and len(sensitive) == len(names):
+        names = list(sensitive)
+    if any(name not in names for name in sensitive):
+        raise ValueError("Another S.")
+    positions = {names.index(name) for name in sensitive}
+    columns = training.alphabet.columns
+    codes = [columns[names.index(name)].encode(c, name) for name, c in sensitive.items()]
+    is_known = all((code != UNKNOWN).all() for code in codes)
+    for name, groups in training.secrets.groups.items():
+        if set(groups.positions) == positions:
+            return mechanism.secrets[name], is_known
+    if mechanism.together is None or len(positions) < len(names):
+        raise ValueError("Another S.")
+    return mechanism.together, is_known

@@ -6,7 +6,13 @@ import numpy as np
 
 from .._typing import FloatArray, Seed
 from .._validation import check_integer, check_real, message
-from ..mechanism import Mechanism, PopulationLeakage, population_limits
+from ..mechanism import (
+    Mechanism,
+    PopulationLeakage,
+    SeveralSecretsMechanism,
+    check_one_secret,
+    population_limits,
+)
 from ..transformer import PrivacyFunnelTransformer, fitted_of
 
 _NO_JOINT = "{} needs the joint distribution, which was left out when the mechanism was saved."
@@ -33,7 +39,8 @@ def population_leakage(
     Parameters
     ----------
     mechanism : PrivacyFunnelTransformer or Mechanism
-        Fitted; or designed for a joint distribution that was estimated from `n_samples` rows.
+        Fitted; or designed for a joint distribution that was estimated from `n_samples` rows. Of
+        several secrets, one: ``transformer.mechanism_.secrets[name]``.
     n_samples : int, default=None
         The number of independent rows. A transformer knows it, and so does a mechanism with a
         confidence; with weights, a transformer uses the number of equally weighted rows that carry
@@ -76,12 +83,15 @@ def _counted(
     """Return the mechanism and the table of counts that its joint was estimated from."""
     if isinstance(mechanism, PrivacyFunnelTransformer):
         fitted = fitted_of(mechanism)
+        own = check_one_secret(fitted.mechanism, owner, "transformer.mechanism_")
         if (training := fitted.training) is None:
             raise ValueError(_NO_JOINT.format(owner))
         rows = training.effective_rows
         if n_samples is not None:
             rows = check_integer(owner, "n_samples", n_samples, low=1)
-        return fitted.mechanism, training.counts * (rows / training.counts.sum())
+        return own, training.counts * (rows / training.counts.sum())
+    if isinstance(mechanism, SeveralSecretsMechanism):
+        check_one_secret(mechanism, owner)
     if not isinstance(mechanism, Mechanism):
         requirement = "a Mechanism or a fitted PrivacyFunnelTransformer"
         raise TypeError(message(owner, "mechanism", requirement, mechanism))

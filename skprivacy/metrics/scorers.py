@@ -18,11 +18,12 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from .._typing import ColumnsLike, Scope, TableLike
 from .._validation import check_choice, check_real, message
 from ..measures import SCOPES, Measure, check_scope, get_measure
+from ..mechanism import Evaluation, SeveralSecretsEvaluation
 from ..transformer import PrivacyFunnelTransformer
 
 
 def neg_leakage_scorer(
-    measure: str | Measure | None = None, scope: Scope | None = None
+    measure: str | Measure | None = None, scope: Scope | None = None, *, secret: Any = None
 ) -> Callable[..., float]:
     """Return a scorer: minus the leakage of a pipeline's transformer on held-out rows.
 
@@ -36,6 +37,9 @@ def neg_leakage_scorer(
         None: the transformer's own.
     scope : {"per_output", "average"}, default=None
         None: the transformer's own.
+    secret : default=None
+        With several secrets, the name of one of them, a key of `epsilon`. None: the one about
+        which most is leaked.
 
     Returns
     -------
@@ -68,7 +72,7 @@ def neg_leakage_scorer(
         check_scope(owner, scope, measure)
     elif scope is not None:
         check_choice(owner, "scope", scope, SCOPES)
-    return _Scorer("neg_leakage", measure, scope)
+    return _Scorer("neg_leakage", measure, scope, secret)
 
 
 def utility_scorer() -> Callable[..., float]:
@@ -146,11 +150,14 @@ class _BestWithin:
 class _Scorer:
     """A scorer with the metadata routing of scikit-learn: it asks for `sensitive_features`."""
 
-    def __init__(self, name: str, measure: Measure | None, scope: Scope | None) -> None:
-        self._name, self._measure, self._scope = name, measure, scope
+    def __init__(
+        self, name: str, measure: Measure | None, scope: Scope | None, secret: Any = None
+    ) -> None:
+        self._name, self._measure, self._scope, self._secret = name, measure, scope, secret
 
     def __repr__(self) -> str:
-        return f"{self._name}_scorer({self._measure!r}, {self._scope!r})"
+        secret = "" if self._secret is None else f", secret={self._secret!r}"
+        return f"{self._name}_scorer({self._measure!r}, {self._scope!r}{secret})"
 
     def get_metadata_routing(self) -> MetadataRequest:
         """Return what scikit-learn should pass on."""
@@ -185,10 +192,20 @@ class _Scorer:
         figures = transformer.evaluate(X, y, sensitive_features=sensitive_features)
         if self._name == "utility":
             return figures.normalized_utility
-        if self._measure is not None:
-            figures = figures.with_measure(self._measure)
-        scope = self._scope or transformer.scope
-        return -figures.leakage_in(check_scope(repr(self), scope, figures.measure))
+        scope, leakages = self._scope or transformer.scope, []
+        for each in self._chosen(figures):
+            own = each if self._measure is None else each.with_measure(self._measure)
+            leakages.append(own.leakage_in(check_scope(repr(self), scope, own.measure)))
+        return -max(leakages)
+
+    def _chosen(self, figures: Evaluation | SeveralSecretsEvaluation) -> list[Evaluation]:
+        secrets = figures.secrets if isinstance(figures, SeveralSecretsEvaluation) else {}
+        if self._secret is not None and self._secret not in secrets:
+            requirement = f"None or one of {list(secrets)}" if secrets else "None for one secret"
+            raise ValueError(message(self._name, "secret", requirement, self._secret))
+        if isinstance(figures, SeveralSecretsEvaluation):
+            return [*secrets.values()] if self._secret is None else [secrets[self._secret]]
+        return [figures]
 
 
 def _transformers(estimator: Any, X: Any) -> Iterator[tuple[PrivacyFunnelTransformer, Any]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import message
-from ..mechanism import Mechanism
+from ..mechanism import Mechanism, SeveralSecretsMechanism, check_one_secret, one_of
 from ..releasing.output_names import readable
 
 if TYPE_CHECKING:
@@ -57,6 +57,10 @@ def mechanism_of(
 
 def checked(mechanism: object, display: type, needs_joint: bool = True) -> Mechanism:
     """Return a mechanism, if a display can show it."""
+    if isinstance(mechanism, SeveralSecretsMechanism):
+        if needs_joint:
+            check_one_secret(mechanism, display.__name__)
+        mechanism = one_of(mechanism)
     if not isinstance(mechanism, Mechanism):
         raise TypeError(message(display.__name__, "mechanism", "a Mechanism", mechanism))
     if needs_joint and mechanism.p_sx is None:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from .._typing import FloatArray
 from .._validation import message
 from ..describing import percent
 from ..design import privacy_utility_path
-from ..mechanism import Mechanism
+from ..mechanism import Mechanism, SeveralSecretsMechanism, name_of_secret
 from ..solvers import Solver
-from .canvas import axes_for, mechanism_of, text_of_solver
+from .canvas import axes_for, checked, text_of_solver
 
 if TYPE_CHECKING:
     from ..transformer import PrivacyFunnelTransformer
     from .canvas import Axes
+
+_AnyMechanism: TypeAlias = Mechanism | SeveralSecretsMechanism
+_Path: TypeAlias = list[Mechanism] | list[SeveralSecretsMechanism]
 
 _VISIBLE = 1e-3  # a share that can be seen
 # A path around the budget of a transformer, as shares of it; with a confidence, each budget takes
@@ -37,8 +41,9 @@ class PrivacyUtilityDisplay:
     ----------
     paths : dict of lists of Mechanism
         A curve for each: mechanisms of several budgets.
-    chosen : float, default=None
-        A budget to mark.
+    chosen : float or dict, default=None
+        A budget to mark. Of several secrets, those of each: the axis has that of the first, and
+        the others are in proportion.
 
     Attributes
     ----------
@@ -57,25 +62,25 @@ class PrivacyUtilityDisplay:
     1
     """
 
-    def __init__(self, paths: dict[str, list[Mechanism]], *, chosen: float | None = None) -> None:
+    def __init__(self, paths: dict[str, list[Any]], *, chosen: Any = None) -> None:
         self.paths = paths
         self.chosen = chosen
 
     @classmethod
     def from_path(
         cls,
-        path: list[Mechanism] | dict[str, list[Mechanism]],
+        path: _Path | dict[str, _Path],
         *,
-        chosen: float | None = None,
+        chosen: float | Mapping[Any, float] | None = None,
         ax: Axes | None = None,
     ) -> Self:
         """Draw the mechanisms of `privacy_utility_path`.
 
         Parameters
         ----------
-        path : list of Mechanism, or dict of lists
+        path : list of Mechanism or SeveralSecretsMechanism, or dict of lists
             A dict gives each curve its name.
-        chosen : float, default=None
+        chosen : float or dict, default=None
             A budget to mark.
         ax : matplotlib Axes, default=None
             Where to draw.
@@ -92,7 +97,8 @@ class PrivacyUtilityDisplay:
         >>> [line.get_label() for line in display.lines_]
         ['optimal', 'randomized response']
         """
-        paths = path if isinstance(path, dict) else {path[0].solver: path} if path else {}
+        paths: dict[str, Any] = {path[0].solver: path} if isinstance(path, list) and path else {}
+        paths = path if isinstance(path, dict) else paths
         if not paths or not all(paths.values()):
             raise ValueError(message(cls.__name__, "path", "at least one mechanism", path))
         return cls(paths, chosen=chosen).plot(ax=ax)
@@ -102,7 +108,7 @@ class PrivacyUtilityDisplay:
         cls,
         transformer: PrivacyFunnelTransformer,
         *,
-        epsilons: Sequence[float] | FloatArray | None = None,
+        epsilons: Sequence[Any] | FloatArray | None = None,
         solvers: str | Sequence[str | Solver] | None = None,
         ax: Axes | None = None,
     ) -> Self:
@@ -113,7 +119,8 @@ class PrivacyUtilityDisplay:
         transformer : PrivacyFunnelTransformer
             Fitted. Its epsilon is marked.
         epsilons : sequence of float, default=None
-            The budgets; None: from a twentieth to ten times that of the transformer.
+            The budgets, for several secrets a dict each; None: from a twentieth to ten times that
+            of the transformer.
         solvers : list of str, default=None
             A curve for each; None: that of the transformer.
         ax : matplotlib Axes, default=None
@@ -131,7 +138,7 @@ class PrivacyUtilityDisplay:
         >>> display.chosen
         0.05
         """
-        mechanism = mechanism_of(transformer, cls)
+        mechanism = _any_mechanism_of(transformer, cls)
         solvers = [solvers] if isinstance(solvers, str) else solvers
         options = {} if solvers else transformer.solver_options or {}
         paths = {
@@ -154,7 +161,7 @@ class PrivacyUtilityDisplay:
         self.lines_ = []
         paths = {name: _drawable(path) for name, path in self.paths.items()}
         for name, path in paths.items():
-            budgets = [mechanism.epsilon for mechanism in path]
+            budgets = [_budget(mechanism) for mechanism in path]
             kept = [mechanism.normalized_utility for mechanism in path]
             (line,) = self.ax_.plot(budgets, kept, label=_about_curve(name, path), lw=2)
             self.lines_.append(line)
@@ -168,11 +175,14 @@ class PrivacyUtilityDisplay:
         )
         self.ax_.yaxis.set_major_formatter("{x:.0%}")
         self.ax_.grid(alpha=0.3)
-        if self.chosen and np.isfinite(self.chosen):
-            self.ax_.axvline(self.chosen, color="0.45", ls="--", lw=1.2, zorder=0)
+        chosen = self.chosen
+        if isinstance(chosen, Mapping):
+            chosen = next(iter(chosen.values()))
+        if chosen and np.isfinite(chosen):
+            self.ax_.axvline(chosen, color="0.45", ls="--", lw=1.2, zorder=0)
             self.ax_.annotate(
-                f"ε = {self.chosen:g}",
-                (self.chosen, 1.0),
+                f"ε = {chosen:g}",
+                (chosen, 1.0),
                 xycoords=self.ax_.get_xaxis_transform(),
                 ha="center",
                 va="bottom",
@@ -180,12 +190,12 @@ class PrivacyUtilityDisplay:
         self.ax_.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
         return self
 
-    def _draw_bound(self, mechanisms: Sequence[Mechanism]) -> None:
+    def _draw_bound(self, mechanisms: Sequence[_AnyMechanism]) -> None:
         """Draw the tightest bound that any of the curves proves, above the best of them."""
         if not mechanisms:
             return
-        budgets = sorted({mechanism.epsilon for mechanism in mechanisms})
-        at = {budget: [m for m in mechanisms if m.epsilon == budget] for budget in budgets}
+        budgets = sorted({_budget(mechanism) for mechanism in mechanisms})
+        at = {budget: [m for m in mechanisms if _budget(m) == budget] for budget in budgets}
         best = np.array([max(m.normalized_utility for m in at[budget]) for budget in budgets])
         bound = [min(m.normalized_upper_bound for m in at[budget]) for budget in budgets]
         bound = np.maximum(bound, best)
@@ -199,28 +209,30 @@ class PrivacyUtilityDisplay:
 
 
 def path_around(
-    mechanism: Mechanism,
+    mechanism: _AnyMechanism,
     solver: str | Solver,
-    epsilons: Iterable[float] | None = None,
+    epsilons: Iterable[Any] | None = None,
     **options: Any,
-) -> list[Mechanism]:
-    """Return mechanisms for budgets around that of a mechanism, under its joint and as sure."""
-    if epsilons is None:
-        middle = mechanism.epsilon
-        if not np.isfinite(middle):
-            middle = mechanism.leakage_in(mechanism.scope)
-        around = _AROUND if mechanism.confidence is None else _SURELY_AROUND
-        around = _FEW_AROUND if len(mechanism.x_labels) > _MANY_SYMBOLS else around
-        epsilons = (middle if 0 < middle < np.inf else 0.01) * around
-        if mechanism.groups is not None:  # no budget is below what the columns beside reveal
-            least = _least_budget(mechanism)
-            epsilons = [
-                *(e for e in epsilons if least <= e < middle),
-                middle,
-                *epsilons[around > 1],
-            ]
-    return privacy_utility_path(
-        mechanism._joint,
+) -> Any:
+    """Return mechanisms for budgets around that of a mechanism, under its joint and as sure.
+
+    Of several secrets, all budgets are multiplied by the same factors.
+    """
+    around = _AROUND if mechanism.confidence is None else _SURELY_AROUND
+    around = _FEW_AROUND if len(mechanism.x_labels) > _MANY_SYMBOLS else around
+    joint: Any
+    if isinstance(mechanism, Mechanism):
+        joint = mechanism._joint
+        epsilons = _around(mechanism, around) if epsilons is None else epsilons
+    else:
+        joint = {name: secret._joint for name, secret in mechanism.secrets.items()}
+        budgets = mechanism.epsilon.items()
+        factors = around if mechanism.groups is None else around[around >= 1]
+        multiplied = [{n: e * float(factor) for n, e in budgets} for factor in factors]
+        epsilons = multiplied if epsilons is None else epsilons
+    path: Any = privacy_utility_path  # its overloads do not know which of the two this is
+    return path(
+        joint,
         epsilons,
         measure=mechanism.measure,
         scope=mechanism.scope,
@@ -241,16 +253,55 @@ def _least_budget(mechanism: Mechanism) -> float:
     return nothing.leakage_in(mechanism.scope) * (1 + 1e-9)
 
 
-def _about_budget(mechanism: Mechanism) -> str:
+def _around(mechanism: Mechanism, around: FloatArray) -> FloatArray:
+    """Return budgets around that of a mechanism; none that columns beside it alone exceed."""
+    middle = _middle(mechanism)
+    epsilons = middle * around
+    if mechanism.groups is None:
+        return epsilons
+    smaller = epsilons[(epsilons >= _least_budget(mechanism)) & (epsilons < middle)]
+    return np.concatenate([smaller, [middle], epsilons[around > 1]])
+
+
+def _middle(mechanism: Mechanism) -> float:
+    middle = mechanism.epsilon
+    if not np.isfinite(middle):
+        middle = mechanism.leakage_in(mechanism.scope)
+    return middle if 0 < middle < np.inf else 0.01
+
+
+def _any_mechanism_of(transformer: PrivacyFunnelTransformer, display: type) -> _AnyMechanism:
+    """Return the mechanism of a fitted transformer, for one secret or for several."""
+    check_is_fitted(transformer)
+    mechanism = transformer.mechanism_
+    if isinstance(mechanism, SeveralSecretsMechanism):
+        for secret in mechanism.secrets.values():
+            checked(secret, display)
+        return mechanism
+    return checked(mechanism, display)
+
+
+def _budget(mechanism: _AnyMechanism) -> float:
+    """Return where a mechanism is on the axis: by the first of several budgets."""
+    if isinstance(mechanism, Mechanism):
+        return mechanism.epsilon
+    return next(iter(mechanism.epsilon.values()))
+
+
+def _about_budget(mechanism: _AnyMechanism) -> str:
     """Return the label of the axis of budgets: by which measure, and for what they hold."""
     about = f"{type(mechanism.measure).__name__}, {mechanism.scope.replace('_', ' ')}"
+    if isinstance(mechanism, SeveralSecretsMechanism):
+        first, *others = map(name_of_secret, mechanism.secrets)
+        about = f"{about}; {', '.join(others)} in proportion" if others else about
+        about = f"{first}; {about}"
     if mechanism.confidence is None:
         return f"budget ε ({about})"
     sure = f"{percent(mechanism.confidence)} confidence, {mechanism.n_samples:,.0f} rows"
     return f"budget ε for the population ({about}; {sure})"
 
 
-def _about_curve(name: str, path: Sequence[Mechanism]) -> str:
+def _about_curve(name: str, path: Sequence[_AnyMechanism]) -> str:
     """Return the label of a curve: the solver, and for what its budgets hold."""
     confidence = path[0].confidence if path else None
     if confidence is None:
@@ -260,7 +311,6 @@ def _about_curve(name: str, path: Sequence[Mechanism]) -> str:
     return f"with {sure}" if name == path[0].solver else f"{text_of_solver(name)}, {sure}"
 
 
-def _drawable(path: Sequence[Mechanism]) -> list[Mechanism]:
+def _drawable(path: Sequence[_AnyMechanism]) -> list[_AnyMechanism]:
     """Return the mechanisms whose budgets have a place on a logarithmic axis, in order."""
-    drawable = [mechanism for mechanism in path if 0 < mechanism.epsilon < np.inf]
-    return sorted(drawable, key=lambda mechanism: mechanism.epsilon)
+    return sorted((each for each in path if 0 < _budget(each) < np.inf), key=_budget)

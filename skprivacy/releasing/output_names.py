@@ -8,20 +8,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable
-from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from .._messages import Message, Named
 from .._typing import FloatArray, IntArray, Labels
 from ..fidelity import closest_names
-from ..mechanism import Mechanism
+from ..mechanism import Mechanism, SeveralSecretsMechanism
 from ..merging import merged_to
 from ..tables.column_roles import ColumnRoles
 
+M = TypeVar("M", Mechanism, SeveralSecretsMechanism)
 
-def name_outputs(mechanism: Mechanism, loss: FloatArray) -> Mechanism:
+
+def name_outputs(mechanism: M, loss: FloatArray) -> M:
     """Return the mechanism with outputs that have names, in the order of these.
 
     loss : of reading each symbol of X (rows) as each (columns).
@@ -30,15 +31,14 @@ def name_outputs(mechanism: Mechanism, loss: FloatArray) -> Mechanism:
     channel = np.hstack([channel for channel, _ in parts])
     names = np.concatenate([names for _, names in parts])
     order = np.argsort(names)
-    return replace(
-        mechanism,
+    return mechanism.changed(
         channel=channel[:, order],
         y_labels=tuple(mechanism.x_labels[symbol] for symbol in names[order]),
         symbol_of_output=names[order],
     )
 
 
-def _symbols_by_group(mechanism: Mechanism) -> list[IntArray]:
+def _symbols_by_group(mechanism: Mechanism | SeveralSecretsMechanism) -> list[IntArray]:
     """Return the symbols that share their outputs: all, or those of each value beside X."""
     if mechanism.groups is None:
         return [np.arange(len(mechanism.p_x))]
@@ -46,7 +46,7 @@ def _symbols_by_group(mechanism: Mechanism) -> list[IntArray]:
 
 
 def _named(
-    mechanism: Mechanism, loss: FloatArray, symbols: IntArray
+    mechanism: Mechanism | SeveralSecretsMechanism, loss: FloatArray, symbols: IntArray
 ) -> tuple[FloatArray, IntArray]:
     """Return the outputs of some symbols, and the symbol among these that each is named after."""
     p_x, channel = mechanism.p_x, mechanism.channel
@@ -58,7 +58,7 @@ def _named(
     return channel, symbols[closest_names(p_xy, loss[np.ix_(symbols, symbols)])]
 
 
-def output_names(mechanism: Mechanism) -> list[str]:
+def output_names(mechanism: Mechanism | SeveralSecretsMechanism) -> list[str]:
     """Return the outputs as texts, all different."""
     return readable(mechanism.y_labels)
 

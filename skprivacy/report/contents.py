@@ -2,10 +2,10 @@
 
 import platform
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib import metadata
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,13 @@ from ..fitted import Fitted, Training
 from ..fitting.inputs import sensitive_columns
 from ..fitting.parameters import Settings
 from ..measures import Measure, every_measure
-from ..mechanism import Mechanism, PopulationLeakage
+from ..mechanism import (
+    Mechanism,
+    PopulationLeakage,
+    SeveralSecretsMechanism,
+    name_of_secret,
+    one_of,
+)
 from ..metrics import audit
 from ..metrics.attack import Attacker, Splits
 from ..plotting import LeakageDisplay, MechanismDisplay, PrivacyUtilityDisplay, path_around
@@ -31,6 +37,7 @@ from .face_value import face_value
 from .groups import exposed_groups, most_exposed_group
 from .populations import caveat, rows_and_population, verdict, what_it_is_about
 from .sections import Figure, Section, Table
+from .several import Limits, several_in_short
 
 _LIMITS = (
     "It is not differential privacy: it bounds what a released value reveals about S, not what it "
@@ -42,10 +49,18 @@ _LIMITS = (
 # More columns than these are counted rather than listed.
 _FEW_COLUMNS = 4
 
+_NOT_TOGETHER = (
+    "Each secret has a budget of its own. Separate budgets bound no combination of secrets: what "
+    "a released value reveals about several of them together may be more."
+)
+
 _SEEDED = (
     "The noise was drawn with a fixed random_state: whoever knows it can undo the noise. Release "
     "with random_state=None."
 )
+
+
+AnyMechanism: TypeAlias = Mechanism | SeveralSecretsMechanism
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,31 +78,56 @@ class Attacked:
 def sections_of(
     fitted: Fitted,
     settings: Settings,
-    limits: PopulationLeakage,
+    limits: Limits,
     attacked: Attacked | None,
 ) -> tuple[str, list[Section]]:
-    """Return the title and the sections of a report on what was fitted by these settings."""
+    """Return the title and the sections of a report on what was fitted by these settings.
+
+    limits : for the population, of each secret; the only one is called None.
+    """
     assert fitted.training is not None  # or there would be no report
     roles, mechanism = fitted.roles, fitted.mechanism
     released = [str(roles.name(position)) for position in roles.x_positions]
     protected = _listed(fitted.training.names)
     learned_from = f"{_rows(fitted.training)}{_smoothed(settings.smoothing)}"
-    others = others_of(fitted)
     sections = [
-        _summary(mechanism, released, protected, learned_from, limits, others),
-        _guarantee(mechanism, limits, target_beside(fitted)),
+        *_about_secrets(fitted, limits, released, learned_from),
         _utility(mechanism),
         *cells_section(fitted),
         *_face_value(fitted, settings, released),
         _pictures(mechanism, settings, limits),
     ]
     if attacked is not None:
-        sections.append(_attack(fitted, settings, attacked))
+        sections += [_attack(fitted, settings, attacked, name) for name in limits]
     seeded = [] if settings.random_state is None else [_SEEDED]
-    not_covered = [what_it_is_about(mechanism), *others.covered(), *_LIMITS, *seeded]
+    several = [] if isinstance(mechanism, Mechanism) else [_NOT_TOGETHER]
+    covered = others_of(fitted).covered()
+    not_covered = [what_it_is_about(mechanism), *covered, *several, *_LIMITS, *seeded]
     sections += [Section("What it does not cover", not_covered), _recipe(mechanism, settings)]
     title = f"Privacy report: {_in_short(released)} released, {protected} protected"
     return title, sections
+
+
+def _about_secrets(
+    fitted: Fitted, limits: Limits, released: list[str], learned_from: str
+) -> list[Section]:
+    """Return what is revealed, in short and at length, about each secret."""
+    assert fitted.training is not None
+    mechanism, protected = fitted.mechanism, _listed(fitted.training.names)
+    beside, others = target_beside(fitted), others_of(fitted)
+    if isinstance(mechanism, Mechanism):
+        return [
+            _summary(mechanism, released, protected, learned_from, limits[None], others),
+            _guarantee(mechanism, limits[None], beside),
+        ]
+    kept = _headline(mechanism, released, protected, others.together)
+    facts = {**_facts(mechanism, released, learned_from), **others.facts()}
+    in_short = several_in_short(mechanism, limits, facts, [kept, *beside], learned_from)
+    at_length = (
+        (name_of_secret(name), _guarantee(secret, limits[name], []))
+        for name, secret in mechanism.secrets.items()
+    )
+    return [in_short, *(replace(part, title=f"{part.title} about {n}") for n, part in at_length)]
 
 
 def _face_value(fitted: Fitted, settings: Settings, released: list[str]) -> list[Section]:
@@ -118,18 +158,15 @@ def _summary(
     limits: PopulationLeakage,
     others: Others,
 ) -> Section:
-    assert mechanism.p_sx is not None  # or there would be no report
-    n_s, n_x = mechanism.p_sx.shape
-    sure = "the rows alone"
-    if mechanism.confidence is not None:
-        sure = f"the population, with {percent(mechanism.confidence)} confidence"
+    n_s = len(mechanism.s_labels or ())
+    general = _facts(mechanism, released, learned_from)
     facts = {
-        "released": f"{_in_short(released)}: {n_x} symbols, {len(mechanism.y_labels)} outputs",
+        "released": general["released"],
         **others.facts(),
         "protected": f"{protected}: {n_s} groups",
         "learned from": learned_from,
-        "measure": f"{mechanism.measure!r}, {mechanism.scope.replace('_', ' ')}",
-        "budget": f"epsilon = {mechanism.epsilon:g}, for {sure}",
+        "measure": general["measure"],
+        "budget": f"epsilon = {mechanism.epsilon:g}, for {general['budgets are for']}",
         "solver": mechanism.solver,
     }
     return Section(
@@ -144,6 +181,21 @@ def _summary(
     )
 
 
+def _facts(mechanism: AnyMechanism, released: list[str], learned_from: str) -> dict[str, str]:
+    """Return what can be said about the release without naming what is protected."""
+    sure = "the rows alone"
+    if mechanism.confidence is not None:
+        sure = f"the population, with {percent(mechanism.confidence)} confidence"
+    n_x, n_y = mechanism.channel.shape
+    return {
+        "released": f"{_in_short(released)}: {n_x} symbols, {n_y} outputs",
+        "learned from": learned_from,
+        "measure": f"{mechanism.measure!r}, {mechanism.scope.replace('_', ' ')}",
+        "budgets are for": sure,
+        "solver": mechanism.solver,
+    }
+
+
 def _rows(training: Training) -> str:
     """Say how many rows there were, and how many equally weighted ones would be as good."""
     text = f"{training.n_rows:,} rows"
@@ -156,11 +208,11 @@ def _smoothed(smoothing: float) -> str:
     return f", smoothed by {smoothing:g} rows in every cell" if smoothing else ""
 
 
-def _headline(mechanism: Mechanism, released: list[str], protected: str, together: str) -> str:
+def _headline(mechanism: AnyMechanism, released: list[str], protected: str, together: str) -> str:
     names, verb = _in_short(released), "is" if len(released) == 1 else "are"
     per_output = mechanism.scope == "per_output"
     scope = "whichever value is seen" if per_output else "on average over the released values"
-    limit = f"at most epsilon = {mechanism.epsilon:g} about {protected}, {scope}"
+    limit = f"at most {_budgets(mechanism, protected)}, {scope}"
     if mechanism.confidence is None:
         limit += ", judging by the rows seen"
     without_noise = bool(np.isin(mechanism.channel, [0.0, 1.0]).all())
@@ -171,6 +223,14 @@ def _headline(mechanism: Mechanism, released: list[str], protected: str, togethe
         f"{names} {verb} replaced by a {kind} that{together} reveals {limit}. It keeps "
         f"{mechanism.normalized_utility:.1%} of {mechanism.objective.in_words(_as_one(released))}."
     )
+
+
+def _budgets(mechanism: AnyMechanism, protected: str = "") -> str:
+    if isinstance(mechanism, Mechanism):
+        about = f" about {protected}" if protected else ""
+        return f"epsilon = {mechanism.epsilon:g}{about}"
+    budgets = (f"{x:g} about {name_of_secret(name)}" for name, x in mechanism.epsilon.items())
+    return f"epsilon = {', '.join(budgets)}"
 
 
 def _guarantee(mechanism: Mechanism, limits: PopulationLeakage, beside: list[str]) -> Section:
@@ -229,13 +289,14 @@ def _four(*figures: float) -> list[str]:
     return ["none" if np.isnan(figure) else f"{figure:.4f}" for figure in figures]
 
 
-def _utility(mechanism: Mechanism) -> Section:
+def _utility(mechanism: AnyMechanism) -> Section:
+    about_s = mechanism if isinstance(mechanism, Mechanism) else mechanism.together
     figures = {
         "utility": f"{mechanism.utility:.5f} ({mechanism.objective.name})",
         **_shares(mechanism),
         "certified gap": f"{mechanism.gap:.2g}",
         "I(X;Y)": f"{mechanism.mutual_information:.5f} nats",
-        "I(S;Y)": f"{mechanism.sensitive_information:.5f} nats",
+        **({} if about_s is None else {"I(S;Y)": f"{about_s.sensitive_information:.5f} nats"}),
     }
     room = "No mechanism within the budget keeps more than the utility plus the certified gap."
     if mechanism.confidence is not None:
@@ -247,7 +308,7 @@ def _utility(mechanism: Mechanism) -> Section:
     return Section("What is kept", [room], [Table("Utility", pd.DataFrame({"value": figures}))])
 
 
-def _shares(mechanism: Mechanism) -> dict[str, str]:
+def _shares(mechanism: AnyMechanism) -> dict[str, str]:
     kept, by_cells = mechanism.normalized_utility, mechanism.cell_utility
     if not 0 < by_cells < 1 - UTILITY_ROUNDING:
         return {"share of the largest": f"{kept:.2%}"}
@@ -258,51 +319,69 @@ def _shares(mechanism: Mechanism) -> dict[str, str]:
     }
 
 
-def _pictures(mechanism: Mechanism, settings: Settings, limits: PopulationLeakage) -> Section:
+def _pictures(mechanism: AnyMechanism, settings: Settings, limits: Limits) -> Section:
     """Return pictures of the mechanism."""
+    if isinstance(mechanism, Mechanism):
+        figures = [
+            _curve(mechanism, settings),
+            _channel(mechanism),
+            _leakage_of(mechanism, limits[None], "S"),
+        ]
+        return Section("Pictures", figures=figures)
+    each = mechanism.secrets.items()
+    leakages = [_leakage_of(m, limits[name], name_of_secret(name)) for name, m in each]
+    figures = [_curve(mechanism, settings), _channel(one_of(mechanism)), *leakages]
+    return Section("Pictures", figures=figures)
+
+
+def _curve(mechanism: AnyMechanism, settings: Settings) -> Figure:
     options = {"max_outputs": settings.max_outputs, **(settings.solver_options or {})}
     path = path_around(mechanism, settings.solver, **options)
 
     def curve(is_dark: bool) -> Any:
         return PrivacyUtilityDisplay.from_path(path, chosen=mechanism.epsilon).figure_
 
+    return Figure(
+        "Utility kept against the budget",
+        f"Utility kept against the budget: {mechanism.normalized_utility:.0%} at "
+        f"{_budgets(mechanism)}.",
+        curve,
+    )
+
+
+def _channel(mechanism: Mechanism) -> Figure:
     def channel(is_dark: bool) -> Any:
         display = MechanismDisplay(mechanism)
         return display.plot(cmap="Blues_r" if is_dark else "Blues").figure_
 
-    def leakage(is_dark: bool) -> Any:
-        return LeakageDisplay.from_mechanism(mechanism, limits=limits).figure_
-
     likeliest = f"{np.max(mechanism.p_y):.0%}"
-    return Section(
-        "Pictures",
-        figures=[
-            Figure(
-                "Utility kept against the budget",
-                f"Utility kept against the budget: {mechanism.normalized_utility:.0%} at epsilon "
-                f"= {mechanism.epsilon:g}.",
-                curve,
-            ),
-            Figure(
-                "The channel",
-                f"The channel: for each of {len(mechanism.x_labels)} symbols of X (rows) the "
-                f"probability of each of {len(mechanism.y_labels)} released values (columns). The "
-                f"most frequent one makes up {likeliest} of the release.",
-                channel,
-            ),
-            Figure(
-                "Leakage of each released value",
-                f"Left, what each released value leaks: at most {mechanism.max_leakage:.4g} in "
-                f"the rows, {limits.max_leakage:.4g} in the population. Right, the "
-                f"distribution of S given each value, against that of all rows.",
-                leakage,
-            ),
-        ],
+    return Figure(
+        "The channel",
+        f"The channel: for each of {len(mechanism.x_labels)} symbols of X (rows) the "
+        f"probability of each of {len(mechanism.y_labels)} released values (columns). The "
+        f"most frequent one makes up {likeliest} of the release.",
+        channel,
     )
 
 
-def _attack(fitted: Fitted, settings: Settings, attacked: Attacked) -> Section:
+def _leakage_of(mechanism: Mechanism, limits: PopulationLeakage, s_name: str) -> Figure:
+    def leakage(is_dark: bool) -> Any:
+        return LeakageDisplay.from_mechanism(mechanism, limits=limits).figure_
+
+    about = "" if s_name == "S" else f" about {s_name}"
+    return Figure(
+        f"Leakage of each released value{about}",
+        f"Left, what each released value leaks{about}: at most {mechanism.max_leakage:.4g} in "
+        f"the rows, {limits.max_leakage:.4g} in the population. Right, the "
+        f"distribution of {s_name} given each value, against that of all rows.",
+        leakage,
+    )
+
+
+def _attack(fitted: Fitted, settings: Settings, attacked: Attacked, secret: Any) -> Section:
     assert fitted.training is not None
+    s_name = "S" if secret is None else name_of_secret(secret)
+    title = "Attacked" if secret is None else f"Attacked, for {s_name}"
     owner, roles, confidence = "PrivacyReport", fitted.roles, attacked.confidence
     table, out = (as_table(frame, owner) for frame in (attacked.df, attacked.released))
     s_columns, _ = sensitive_columns(
@@ -316,6 +395,7 @@ def _attack(fitted: Fitted, settings: Settings, attacked: Attacked) -> Section:
     beside = {name: column for name, column in columns.items() if name in others}
     # S as it is protected: numbers in their bins.
     groups, _ = fitted.training.alphabet.encode(list(s_columns.values()), list(s_columns))
+    groups = fitted.training.secrets.groups[secret].codes(groups)
     try:
         figures = audit(
             _frame(released),
@@ -327,7 +407,7 @@ def _attack(fitted: Fitted, settings: Settings, attacked: Attacked) -> Section:
             cv=attacked.cv,
         )
     except ValueError as error:  # a group of few rows, say
-        return Section("Attacked", [f"No attack was made. {error}"])
+        return Section(title, [f"No attack was made. {error}"])
     shown = figures.set_index("attacked").rename_axis("columns seen")
     cells = pd.DataFrame(
         {
@@ -342,12 +422,12 @@ def _attack(fitted: Fitted, settings: Settings, attacked: Attacked) -> Section:
     )
     again = "a fresh release of each" if settings.random_state is None else "their release"
     text = (
-        f"Classifiers were trained to guess S on {table.n_rows:,} rows with {again}, and tested "
-        f"on rows that they had not seen. A blind guess is right in {figures['blind'][0]:.1%} of "
-        f"the rows; the advantage is what exceeds that. Where one group is that common, it can be "
-        f"zero even though something leaks."
+        f"Classifiers were trained to guess {s_name} on {table.n_rows:,} rows with {again}, and "
+        f"tested on rows that they had not seen. A blind guess is right in "
+        f"{figures['blind'][0]:.1%} of the rows; the advantage is what exceeds that. Where one "
+        f"group is that common, it can be zero even though something leaks."
     )
-    return Section("Attacked", [text], [Table("How well S can be guessed", cells)])
+    return Section(title, [text], [Table(f"How well {s_name} can be guessed", cells)])
 
 
 def _frame(columns: Mapping[Any, pd.Series]) -> pd.DataFrame:
@@ -355,7 +435,7 @@ def _frame(columns: Mapping[Any, pd.Series]) -> pd.DataFrame:
     return pd.DataFrame({str(k): column.reset_index(drop=True) for k, column in columns.items()})
 
 
-def _recipe(mechanism: Mechanism, settings: Settings) -> Section:
+def _recipe(mechanism: AnyMechanism, settings: Settings) -> Section:
     parameters = {name: repr(value) for name, value in settings.parameters().items()}
     parameters["epsilon"] = repr(mechanism.epsilon)
     if settings.has_target:

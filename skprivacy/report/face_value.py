@@ -4,11 +4,13 @@ import numpy as np
 
 from ..describing import compared_values, listed_swaps, rows_kept
 from ..fidelity import Fidelity
-from ..mechanism import Mechanism
+from ..mechanism import Mechanism, SeveralSecretsMechanism
 from .sections import Section, Table
 
 
-def face_value(fidelity: Fidelity, mechanism: Mechanism, names: str) -> Section:
+def face_value(
+    fidelity: Fidelity, mechanism: Mechanism | SeveralSecretsMechanism, names: str
+) -> Section:
     """Return how close released values are to the true ones; names : of the columns."""
     everywhere = " in all columns" if len(fidelity.columns) > 1 else ""
     paragraphs = [

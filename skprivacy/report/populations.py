@@ -3,7 +3,13 @@
 import math
 
 from ..describing import percent, single_group
-from ..mechanism import FAR_ABOVE, USUAL_CONFIDENCE, Mechanism, PopulationLeakage
+from ..mechanism import (
+    FAR_ABOVE,
+    USUAL_CONFIDENCE,
+    Mechanism,
+    PopulationLeakage,
+    SeveralSecretsMechanism,
+)
 
 # With less confidence than this, a limit is no reason to call a budget kept.
 _HARDLY_SURE = 0.5
@@ -59,7 +65,7 @@ def rows_and_population(mechanism: Mechanism, limits: PopulationLeakage) -> str:
     )
 
 
-def what_it_is_about(mechanism: Mechanism) -> str:
+def what_it_is_about(mechanism: Mechanism | SeveralSecretsMechanism) -> str:
     """Say for what the guarantee holds, as the first of what it does not cover."""
     about = "the joint distribution of S and X as estimated from the rows of fit"
     if mechanism.confidence is not None:

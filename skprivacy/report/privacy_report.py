@@ -8,12 +8,14 @@ from typing import Self
 
 from .._typing import ColumnsLike, TableLike
 from .._validation import message
+from ..mechanism import Mechanism
 from ..metrics import population_leakage
 from ..metrics.attack import Attacker, Splits
 from ..transformer import PrivacyFunnelTransformer, fitted_of, settings_of
 from .contents import Attacked, sections_of
 from .html import as_fragment, as_page
 from .sections import Section
+from .several import Limits, limits_of_each
 from .text import as_text
 
 
@@ -84,14 +86,18 @@ class PrivacyReport:
                 "This transformer was loaded without its joint distribution: what it leaks is not "
                 "known here. Make the report where it was fitted."
             )
-        limits = fitted.mechanism.population_limit
-        if limits is None:
-            limits = population_leakage(transformer, confidence=confidence)
+        if isinstance(fitted.mechanism, Mechanism):
+            limits = fitted.mechanism.population_limit
+            if limits is None:
+                limits = population_leakage(transformer, confidence=confidence)
+            limits_of_all: Limits = {None: limits}
+        else:
+            limits_of_all = limits_of_each(fitted, confidence)
         attacked = None
         if df is not None:
             released = transformer.transform(df)
             attacked = Attacked(df, sensitive_features, released, attacker, cv, confidence)
-        return cls(*sections_of(fitted, settings_of(transformer), limits, attacked))
+        return cls(*sections_of(fitted, settings_of(transformer), limits_of_all, attacked))
 
     def __str__(self) -> str:
         return as_text(self.title, self.sections)

@@ -1,8 +1,9 @@
 r"""Large alphabets: outputs are generated where the prices of a linear program call for them.
 
 There are too many vertices to enumerate, but few matter. The duals price a point by
-``u(W) - lambda . W - mu g(W)``, convex minus convex; from many starts, u is replaced by its
-tangent, and the best point for the resulting linear program is the next start.
+``u(W) - lambda . W - mu g(W)``, convex minus convex. From many starts, u is replaced by its
+tangent, and the best point for the resulting linear program is the next start. With many symbols,
+points that move uphill from inside the simplex, all at once, find most of what matters before.
 """
 
 from __future__ import annotations
@@ -33,6 +34,13 @@ _FEW_BASES = 30_000  # candidate vertices of polytopes of bounded lifts
 _AT_ONCE = 40  # starts between two linear programs
 _ACCURACY = 0.1  # of the tolerance
 _POLISHES = 8
+
+# Points move so many times from inside the simplex, where starts have such a share of P(X): all of
+# them until a round has gained less than so many tolerances, then some of them in every round.
+_MOVES, _SHARES_OF_P_X, _WORTH_A_ROUND, _MOST_INSIDE = 20, (0.1, 0.6), 10.0, 64
+
+# With fewer symbols, linear programs alone are as fast. A probability below this is zero.
+_MANY_SYMBOLS, _NEGLIGIBLE = 48, 1e-7
 _STEEPEST = 3.0  # the exponent of a tilt
 
 
@@ -122,11 +130,13 @@ class ColumnSearch:
         self._random = np.random.default_rng(_SEED)
         self._oracle = problem.oracle(epsilon)
         self.n_x = len(problem.p_x)
+        self._is_large = self.n_x >= _MANY_SYMBOLS and self._threshold > 0
 
     def run(self, before: list[Points], n_starts: int) -> Offers:
         """Return the offers that matter, including those of `before`."""
         first = Points.concatenate([*before, *self._first()])
         offers = self._offers(self._problem.allowed(first, self._epsilon))
+        offers = self._from_inside(offers)
         idle = 0
         starts: list[Points] = []
         while idle <= n_starts * (self.n_x + _AT_ONCE) and not self.is_late():
@@ -134,15 +144,42 @@ class ColumnSearch:
             starts = starts or self._starts(in_use)
             found = [self._climb(starts.pop(), prices) for _ in range(min(_AT_ONCE, len(starts)))]
             points = self._problem.allowed(Points.concatenate([in_use, *found]), self._epsilon)
-            new = self._polished(self._offers(points), prices)
-            surplus = prices.surplus(new)
+            new = [self._polished(self._offers(points), prices)]
+            if self._is_large:
+                new.append(self._moved_from_inside(self._starts(in_use)[:_MOST_INSIDE], prices))
+            surplus = np.concatenate([prices.surplus(part) for part in new])
             idle = 0 if (surplus > self._tol).any() else idle + len(found)
-            offers = Offers.concatenate([offers, new[surplus > 0]])
+            offers = Offers.concatenate([offers, Offers.concatenate(new)[surplus > 0]])
         return self._priced(offers)[0]
 
     def is_late(self) -> bool:
         """Return whether the time is up."""
         return time.perf_counter() >= self._deadline
+
+    def _from_inside(self, offers: Offers) -> Offers:
+        """Return offers, and those that are found by moving uphill from inside the simplex."""
+        worth = -np.inf
+        while self._is_large and not self.is_late():
+            offers, prices, in_use = self._priced(offers)
+            before, worth = worth, prices.worth(self._problem.p_x)
+            if 0 <= worth - before <= _WORTH_A_ROUND * self._tol:
+                break
+            new = self._moved_from_inside(self._starts(in_use), prices)
+            offers = Offers.concatenate([offers, new[prices.surplus(new) > 0]])
+        return offers
+
+    def _moved_from_inside(self, starts: list[Points], prices: Prices) -> Offers:
+        """Return where points move uphill, all at once, from starts closer to P(X)."""
+        rows = Points.concatenate(starts).dense(self.n_x)
+        rows += self._random.uniform(*_SHARES_OF_P_X) * (self._problem.p_x - rows)
+        rows = self._polished(self._allowed_offers(rows), prices, _MOVES).points.dense(self.n_x)
+        rows = np.where(rows > _NEGLIGIBLE, rows, 0.0)
+        rows /= rows.sum(axis=1, keepdims=True)
+        return self._polished(self._allowed_offers(rows), prices)
+
+    def _allowed_offers(self, rows: FloatArray) -> Offers:
+        """Return allowed points next to dense rows, as offers."""
+        return self._offers(self._problem.allowed(Points.from_dense(rows), self._epsilon))
 
     def _offers(self, points: Points) -> Offers:
         """Return allowed points as offers."""
@@ -151,14 +188,14 @@ class ColumnSearch:
             charges = np.maximum(self._problem.leakage_of(points), 0.0) / self._threshold
         return Offers(points, self._problem.utility.value(points), charges)
 
-    def _polished(self, offers: Offers, prices: Prices) -> Offers:
+    def _polished(self, offers: Offers, prices: Prices, n_steps: int = _POLISHES) -> Offers:
         """Return offers moved within their support to where they are worth more.
 
         Each is tilted along the slope of its worth and pulled back; a step that does not help is
         undone, and the next is shorter.
         """
         step = np.ones(len(offers))
-        for _ in range(_POLISHES if self._threshold > 0 else 0):
+        for _ in range(n_steps if self._threshold > 0 else 0):
             slope = self._slope(offers.points, prices)
             tilt = np.clip(step[:, None] * slope, -_STEEPEST, _STEEPEST)
             tilted = offers.points.values * np.exp(tilt)

@@ -83,6 +83,10 @@ class Prices:
     symbols: FloatArray
     budget: float
 
+    def worth(self, p_x: FloatArray) -> float:
+        """Return what X and the budget are worth: as much as the best mixture of all offers."""
+        return float(self.symbols @ p_x) + self.budget
+
     def surplus(self, offers: Offers) -> FloatArray:
         """Return by how much the worth of each candidate exceeds its cost."""
         points = offers.points
@@ -101,7 +105,7 @@ class Prices:
         error : that of each surplus.
         """
         surplus = self.surplus(offers) + error
-        total = float(self.symbols @ p_x) + self.budget
+        total = self.worth(p_x)
         worth = np.flatnonzero(surplus > 0)
         if not len(worth):
             return total + float(surplus.max())

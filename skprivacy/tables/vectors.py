@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -53,5 +54,14 @@ def as_columns(vectors: ColumnsLike, name: str) -> NamedColumns:
         return {name: pd.Series(array)}
     table = as_table(vectors, name)
     # The columns of an array have no names, and must not be mistaken for columns of X that do.
-    named = table.names or [f"{name}_{p}" if p else name for p in range(table.n_columns)]
+    named = table.names or _made_up(name, table.n_columns)
     return {label: table.column(p) for p, label in enumerate(named)}
+
+
+def _made_up(name: str, n_columns: int) -> list[str]:
+    return [f"{name}_{p}" if p else name for p in range(n_columns)]
+
+
+def are_made_up(names: Sequence[Any]) -> bool:
+    """Return whether names of columns of S are those of an array, which has none of its own."""
+    return any(list(names) == _made_up(name, len(names)) for name in ("sensitive_features", "y"))

@@ -281,3 +281,18 @@ class TestAfterwards:
         found = estimate_distribution(fitted.transform(rows), fitted)["estimate"]
         true = rows.groupby(["band", "paid"]).size() / len(rows)
         assert all(abs(found[x] - share) < 0.05 for x, share in true.items() if x in found)
+
+
+def test_several_secrets(rows):
+    table, rng = rows.copy(), np.random.default_rng(4)
+    table["race"] = rng.integers(3, size=len(rows))
+    budgets = {"sex": 0.05, "race": 0.02}
+    fitted = funnel(budgets, sensitive=["sex", "race"]).fit(table)
+    evaluated = fitted.evaluate(table)
+    for name, budget in budgets.items():
+        assert evaluated.secrets[name].max_leakage <= budget * (1 + 1e-6)
+    loaded = PrivacyFunnelTransformer.from_json(fitted.to_json())
+    keyed = {"record_ids": np.arange(len(rows)), "secret_key": KEY}
+    assert loaded.transform(table, **keyed).equals(fitted.transform(table, **keyed))
+    with pytest.raises(ValueError, match=r"'paid = \w+' says .* about 'sex' by itself"):
+        funnel({"sex": 0.001, "race": 0.02}, sensitive=["sex", "race"]).fit(table)

@@ -1,0 +1,138 @@
+"""Several secrets with budgets of their own, on the command line."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skprivacy import PrivacyFunnelTransformer
+from skprivacy.cli import main
+
+SECRETS = ["--sensitive", "sex,race", "--columns", "band"]
+ALONE = ["--confidence", "none"]
+
+
+@pytest.fixture
+def people(tmp_path, monkeypatch):
+    """Return rows that are also in people.csv of the folder that we are in."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    sex, race = rng.integers(2, size=8000), rng.choice(3, p=[0.5, 0.3, 0.2], size=8000)
+    band = np.array(list("abcd"))[rng.binomial(3, 0.3 + 0.2 * sex + 0.1 * race)]
+    table = pd.DataFrame({"sex": sex, "race": race, "band": band}).astype(str)
+    table.to_csv("people.csv", index=False)
+    return table
+
+
+def run(*arguments):
+    return main([str(argument) for argument in arguments])
+
+
+def facts(capsys, *arguments):
+    assert run(*arguments, "--json") == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def sanitize(*arguments):
+    return "sanitize", "people.csv", "out.csv", *SECRETS, *ALONE, *arguments
+
+
+class TestSanitize:
+    def test_it_says_what_is_revealed_about_each_secret(self, people, capsys):
+        assert run(*sanitize("--epsilon", "sex=0.02,race=0.05", "--report", "r.html")) == 0
+        said = capsys.readouterr()
+        assert "at most epsilon = 0.02 about sex" in said.out
+        assert "at most epsilon = 0.05 about race" in said.out
+        assert "separate budgets do not bound this" in said.out
+        assert "What leaks about race" in Path("r.html").read_text(encoding="utf-8")
+
+    def test_warnings_write_budgets_as_options(self, people, capsys):
+        assert run(*sanitize("--epsilon", "sex=5,race=5")) == 0
+        assert "No noise is added to X: --epsilon sex=5,race=5" in capsys.readouterr().err
+
+    def test_facts(self, people, capsys):
+        found = facts(capsys, *sanitize("--epsilon", "sex=0.02,race=0.05,sex+race=0.06"))
+        assert found["epsilon"] == {"sex": 0.02, "race": 0.05, "sex+race": 0.06}
+        for each in found["secrets"]:
+            assert each["max_leakage"] <= each["epsilon"] * (1 + 1e-9)
+        assert [len(each["groups"]) for each in found["secrets"]] == [2, 3, 6]
+        assert found["together"]["max_leakage"] <= 0.06 * (1 + 1e-9)
+
+    @pytest.mark.parametrize(
+        ("epsilon", "said"),
+        [
+            ("sex=0.1", "--epsilon has no budget for the sensitive column 'race'"),
+            ("sex=0.1,race=1,age=1", "'age', which is not a sensitive column"),
+            ("sex+age=0.1,race=1", "'age', which is not a sensitive column"),
+            ("sex=-1,race=1", "-1 is not a finite number of at least 0"),
+            ("sex=0.1,sex=0.2", "with each name once"),
+            ("sex,race", "is not a number"),
+            ("sex=0.1,race", "with each name once"),
+        ],
+    )
+    def test_budgets_that_make_no_sense(self, people, capsys, epsilon, said):
+        try:
+            code = run(*sanitize("--epsilon", epsilon))
+        except SystemExit as stopped:  # argparse
+            code = stopped.code
+        assert code != 0
+        error = capsys.readouterr().err
+        assert said in error
+        assert "tuple" not in error
+        assert not Path("out.csv").exists()
+
+
+class TestSavedMechanisms:
+    def test_apply_and_certify(self, people, capsys):
+        save = "--save-mechanism", "m.json"
+        assert run(*sanitize("--epsilon", "sex=0.02,race=0.05", *save)) == 0
+        loaded = PrivacyFunnelTransformer.from_json(Path("m.json").read_text())
+        assert loaded.epsilon == {"sex": 0.02, "race": 0.05}
+        capsys.readouterr()
+        applied = facts(capsys, "apply", "m.json", "people.csv", "again.csv")
+        assert applied["epsilon"] == {"sex": 0.02, "race": 0.05}
+        certify = "certify", "m.json", "people.csv", "--sensitive"
+        found = facts(capsys, *certify, "sex,race")
+        assert found["confidence"] == 0.95
+        assert [each["protected"] for each in found["secrets"]] == [["sex"], ["race"]]
+        assert [each["groups"] for each in found["secrets"]] == [2, 3]
+        assert found["secrets"][0]["confidence"] == 0.975
+        assert run(*certify, "sex,race") == 0
+        assert "All of this holds with a confidence of 0.95." in capsys.readouterr().out
+        assert run(*certify, "sex") != 0
+        assert "'race', which is not a sensitive column" in capsys.readouterr().err
+
+
+class TestExplore:
+    def test_curve_is_a_factor_times_the_proportions(self, people, capsys):
+        asked = "--proportions", "sex=1,race=10", "--epsilons", "0.001,0.01"
+        found = facts(capsys, "curve", "people.csv", *SECRETS, *ALONE, *asked)
+        budgets = [(each["epsilon sex"], each["epsilon race"]) for each in found["curve"]]
+        assert budgets == [(0.001, 0.01), (0.01, 0.1)]
+        kept = [each["utility_kept"] for each in found["curve"]]
+        assert kept == sorted(kept)
+        assert run("curve", "people.csv", *SECRETS, *ALONE, *asked) == 0
+        assert "leaks race" in capsys.readouterr().out
+        assert run("curve", "people.csv", *SECRETS, *ALONE, *asked[:2], "-o", "curve.png") == 0
+        assert Path("curve.png").exists()
+
+    def test_choose_finds_one_factor(self, people, capsys):
+        asked = "--proportions", "sex=1,race=10", "--keep-utility", "0.7"
+        found = facts(capsys, "choose", "people.csv", *SECRETS, *ALONE, *asked)
+        assert found["epsilon"]["race"] == pytest.approx(10 * found["epsilon"]["sex"])
+        assert found["utility_kept"] == pytest.approx(0.7, abs=1e-3)
+
+    def test_a_shift_is_about_one_secret(self, people, capsys):
+        asked = "--proportions", "sex=1,race=10", "--max-shift", "0.05"
+        assert run("choose", "people.csv", *SECRETS, *ALONE, *asked) != 0
+        assert "leave out --proportions" in capsys.readouterr().err
+
+    def test_audit_guesses_each_secret(self, people, capsys):
+        asked = "--released", "band", "--secrets", "sex,sex+race"
+        sensitive = "--sensitive", "sex,race"
+        found = facts(capsys, "audit", "people.csv", *sensitive, *asked)
+        assert list(found["secrets"]) == ["sex", "sex+race"]
+        blind = [attacks[0]["blind"] for attacks in found["secrets"].values()]
+        assert blind[0] > 0.4 > blind[1]
