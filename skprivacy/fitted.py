@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ._typing import CountArray, FloatArray, IntArray, Labels
@@ -76,7 +77,19 @@ class Fitted:
         """What output="posterior" shows: P(V|y) of a target that cells keep, else P(x|y)."""
         if self.of_target is not None:
             return self.of_target
-        return Posterior(self.mechanism.x_labels, self.mechanism.posterior)
+        posterior, alphabet = self.mechanism.posterior, self.alphabet
+        if alphabet.groups is None:
+            return Posterior(self.mechanism.x_labels, posterior)
+        # An output belongs to one z: what it says about X is said for that z.
+        x_alphabet = alphabet.x_alphabet
+        of_x = np.zeros((len(posterior), x_alphabet.n_symbols))
+        np.add.at(of_x.T, alphabet.x_symbols, posterior.T)
+        return Posterior(tuple(x_alphabet.labels), of_x)
+
+    @property
+    def beside_names(self) -> list[Any]:
+        """The names of the columns that leave unchanged under the budget, or their positions."""
+        return [self.roles.name_or_position(position) for position in self.roles.beside_positions]
 
     @property
     def x_names(self) -> list[Any]:
@@ -86,11 +99,15 @@ class Fitted:
     @property
     def cells(self) -> pd.DataFrame | None:
         """A row for each cell: its share of all rows, its rule; None where symbols are values."""
-        if not isinstance(self.alphabet, CellAlphabet):
+        alphabet = self.alphabet.x_alphabet
+        if not isinstance(alphabet, CellAlphabet):
             return None
-        counts = None if self.training is None else self.training.counts
-        sizes = None if counts is None else counts.sum(axis=0).astype(float)
-        return self.alphabet.described(self.x_names, sizes)
+        sizes = None
+        if self.training is not None:
+            counts = self.training.counts.sum(axis=0).astype(float)
+            sizes = np.zeros(alphabet.n_symbols)
+            np.add.at(sizes, self.alphabet.x_symbols, counts)
+        return alphabet.described(self.x_names, sizes)
 
     @property
     def fidelity(self) -> Fidelity:

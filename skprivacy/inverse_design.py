@@ -179,7 +179,7 @@ def smallest_epsilon(
         nothing, enough = _finite(design, nothing, enough, needed)
     if confidence is None or enough.epsilon == np.inf:
         return _search(design, nothing, enough, needed).mechanism
-    return _rough_search(design, enough, needed).mechanism
+    return _rough_search(design, nothing, enough, needed).mechanism
 
 
 @dataclass(frozen=True, eq=False)
@@ -370,7 +370,7 @@ def _finite(design: _Design, below: _Made, above: _Made, needed: float) -> tuple
     return below, above
 
 
-def _rough_search(design: _Design, above: _Made, needed: float) -> _Made:
+def _rough_search(design: _Design, below: _Made, above: _Made, needed: float) -> _Made:
     """Return the same as `_search`, roughly, from a few designs."""
     made = {above.epsilon: above}
 
@@ -378,9 +378,10 @@ def _rough_search(design: _Design, above: _Made, needed: float) -> _Made:
         made[epsilon] = design(epsilon)
         return made[epsilon].normalized_utility
 
-    high, tried = (above.epsilon, above.normalized_utility), above.epsilon / _FAR
+    least = below.epsilon  # not zero if columns are published beside
+    high, tried = (above.epsilon, above.normalized_utility), max(above.epsilon / _FAR, least)
     while (found := (tried, kept(tried)))[1] >= needed - UTILITY_ROUNDING and tried > _ATOL:
-        high, tried = found, tried / _FAR
+        high, tried = found, max(tried / _FAR, least)
     return made[_smallest(kept, needed, found, high, 1 + _ROUGH_RTOL)]
 
 

@@ -14,8 +14,9 @@ from ._json_reader import Place, read_document
 from ._typing import IntArray, Labels
 from .cells import CellAlphabet
 from .cells.cell_json import CELL_KEYS, cell_content, read_cells
-from .encoding import Alphabet, ValueAlphabet
+from .encoding import Alphabet, PairedAlphabet, ValueAlphabet
 from .encoding.alphabet_json import ALPHABET_KEYS, alphabet_content, read_alphabet
+from .encoding.paired_json import beside_content, read_beside
 from .fitted import Fitted, Posterior
 from .measures import Measure
 from .mechanism import (
@@ -60,6 +61,7 @@ def write_transformer(fitted: Fitted, parameters: Mapping[str, Any], indent: int
             ],
             "sensitive": [encode_label(name) for name in roles.s_names],
             **_groups_content(roles),
+            **_beside_layout(roles),
         },
         "types": [type_.to_dict() for type_ in fitted.types],
         **_alphabet_content(fitted.alphabet),
@@ -70,7 +72,15 @@ def write_transformer(fitted: Fitted, parameters: Mapping[str, Any], indent: int
     return write_document("transformer", content, indent)
 
 
+def _beside_layout(roles: ColumnRoles) -> dict[str, Any]:
+    if not roles.beside_positions:
+        return {}
+    return {"beside": _labels(roles, roles.beside_positions)}
+
+
 def _alphabet_content(alphabet: Alphabet) -> dict[str, Any]:
+    if isinstance(alphabet, PairedAlphabet):
+        return {**_alphabet_content(alphabet.inner), "beside": beside_content(alphabet)}
     if isinstance(alphabet, CellAlphabet):
         return cell_content(alphabet)
     assert isinstance(alphabet, ValueAlphabet)
@@ -100,19 +110,26 @@ def read_transformer(
     """Return the parameters of the transformer that was written, and what it was fitted to."""
     document = read_document(text, "transformer")
     of_cells, has_target = ("questions" in document.members(), "target" in document.members())
+    has_beside = "beside" in document.members()
     keys = [*(CELL_KEYS if of_cells else ALPHABET_KEYS), *(["target"] if has_target else [])]
+    keys += ["beside"] if has_beside else []
     part = document.keys("parameters", "layout", "types", *keys, "names", "mechanism")
     given = part["parameters"].keys(*_PARAMETERS)
     parameters: dict[str, Any] = {key: given[key].text(*_PARAMETERS[key]) for key in given}
     alphabet: Alphabet = read_cells(part) if of_cells else read_alphabet(part)
-    roles, leaking = _read_roles(part["layout"], len(alphabet.columns))
+    n_replaced, n_beside = len(alphabet.columns), 0
+    if has_beside:
+        alphabet = read_beside(part["beside"], alphabet)
+        n_beside = len(alphabet.beside.columns)
+    roles, leaking = _read_roles(part["layout"], n_replaced, n_beside)
     roles = replace(roles, of_cells=of_cells)
     if roles.group_position is not None:
         by_scores = of_cells and part["scores"].optional(lambda _: True) is not None
         part["layout"]["groups"].require(by_scores, "left out where cells are not by scores")
-    types = tuple(map(_read_type, part["types"].items(len(alphabet.columns))))
+    types = tuple(map(_read_type, part["types"].items(n_replaced)))
     mechanism = make_any_mechanism(part["mechanism"], measure, utility)
     _check_labels(part["mechanism"]["x_labels"], mechanism.x_labels, alphabet.labels)
+    _check_groups(part["mechanism"], mechanism.groups, alphabet.groups)
     mechanism = mechanism.changed(symbol_of_output=_read_symbols(part["names"], mechanism))
     of_target = _read_target(part["target"], len(mechanism.y_labels)) if has_target else None
     fitted = Fitted(roles, types, alphabet, mechanism, leaking, of_target)
@@ -123,6 +140,7 @@ def read_transformer(
     parameters["columns"] = [roles.name_or_position(p) for p in roles.x_positions]
     parameters["sensitive"] = [roles.name_or_position(p) for p in roles.s_positions] or None
     parameters["remainder"] = [roles.name_or_position(p) for p in roles.kept_positions] or "drop"
+    parameters["beside"] = [roles.name_or_position(p) for p in roles.beside_positions] or None
     parameters["alphabet"] = "cells" if of_cells else "auto"
     return parameters, fitted
 
@@ -134,10 +152,12 @@ def _read_target(place: Place, n_outputs: int) -> Posterior:
     return Posterior(labels, part["given_y"].numbers(n_outputs, len(labels), low=0, high=1))
 
 
-def _read_roles(place: Place, n_replaced: int) -> tuple[ColumnRoles, dict[Any, float]]:
+def _read_roles(
+    place: Place, n_replaced: int, n_beside: int
+) -> tuple[ColumnRoles, dict[Any, float]]:
     has_groups = ["groups"] if "groups" in place.members() else []
     keys = "names", "n_columns", "replaced", "copied", "leaking", "sensitive"
-    part = place.keys(*keys, *has_groups)
+    part = place.keys(*keys, *has_groups, *(["beside"] if n_beside else []))
     n_columns = part["n_columns"].integer(low=1, high=_MOST_COLUMNS)
     names = part["names"].optional(lambda names: _read_column_names(names, n_columns))
     columns = {name: p for p, name in enumerate(range(n_columns) if names is None else names)}
@@ -150,9 +170,15 @@ def _read_roles(place: Place, n_replaced: int) -> tuple[ColumnRoles, dict[Any, f
     part["replaced"].require(~np.isin(replaced, hidden), "a column that is not sensitive")
     leaking = dict(_read_leaking(item, columns, copied) for item in part["leaking"].items())
     roles = ColumnRoles(names, n_columns, replaced, hidden, sensitive, copied)
+    if n_beside:
+        beside = _read_columns(part["beside"], columns, n_beside)
+        others = [*replaced, *copied, *hidden]
+        requirement = "a column that is neither replaced nor copied nor sensitive"
+        part["beside"].require(~np.isin(beside, others), requirement)
+        roles = replace(roles, beside_positions=beside)
     if has_groups:
         groups = columns.get(part["groups"].label())
-        is_own = groups is not None and groups not in (*replaced, *hidden, *copied)
+        is_own = groups is not None and groups not in (*roles.order, *hidden)
         part["groups"].require(is_own, "a column that is neither sensitive nor released")
         roles = replace(roles, group_position=groups)
     return roles, leaking
@@ -219,10 +245,22 @@ def _check_labels(place: Place, labels: Labels, expected: list[Any]) -> None:
     place.require(np.array(is_own), "the label that this symbol has in columns")
 
 
+def _check_groups(place: Place, groups: IntArray | None, expected: IntArray | None) -> None:
+    """Check that symbols belong to the values beside X that they are paired with."""
+    if expected is None:
+        place.require(groups is None, "a mechanism without groups, where no columns are beside X")
+        return
+    place.require(groups is not None, "a mechanism with groups, which columns beside X have")
+    place["groups"].require(groups == expected, "the first number of its pair")
+
+
 def _read_symbols(place: Place, mechanism: Mechanism | SeveralSecretsMechanism) -> IntArray:
     """Return the symbol that each output is called by: the one that it has the label of."""
     symbols = place.integers(len(mechanism.y_labels), low=0, high=len(mechanism.x_labels) - 1)
     place.different(symbols.tolist(), "a symbol")
+    if (groups := mechanism.groups) is not None:
+        is_own = groups[symbols] == groups[mechanism.channel.argmax(axis=0)]
+        place.require(is_own, "a symbol with the same columns beside it as this output")
     pairs = zip(mechanism.y_labels, symbols, strict=True)
     is_own = [label_key(label) == label_key(mechanism.x_labels[x]) for label, x in pairs]
     place.require(np.array(is_own), "the symbol with the label that this output has")

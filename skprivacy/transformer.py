@@ -64,9 +64,9 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
     comes out of it.
 
     The guarantee is about the joint distribution estimated by `fit`, and with a `confidence` also
-    about that of the population that its rows are from. It is about Y alone: not about other
-    columns that are passed through, an index, or several releases of the same row taken together.
-    It is not differential privacy.
+    about that of the population that its rows are from. It is about Y, and columns named in
+    `beside`: not about other columns that are passed through, an index, or several releases of
+    the same row taken together. It is not differential privacy.
 
     Parameters
     ----------
@@ -83,7 +83,12 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
     columns : str, int, list of these, or callable, default=None
         The columns to replace, taken jointly as one X; a callable such as
         `sklearn.compose.make_column_selector` is called with the table. None: all that are not
-        sensitive, and do not tell people apart.
+        sensitive or beside the release, and do not tell people apart.
+    beside : str, int or list of these, default=None
+        Columns with few values that come out unchanged, whatever `remainder` and `output` say,
+        and that the guarantee covers: the budget holds for them and Y together. For every
+        combination of their values, Y is drawn in a way of its own. Values of theirs that `fit`
+        did not see are an error.
     measure, scope, utility, solver : default="kl", "per_output", "mutual_information", "auto"
         As in `design_mechanism`. With utility="target", V is the y that is passed to `fit`: the
         output keeps what X says about y. With utility="distortion", released values are as close
@@ -104,8 +109,8 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         symbol x; for cells that keep a target V, of P(v|y) for each value v.
     remainder : {"drop", "passthrough"} or list of columns, default="drop"
         What happens to the other columns: all are dropped, all are passed through unchanged, or
-        those listed are. The sensitive ones are always dropped, and so is the column that tells
-        people apart (`groups` of `ScoreCells`). This is decided by `fit`.
+        those listed are, outside of the guarantee. The sensitive ones are always dropped, and so
+        is the column that tells people apart (`groups` of `ScoreCells`). This is decided by `fit`.
     alphabet : {"auto", "values", "cells"}, TreeCells or ScoreCells, default="auto"
         "values": each combination of values is a symbol of X. "cells": rows that are alike share
         one, a cell, for tables of many columns; with utility="target" these are `ScoreCells`, else
@@ -124,7 +129,8 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
     handle_unknown : {"resample", "error"}, default="resample"
         What `transform` does with values or combinations that `fit` did not see: draw from P(Y),
         which reveals nothing about the row, with a warning; or raise an error. With cells, nothing
-        is unknown.
+        is unknown. With columns beside Y, the draw is from P(Y|z), which tells no more than their
+        values z, and so is that of a cell that `fit` did not see with z.
     random_state : int, RandomState, Generator or None, default=None
         None draws with a new key from the operating system's cryptographic source each time.
         A seed makes the output reproducible, even for an attacker who guesses it: it is for tests.
@@ -180,6 +186,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         *,
         sensitive: _ColumnNames | None = None,
         columns: _ColumnNames | Callable[[Any], Any] | None = None,
+        beside: _ColumnNames | None = None,
         measure: str | Measure = "kl",
         scope: Scope = "per_output",
         utility: str | Utility = "mutual_information",
@@ -200,6 +207,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         self.epsilon = epsilon
         self.sensitive = sensitive
         self.columns = columns
+        self.beside = beside
         self.measure = measure
         self.scope = scope
         self.utility = utility
@@ -622,7 +630,8 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         else:
             roles, labels = self._batches.roles, ()
             if self.output == "posterior":
-                labels = tuple(code_rows(settings, self._batches.rows()).alphabet.labels)
+                coded = code_rows(settings, self._batches.rows())
+                labels = tuple(coded.alphabet.x_alphabet.labels)
         names = names_out(roles.renamed(input_features), labels, self.output)
         return np.array(names, dtype=object)
 

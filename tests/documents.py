@@ -54,6 +54,7 @@ def mechanisms():
         {"measure": Lip(lower=0.3), "utility": "guess"},
         {"utility": target, "measure": "max_lift"},
         {"epsilon": np.inf, "measure": "chi2"},
+        {"epsilon": 0.5, "groups": ["a", "a", "b"], "utility": target},
     ):
         mechanism = design_mechanism(joint, **{"epsilon": 0.05} | options)
         yield mechanism.to_json()
@@ -83,8 +84,10 @@ def transformers():
         (["since"], {"n_bins": 4, "output": "posterior"}),
         (["zone", "band"], {"measure": "max_lift", "handle_unknown": "error"}),
         (["town", "age", "since"], {"n_bins": 2, "max_categories": 4, "remainder": "passthrough"}),
+        (["town"], {"epsilon": 0.8, "beside": ["zone", "band"], "output": "symbol"}),
     ):
-        funnel = PrivacyFunnelTransformer(0.05, sensitive="sex", columns=columns, **options)
+        options = {"epsilon": 0.05, "sensitive": "sex"} | options
+        funnel = PrivacyFunnelTransformer(columns=columns, **options)
         yield funnel.fit(frame).to_json()
     array = frame[["band", "town"]].to_numpy(dtype=object)
     funnel = PrivacyFunnelTransformer(0.05, columns=[1], remainder="passthrough")

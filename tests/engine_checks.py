@@ -122,6 +122,24 @@ class EngineChecks:
         assert list(fitted.get_feature_names_out()) == there.columns.tolist()
         assert plain(there).equals(plain(here))
 
+    @pytest.mark.parametrize(
+        "options", [{}, {"columns": ["maybe", "noise"], "alphabet": TreeCells(max_cells=8)}]
+    )
+    def test_columns_under_the_budget_beside_it(self, rows, options, monkeypatch):
+        settings = funnel(0.3, beside=["label", "grade"], handle_unknown="error", **options)
+        rows = rows.assign(grade=np.arange(len(rows)) % 3)
+        lazy = self.lazily(rows, 4)
+        here, there = clone(settings).fit(rows), clone(settings).fit(lazy)
+        assert here.mechanism_.channel.tobytes() == there.mechanism_.channel.tobytes()
+        released = self.collected(there.transform(lazy, record_ids="id", secret_key=KEY))
+        assert plain(released).equals(plain(here.transform(rows, record_ids="id", secret_key=KEY)))
+        assert plain(released[["label", "grade"]]).equals(plain(rows[["label", "grade"]]))
+        if options:  # cells are learned from some rows, and counted in all of them
+            monkeypatch.setattr(inputs, "MOST_DISTINCT", 1000)
+            counted = clone(settings).fit(lazy).mechanism_
+            assert counted.groups.max() == 5
+            assert counted.max_leakage <= 0.3 * (1 + 1e-9)
+
     def test_edges(self, rows):
         edges = {"noise": [-np.inf, -1, 0.5, np.inf]}
         settings = funnel(columns=["noise"], n_bins=edges)

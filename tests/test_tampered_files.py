@@ -402,6 +402,39 @@ class TestTransformer:
         assert place in refusal(PrivacyFunnelTransformer, edited(fitted, *steps, to=value))
 
     @pytest.mark.parametrize(
+        ("steps", "value", "place"),
+        [
+            (["layout", "beside"], ["sex"], "layout.beside[0] must be a column that is neither replaced"),
+            (["layout", "beside"], ["town"], "layout.beside[0] must be a column that is neither replaced"),
+            (["layout", "beside"], [], "layout.beside must be a list of 1"),
+            (["layout", "copied"], ["band"], "layout.beside[0] must be a column that is neither replaced"),
+            (["beside", "pairs", 0], [9, 0], "beside.pairs[0][0] must be"),
+            (["beside", "pairs", 1], [0, 0], "beside.pairs[1] must be a row that comes after the previous"),
+            (["beside", "pair_weights", 0], 0, "beside.pair_weights[0] must be positive"),
+            (["beside", "columns", 0, "symbols", 1], 0, "beside.columns[0].symbols must have every number"),
+            (["beside", "columns", 0, "edges"], [1.0, 2.0, 3.0], "beside.columns[0]"),
+            (["mechanism", "groups", 0], 1, "mechanism.groups[0] must be the first number of its pair"),
+            (["names"], "swapped", "names[0] must be a symbol with the same columns beside it"),
+        ],
+    )  # fmt: skip
+    def test_columns_beside_it(self, steps, value, place):
+        beside = {"sensitive": "sex", "columns": ["town"], "beside": ["band"]}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of few rows
+            text = PrivacyFunnelTransformer(0.7, **beside).fit(people()).to_json()
+        if value == "swapped":
+            names = json.loads(text)["names"]
+            value = names[::-1]
+        assert place in refusal(PrivacyFunnelTransformer, edited(text, *steps, to=value))
+
+    def test_groups_without_columns_beside_it(self, fitted):
+        n_x = len(json.loads(fitted)["mechanism"]["x_labels"])
+        text = edited(fitted, "mechanism", "groups", to=[0] * n_x)
+        assert "mechanism must be a mechanism without groups" in refusal(
+            PrivacyFunnelTransformer, text
+        )
+
+    @pytest.mark.parametrize(
         ("key", "sentence"),
         [
             ("names", r"names\[\d+\] must be the symbol with the label that this output has"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -34,8 +34,6 @@ class CellAlphabet(Alphabet):
     column which values occur in which cells, and how often, see `held`; kept : see `matches`.
     """
 
-    of_cells: ClassVar[bool] = True
-
     columns: tuple[ColumnAlphabet, ...]
     partition: Partition
     counted: tuple[tuple[IntArray, IntArray, FloatArray], ...]
@@ -45,6 +43,10 @@ class CellAlphabet(Alphabet):
     def cell_columns(self) -> tuple[CellColumn, ...]:
         """The columns as codes that cells are made of."""
         return tuple(map(CellColumn, self.columns))
+
+    @property
+    def of_cells(self) -> bool:
+        return True
 
     @property
     def n_symbols(self) -> int:
@@ -85,15 +87,6 @@ class CellAlphabet(Alphabet):
 
     def can_be_read(self, symbols: IntArray) -> bool:
         return False
-
-    def tables(self) -> list[FloatArray]:
-        """Return how often each value of each column (rows) occurs in each cell (columns)."""
-        found = []
-        for column, (values, cells, weights) in zip(self.columns, self.counted, strict=True):
-            table = np.zeros((len(column.values), self.n_symbols))
-            np.add.at(table, (values, cells), weights)
-            found.append(table)
-        return found
 
     def described(
         self, names: Sequence[Hashable], sizes: FloatArray | None = None

@@ -44,9 +44,10 @@ examples:
 A first pass over IN counts and a second one writes OUT: memory does not grow with the
 file. Without --columns, all columns that no other option names are released; with it,
 those that no option names are left out. Those of --remainder are copied byte for byte,
-unless one of them alone reveals more about the sensitive columns than the budget allows.
-Budgets for each of several columns bound no combination of them; one for
-sex+blood_pressure does.
+unless one of them alone reveals more about the sensitive columns than the budget allows;
+what they reveal together with the release is not bounded. The budget holds for the release
+and the columns of --beside together, which are published as they are. Budgets for each of
+several columns bound no combination of them; one for sex+blood_pressure does.
 """
 _APPLY = """\
 examples:
@@ -57,9 +58,9 @@ examples:
   skprivacy apply bmi.json patients.csv keyed.csv --record-ids patient \\
       --key-file secret.key
 
-IN needs the columns that are replaced and those that are copied. It needs no sensitive
-column; any that it has is left out. Only columns that were copied by the `sanitize` that
-wrote M.json can be copied: what they reveal was measured there.
+IN needs the columns that are replaced, those of --beside and those that are copied. It
+needs no sensitive column; any that it has is left out. Only columns that were copied by the
+`sanitize` that wrote M.json can be copied: what they reveal was measured there.
 """
 _KEY = """\
 examples:
@@ -290,6 +291,14 @@ def _add_audit(subparsers: _Subparsers) -> None:
         required=True,
         metavar="NAMES|FILE",
         help="columns of IN, or a file with the same rows in the same order",
+    )
+    command.add_argument(
+        "--beside",
+        type=names,
+        default=[],
+        metavar="NAMES",
+        help="columns that were published with the release under its budget, separated by "
+        "commas: they are attacked together with it",
     )
     command.add_argument(
         "--secrets",

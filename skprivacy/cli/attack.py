@@ -1,6 +1,7 @@
 """The command that attacks a release: `audit`."""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +30,13 @@ def audit_file(options: argparse.Namespace) -> None:
     for name in options.sensitive:
         if name not in rows:
             raise ValueError(f"{options.source} has no column {name!r}: it has {list(rows)}.")
-    columns = options.released.split(",")
+    columns = list(dict.fromkeys([*options.released.split(","), *options.beside]))
     if set(columns) <= set(rows):
         if shared := [name for name in columns if name in options.sensitive]:
             raise ValueError(f"--released names the sensitive column {shared[0]!r} itself.")
         views: dict[str, Any] = {"released": rows[columns]}
     elif Path(options.released).exists():
-        views = _views(_released_rows(options, n_rows, limit), rows)
+        views = _views(_released_rows(options, n_rows, limit), rows, options.beside)
     else:
         raise ValueError(
             f"--released {options.released} is neither a file nor columns of {options.source}, "
@@ -89,12 +90,20 @@ def _released_rows(options: argparse.Namespace, n_rows: int, limit: int) -> pd.D
     return released
 
 
-def _views(released: pd.DataFrame, rows: pd.DataFrame) -> dict[str, Any]:
-    """Tell the columns that were replaced from those that were copied."""
+def _views(released: pd.DataFrame, rows: pd.DataFrame, beside: Sequence[str]) -> dict[str, Any]:
+    """Tell the columns that were replaced from those that were copied.
+
+    beside : those that were copied under the budget, as a part of the release.
+    """
+    for name in beside:
+        if name not in released or name not in rows:
+            raise ValueError(f"--beside names {name!r}, which is not a column of both files.")
     copied = [name for name in released if name in rows and released[name].equals(rows[name])]
     new = [name for name in released if name not in copied]
     if not new:
         return {"released": released}
+    copied = [name for name in copied if name not in beside]
+    new = [name for name in released if name not in copied]
     before = [name for name in new if name in rows]
     return {
         "released": released[new],

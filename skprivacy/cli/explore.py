@@ -24,7 +24,7 @@ from ..fitting.several_warnings import warn_of_chance_in_several
 from ..inverse_design import largest_epsilon, smallest_epsilon
 from ..joint import as_joint
 from ..limits import limit_unchanged
-from ..measures import get_measure
+from ..measures import Measure, get_measure
 from ..measures.leakage import leakage_unchanged
 from ..mechanism import Mechanism
 from ..plotting import PrivacyUtilityDisplay
@@ -46,6 +46,8 @@ _N_BUDGETS, _N_SURE_BUDGETS = 20, 10
 # What is shown of the largest budget must not exceed it, by more than rounding.
 _FOUR_DIGITS = Context(prec=4, rounding=ROUND_FLOOR)
 _ROUNDING = 1e-12
+# A limit for the population is drawn anew for every table: this much apart, one is not the other.
+_SURELY = 1.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +153,20 @@ def _budgets(counts: CountArray, design: dict[str, Any]) -> FloatArray:
         rows: FloatArray = design["n_samples"] * joint.p_sx
         unchanged = limit_unchanged(rows, measure, scope, confidence)
     top = unchanged if 0 < unchanged < np.inf else 1.0
-    return np.geomspace(top / 200, top, n_budgets)
+    least = max(top / 200, _beside(design, joint.p_sx, measure))
+    return np.geomspace(least, max(top, least), n_budgets)
+
+
+def _beside(design: dict[str, Any], p_sx: FloatArray, measure: Measure) -> float:
+    """Return what columns beside the release reveal alone: no smaller budget allows them."""
+    if "groups" not in design:
+        return 0.0
+    codes, _ = pd.factorize(pd.Series(design["groups"]))
+    alone = p_sx @ np.eye(codes.max() + 1)[codes]
+    if (confidence := design["confidence"]) is None:
+        return leakage_unchanged(design["scope"], measure, alone) * (1 + _ROUNDING)
+    rows: FloatArray = design["n_samples"] * alone
+    return _SURELY * limit_unchanged(rows, measure, design["scope"], confidence)
 
 
 def _figures(mechanism: Mechanism) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def cost_of_rows(
     kept = mechanism.normalized_utility
     alone = max(kept, design_mechanism(counts, mechanism.epsilon, **asked).normalized_utility)
     aim = _round_share(kept, alone)
-    if aim is None or counts.size > _MOST_CELLS:
+    if aim is None or counts.size > _MOST_CELLS or mechanism.groups is not None:
         return CostOfRows(kept, alone)
     asked = {name: value for name, value in design.items() if name != "n_samples"}
     try:

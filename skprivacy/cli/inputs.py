@@ -42,7 +42,7 @@ def released_columns(options: argparse.Namespace, names: Sequence[str]) -> list[
         )
     others = {*options.sensitive, options.target_column, options.groups}
     others.add(getattr(options, "record_ids", None))
-    others |= set() if remainder == "drop" else set(remainder)
+    others |= {*(options.beside or ()), *(() if remainder == "drop" else remainder)}
     return [name for name in names if name not in others]
 
 
@@ -80,6 +80,7 @@ def transformer_for(
     return PrivacyFunnelTransformer(
         sensitive=options.sensitive,
         columns=options.columns,
+        beside=options.beside,
         measure=options.measure,
         scope=options.scope,
         utility=_utility(options),
@@ -124,6 +125,6 @@ def counting_options(options: argparse.Namespace) -> dict[str, Any]:
     ids = getattr(options, "record_ids", None)
     return {
         "target": options.target_column,
-        "beside": [] if ids is None else [ids],
+        "apart": [] if ids is None else [ids],
         "is_watched": options.progress,
     }

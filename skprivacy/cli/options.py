@@ -103,6 +103,13 @@ def add_columns(command: argparse.ArgumentParser) -> None:
         help="the columns to release, separated by commas; they are protected jointly (default: "
         "all but those that other options name)",
     )
+    command.add_argument(
+        "--beside",
+        type=names,
+        metavar="NAMES",
+        help="columns with few values that are published as they are, separated by commas: the "
+        "budget holds for them and the release together",
+    )
 
 
 def add_proportions(command: argparse.ArgumentParser) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..cells import CellAlphabet
 from ..fidelity import Fidelity
 from ..files.block_noise import id_position
 from ..files.counting import fit_source
@@ -56,6 +55,7 @@ def sanitize(options: argparse.Namespace) -> None:
             handle_unknown=options.handle_unknown,
         )
         named = {*released_columns(options, source.names), *options.sensitive}
+        named |= {*(options.beside or ())}
         if options.record_ids:  # errors come before any work is done
             id_position(source, options.record_ids)
             check_own_column(options.record_ids, list(named))
@@ -117,6 +117,7 @@ def apply(options: argparse.Namespace) -> None:
         "out": options.target,
         "rows": n_rows,
         "released": transformer.columns,
+        "beside": transformer.beside or [],
         "copied": copied,
         "epsilon": budget_fact(transformer.mechanism_),
         "measure": transformer.mechanism_.measure.name,
@@ -221,6 +222,7 @@ def _facts(
         **files,
         "rows": n_rows,
         "released": fitted.x_names,
+        "beside": fitted.beside_names,
         "copied": [] if transformer.remainder == "drop" else transformer.remainder,
         "protected": options.sensitive,
         "epsilon": budget_fact(mechanism),
@@ -230,7 +232,7 @@ def _facts(
         "utility_kept": mechanism.normalized_utility,
         "utility_bound": mechanism.normalized_upper_bound,
         "objective": mechanism.objective.name,
-        "alphabet": "cells" if isinstance(fitted.alphabet, CellAlphabet) else "values",
+        "alphabet": "cells" if fitted.alphabet.of_cells else "values",
         "symbols": len(mechanism.x_labels),
         "outputs": len(mechanism.y_labels),
         "solver": mechanism.solver,
@@ -251,6 +253,8 @@ def _what_became(facts: dict[str, Any]) -> str:
     names = facts["copied"]
     as_they_are = "as it is" if len(names) == 1 else "as they are"
     copied = f", {listed(names)} copied {as_they_are}" if names else ""
+    if beside := facts["beside"]:
+        copied = f", {listed(beside)} published beside it, under the same budget{copied}"
     return f"{listed(facts['released'])} replaced{copied}, all other columns left out"
 
 

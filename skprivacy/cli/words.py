@@ -27,6 +27,7 @@ from ..files.locations import is_pipe
 OPTIONS = {
     "allow_leaking": "--allow-leaking",
     "alphabet": "--alphabet",
+    "beside": "--beside",
     "columns": "--columns",
     "confidence": "--confidence",
     "edges": "--edges",

@@ -8,13 +8,16 @@ for a value or combination that was not seen when the alphabet was learned.
 from ..codes import UNKNOWN
 from .alphabets import Alphabet, ValueAlphabet, learn_alphabet
 from .columns import DEFAULT_BINS, ColumnAlphabet, learn_column
+from .paired import PairedAlphabet, paired
 
 __all__ = [
     "DEFAULT_BINS",
     "UNKNOWN",
     "Alphabet",
     "ColumnAlphabet",
+    "PairedAlphabet",
     "ValueAlphabet",
     "learn_alphabet",
     "learn_column",
+    "paired",
 ]

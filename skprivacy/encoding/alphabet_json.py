@@ -58,11 +58,11 @@ def read_alphabet(part: dict[str, Place]) -> ValueAlphabet:
     """Return the alphabet after checking all of it: a wrong one would draw from the wrong rows."""
     columns = tuple(map(read_column, part["columns"].items(fewest=1)))
     symbols = _read_codes(part["symbols"])
-    combinations = _read_rows(part["combinations"], len(symbols), [c.n_symbols for c in columns])
+    combinations = read_rows(part["combinations"], len(symbols), [c.n_symbols for c in columns])
     for column, codes in zip(columns, combinations.T, strict=True):
-        _check_all(part["combinations"], codes, column.n_symbols)
+        check_all(part["combinations"], codes, column.n_symbols)
     member_of = _read_codes(part["member_of"], len(symbols))
-    members = _read_rows(part["members"], len(member_of), [len(c.values) for c in columns])
+    members = read_rows(part["members"], len(member_of), [len(c.values) for c in columns])
     parts = [column.symbols[of] for column, of in zip(columns, members.T, strict=True)]
     fits = np.stack(parts, axis=1) == combinations[member_of]
     part["members"].require(fits, "a value in the combination that member_of names")
@@ -73,11 +73,11 @@ def read_alphabet(part: dict[str, Place]) -> ValueAlphabet:
 def _read_codes(place: Place, n: int | None = None) -> IntArray:
     """Return numbers from 0 on without gaps, up to `n` if that is given."""
     codes = place.integers(None, low=0, high=(place.length() if n is None else n) - 1)
-    _check_all(place, codes, codes.max() + 1 if n is None else n)
+    check_all(place, codes, codes.max() + 1 if n is None else n)
     return codes
 
 
-def _check_all(place: Place, codes: IntArray, n: int) -> None:
+def check_all(place: Place, codes: IntArray, n: int) -> None:
     """Refuse codes that lack a number below `n`."""
     if len(missing := np.setdiff1d(np.arange(n), codes)):
         raise place.malformed(
@@ -85,7 +85,7 @@ def _check_all(place: Place, codes: IntArray, n: int) -> None:
         )
 
 
-def _read_rows(place: Place, length: int, sizes: list[int]) -> IntArray:
+def read_rows(place: Place, length: int, sizes: list[int]) -> IntArray:
     """Return rows of codes, each column with a size of its own, in lexicographic order."""
     rows = place.integers(length, len(sizes), low=0, high=max(sizes) - 1)
     place.require(rows < sizes, "a number that its column has")
@@ -113,7 +113,7 @@ def read_column(place: Place) -> ColumnAlphabet:
         _read_bounds(part["bounds"], edges),
         has_missing,
     )
-    _check_all(part["symbols"], column.symbols, max(1, column.n_symbols))
+    check_all(part["symbols"], column.symbols, max(1, column.n_symbols))
     _check_nulls(part, column)
     check = _check_categories if edges is None else _check_bins
     check(part, column)

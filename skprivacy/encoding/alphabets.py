@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,10 +32,32 @@ class Alphabet(ABC):
     columns : one `ColumnAlphabet` each.
     """
 
-    #: Whether symbols are kinds of rows, which no combination of values names.
-    of_cells: ClassVar[bool] = False
-
     columns: tuple[ColumnAlphabet, ...]
+
+    @property
+    def of_cells(self) -> bool:
+        """Whether symbols are kinds of rows, which no combination of values names."""
+        return False
+
+    @property
+    def x_alphabet(self) -> Alphabet:
+        """The symbols of X alone, without columns beside it."""
+        return self
+
+    @property
+    def read_columns(self) -> tuple[ColumnAlphabet, ...]:
+        """The columns that are encoded; those beside X are never decoded."""
+        return self.columns
+
+    @property
+    def groups(self) -> IntArray | None:
+        """The value of the columns beside X that each symbol belongs to; None without any."""
+        return None
+
+    @property
+    def x_symbols(self) -> IntArray:
+        """The symbol of X that each symbol belongs to."""
+        return np.arange(self.n_symbols)
 
     @property
     @abstractmethod
@@ -112,6 +134,16 @@ class Alphabet(ABC):
             (column.values, column.codes(symbols, rows, uniform(rows, position)))
             for position, column in enumerate(self.shown)
         ]
+
+    def tables(self) -> list[FloatArray]:
+        """Return how often each value of each column (rows) occurs with each symbol (columns)."""
+        found = []
+        for position, column in enumerate(self.columns):
+            values, symbols, weights = self.held(position)
+            table = np.zeros((len(column.values), self.n_symbols))
+            np.add.at(table, (values, symbols), weights)
+            found.append(table)
+        return found
 
     def shown_shares(self, position: int) -> FloatArray:
         """Return how often each symbol is shown as each value of a column, or last, as none."""

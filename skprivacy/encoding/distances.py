@@ -23,6 +23,9 @@ def gower(
 
     in_order : whether the values of each column have an order even if they are categories.
     """
+    if alphabet.x_alphabet is not alphabet:  # columns beside X do not count
+        own = gower(alphabet.x_alphabet, in_order, column_weights)
+        return own[np.ix_(alphabet.x_symbols, alphabet.x_symbols)]
     distances = np.zeros((alphabet.n_symbols, alphabet.n_symbols))
     for position, column in enumerate(alphabet.columns):
         shares = _shares(alphabet, position)

@@ -74,7 +74,7 @@ def _rows_in_cells(
     teachers = counted.sampled(sample)
     _check_not_empty(settings, teachers)
     known = cells_taught_by(settings, teachers, cells)
-    names = list(dict.fromkeys([*counted.s, *(counted.target or ())]))
+    names = list(dict.fromkeys([*counted.s, *counted.beside, *(counted.target or ())]))
     in_cells = counted.in_cells(cell := cell_name(names))
     edges = edges_of(settings.n_bins, ())
     found, counts = table.in_cells(known, names, cell).count([*names, cell], edges, MOST_DISTINCT)
@@ -84,13 +84,13 @@ def _rows_in_cells(
 def _counted(settings: Settings, roles: ColumnRoles, y: Any) -> CountedColumns:
     s = tuple(roles.name(p) for p in roles.s_positions)
     x = tuple(roles.name(p) for p in roles.x_positions)
-    groups = roles.group_names
+    groups, beside = roles.group_names, tuple(roles.name(p) for p in roles.beside_positions)
     if not settings.has_target:
-        return CountedColumns(s, x, groups=groups)
+        return CountedColumns(s, x, groups=groups, beside=beside)
     owner = settings.owner
     if not isinstance(y, str) or y not in (roles.names or ()) or y in (*s, *groups):
         raise ValueError(
             f"{owner} with utility='target' needs the name of a column of the lazy frame as y, "
             f"one that is not sensitive{' and does not tell people apart' if groups else ''}."
         )
-    return CountedColumns(s, x, (y,), groups)
+    return CountedColumns(s, x, (y,), groups, beside)

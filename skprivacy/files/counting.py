@@ -49,21 +49,21 @@ def count_source(
     source: Source,
     *,
     target: str | None = None,
-    beside: Collection[str] = (),
+    apart: Collection[str] = (),
     with_sample: bool = False,
     is_watched: bool = False,
 ) -> CountedSource:
     """Count S and X as the settings name them.
 
-    target : the name of its column, for utility="target"; beside : columns that are not released
+    target : the name of its column, for utility="target"; apart : columns that are not released
     unless they are named.
     """
-    roles = roles_of_names(settings, source.names, "the file", [*beside, target])
+    roles = roles_of_names(settings, source.names, "the file", [*apart, target])
     counted = _counted(settings, source, roles, target)
     is_sampled = with_sample or roles.kept_positions
     of_sample = {
         *roles.s_positions,
-        *roles.x_positions,
+        *roles.read_positions,
         *roles.kept_positions,
         roles.group_position,
     }
@@ -82,12 +82,11 @@ def count_source(
 def _counted(
     settings: Settings, source: Source, roles: ColumnRoles, target: str | None
 ) -> CountedColumns:
-    s, x = (
-        tuple(source.names[p] for p in part) for part in (roles.s_positions, roles.x_positions)
-    )
+    parts = roles.s_positions, roles.x_positions, roles.beside_positions
+    s, x, z = (tuple(source.names[p] for p in part) for part in parts)
     groups = roles.group_names
     if not settings.has_target:
-        return CountedColumns(s, x, groups=groups)
+        return CountedColumns(s, x, groups=groups, beside=z)
     if target is None or target not in source.names or target in (*s, *groups):
         raise ValueError(
             Message(
@@ -98,7 +97,7 @@ def _counted(
                 f". Got {target!r}; the file has {source.names}.",
             )
         )
-    return CountedColumns(s, x, (target,), groups)
+    return CountedColumns(s, x, (target,), groups, z)
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,6 +269,6 @@ def fit_source(
     counted = count_source(settings, source, **options)
     roles, sample = counted.roles, counted.sample
     kept = {(name := roles.name(p)): sample[name] for p in roles.kept_positions}
-    beside = {name: sample[name] for name in roles.s_names} if kept else None
-    inputs = FitInputs(roles, counted.types, counted.rows, kept, beside)
+    s_passed = {name: sample[name] for name in roles.s_names} if kept else None
+    inputs = FitInputs(roles, counted.types, counted.rows, kept, s_passed)
     return fitted_to(settings, inputs, allow_leaking=allow_leaking), sample

@@ -18,7 +18,7 @@ from ..certifying import (
     failure_of,
 )
 from ..fitted import Fitted
-from ..fitting.held_out import candidate, count_codes, symbols_of
+from ..fitting.held_out import candidate, count_codes, n_symbols, symbols_of
 from ..measures import Measure
 from ..mechanism import SeveralSecretsMechanism
 from ..secret_columns import columns_of_secrets
@@ -45,7 +45,7 @@ def certify_source(
     """
     failure_of(confidence, n_settings)  # errors come before any work is done
     header = as_table(pd.DataFrame(columns=source.names), owner)
-    x_positions = fitted.roles.x_in(header, owner)
+    x_positions = fitted.roles.read_in(header, owner)
     s_positions = header.positions(owner, "sensitive", sensitive)
     secrets: dict[Any, tuple[int, ...]] = {None: tuple(range(len(s_positions)))}
     if isinstance(fitted.mechanism, SeveralSecretsMechanism):
@@ -54,7 +54,7 @@ def certify_source(
         told = f"The column {both[0]!r} is released: it cannot be among those of "
         raise ValueError(Message(told, Named("sensitive"), "."))
     key_position = fitted.roles.group_in(header, owner)
-    families, groups = families_of(fitted), Groups(len(fitted.mechanism.x_labels) + 1)
+    families, groups = families_of(fitted), Groups(n_symbols(fitted))
     for block in source.watched_blocks("certifying", is_watched):
         table = as_table(block.frame(x_positions, families), owner)
         folds = folds_of_block(block, key_position, source)

@@ -123,8 +123,8 @@ class Batches:
         passed = {name: sample[name] for name in self._passed if name in sample}
         kept = map(self.roles.name_or_position, self.roles.kept_positions)
         warn_of_unjudged([name for name in kept if name not in passed])
-        beside = {name: sample[name] for name in self._counted.s} if passed else None
-        return FitInputs(self.roles, self.types, rows, passed, beside)
+        s_passed = {name: sample[name] for name in self._counted.s} if passed else None
+        return FitInputs(self.roles, self.types, rows, passed, s_passed)
 
     def __getstate__(self) -> dict[str, Any]:
         # Counts may travel; rows of people stay where they are.

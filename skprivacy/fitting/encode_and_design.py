@@ -15,7 +15,14 @@ from .._warnings import warn
 from ..cells import CellAlphabet, Cells
 from ..codes import UNKNOWN, count, take
 from ..design import design_mechanism
-from ..encoding import DEFAULT_BINS, Alphabet, ValueAlphabet, learn_alphabet
+from ..encoding import (
+    DEFAULT_BINS,
+    Alphabet,
+    PairedAlphabet,
+    ValueAlphabet,
+    learn_alphabet,
+    paired,
+)
 from ..encoding.bins import BinsLike
 from ..encoding.distances import gower
 from ..fidelity import RawX
@@ -37,6 +44,7 @@ from ..utilities import (
     Utility,
     guess_of_cells,
 )
+from .beside import code_beside, few_valued, most_beside
 from .inputs import FitInputs, LabelledRows
 from .known_cells import KnownCells
 from .leak_warnings import (
@@ -88,6 +96,8 @@ def code_rows(settings: Settings, rows: LabelledRows) -> CodedRows:
     sensitive, s_codes, secrets = code_sensitive(settings, rows)
     target, v_codes = _code_target(settings, rows)
     alphabet, x_codes, names = _code_x(settings, rows, secrets, s_codes, v_codes)
+    if rows.beside:
+        alphabet, x_codes = paired(alphabet, x_codes, *_code_beside(settings, rows), rows.weights)
     counts = count_pairs(s_codes, x_codes, rows.weights, sensitive.n_symbols)
     sizes = count(s_codes, sensitive.n_symbols, rows.multiplicities)[:-1]
     n_effective = rows.effective_rows(s_codes, x_codes)
@@ -115,8 +125,14 @@ def _code_x(
         alphabet, x_codes = _learn(settings, rows, rows.x_columns)
         cells = automatic_cells(settings, rows, alphabet, x_codes, secrets.n_groups)
         if cells is None:
-            return *_pooled(settings, alphabet, x_codes, secrets.n_groups), names
+            return *_pooled(settings, rows, alphabet, x_codes, secrets.n_groups), names
     return learn_cells(settings, rows, cells, secrets, s_codes, v_codes)
+
+
+def _code_beside(settings: Settings, rows: LabelledRows) -> tuple[ValueAlphabet, IntArray]:
+    """Return the values of the columns beside X, and that of each row."""
+    each = rows.weights, rows.multiplicities, rows.n_rows
+    return code_beside(settings, rows.beside, *each)
 
 
 def cells_taught_by(settings: Settings, rows: LabelledRows, cells: Cells) -> KnownCells:
@@ -171,10 +187,12 @@ def _bins_of(n_bins: Any, label: Hashable, is_sensitive: bool) -> BinsLike | Non
 
 
 def _pooled(
-    settings: Settings, alphabet: ValueAlphabet, codes: IntArray, n_s: int
+    settings: Settings, rows: LabelledRows, alphabet: ValueAlphabet, codes: IntArray, n_s: int
 ) -> tuple[ValueAlphabet, IntArray]:
     """Pool the rarest symbols where the design would take long."""
     n_x, kept = alphabet.n_symbols, most_symbols(n_s)
+    if rows.beside:
+        kept = min(kept, most_beside(_code_beside(settings, rows)[0].n_symbols))
     if settings.solver != "auto" or n_x <= kept:
         return alphabet, codes
     pooled, symbols = alphabet.pooled(kept)
@@ -208,7 +226,7 @@ def fitted_to(settings: Settings, inputs: FitInputs, *, allow_leaking: bool = Tr
     judge_index(settings, inputs, coded.s_codes, coded.secrets)
     leaking = _judge_passed_through(settings, inputs, coded, allow_leaking)
     _warn_of_figures(mechanism, coded)
-    if settings.output == "label" and isinstance(coded.alphabet, ValueAlphabet):
+    if settings.output == "label" and isinstance(coded.alphabet.x_alphabet, ValueAlphabet):
         warn_of_swaps(mechanism)
     training = Training(
         coded.sensitive,
@@ -262,7 +280,7 @@ def _raw(
     mechanism: Mechanism | SeveralSecretsMechanism,
 ) -> RawX | None:
     """Return X as it was before it was cut and pooled."""
-    if not isinstance(coded.alphabet, ValueAlphabet):
+    if not isinstance(coded.alphabet.x_alphabet, ValueAlphabet):
         return None  # figures of cells are about X as it was
     weights = _column_weights(settings, inputs.rows) if settings.has_distances else None
     x = CodedX(coded.alphabet, coded.x_codes, coded.v_codes)
@@ -292,14 +310,15 @@ def _utility(
     settings: Settings, rows: LabelledRows, coded: CodedRows, loss: FloatArray
 ) -> str | Utility:
     """Return the utility: I(V;Y) of rows with a target V, a loss as the columns have it."""
-    cells = coded.alphabet if isinstance(coded.alphabet, CellAlphabet) else None
+    x_alphabet = coded.alphabet.x_alphabet
+    cells = x_alphabet if isinstance(x_alphabet, CellAlphabet) else None
     if coded.v_codes is not None:
         table = count_pairs(coded.v_codes, coded.x_codes, rows.weights)
         return Target(table, whole=0.0 if cells is None else cells.partition.information)
     if settings.has_distances:
         return Distortion.of_symbols(loss, of_cells=cells is not None)
     if cells is not None and _is_information(settings.utility):
-        return EachColumn.of_tables(cells.tables())
+        return EachColumn.of_tables(coded.alphabet.tables())
     if cells is not None and settings.utility in (Guess.name, Guess()):
         return guess_of_cells()
     return settings.utility
@@ -321,8 +340,17 @@ def design_options(
         "max_outputs": settings.max_outputs,
         "confidence": settings.confidence,
         "n_samples": None if settings.confidence is None else coded.n_effective,
+        **_groups(rows, coded.alphabet),
         **(settings.solver_options or {}),
     }
+
+
+def _groups(rows: LabelledRows, alphabet: Alphabet) -> dict[str, Any]:
+    """Return what each symbol has beside it, for the design."""
+    if not isinstance(alphabet, PairedAlphabet):
+        return {}
+    names = alphabet.group_names(list(rows.beside))
+    return {"groups": [names[z] for z in alphabet.groups]}
 
 
 def _design(
@@ -359,7 +387,7 @@ def _labelled(
 
 def _as_released(mechanism: M, alphabet: Alphabet, loss: FloatArray) -> M:
     """Return the mechanism as it is sampled, with names for its outputs."""
-    if isinstance(alphabet, CellAlphabet):
+    if alphabet.of_cells:
         mechanism, objective = _merged(mechanism), mechanism.objective
         loss = objective.surprise() if isinstance(objective, Target) else loss
     return within_budget_as_sampled(name_outputs(mechanism, loss))
@@ -371,7 +399,8 @@ def _merged(mechanism: M) -> M:
     They differ in what they say about S: merged, they say less about it, and on more rows each.
     """
     allowance = _MERGED_UTILITY * mechanism.utility
-    channel = tidied(mechanism.channel, mechanism.p_x, mechanism.objective, allowance)
+    p_x, objective, groups = mechanism.p_x, mechanism.objective, mechanism.groups
+    channel = tidied(mechanism.channel, p_x, objective, allowance, groups)
     return mechanism.changed(channel=channel, y_labels=tuple(range(channel.shape[1])))
 
 
@@ -414,11 +443,12 @@ def _judge_passed_through(
     if not inputs.passed_through:
         return {}
     s_codes, weights = coded.s_codes, inputs.rows.weights
-    if (beside := inputs.beside) is not None:
-        s_codes, _ = coded.sensitive.encode(list(beside.values()), list(beside))
+    if (s_passed := inputs.s_passed) is not None:
+        s_codes, _ = coded.sensitive.encode(list(s_passed.values()), list(s_passed))
         weights = None
     of_each = {name: groups.codes(s_codes) for name, groups in coded.secrets.groups.items()}
     budgets = _budgets(settings, coded.secrets)
     found = judged_for_each(budgets, inputs.passed_through, of_each, weights)
-    warn_of_passed_through(found, settings.epsilon, allow_leaking)
+    few = few_valued({name: inputs.passed_through[name] for name in found.leaking})
+    warn_of_passed_through(found, settings.epsilon, allow_leaking, few)
     return {**found.leaking, **dict.fromkeys(found.unclear, np.nan)}

@@ -19,6 +19,7 @@ from ..certifying import (
     failure_of,
 )
 from ..codes import UNKNOWN, take
+from ..encoding import PairedAlphabet
 from ..encoding.values import coded as values_of
 from ..fitted import Fitted, Training
 from ..measures import Measure, get_measure
@@ -58,7 +59,7 @@ def evaluated_on(
     s_columns, _ = sensitive_columns(owner, table, y, sensitive, sensitive_features)
     s_codes = _group_codes(training, s_columns)
     x_codes = _symbols_in(fitted, table, owner)
-    objective, n_x = _objective(fitted, table, owner, y, x_codes), len(mechanism.x_labels) + 1
+    objective, n_x = _objective(fitted, table, owner, y, x_codes), n_symbols(fitted)
 
     def under(codes: IntArray, labels: Labels) -> Evaluation:
         counts = count_codes(codes, x_codes, (len(labels) + 1, n_x))
@@ -66,10 +67,11 @@ def evaluated_on(
             _channel(mechanism),
             counts / counts.sum(),
             (*labels, "unseen"),
-            (*mechanism.x_labels, "unseen"),
+            (*mechanism.x_labels, *_unseen_labels(fitted)),
             mechanism.y_labels,
             mechanism.measure,
             objective,
+            groups=_groups(mechanism),
         )
 
     whole = under(s_codes, tuple(training.alphabet.labels))
@@ -112,7 +114,7 @@ def certified_on(
     for n_s, _ in sized.values():
         check_measure(measure, n_s)
     x_codes = _symbols_in(fitted, table, owner)
-    n_x = len(fitted.mechanism.x_labels) + 1
+    n_x = n_symbols(fitted)
     return certified_secrets(
         {name: count_codes(codes, x_codes, (n_s, n_x)) for name, (n_s, codes) in sized.items()},
         {name: candidate(fitted, n_s, name) for name, (n_s, _) in sized.items()},
@@ -151,8 +153,28 @@ def candidate(fitted: Fitted, n_groups: int, name: Any = None) -> Candidate:
 
 
 def _channel(mechanism: Mechanism | SeveralSecretsMechanism) -> FloatArray:
-    """Return the channel with one more symbol, for values that were not seen: drawn from P(Y)."""
-    return np.vstack([mechanism.channel, mechanism.p_y])
+    """Return the channel with one more symbol, for values that were not seen: drawn from P(Y).
+
+    Beside columns z there is one for each z, drawn from P(Y|z).
+    """
+    return np.vstack([mechanism.channel, mechanism.unseen])
+
+
+def n_symbols(fitted: Fitted) -> int:
+    """Return how many symbols there are with those for values that were not seen."""
+    return len(fitted.mechanism.channel) + len(fitted.mechanism.unseen)
+
+
+def _groups(mechanism: Mechanism | SeveralSecretsMechanism) -> IntArray | None:
+    if mechanism.groups is None:
+        return None
+    return np.append(mechanism.groups, np.unique(mechanism.groups))
+
+
+def _unseen_labels(fitted: Fitted) -> list[Any]:
+    if not isinstance(fitted.alphabet, PairedAlphabet):
+        return ["unseen"]
+    return [("unseen", label) for label in fitted.alphabet.beside.labels]
 
 
 def _group_codes(training: Training, s_columns: NamedColumns) -> IntArray:
@@ -169,17 +191,18 @@ def _codes_of(training: Training, groups: SecretGroups, s_columns: NamedColumns)
 
 
 def _symbols_in(fitted: Fitted, table: Table, owner: str) -> IntArray:
-    columns = table.named(fitted.roles.x_in(table, owner))
+    columns = table.named(fitted.roles.read_in(table, owner))
     return symbols_of(fitted, columns, folds_in(fitted.roles, table, owner))
 
 
 def symbols_of(fitted: Fitted, x_columns: NamedColumns, folds: IntArray | None = None) -> IntArray:
     """Return the symbol of X of each row; values that were not seen are one more.
 
+    x_columns : and those beside X; there is then one more symbol for each of their values;
     folds : of the rows, where a column tells people apart.
     """
     codes, _ = fitted.alphabet.encode(list(x_columns.values()), list(x_columns), folds)
-    return np.where(codes == UNKNOWN, len(fitted.mechanism.x_labels), codes)
+    return np.where(codes < 0, len(fitted.mechanism.x_labels) - 1 - codes.astype(np.intp), codes)
 
 
 def count_codes(rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> FloatArray:
@@ -191,12 +214,12 @@ def count_codes(rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> Fl
 
 def _tables(fitted: Fitted, columns: NamedColumns, x_codes: IntArray) -> list[FloatArray]:
     """Return how often each value of each column, in the bins of `fit`, has each symbol."""
-    found, n_symbols = [], len(fitted.mechanism.x_labels) + 1
+    found, n_x = [], n_symbols(fitted)
     for alphabet, (name, column) in zip(fitted.alphabet.columns, columns.items(), strict=True):
         of_rows, values = values_of(column, name)
         positions = take(alphabet.positions_of(values, name), of_rows)
         unseen = np.where(positions == UNKNOWN, len(alphabet.values), positions)
-        found.append(count_codes(unseen, x_codes, (len(alphabet.values) + 1, n_symbols)))
+        found.append(count_codes(unseen, x_codes, (len(alphabet.values) + 1, n_x)))
     return found
 
 
@@ -209,8 +232,8 @@ def _objective(
         columns = table.named(fitted.roles.x_in(table, owner))
         return EachColumn.of_tables(_tables(fitted, columns, x_codes))
     if isinstance(objective, Distortion):  # an unseen value is as far from all labels as can be
-        furthest = np.full((1, objective.loss.shape[1]), objective.loss.max())
-        loss = np.vstack([objective.loss, furthest])
+        shape = len(mechanism.unseen), objective.loss.shape[1]
+        loss = np.vstack([objective.loss, np.full(shape, objective.loss.max())])
         return Distortion.of_symbols(loss, of_cells=objective.of_cells)
     if not isinstance(objective, Target):
         return objective
@@ -223,6 +246,6 @@ def _objective(
             )
         )
     v_codes, _ = coded(y, "y")
-    shape = v_codes.max() + 1, len(mechanism.x_labels) + 1
+    shape = v_codes.max() + 1, n_symbols(fitted)
     # What X itself says about the target is known from the rows of `fit`.
     return Target(count_codes(v_codes, x_codes, shape), whole=objective.whole)

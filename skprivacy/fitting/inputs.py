@@ -23,6 +23,7 @@ from ..tables.column_types import ColumnType
 from ..tables.frames import Table, as_table
 from ..tables.row_index import check_no_copy, labels_of
 from ..tables.vectors import as_columns, check_length, check_weights
+from .beside import beside_positions, check_not_cut, check_not_released
 from .known_cells import KnownCells
 from .parameters import Settings
 
@@ -36,7 +37,8 @@ class LabelledRows:
     stands for, None for one; squares : sums of the squared weights of these, where there are
     weights; is_coarse : whether numbers of X may already stand for bins; cells : where X is
     already in cells, these, and its one column is the number of the cell; folds : where a column
-    tells people apart, the fold of each row under the name of that column.
+    tells people apart, the fold of each row under the name of that column; beside : the columns
+    that are published as they are, under the budget.
     """
 
     s_columns: NamedColumns
@@ -48,6 +50,7 @@ class LabelledRows:
     is_coarse: bool = False
     cells: KnownCells | None = None
     folds: NamedColumns = field(default_factory=dict)
+    beside: NamedColumns = field(default_factory=dict)
 
     @property
     def fold(self) -> IntArray | None:
@@ -85,7 +88,7 @@ class LabelledRows:
 
 @dataclass(frozen=True)
 class CountedColumns:
-    """The names of columns that are counted together: of S, of X, and of the target if any.
+    """The names of columns that are counted together: of S, of X, of a target, and beside X.
 
     groups : the column that tells people apart, if any. Their folds are counted, no keys.
     """
@@ -94,23 +97,26 @@ class CountedColumns:
     x: tuple[Any, ...]
     target: tuple[Any, ...] | None = None
     groups: tuple[Any, ...] = ()
+    beside: tuple[Any, ...] = ()
 
     @classmethod
     def of(cls, rows: LabelledRows) -> CountedColumns:
         """Return the names of the columns of some rows."""
         target = None if rows.target is None else tuple(rows.target)
-        return cls(tuple(rows.s_columns), tuple(rows.x_columns), target, tuple(rows.folds))
+        s, x = tuple(rows.s_columns), tuple(rows.x_columns)
+        return cls(s, x, target, tuple(rows.folds), tuple(rows.beside))
 
     @property
     def names(self) -> list[Any]:
         """All names; the target may be a column of X as well."""
         targets = (f"the target {name!r}" for name in self.target or ())
-        return [*self.s, *self.x, *targets, *(f"the fold of {name!r}" for name in self.groups)]
+        folds = (f"the fold of {name!r}" for name in self.groups)
+        return [*self.s, *self.x, *targets, *folds, *self.beside]
 
     @property
     def in_table(self) -> list[Any]:
         """What the table calls them, in the order of `names`."""
-        return [*self.s, *self.x, *(self.target or ()), *self.groups]
+        return [*self.s, *self.x, *(self.target or ()), *self.groups, *self.beside]
 
     def in_cells(self, name: str) -> CountedColumns:
         """Return the columns with one in place of X: the number of its cell."""
@@ -118,13 +124,14 @@ class CountedColumns:
 
     def sampled(self, columns: NamedColumns) -> LabelledRows:
         """Return some rows of a table as they are."""
-        s, x, v = ({n: columns[n] for n in part} for part in (self.s, self.x, self.target or ()))
+        parts = self.s, self.x, self.target or (), self.beside
+        s, x, v, z = ({n: columns[n] for n in part} for part in parts)
         folds = {name: pd.Series(folds_of_keys(columns[name], name)) for name in self.groups}
-        return LabelledRows(s, x, v or None, folds=folds)
+        return LabelledRows(s, x, v or None, folds=folds, beside=z)
 
     def columns(self, rows: LabelledRows) -> list[pd.Series]:
         """Return the columns of some rows in the order of `names`."""
-        parts = (rows.s_columns, rows.x_columns, rows.target or {}, rows.folds)
+        parts = (rows.s_columns, rows.x_columns, rows.target or {}, rows.folds, rows.beside)
         return [column for part in parts for column in part.values()]
 
     def rows(
@@ -139,6 +146,7 @@ class CountedColumns:
         """Return distinct rows that occur `counts` times, with the sums of their weights."""
         n_s, n_x = len(self.s), len(self.s) + len(self.x)
         n_v, target = n_x + len(self.target or ()), None
+        n_f = n_v + len(self.groups)
         if self.target is not None:
             target = dict(zip(self.target, columns[n_x:n_v], strict=True))
         return LabelledRows(
@@ -150,7 +158,8 @@ class CountedColumns:
             squares,
             is_coarse,
             cells,
-            dict(zip(self.groups, columns[n_v:], strict=True)),
+            dict(zip(self.groups, columns[n_v:n_f], strict=True)),
+            dict(zip(self.beside, columns[n_f:], strict=True)),
         )
 
 
@@ -159,7 +168,7 @@ class FitInputs:
     """What was passed to `fit`.
 
     roles : which column is what; types : of the columns of X; rows : S, X and the target;
-    passed_through : the columns that are released as they are; beside : the columns of S of the
+    passed_through : the columns that are released as they are; s_passed : the columns of S of the
     same rows, None where these are `rows`; index : the levels of an index, of the same rows.
     """
 
@@ -167,7 +176,7 @@ class FitInputs:
     types: tuple[ColumnType, ...]
     rows: LabelledRows
     passed_through: NamedColumns = field(default_factory=dict)
-    beside: NamedColumns | None = None
+    s_passed: NamedColumns | None = None
     index: NamedColumns = field(default_factory=dict)
 
     def released_as(self, names: Collection[Hashable], of_cells: bool) -> FitInputs:
@@ -226,6 +235,7 @@ def read_inputs(
         target,
         None if weights is None else weights[counted],
         folds=rows_of(_folds(settings, table, roles)),
+        beside=rows_of(table.named(roles.beside_positions)),
     )
     return FitInputs(
         roles,
@@ -252,18 +262,21 @@ def roles_of(
     table: Table,
     s_positions: Sequence[int],
     s_names: tuple[Any, ...],
-    beside: Sequence[int] = (),
+    apart: Sequence[int] = (),
 ) -> ColumnRoles:
-    """Return which columns of a table are what; beside : released only if they are named."""
+    """Return which columns of a table are what; apart : released only if they are named."""
     owner, groups = settings.owner, _group_positions(settings, table, s_positions)
+    published = beside_positions(settings, table, s_positions)
+    check_not_groups(published, groups, table, "beside")
     listed = () if isinstance(settings.remainder, str) else settings.remainder
     named = table.positions(owner, "remainder", listed)
     check_not_groups(named, groups, table, "remainder")
     if settings.columns is None:
-        others = [*s_positions, *beside, *named, *groups]
+        others = [*s_positions, *apart, *published, *named, *groups]
         found = [p for p in range(table.n_columns) if p not in others]
     else:
         found = table.positions(owner, "columns", settings.columns)
+        check_not_released(table, published, found, owner)
         both = [table.label(position) for position in found if position in s_positions]
         if both:
             raise ValueError(
@@ -282,6 +295,7 @@ def roles_of(
             )
         )
     s_names = tuple(dict.fromkeys([*s_names, *map(table.label, s_positions)]))
+    check_not_cut(settings, table, published)
     special = [*found, *s_positions, *groups]
     kept = _kept_positions(settings.remainder, table, special, owner)
     return ColumnRoles(
@@ -290,8 +304,9 @@ def roles_of(
         tuple(found),
         tuple(s_positions),
         s_names,
-        tuple(kept),
+        tuple(position for position in kept if position not in published),
         group_position=next(iter(groups), None),
+        beside_positions=published,
     )
 
 
@@ -340,23 +355,24 @@ def _kept_positions(
 
 
 def roles_of_names(
-    settings: Settings, names: list[str], where: str, beside: Container[Any] = ()
+    settings: Settings, names: list[str], where: str, apart: Container[Any] = ()
 ) -> ColumnRoles:
     """Return which columns are what in a table that is not in memory: S must be among them.
 
-    beside : columns that are released only if they are named.
+    apart : columns that are released only if they are named.
     """
     owner = settings.owner
     if settings.sensitive is None:
         told = f" must name columns of {where}."
         raise ValueError(Message(Parameter("sensitive", owner), told))
-    if callable(settings.columns):
-        told = f" must name columns of {where}."
-        raise TypeError(Message(Parameter("columns", owner), told))
+    for name in ("columns", "beside"):
+        if callable(getattr(settings, name)):
+            told = f" must name columns of {where}."
+            raise TypeError(Message(Parameter(name, owner), told))
     table = as_table(pd.DataFrame(columns=names), owner)
     s_positions = table.positions(owner, "sensitive", settings.sensitive)
     s_names = tuple(map(table.label, s_positions))
-    left_out = [p for p, name in enumerate(names) if name in beside]
+    left_out = [p for p, name in enumerate(names) if name in apart]
     roles = roles_of(settings, table, s_positions, s_names, left_out)
     settings.check_bin_names(names)
     settings.check_secret_names(s_names)

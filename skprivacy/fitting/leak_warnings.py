@@ -281,12 +281,30 @@ def _excess(
     return leakage if is_more and is_beyond_chance(budget, counts) else 0.0
 
 
+def _way_beside(found: Judgement, few: Container[Any]) -> Message:
+    """Say how columns with few values can be published under the budget."""
+    leaking = {name: leakage for name, leakage in found.leaking.items() if name in few}
+    if not leaking:
+        return Message("")
+    names = ", ".join(map(str, leaking))
+    return Message(
+        f" With few values ({names}), columns can also be named in ",
+        Named("beside"),
+        ": the budget then holds for them and the release together. It must be ",
+        Named("epsilon"),
+        f" = {max(leaking.values()):.2g} or more.",
+    )
+
+
 def warn_of_passed_through(
-    found: Judgement, epsilon: float | Mapping[Any, float], allow_leaking: bool
+    found: Judgement,
+    epsilon: float | Mapping[Any, float],
+    allow_leaking: bool,
+    few: Container[Any] = (),
 ) -> None:
     """Warn of columns that are passed through and should not be, or refuse them.
 
-    epsilon : the budget, or those of several secrets.
+    epsilon : the budget, or those of several secrets; few : columns that have few values.
     """
     if found.leaking and not allow_leaking:
         shown = ", ".join(f"{name} ({leakage:.4g})" for name, leakage in found.leaking.items())
@@ -297,6 +315,7 @@ def warn_of_passed_through(
                 f" allows: {shown}. Release them through the mechanism too, or drop them; ",
                 Setting("allow_leaking", True),
                 " copies them anyway.",
+                _way_beside(found, few),
             )
         )
     if found.unclear and not allow_leaking:
@@ -314,8 +333,10 @@ def warn_of_passed_through(
             Message(
                 "Columns that are passed through reveal more about S on their own than ",
                 Setting("epsilon", epsilon),
-                f" allows. If they are S, name them as sensitive; otherwise release them through "
-                f"the mechanism too, or drop them.{found.table()}",
+                " allows. If they are S, name them as sensitive; otherwise release them through "
+                "the mechanism too, or drop them.",
+                _way_beside(found, few),
+                found.table(),
             ),
             PrivacyLeakWarning,
         )

@@ -21,6 +21,7 @@ from ..encoding.bins import FEWEST_ROWS
 from ..encoding.values import coded, family_of
 from ..secret_columns import Secrets
 from ..solvers import most_symbols
+from .beside import code_beside
 from .inputs import LabelledRows
 from .known_cells import KnownCells
 from .parameters import Settings, frozen
@@ -227,6 +228,14 @@ def _n_bins(n_rows: int) -> int:
     return max(2, min(FINE_BINS, n_rows // (2 * FEWEST_ROWS)))
 
 
+def _n_beside(settings: Settings, rows: LabelledRows) -> int:
+    """Return how many values of columns beside X every cell is divided by."""
+    if not rows.beside:
+        return 1
+    each = rows.weights, rows.multiplicities, rows.n_rows
+    return code_beside(settings, rows.beside, *each)[0].n_symbols
+
+
 def _most_cells(settings: Settings, n_groups: int) -> int:
     """Return how many cells a design takes seconds for."""
     most = [most_symbols(n_groups)]
@@ -254,6 +263,7 @@ def _task(
     """
     n_effective = rows.effective_rows(s_codes)
     sizes_of_s = {name: int(g.codes(s_codes).max()) + 1 for name, g in secrets.groups.items()}
+    n_beside = _n_beside(settings, rows)
     weights = np.ones(len(codes)) if rows.weights is None else rows.weights
     labels = [s_codes, v_codes] if cells.needs_target and v_codes is not None else []
     labels += [fold.to_numpy() for fold in rows.folds.values()]
@@ -271,8 +281,8 @@ def _task(
         columns,
         distinct[:, len(labels) :],
         np.bincount(of_row, weights).astype(float),
-        _most_cells(settings, sum(sizes_of_s.values()) - len(sizes_of_s) + 1),
-        min(0.5, (1 - 1e-9) * least / n_effective),  # exactly so many rows are enough
+        max(2, _most_cells(settings, sum(sizes_of_s.values()) - len(sizes_of_s) + 1) // n_beside),
+        min(0.5, (1 - 1e-9) * n_beside * least / n_effective),  # exactly so many are enough
         1 if rows.weights is rows.multiplicities else FEWEST_ROWS,
         *(distinct[:, : len(labels)].T),
     )

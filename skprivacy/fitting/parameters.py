@@ -37,6 +37,7 @@ class Settings:
     epsilon: float | Mapping[Any, float]
     sensitive: Any
     columns: Any
+    beside: Any
     measure: str | Measure
     scope: Scope
     utility: str | Utility

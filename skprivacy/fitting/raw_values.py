@@ -88,7 +88,11 @@ class _RawRows:
         columns = zip(x.alphabet.columns, rows.x_columns.items(), strict=True)
         parts = [_factorized(column, series, name) for column, (name, series) in columns]
         codes: list[IntArray] = [code.astype(np.intp) + 1 for code, _ in parts]  # missing: 0
-        distinct, of_row = combine(codes, [len(values) + 1 for _, values in parts])
+        sizes = [len(values) + 1 for _, values in parts]
+        if (groups := x.alphabet.groups) is not None:  # one raw row is in several pairs
+            codes, sizes = [*codes, groups[x.codes]], [*sizes, int(groups.max()) + 1]
+        distinct, of_row = combine(codes, sizes)
+        distinct = distinct[:, : len(parts)]
         symbols = np.empty(len(distinct), dtype=np.intp)
         symbols[of_row] = x.codes
         weights = np.bincount(of_row, rows.weights, len(distinct)).astype(float)
@@ -178,19 +182,21 @@ def _utility(
     weights: FloatArray | None,
 ) -> float:
     """Return the share of the utility of the raw X that a mechanism keeps, NaN if not known."""
-    p_x, objective = mechanism.p_x, mechanism.objective
+    p_x, objective, least = mechanism.p_x, mechanism.objective, mechanism.least_utility
     shares = raw.shares(len(p_x))
     if isinstance(objective, MutualInformation):
         within = np.bincount(raw.symbols, _information(shares), len(p_x))
-        return _share(mechanism.utility, float(entropy(p_x) + p_x @ within))
-    if isinstance(objective, Guess):
+        whole = float(entropy(p_x) + p_x @ within)
+        return _share(mechanism.utility - least, whole - least)
+    if isinstance(objective, Guess) and mechanism.groups is None:
         likeliest = np.zeros(len(p_x))
         np.maximum.at(likeliest, raw.symbols, shares)
         blind = (p_x * likeliest).max()
         right = ((p_x * likeliest)[:, None] * mechanism.channel).max(axis=0).sum()
         return _share(float(right - blind), float(1 - blind))
     if isinstance(objective, Target) and v_codes is not None:
-        return _share(mechanism.utility, _target_information(v_codes, raw.of_row, weights))
+        whole = _target_information(v_codes, raw.of_row, weights)
+        return _share(mechanism.utility - least, whole - least)
     return np.nan
 
 
@@ -215,6 +221,8 @@ def _closeness(
     column_weights: Sequence[float],
 ) -> float:
     """Return how much closer values are to the raw ones than if nothing were released."""
+    if mechanism.groups is not None:
+        return np.nan
     p_x, p_symbol = mechanism.p_x, named_channel(one_of(mechanism)).p_symbol
     pairs = list(zip(column_weights, columns, strict=True))
     loss = sum(weight * column.distance(p_x, p_symbol) for weight, column in pairs)

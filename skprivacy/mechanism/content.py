@@ -39,7 +39,7 @@ def fields_content(made: Mapping[str, Any], include_joint: bool) -> dict[str, An
     """Return what a document says about a mechanism, from its fields by name."""
     p_sx, objective = made["p_sx"] if include_joint else None, made["objective"]
     if p_sx is None:
-        objective = objective.recorded(made["p_x"], made["channel"])
+        objective = _recorded(objective, made)
     content = {
         "epsilon": encode_label(made["epsilon"]),
         "measure": {k: encode_label(value) for k, value in made["measure"].to_dict().items()},
@@ -53,6 +53,8 @@ def fields_content(made: Mapping[str, Any], include_joint: bool) -> dict[str, An
     }
     if (names := made.get("symbol_of_output")) is not None:
         content["names"] = names.tolist()
+    if (groups := made.get("groups")) is not None:
+        content["groups"] = groups.tolist()
     if made.get("confidence") is not None:
         content |= {key: float(made[key]) for key in _OF_POPULATION}
     if p_sx is not None:
@@ -63,13 +65,23 @@ def fields_content(made: Mapping[str, Any], include_joint: bool) -> dict[str, An
     return content
 
 
+def _recorded(objective: Utility, made: Mapping[str, Any]) -> Utility:
+    """Return a utility without data, but with its figures."""
+    p_x, groups = made["p_x"], made.get("groups")
+    recorded = objective.recorded(p_x, made["channel"])
+    if isinstance(recorded, RecordedUtility) and groups is not None:
+        return recorded.with_least(objective.least(p_x, groups))
+    return recorded
+
+
 def read_fields(place: Place, measure: Measure | None, utility: Utility | None) -> dict[str, Any]:
     """Return the fields of the mechanism at some place; that they fit together is not checked."""
     has_joint, has_names = ("p_sx" in place.members(), "names" in place.members())
     has_confidence = any(key in place.members() for key in _OF_POPULATION)
+    has_groups = "groups" in place.members()
     more: tuple[str, ...] = ("s_labels", "p_sx") if has_joint else ("p_x",)
     more += (("names",) if has_names else ()) + (_OF_POPULATION if has_confidence else ())
-    part = place.keys(*_KEYS, *more)
+    part = place.keys(*_KEYS, *more, *(["groups"] if has_groups else []))
     x_labels, y_labels = part["x_labels"].labels(), part["y_labels"].labels()
     s_labels = part["s_labels"].secret().labels() if has_joint else None
     n_x, n_s = len(x_labels), len(s_labels or ())
@@ -90,6 +102,7 @@ def read_fields(place: Place, measure: Measure | None, utility: Utility | None) 
             part["names"].integers(len(y_labels), low=0, high=n_x - 1) if has_names else None
         ),
         **{key: part[key].number(low=0) for key in _OF_POPULATION if has_confidence},
+        **({"groups": part["groups"].integers(n_x, low=0, high=n_x - 1)} if has_groups else {}),
     }
 
 
@@ -136,9 +149,7 @@ def _read_utility(place: Place, given: Utility | None, n_x: int) -> Utility:
         place.keys("name")
         return cls()
     if "recorded" in place.value:
-        recorded = place.keys("name", "recorded")["recorded"]
-        n_figures = min(max(recorded.length(), 2), 3)  # with a third one for cells
-        return RecordedUtility(cls.name, *recorded.numbers(n_figures, low=0))
+        return _read_recorded(place, cls.name)
     if cls is EachColumn:
         part = place.keys("name", "p_vx", "scale")
         return EachColumn(_read_target(part["p_vx"], n_x), float(part["scale"].number(low=0)))
@@ -146,6 +157,13 @@ def _read_utility(place: Place, given: Utility | None, n_x: int) -> Utility:
     target = _read_target(part["p_vx"], n_x)
     target.whole = float(part["whole"].number(low=0)) if "whole" in part else 0.0
     return target
+
+
+def _read_recorded(place: Place, name: str) -> RecordedUtility:
+    part = place.keys("name", "recorded", *(["least"] if "least" in place.value else []))
+    n_figures = min(max(part["recorded"].length(), 2), 3)  # with a third one for cells
+    recorded = RecordedUtility(name, *part["recorded"].numbers(n_figures, low=0))
+    return recorded.with_least(float(part["least"].number(low=0))) if "least" in part else recorded
 
 
 def _read_target(table: Place, n_x: int) -> Target:

@@ -243,16 +243,23 @@ class Evaluation:
         """
         return readonly(independent(self.channel, self.p_x, self.groups))
 
-    @cached_property
-    def _smallest_utility(self) -> float:
-        """The utility of releasing nothing, or nothing but the columns beside."""
+    @property
+    def unseen(self) -> FloatArray:
+        """What values of X that nobody has seen are drawn from: P(Y) in one row.
+
+        Where columns z are published beside Y, P(Y|z), a row for each z.
+        """
         if self.groups is None:
-            return self.objective.smallest(self.p_x)
-        beside = np.eye(self.groups.max() + 1)[self.groups]
-        return self.objective.of_channel(self.p_x, beside[:, beside.any(axis=0)])
+            return self.p_y[None]
+        return self.independent[np.unique(self.groups, return_index=True)[1]]
+
+    @cached_property
+    def least_utility(self) -> float:
+        """The utility of releasing nothing, or nothing but the columns beside."""
+        return self.objective.least(self.p_x, self.groups)
 
     def _normalized(self, utility: float) -> float:
-        smallest = self._smallest_utility
+        smallest = self.least_utility
         room = self._largest_utility - smallest
         return (utility - smallest) / room if room > NO_UTILITY else 1.0
 

@@ -22,9 +22,9 @@ from .several_json import SeveralParts, read_several, several_content
 # What the mechanisms of all secrets share: the channel, X, and what is kept of it.
 _SHARED = {
     "channel", "p_x", "p_y", "posterior", "x_labels", "y_labels", "groups", "independent",
-    "symbol_of_output", "measure", "scope", "objective", "solver", "n_samples", "utility",
-    "upper_bound", "gap", "normalized_utility", "normalized_upper_bound", "cell_utility",
-    "mutual_information",
+    "unseen", "symbol_of_output", "measure", "scope", "objective", "solver", "n_samples",
+    "utility", "upper_bound", "gap", "normalized_utility", "normalized_upper_bound",
+    "cell_utility", "mutual_information",
 }  # fmt: skip
 
 # Fields of a mechanism that have no default are no attributes of its class.
@@ -64,6 +64,7 @@ class SeveralSecretsMechanism:
         p_y: FloatArray
         posterior: FloatArray
         independent: FloatArray
+        unseen: FloatArray
         x_labels: Labels
         y_labels: Labels
         groups: IntArray | None

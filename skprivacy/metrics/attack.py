@@ -92,7 +92,8 @@ def audit(
     Parameters
     ----------
     released : array-like or frame
-        The released columns, taken together; they may come from several releases of the same rows.
+        The released columns, taken together, with those that were published beside them under the
+        budget; they may come from several releases of the same rows.
     sensitive : array-like or frame
         S of the same rows.
     raw : array-like or frame, default=None

@@ -43,7 +43,8 @@ def estimate_distribution(
         What released them.
     by : array-like or frame, default=None
         Another column of the same rows, or several taken jointly: their cross table with X is
-        returned. It must not have influenced the noise.
+        returned. It must not have influenced the noise. (Columns that were published beside the
+        release have; they are part of X here, whose symbols are pairs with them.)
 
     Returns
     -------

@@ -223,11 +223,12 @@ def path_around(
     joint: Any
     if isinstance(mechanism, Mechanism):
         joint = mechanism._joint
-        epsilons = _middle(mechanism) * around if epsilons is None else epsilons
+        epsilons = _around(mechanism, around) if epsilons is None else epsilons
     else:
         joint = {name: secret._joint for name, secret in mechanism.secrets.items()}
         budgets = mechanism.epsilon.items()
-        multiplied = [{n: e * float(factor) for n, e in budgets} for factor in around]
+        factors = around if mechanism.groups is None else around[around >= 1]
+        multiplied = [{n: e * float(factor) for n, e in budgets} for factor in factors]
         epsilons = multiplied if epsilons is None else epsilons
     path: Any = privacy_utility_path  # its overloads do not know which of the two this is
     return path(
@@ -239,8 +240,27 @@ def path_around(
         solver=solver,
         confidence=mechanism.confidence,
         n_samples=mechanism.n_samples,
+        groups=mechanism.groups,
         **options,
     )
+
+
+def _least_budget(mechanism: Mechanism) -> float:
+    """Return a budget that allows the columns that are published beside the outputs."""
+    if mechanism.confidence is not None:
+        return mechanism.epsilon  # smaller ones may do, but that takes long to find out
+    nothing = mechanism.with_channel(mechanism.independent)
+    return nothing.leakage_in(mechanism.scope) * (1 + 1e-9)
+
+
+def _around(mechanism: Mechanism, around: FloatArray) -> FloatArray:
+    """Return budgets around that of a mechanism; none that columns beside it alone exceed."""
+    middle = _middle(mechanism)
+    epsilons = middle * around
+    if mechanism.groups is None:
+        return epsilons
+    smaller = epsilons[(epsilons >= _least_budget(mechanism)) & (epsilons < middle)]
+    return np.concatenate([smaller, [middle], epsilons[around > 1]])
 
 
 def _middle(mechanism: Mechanism) -> float:

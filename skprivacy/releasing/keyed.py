@@ -62,8 +62,8 @@ def fingerprint(release: Release) -> bytes:
     """
     roles, alphabet = release.roles, release.alphabet
     content = [
-        [str(roles.name(position)) for position in roles.x_positions],
-        [_symbols_of(column) for column in alphabet.columns],
+        [str(roles.name(position)) for position in roles.read_positions],
+        [_symbols_of(column) for column in alphabet.read_columns],
         *alphabet.rules(),
         *map(str, roles.group_names),
         list(release.channel.shape),

@@ -40,7 +40,7 @@ def noise_source(
     keys = record_keys(release, secret_key)
     if isinstance(record_ids, str | int | np.integer):
         roles = release.roles
-        positions = (*roles.x_positions, *roles.s_positions)
+        positions = (*roles.read_positions, *roles.s_positions)
         special = tuple(roles.name_or_position(position) for position in positions)
         check_own_column(record_ids, special)
         return RecordSource(keys, record_ids, special)

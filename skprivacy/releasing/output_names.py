@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .._messages import Message, Named
-from .._typing import FloatArray, Labels
+from .._typing import FloatArray, IntArray, Labels
 from ..fidelity import closest_names
 from ..mechanism import Mechanism, SeveralSecretsMechanism
 from ..merging import merged_to
@@ -27,16 +27,35 @@ def name_outputs(mechanism: M, loss: FloatArray) -> M:
 
     loss : of reading each symbol of X (rows) as each (columns).
     """
-    p_x = mechanism.p_x
-    # The average scope can have one output too many.
-    channel = merged_to(mechanism.channel, p_x, mechanism.objective, len(p_x))
-    names = closest_names(p_x[:, None] * channel, loss)
+    parts = [_named(mechanism, loss, symbols) for symbols in _symbols_by_group(mechanism)]
+    channel = np.hstack([channel for channel, _ in parts])
+    names = np.concatenate([names for _, names in parts])
     order = np.argsort(names)
     return mechanism.changed(
         channel=channel[:, order],
         y_labels=tuple(mechanism.x_labels[symbol] for symbol in names[order]),
         symbol_of_output=names[order],
     )
+
+
+def _symbols_by_group(mechanism: Mechanism | SeveralSecretsMechanism) -> list[IntArray]:
+    """Return the symbols that share their outputs: all, or those of each value beside X."""
+    if mechanism.groups is None:
+        return [np.arange(len(mechanism.p_x))]
+    return [np.flatnonzero(mechanism.groups == z) for z in np.unique(mechanism.groups)]
+
+
+def _named(
+    mechanism: Mechanism | SeveralSecretsMechanism, loss: FloatArray, symbols: IntArray
+) -> tuple[FloatArray, IntArray]:
+    """Return the outputs of some symbols, and the symbol among these that each is named after."""
+    p_x, channel = mechanism.p_x, mechanism.channel
+    if mechanism.groups is not None:
+        channel = channel[:, channel[symbols].any(axis=0)]
+    # The average scope can have one output too many.
+    channel = merged_to(channel, p_x, mechanism.objective, len(symbols))
+    p_xy = p_x[symbols, None] * channel[symbols]
+    return channel, symbols[closest_names(p_xy, loss[np.ix_(symbols, symbols)])]
 
 
 def output_names(mechanism: Mechanism | SeveralSecretsMechanism) -> list[str]:

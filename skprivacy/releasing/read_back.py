@@ -9,7 +9,7 @@ import pandas as pd
 
 from .._messages import Message, Setting
 from .._typing import ColumnsLike, IntArray, NamedColumns
-from ..encoding import UNKNOWN, Alphabet
+from ..encoding import Alphabet, PairedAlphabet
 from ..fitted import Fitted
 from ..tables.vectors import as_columns
 from .output_names import names_out, output_names, posterior_names
@@ -74,11 +74,11 @@ def _from_labels(fitted: Fitted, columns: NamedColumns, there: list[str]) -> Int
                 ".",
             )
         )
-    names = [roles.name(position) for position in roles.x_positions]
+    names = [roles.name(position) for position in roles.read_positions]
     symbols, _ = alphabet.encode(_chosen(columns, names, there), names)
     output_of = np.full(alphabet.n_symbols + 1, -1)
     output_of[symbol_of_output] = np.arange(len(symbol_of_output))
-    return output_of[np.where(symbols == UNKNOWN, alphabet.n_symbols, symbols)]
+    return output_of[np.where(symbols < 0, alphabet.n_symbols, symbols)]
 
 
 def _from_symbols(fitted: Fitted, columns: NamedColumns, there: list[str]) -> IntArray:
@@ -89,8 +89,14 @@ def _from_symbols(fitted: Fitted, columns: NamedColumns, there: list[str]) -> In
 def _from_posteriors(fitted: Fitted, columns: NamedColumns, there: list[str]) -> IntArray:
     posterior = fitted.posterior
     names = posterior_names(fitted.roles, posterior.labels)
-    rows = np.column_stack(_chosen(columns, names, there)).astype(float)
-    different, index = np.unique(rows, axis=0, return_inverse=True)
-    distances = np.array([np.abs(row - posterior.given_y).max(axis=1) for row in different])
+    rows, given_y = _chosen(columns, names, there), posterior.given_y
+    if isinstance(alphabet := fitted.alphabet, PairedAlphabet):
+        # Outputs beside different values may say the same about X.
+        beside = [fitted.roles.name(position) for position in fitted.roles.beside_positions]
+        z, _ = alphabet.beside.encode(_chosen(columns, beside, there), beside)
+        rows = [*rows, pd.Series(z)]
+        given_y = np.column_stack([given_y, alphabet.groups[fitted.symbol_of_output]])
+    different, index = np.unique(np.column_stack(rows).astype(float), axis=0, return_inverse=True)
+    distances = np.array([np.abs(row - given_y).max(axis=1) for row in different])
     nearest = np.where(distances.min(axis=1) <= _CLOSE, distances.argmin(axis=1), -1)
     return nearest[index.reshape(-1)]

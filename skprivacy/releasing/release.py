@@ -35,9 +35,10 @@ class Release:
     """How rows are released.
 
     roles, types, alphabet : the columns of X, what they are released as, and their symbols;
-    symbol_of_output : that each output stands for; channel, p_y : P(Y|X) and P(Y); posterior :
-    P(x|y) or P(v|y), a row for each y; y_names, x_names : texts for outputs, and for its columns;
-    output, handle_unknown : as the parameters of the transformer; owner : its name, for messages.
+    symbol_of_output : that each output stands for; channel : P(Y|X); unknown : P(Y), or P(Y|z) for
+    each z of the columns beside X; posterior : P(x|y) or P(v|y), a row for each y; y_names,
+    x_names : texts for outputs, and for its columns; output, handle_unknown : as the parameters of
+    the transformer; owner : its name, for messages.
     """
 
     roles: ColumnRoles
@@ -45,7 +46,7 @@ class Release:
     alphabet: Alphabet
     symbol_of_output: IntArray
     channel: FloatArray
-    p_y: FloatArray
+    unknown: FloatArray
     posterior: FloatArray
     y_names: list[str]
     x_names: list[str]
@@ -55,7 +56,7 @@ class Release:
 
     @cached_property
     def _sampler(self) -> Sampler:
-        return Sampler(self.channel, self.p_y)
+        return Sampler(self.channel, self.unknown)
 
     def __getstate__(self) -> dict[str, Any]:
         # The tables of the sampler are rebuilt where they are used.
@@ -69,7 +70,7 @@ class Release:
         self._check_index(table)
         noise = source.of(table, numbers)
         positions = self.roles.match(table, self.owner)
-        x_positions = [positions[p] for p in self.roles.x_positions]
+        x_positions = [positions[p] for p in self.roles.read_positions]
         unknown: Counter[Hashable] = Counter()
         folds = folds_in(self.roles, table, self.owner)
         released = self.replacements(table, x_positions, noise, unknown, folds)
@@ -99,9 +100,9 @@ class Release:
     ) -> Replacements:
         """Return the (name, column) pairs that replace each column of X.
 
-        x_positions : where the columns of X are in the table; all_unknown : rows with values that
-        `fit` did not see are added to it, by column; folds : of the rows, where a column tells
-        people apart.
+        x_positions : where the columns of X, and those beside it, are in the table; all_unknown :
+        rows with values that `fit` did not see are added to it, by column; folds : of the rows,
+        where a column tells people apart.
         """
         labels = [table.label(p) for p in x_positions]
         series = [table.column(p) for p in x_positions]
@@ -140,7 +141,7 @@ def release_of(fitted: Fitted, output: str, handle_unknown: str, owner: str) -> 
         fitted.alphabet,
         fitted.symbol_of_output,
         mechanism.channel,
-        mechanism.p_y,
+        mechanism.unseen,
         fitted.posterior.given_y,
         output_names(mechanism),
         posterior_names(roles, fitted.posterior.labels),

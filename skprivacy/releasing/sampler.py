@@ -55,15 +55,21 @@ def within_budget_as_sampled(mechanism: M) -> M:
 
 @dataclass(frozen=True, eq=False)
 class Sampler:
-    """Draws an output for each symbol; the symbol -1, unknown, draws from P(Y)."""
+    """Draws an output for each symbol.
+
+    unknown : what unknown symbols are drawn from, (n_z, n_y): P(Y) in one row, for the symbol -1;
+    beside columns z, P(Y|z), for the symbols -1 - z.
+    """
 
     channel: FloatArray
-    p_y: FloatArray
+    unknown: FloatArray
 
     @cached_property
     def _boundaries(self) -> Words:
-        # The row of unknown symbols is last, where the index -1 finds it.
-        return integer_boundaries(np.vstack([self.channel, self.p_y / self.p_y.sum()]))
+        # The rows of unknown symbols are last, where negative indices find them.
+        unknown = np.atleast_2d(self.unknown)[::-1]
+        unknown = unknown / unknown.sum(axis=1, keepdims=True)
+        return integer_boundaries(np.vstack([self.channel, unknown]))
 
     @cached_property
     def _first_bits(self) -> int:
@@ -85,7 +91,7 @@ class Sampler:
         return np.concatenate(table).astype(np.min_scalar_type(-self.channel.shape[1] - 1))
 
     def draw(self, symbols: IntArray, noise: Noise) -> IntArray:
-        """Return one output for each of `symbols`, an array of ints of at least -1.
+        """Return one output for each of `symbols`, an array of ints.
 
         noise : of the same number of rows.
         """

@@ -50,7 +50,7 @@ def unknown_error(
     series, labels, symbols : the columns of X, their names, and the symbols of their rows.
     """
     label = next(iter(unknown))
-    rows = np.flatnonzero(symbols == UNKNOWN)
+    rows = np.flatnonzero(symbols < 0)
     if label is None:
         values = [tuple(s.iloc[row] for s in series) for row in rows[:1000]]
     else:

@@ -48,5 +48,5 @@ def target_beside(fitted: Fitted) -> list[str]:
     return [
         f"The target is not part of the release. Together with it, a released value reveals up to "
         f"{figure:.4g} about S in these rows; the target alone, {of_target:.4g}. To publish the "
-        f"target too, name its column in 'columns'."
+        f"target too, name its column in 'columns' or 'beside'."
     ]

@@ -31,6 +31,7 @@ from ..plotting import LeakageDisplay, MechanismDisplay, PrivacyUtilityDisplay, 
 from ..releasing.output_names import names_out
 from ..tables.frames import as_table
 from ..utilities import UTILITY_ROUNDING
+from .beside import Others, others_of
 from .cells import cells_section, target_beside
 from .face_value import face_value
 from .groups import exposed_groups, most_exposed_group
@@ -100,7 +101,8 @@ def sections_of(
         sections += [_attack(fitted, settings, attacked, name) for name in limits]
     seeded = [] if settings.random_state is None else [_SEEDED]
     several = [] if isinstance(mechanism, Mechanism) else [_NOT_TOGETHER]
-    not_covered = [what_it_is_about(mechanism), *several, *_LIMITS, *seeded]
+    covered = others_of(fitted).covered()
+    not_covered = [what_it_is_about(mechanism), *covered, *several, *_LIMITS, *seeded]
     sections += [Section("What it does not cover", not_covered), _recipe(mechanism, settings)]
     title = f"Privacy report: {_in_short(released)} released, {protected} protected"
     return title, sections
@@ -112,14 +114,14 @@ def _about_secrets(
     """Return what is revealed, in short and at length, about each secret."""
     assert fitted.training is not None
     mechanism, protected = fitted.mechanism, _listed(fitted.training.names)
-    beside = target_beside(fitted)
+    beside, others = target_beside(fitted), others_of(fitted)
     if isinstance(mechanism, Mechanism):
         return [
-            _summary(mechanism, released, protected, learned_from, limits[None]),
+            _summary(mechanism, released, protected, learned_from, limits[None], others),
             _guarantee(mechanism, limits[None], beside),
         ]
-    kept = _headline(mechanism, released, protected)
-    facts = _facts(mechanism, released, learned_from)
+    kept = _headline(mechanism, released, protected, others.together)
+    facts = {**_facts(mechanism, released, learned_from), **others.facts()}
     in_short = several_in_short(mechanism, limits, facts, [kept, *beside], learned_from)
     at_length = (
         (name_of_secret(name), _guarantee(secret, limits[name], []))
@@ -154,11 +156,13 @@ def _summary(
     protected: str,
     learned_from: str,
     limits: PopulationLeakage,
+    others: Others,
 ) -> Section:
     n_s = len(mechanism.s_labels or ())
     general = _facts(mechanism, released, learned_from)
     facts = {
         "released": general["released"],
+        **others.facts(),
         "protected": f"{protected}: {n_s} groups",
         "learned from": learned_from,
         "measure": general["measure"],
@@ -169,7 +173,7 @@ def _summary(
         "In short",
         [
             verdict(mechanism, limits, learned_from),
-            _headline(mechanism, released, protected),
+            _headline(mechanism, released, protected, others.together),
             *([] if len(released) <= _FEW_COLUMNS else [f"Released: {', '.join(released)}."]),
             *caveat(mechanism, limits),
         ],
@@ -204,7 +208,7 @@ def _smoothed(smoothing: float) -> str:
     return f", smoothed by {smoothing:g} rows in every cell" if smoothing else ""
 
 
-def _headline(mechanism: AnyMechanism, released: list[str], protected: str) -> str:
+def _headline(mechanism: AnyMechanism, released: list[str], protected: str, together: str) -> str:
     names, verb = _in_short(released), "is" if len(released) == 1 else "are"
     per_output = mechanism.scope == "per_output"
     scope = "whichever value is seen" if per_output else "on average over the released values"
@@ -213,10 +217,10 @@ def _headline(mechanism: AnyMechanism, released: list[str], protected: str) -> s
         limit += ", judging by the rows seen"
     without_noise = bool(np.isin(mechanism.channel, [0.0, 1.0]).all())
     if without_noise and mechanism.channel.sum(axis=0).max() == 1:
-        return f"{names} {verb} released unchanged, without noise: that reveals {limit}."
+        return f"{names} {verb} released unchanged, without noise: that{together} reveals {limit}."
     kind = "coarser release, without noise," if without_noise else "randomised release"
     return (
-        f"{names} {verb} replaced by a {kind} that reveals {limit}. It keeps "
+        f"{names} {verb} replaced by a {kind} that{together} reveals {limit}. It keeps "
         f"{mechanism.normalized_utility:.1%} of {mechanism.objective.in_words(_as_one(released))}."
     )
 
@@ -383,7 +387,7 @@ def _attack(fitted: Fitted, settings: Settings, attacked: Attacked, secret: Any)
     s_columns, _ = sensitive_columns(
         owner, table, None, settings.sensitive, attacked.sensitive_features
     )
-    raw = [table.column(position) for position in roles.x_in(table, owner)]
+    raw = [table.column(position) for position in roles.read_in(table, owner)]
     others = {str(roles.name(p)) for p in roles.kept_positions}
     names = map(str, names_out(roles, fitted.posterior.labels, settings.output))
     columns = {name: out.column(position) for position, name in enumerate(names)}
@@ -396,7 +400,7 @@ def _attack(fitted: Fitted, settings: Settings, attacked: Attacked, secret: Any)
         figures = audit(
             _frame(released),
             groups,
-            raw=_frame(dict(zip(map(roles.name, roles.x_positions), raw, strict=True))),
+            raw=_frame(dict(zip(map(roles.name, roles.read_positions), raw, strict=True))),
             remainder=_frame(beside) if beside else None,
             confidence=confidence,
             attacker=attacked.attacker,

@@ -17,9 +17,10 @@ class ColumnRoles:
 
     names : of all columns, or None for an array; x_positions : the columns that are replaced;
     s_positions : those that hold S; s_names : what S is called, even where it came separately from
-    the table; kept_positions : the columns that are passed through. No others come out. of_cells :
-    whether rows are released as cells; group_position : the column that tells people apart, which
-    is read and never released.
+    the table; kept_positions : the columns that are passed through; of_cells : whether rows are
+    released as cells; group_position : the column that tells people apart, which is read and never
+    released; beside_positions : the columns that come out unchanged under the budget. No others
+    come out.
     """
 
     names: list[Any] | None
@@ -30,6 +31,7 @@ class ColumnRoles:
     kept_positions: tuple[int, ...] = ()
     of_cells: bool = False
     group_position: int | None = None
+    beside_positions: tuple[int, ...] = ()
 
     @property
     def has_string_names(self) -> bool:
@@ -39,7 +41,12 @@ class ColumnRoles:
     @property
     def order(self) -> list[int]:
         """The columns that come out, replaced or unchanged, in the order of `fit`."""
-        return sorted([*self.x_positions, *self.kept_positions])
+        return sorted([*self.x_positions, *self.kept_positions, *self.beside_positions])
+
+    @property
+    def read_positions(self) -> tuple[int, ...]:
+        """The columns that a draw depends on: those that are replaced, and those beside them."""
+        return *self.x_positions, *self.beside_positions
 
     @property
     def read(self) -> list[int]:
@@ -119,8 +126,12 @@ class ColumnRoles:
 
     def x_in(self, table: Table, owner: str) -> list[int]:
         """Return the positions in `table` of the columns of X; it may lack all others."""
+        return self.read_in(table, owner)[: len(self.x_positions)]
+
+    def read_in(self, table: Table, owner: str) -> list[int]:
+        """Return the positions of the columns of X and of those beside it."""
         positions = replace(self, kept_positions=()).match(table, owner)
-        return [positions[position] for position in self.x_positions]
+        return [positions[position] for position in self.read_positions]
 
     def group_in(self, table: Table, owner: str) -> int | None:
         """Return where in `table` the column is that tells people apart, None if there is none."""

@@ -182,6 +182,7 @@ class RecordedUtility(Utility):
         self.name = name  # type: ignore[misc]  # of the utility that it stands for
         self._reached, self._largest = float(reached), float(largest)
         self._of_symbols = self._largest if of_symbols is None else float(of_symbols)
+        self._least: float | None = None
 
     def __repr__(self) -> str:
         return f"<{self.name}, whose data was left out>"
@@ -209,12 +210,22 @@ class RecordedUtility(Utility):
     def of_identity(self, p_x: FloatArray) -> float:
         return self._of_symbols
 
+    def with_least(self, least: float) -> RecordedUtility:
+        """Return it with the utility of nothing but the columns beside a release."""
+        figures = RecordedUtility(self.name, self._reached, self._largest, self._of_symbols)
+        figures._least = float(least)
+        return figures
+
+    def least(self, p_x: FloatArray, groups: IntArray | None) -> float:
+        return self.smallest(p_x) if self._least is None else self._least
+
     def elsewhere(self) -> Utility:
         return MutualInformation()
 
     def to_dict(self) -> dict[str, Any]:
         of_cells = [self._of_symbols] if self._of_symbols < self._largest else []
-        return {"name": self.name, "recorded": [self._reached, self._largest, *of_cells]}
+        least = {} if self._least is None else {"least": self._least}
+        return {"name": self.name, "recorded": [self._reached, self._largest, *of_cells], **least}
 
 
 def recorded_utility(utility: Utility, p_x: FloatArray, channel: FloatArray) -> RecordedUtility:

@@ -66,6 +66,16 @@ class TestRandomness:
 
 
 class TestSampler:
+    def test_unknown_symbols_have_a_row_for_each_value_beside_x(self):
+        channel = np.array([[1.0, 0, 0, 0], [0, 0, 1.0, 0]])
+        unknown = np.array([[0.5, 0.5, 0, 0], [0, 0, 0.25, 0.75]])
+        symbols = np.repeat([-1, -2, 0, 1], 4000)
+        noise = RowNoise(fresh_key(0), range(len(symbols)))
+        drawn = Sampler(channel, unknown).draw(symbols, noise).reshape(4, -1)
+        shares = np.array([np.bincount(part, minlength=4) / 4000 for part in drawn])
+        assert np.abs(shares - np.vstack([unknown, channel])).max() < 0.03
+        assert ((shares > 0) == (np.vstack([unknown, channel]) > 0)).all()
+
     def test_the_integer_table_is_what_is_sampled_and_keeps_the_budget(self):
         rng = np.random.default_rng(1)
         for epsilon in (0.0, 1e-6, 0.01, 0.3):
