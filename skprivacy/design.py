@@ -42,12 +42,36 @@ Groups: TypeAlias = Sequence[Hashable] | npt.ArrayLike
 
 
 @overload
-def design_mechanism(p_sx: TableLike, epsilon: float, **options: Any) -> Mechanism: ...
+def design_mechanism(
+    p_sx: TableLike,
+    epsilon: float,
+    *,
+    measure: str | Measure = ...,
+    scope: Scope = ...,
+    utility: str | Utility = ...,
+    solver: str | Solver = ...,
+    max_outputs: int | None = ...,
+    confidence: float | None = ...,
+    n_samples: float | None = ...,
+    groups: Groups | None = ...,
+    **options: Any,
+) -> Mechanism: ...
 
 
 @overload
 def design_mechanism(
-    p_sx: Mapping[Any, TableLike], epsilon: Mapping[Any, float], **options: Any
+    p_sx: Mapping[Any, TableLike],
+    epsilon: Mapping[Any, float],
+    *,
+    measure: str | Measure = ...,
+    scope: Scope = ...,
+    utility: str | Utility = ...,
+    solver: str | Solver = ...,
+    max_outputs: int | None = ...,
+    confidence: float | None = ...,
+    n_samples: float | None = ...,
+    groups: Groups | None = ...,
+    **options: Any,
 ) -> SeveralSecretsMechanism: ...
 
 
@@ -166,13 +190,37 @@ def design_mechanism(
 
 @overload
 def privacy_utility_path(
-    p_sx: TableLike, epsilons: Iterable[float], **options: Any
+    p_sx: TableLike,
+    epsilons: Iterable[float],
+    *,
+    measure: str | Measure = ...,
+    scope: Scope = ...,
+    utility: str | Utility = ...,
+    solver: str | Solver = ...,
+    max_outputs: int | None = ...,
+    confidence: float | None = ...,
+    n_samples: float | None = ...,
+    groups: Groups | None = ...,
+    verbose: bool = ...,
+    **options: Any,
 ) -> list[Mechanism]: ...
 
 
 @overload
 def privacy_utility_path(
-    p_sx: Mapping[Any, TableLike], epsilons: Iterable[Mapping[Any, float]], **options: Any
+    p_sx: Mapping[Any, TableLike],
+    epsilons: Iterable[Mapping[Any, float]],
+    *,
+    measure: str | Measure = ...,
+    scope: Scope = ...,
+    utility: str | Utility = ...,
+    solver: str | Solver = ...,
+    max_outputs: int | None = ...,
+    confidence: float | None = ...,
+    n_samples: float | None = ...,
+    groups: Groups | None = ...,
+    verbose: bool = ...,
+    **options: Any,
 ) -> list[SeveralSecretsMechanism]: ...
 
 

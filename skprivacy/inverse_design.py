@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from ._messages import InPython, Message, Named, Parameter, Setting
-from ._typing import FloatArray, IntArray, Scope
+from ._typing import FloatArray, IntArray, Scope, TableLike
 from ._validation import check_confidence, check_real, message
 from .design import AnyMechanism, AnyTable, Groups, designer
 from .exceptions import BesideError
 from .limits import limit_unchanged
 from .measures import Measure, get_measure
 from .measures.leakage import leakage_unchanged
+from .mechanism import Mechanism, SeveralSecretsMechanism
 from .secrets import check_budgets
 from .solvers import DesignTask, Solver
 from .solvers.task import check_inverse
@@ -97,6 +98,42 @@ def _leakage_of_shift(measure: Measure, p: float, shift: float) -> float:
     prior = np.array([p, 1 - p])
     leakages = [float(measure.leakage(np.array([end, 1 - end]), prior)) for end in ends]
     return min(leakages, default=np.inf)
+
+
+@overload
+def smallest_epsilon(
+    p_sx: TableLike,
+    utility_at_least: float = ...,
+    *,
+    proportions: None = ...,
+    measure: str | Measure = ...,
+    scope: Scope = ...,
+    utility: str | Utility = ...,
+    solver: str | Solver = ...,
+    max_outputs: int | None = ...,
+    confidence: float | None = ...,
+    n_samples: float | None = ...,
+    groups: Groups | None = ...,
+    **options: Any,
+) -> Mechanism: ...
+
+
+@overload
+def smallest_epsilon(
+    p_sx: Mapping[Any, TableLike],
+    utility_at_least: float = ...,
+    *,
+    proportions: Mapping[Any, float] | None = ...,
+    measure: str | Measure = ...,
+    scope: Scope = ...,
+    utility: str | Utility = ...,
+    solver: str | Solver = ...,
+    max_outputs: int | None = ...,
+    confidence: float | None = ...,
+    n_samples: float | None = ...,
+    groups: Groups | None = ...,
+    **options: Any,
+) -> SeveralSecretsMechanism: ...
 
 
 def smallest_epsilon(

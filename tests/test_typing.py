@@ -86,9 +86,10 @@ from skprivacy import PrivacyReports  # attr-defined
 from skprivacy.files import fit_file, transform_file
 from skprivacy.metrics import l1_leakage, leakage
 
-mechanism = design_mechanism([[1, 2], [2, 1]], 0.1, scope="per_row")  # arg-type
-mechanism = design_mechanism([[1, 2], [2, 1]], "0.1")  # arg-type
-mechanism = smallest_epsilon([[1, 2], [2, 1]], utility=0.9)  # arg-type
+design_mechanism([[1, 2], [2, 1]], 0.1, scope="per_row")  # call-overload
+design_mechanism([[1, 2], [2, 1]], "0.1")  # call-overload
+smallest_epsilon([[1, 2], [2, 1]], utility=0.9)  # call-overload
+mechanism = design_mechanism([[1, 2], [2, 1]], 0.1)
 mechanism.leakage_of("average")  # attr-defined
 mechanism.leakage_in("worst")  # arg-type
 mechanism.p_sx.sum()  # union-attr

@@ -7,9 +7,10 @@ prices of a linear program over all outputs found so far are the next weights.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
+from scipy.optimize import OptimizeResult, linprog
 
 from .._typing import FloatArray
 from ..exceptions import SolverError
@@ -32,8 +33,16 @@ _NEAR, _FAR = 0.01, 2.0
 _NO_ROOM = 2e-13
 
 # Weights below this are rounding; HiGHS knows no smaller tolerances than these.
-_NEGLIGIBLE = 1e-12
+_NEGLIGIBLE, _LARGEST_CHARGE = 1e-12, 1e7
 _TOLERANCES = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+
+# Options of HiGHS, tried in order until it finds an answer.
+_ATTEMPTS: tuple[dict[str, Any], ...] = (
+    _TOLERANCES,
+    {**_TOLERANCES, "presolve": False},
+    {},
+    {"presolve": False},
+)
 
 
 class AverageBudgets:
@@ -125,19 +134,12 @@ class AverageBudgets:
         """Return the best mixture of all points as a channel, and the price of each budget."""
         ratio = self._points / self._p_x
         room = 1 / ratio.max(axis=1)
-        values = room * self._utility.value(Points.from_dense(self._points))
-        answer = linprog(
-            -values,
-            A_ub=(room[:, None] * self._charges).T,
-            b_ub=np.ones(self._n_secrets),
-            A_eq=(room[:, None] * ratio).T,
-            b_eq=np.ones(len(self._p_x)),
-            options=_TOLERANCES,
-        )
-        if answer.x is None:
-            raise SolverError(
-                f"HiGHS could not mix {len(room)} candidate outputs: {answer.message}"
-            )
+        # What takes nearly all of a budget for next to no weight only troubles HiGHS.
+        kept = (room[:, None] * self._charges).max(axis=1) <= _LARGEST_CHARGE
+        ratio, room = ratio[kept], room[kept]
+        values = room * self._utility.value(Points.from_dense(self._points[kept]))
+        charges = room[:, None] * self._charges[kept]
+        answer = _solved(-values, charges.T, (room[:, None] * ratio).T)
         used = answer.x > _NEGLIGIBLE
         channel = (answer.x[used] * room[used])[:, None] * ratio[used]
         channel = channel.T / channel.sum(axis=0)[:, None]
@@ -145,3 +147,16 @@ class AverageBudgets:
 
     def _value(self, channel: FloatArray) -> float:
         return self._utility.of_channel(self._p_x, channel)
+
+
+def _solved(costs: FloatArray, charges: FloatArray, columns: FloatArray) -> OptimizeResult:
+    """Return the answer of HiGHS: charges are at most 1, columns add up to 1."""
+    limits = np.ones(len(charges)), np.ones(len(columns))
+    for options in _ATTEMPTS:
+        answer = linprog(costs, charges, limits[0], columns, limits[1], options=options)
+        if answer.status == 0:
+            return answer
+    raise SolverError(
+        f"HiGHS could not mix {len(costs)} candidate outputs: {answer.message} Pool the rarest "
+        f"symbols of X, or coarsen S."
+    )
