@@ -13,9 +13,10 @@ Models are trained on released rows to fit, and tested on the others:
 Then, for each limit of what the attacker may get: of each method the setting with the best model
 that keeps the limit, both judged by the rows to choose by. Figures are about the report's rows.
 
-Run ``python benchmarks/trade_off.py PATH_TO_ADULT_CSV`` (half an hour on two quiet cores;
-``--quick`` takes fewer rows and settings). ``--aif360-python`` and ``--datasynthesizer-python``
-name the Pythons of environments that have these packages.
+Run ``python benchmarks/trade_off.py PATH_TO_ADULT_CSV --quick`` (20 minutes beside other programs;
+without ``--quick`` it takes more rows and settings, and was never timed as a whole).
+``--aif360-python`` and ``--datasynthesizer-python`` name the Pythons of environments that have
+these packages.
 """
 
 import argparse
@@ -243,7 +244,7 @@ def show(table, options, wanted):
 
 def tables(path, quick):
     """Return how to make each table, by name."""
-    many = (3000, 2000, 5000) if quick else (12_000, 8000, 28_000)
+    many = (3000, 2000, 5000) if quick else (4000, 2000, 8000)
     return {
         "adult": partial(adult, path, many),
         "adult, few rows": partial(adult, path, (300, 300, many[2]), "adult, few rows"),

@@ -69,7 +69,7 @@ def dropped(split, options):
     """Yield the table without the columns that say most about S."""
     names = most_telling(split.fit.X, split.fit.s)
     most = len(names) - 1
-    for n in np.unique(np.linspace(1, most, min(most, 6 if options.quick else 12)).round()):
+    for n in np.unique(np.linspace(1, most, min(most, 6 if options.quick else 9)).round()):
         tables = [part.X.drop(columns=names[: int(n)]) for part in parts_of(split)]
         yield "columns dropped", f"{n:.0f} dropped", Release(*tables, raw=tuple(tables[1:]))
 
@@ -147,7 +147,7 @@ def cells(split, options):
         for output in ("symbol", "label"):
             release = funnel_release(funnel, split, output)
             yield f"cells, {output}", f"epsilon {epsilon:g}", release
-    for epsilon in (0.05, 0.15) if options.quick else (0.05, 0.1, 0.15, 0.2):
+    for epsilon in (0.05, 0.15) if options.quick else (0.05, 0.1, 0.2):
         funnel = made(epsilon, measure="parity", scope="average", max_outputs=8)
         funnel.fit(split.fit.X, split.fit.v, sensitive_features=split.fit.s)
         release = funnel_release(funnel, split, "symbol")
@@ -222,13 +222,13 @@ def prototypes(split, options):
         raise DidNotRunError(
             "Fairlearn has no PrototypeRepresentationLearner before 0.13"
         ) from error
-    tables, some = numbers(split), slice(500 if options.quick else 2000)
+    tables, some = numbers(split), slice(500 if options.quick else 1000)
     for weight in (1.0, 30.0):
         learner = PrototypeRepresentationLearner(
             n_prototypes=5,
             fairness_weight=weight,
             reconstruct_weight=0.01,
-            max_iter=8 if options.quick else 60,
+            max_iter=8 if options.quick else 10,
             random_state=0,
         )
         learner.fit(
@@ -244,8 +244,8 @@ def aif360(split, options):
     if options.aif360 is None:
         raise DidNotRunError("no Python with AIF360 was given")
     tables, levels, weights = numbers(split), [0.5, 1.0], [1.0, 50.0]
-    given = {"levels": levels, "weights": weights, "rows": 500 if options.quick else 2000}
-    given["evaluations"] = 4000 if options.quick else 20_000
+    given = {"levels": levels, "weights": weights, "rows": 500 if options.quick else 1000}
+    given["evaluations"] = 4000 if options.quick else 6000
     for name, part, table in zip(
         ("fit", "choose", "report"), parts_of(split), tables, strict=True
     ):
