@@ -27,14 +27,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # small models wait for each othe
 
 import numpy as np
 import pandas as pd
+from released_rows import as_numbers, features, most_telling
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import train_test_split
-from sklearn.preprocessing import TargetEncoder
 
 from skprivacy import PrivacyFunnelTransformer, ScoreCells, TreeCells
 from skprivacy.fitting.held_out import count_codes, symbols_of
-from skprivacy.metrics import mutual_information
 from skprivacy.transformer import fitted_of
 from skprivacy.utilities import entropy
 from skprivacy.utilities import mutual_information as of_joint
@@ -42,9 +41,6 @@ from skprivacy.utilities import mutual_information as of_joint
 TARGET = "income"
 SENSITIVE = ("sex", "race", "sex,race")
 EPSILONS = (0.005, 0.02, 0.05)
-
-# Gradient boosting takes no column with more categories.
-_MOST_CATEGORIES = 255
 
 _WIDTHS = (6, 10, 9, 8, 9, 9)
 _HEAD = ("AUC", "attacker", "I(S;Y)", "worst", "columns", "seconds")
@@ -77,24 +73,6 @@ def halves(table, sensitive, n_rows=None):
     parts = train_test_split(np.arange(len(table)), test_size=0.5, random_state=0, stratify=v)
     parts = parts[0][:n_rows], parts[1]
     return [Half(table.iloc[rows], X.iloc[rows], s[rows], v[rows]) for rows in parts]
-
-
-def features(train, test, y):
-    """Return columns as gradient boosting takes them; those of many categories as their scores."""
-    pairs = {}
-    for name in train:
-        one, other = train[name], test[name]
-        if pd.api.types.is_numeric_dtype(one):
-            pairs[name] = one, other
-        elif one.nunique() <= _MOST_CATEGORIES:
-            one = one.astype("category")
-            pairs[name] = one, other.astype(one.dtype)
-        else:
-            encoder = TargetEncoder(random_state=0)
-            scores = encoder.fit_transform(one.to_frame(), y), encoder.transform(other.to_frame())
-            for number, columns in enumerate(zip(scores[0].T, scores[1].T, strict=True)):
-                pairs[f"{name} {number}"] = columns
-    return (pd.DataFrame({name: pair[i] for name, pair in pairs.items()}) for i in (0, 1))
 
 
 def predicted(train, test, y_train, y_test):
@@ -201,21 +179,10 @@ def show_columns_apart(epsilon, sensitive, fit, others):
     printed("columns one by one", released, fit, others, **known)
 
 
-def most_telling(half):
-    """Return the columns, those that say most about S first."""
-
-    def told(column):
-        if pd.api.types.is_numeric_dtype(column):
-            column = pd.qcut(column, 20, duplicates="drop", labels=False)
-        return mutual_information(half.s, column)
-
-    return half.X.apply(told).sort_values(ascending=False).index
-
-
 def show_others(fit, others):
     """Print what is released without a budget."""
     printed("raw", [fit.X, others.X], fit, others, columns=1.0)
-    names = most_telling(fit)
+    names = most_telling(fit.X, fit.s)
     for n in (4, 6):
         left = [half.X.drop(columns=names[:n]) for half in (fit, others)]
         printed(f"without the {n} most telling columns", left, fit, others)
@@ -226,19 +193,13 @@ def show_others(fit, others):
         print("CorrelationRemover: Fairlearn is not installed")
         return
     start = time.perf_counter()
-    both = as_numbers(fit), as_numbers(others)
+    both = as_numbers(fit.X, fit.s), as_numbers(others.X, others.s)
     both = both[0], both[1].reindex(columns=both[0].columns, fill_value=0.0)
     sensitive = [name for name in both[0] if name.startswith("S_")]
     remover = CorrelationRemover(sensitive_feature_ids=sensitive).fit(both[0])
     seconds = time.perf_counter() - start
     released = [pd.DataFrame(remover.transform(each)) for each in both]
     printed("CorrelationRemover", released, fit, others, seconds=seconds)
-
-
-def as_numbers(half):
-    """Return all columns and S as numbers, a column for each category and group but one."""
-    groups = pd.get_dummies(pd.Series(half.s, half.X.index), prefix="S", drop_first=True)
-    return pd.concat([pd.get_dummies(half.X), groups], axis=1).astype(float)
 
 
 def missed(name, epsilon, found):

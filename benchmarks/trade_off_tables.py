@@ -1,0 +1,131 @@
+"""Tables for trade_off.py, each with a sensitive S and a target V that are 0 or 1, and splits."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.stats import norm, poisson
+from sklearn.datasets import load_breast_cancer, load_diabetes
+
+_SECTORS = {"care": (0.36, 0.08), "office": (0.36, 0.25), "trade": (0.22, 0.32),
+            "craft": (0.06, 0.35)}  # fmt: skip
+_SHARE_OF_S = 0.45
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows: X, the columns that are released; s, v : codes."""
+
+    X: pd.DataFrame
+    s: np.ndarray
+    v: np.ndarray
+
+    def rows(self, which):
+        """Return some of the rows."""
+        return Part(self.X.iloc[which], self.s[which], self.v[which])
+
+
+@dataclass(frozen=True)
+class Split:
+    """Rows to fit, rows to choose settings by, and rows that figures are about."""
+
+    fit: Part
+    choose: Part
+    report: Part
+
+
+@dataclass(frozen=True)
+class Table:
+    """All rows, what S and V are in words, and how many rows a split takes of each kind."""
+
+    name: str
+    about: str
+    rows: Part
+    sizes: tuple[int, int, int]
+
+    def split(self, seed):
+        """Return rows of the three kinds, drawn anew for each seed."""
+        order = np.random.default_rng(seed).permutation(len(self.rows.s))
+        ends = np.cumsum(self.sizes)
+        return Split(*map(self.rows.rows, np.split(order[: ends[-1]], ends[:-1])))
+
+
+def adult(path, sizes, name="adult"):
+    """Return the census data: S is sex, V whether the income is above 50,000."""
+    table = pd.read_csv(path)
+    texts = table.select_dtypes(exclude="number").columns
+    table[texts] = table[texts].fillna("missing")
+    s, v = (table["sex"] == "Male").to_numpy(int), table["income"].str.contains(">").to_numpy(int)
+    X = table.drop(columns=["sex", "income"])
+    return Table(name, "S = sex, V = income above 50,000", Part(X, s, v), sizes)
+
+
+def diabetes():
+    """Return scikit-learn's patients: S is sex, V whether the disease went on faster than most."""
+    data = load_diabetes(as_frame=True, scaled=False)
+    s, v = (
+        (data.data["sex"] == 2).to_numpy(int),
+        (data.target > data.target.median()).to_numpy(int),
+    )
+    about = "S = sex (coded 1 and 2), V = progression above the median"
+    return Table("diabetes", about, Part(data.data.drop(columns="sex"), s, v), (200, 100, 142))
+
+
+def breast_cancer():
+    """Return scikit-learn's tumours: S is a stand-in, V whether they are malignant."""
+    data = load_breast_cancer(as_frame=True)
+    texture = data.data["mean texture"]
+    s, v = (texture > texture.median()).to_numpy(int), 1 - data.target.to_numpy()
+    about = "S = mean texture above the median (a stand-in: nobody's secret), V = malignant"
+    X = data.data.drop(columns="mean texture")
+    return Table("breast cancer", about, Part(X, s, v), (270, 120, 179))
+
+
+def generated(sizes):
+    """Return people who are drawn from a distribution that is written down here."""
+    about = "S and V drawn given known probabilities"
+    return Table("generated", about, draw_people(sum(sizes), 0), sizes)
+
+
+def draw_people(n, seed):
+    """Return n people; given S, their columns are independent."""
+    rng = np.random.default_rng(seed)
+    s = (rng.random(n) < _SHARE_OF_S).astype(int)
+    shares = np.array(list(_SECTORS.values()))
+    sector = (rng.random((n, 1)) > shares.cumsum(axis=0).T[s][:, :-1]).sum(axis=1)
+    X = pd.DataFrame(
+        {
+            "age": rng.integers(18, 70, n),
+            "schooling": rng.normal(12.5, 2.5, n),
+            "hours": rng.normal(34 + 8 * s, 8),
+            "sector": np.array(list(_SECTORS))[sector],
+            "couple": np.where(rng.random(n) < 0.35 + 0.3 * s, "yes", "no"),
+            "tenure": rng.poisson(4 + 3 * s),
+            "region": rng.choice(list("abcdef"), n),
+        }
+    )
+    v = (rng.random(n) < chance_of_v(X)).astype(int)
+    return Part(X, s, v)
+
+
+def chance_of_v(X):
+    """Return the true P(V = 1 | x)."""
+    score = 0.35 * (X["schooling"] - 12.5) + 0.07 * (X["hours"] - 40) + 0.04 * (X["age"] - 45)
+    score += 0.08 * X["tenure"] + 1.2 * (X["couple"] == "yes") - 1.5
+    score += 0.6 * (X["sector"] == "office") - 0.8 * (X["sector"] == "care")
+    return (1 / (1 + np.exp(-score))).to_numpy()
+
+
+def chance_of_s(X):
+    """Return the true P(S = 1 | x)."""
+    likelihoods = []
+    for s, prior in ((0, 1 - _SHARE_OF_S), (1, _SHARE_OF_S)):
+        couple = 0.35 + 0.3 * s
+        likelihoods.append(
+            prior
+            * norm.pdf(X["hours"], 34 + 8 * s, 8)
+            * X["sector"].map({name: shares[s] for name, shares in _SECTORS.items()}).to_numpy()
+            * np.where(X["couple"] == "yes", couple, 1 - couple)
+            * poisson.pmf(X["tenure"], 4 + 3 * s)
+        )
+    return likelihoods[1] / sum(likelihoods)
