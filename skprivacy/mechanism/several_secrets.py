@@ -25,6 +25,7 @@ _SHARED = {
     "unseen", "symbol_of_output", "measure", "scope", "objective", "solver", "n_samples",
     "utility", "upper_bound", "gap", "normalized_utility", "normalized_upper_bound",
     "cell_utility", "mutual_information",
+    "least_utility",
 }  # fmt: skip
 
 # Fields of a mechanism that have no default are no attributes of its class.

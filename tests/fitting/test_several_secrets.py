@@ -134,6 +134,15 @@ class TestDesign:
         for name, secret in mechanism.secrets.items():
             assert secret.leakage_in(mechanism.scope) <= BUDGETS[name] * ROUNDING + 1e-12
 
+    @pytest.mark.parametrize("utility", ["mutual_information", "distortion", "guess"])
+    def test_numbers_that_are_cut_into_bins(self, frame, utility):
+        numbers = np.random.default_rng(0).normal(size=len(frame)) + (frame["sex"] == "m")
+        table = frame[["sex", "race"]].assign(number=numbers)
+        options = {"sensitive": ["sex", "race"], "n_bins": 4, "utility": utility}
+        funnel = PrivacyFunnelTransformer(BUDGETS, **options).fit(table)
+        assert 0 < funnel.fidelity_.raw_utility < 1
+        assert len(funnel.transform(table)) == len(table)
+
     def test_with_a_confidence_all_budgets_hold_in_the_population(self, frame):
         budgets = {"sex": 0.02, "race": 0.05}
         mechanism = fit_quietly(make(budgets, confidence=0.9), frame).mechanism_
