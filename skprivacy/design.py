@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias, overload
 
 import numpy as np
@@ -11,21 +11,19 @@ import numpy.typing as npt
 from tqdm.auto import tqdm
 
 from ._messages import Message, Named, Setting
-from ._typing import FloatArray, Scope, TableLike
+from ._typing import Scope, TableLike
 from ._validation import check_real, message
 from ._warnings import warn
 from .confidence import BroadConfidentDesign, ConfidentDesign
 from .exceptions import FiniteSampleWarning
-from .joint import Joint
+from .finishing import finish, finished
 from .measures import Measure
-from .mechanism import Evaluation, Mechanism, SeveralSecretsMechanism
-from .merging import merged_to
-from .repair import independent, repaired
+from .mechanism import Mechanism, SeveralSecretsMechanism
 from .secrets import check_budgets
 from .solvers import DesignTask, Solution, Solver, get_solver
 from .solvers.broad import BroadDesign
 from .solvers.reductions import OccurringSymbols
-from .utilities import BOUND_TOLERANCE, Utility
+from .utilities import Utility
 
 # What a design with limits for outputs, rather than by one of the solvers, says of itself.
 _CONFIDENT = "confident"
@@ -359,7 +357,7 @@ def _in_order(
     chosen = get_solver(solver, options, owner, symbols.task)
     solutions = chosen.solve_path(symbols.task, increasing)
     for epsilon, solution in zip(increasing, solutions, strict=True):
-        yield _finished(task, _whole(symbols, solution, epsilon), epsilon, chosen.name)
+        yield finished(task, _whole(symbols, solution, epsilon), epsilon, chosen.name)
 
 
 def designer(
@@ -371,8 +369,8 @@ def designer(
 
     def design(budget: Budget) -> AnyMechanism:
         if not isinstance(budget, Mapping):
-            return _finished(task, solve(float(budget)), float(budget), name)
-        made = _finish(task, solve(budget), budget, name)
+            return finished(task, solve(float(budget)), float(budget), name)
+        made = finish(task, solve(budget), budget, name)
         return SeveralSecretsMechanism(made, confidence=task.confidence)
 
     return design
@@ -442,88 +440,3 @@ def _whole(symbols: OccurringSymbols, solution: Solution, epsilon: float) -> Sol
     if task.scope == "average" and symbols.leakage_unchanged <= epsilon:
         solution = Solution(np.eye(len(task.joint.p_x)))
     return replace(solution, channel=symbols.expanded(solution.channel))
-
-
-def _finished(task: DesignTask, solution: Solution, epsilon: float, solver: str) -> Mechanism:
-    """Return the mechanism of a solution for the only secret."""
-    return _finish(task, solution, {None: epsilon}, solver)[None]
-
-
-def _finish(
-    task: DesignTask, solution: Solution, budgets: Mapping[Any, float], solver: str
-) -> dict[Any, Mechanism]:
-    """Return a mechanism of a solution for each secret: outputs in order, checked."""
-    p_x, utility, channel = task.joint.p_x, task.utility, solution.channel
-    if task.max_outputs is not None:
-        channel = merged_to(channel, p_x, utility, task.max_outputs, task.groups)
-    # Outputs are ordered by the symbol that each makes likeliest, then by their probability.
-    likeliest = (p_x[:, None] * channel).argmax(axis=0)
-    channel = channel[:, np.lexsort((-(p_x @ channel), likeliest))]
-    drafts = {
-        name: _Draft(task, joint, budgets[name], channel.shape[1])
-        for name, joint in (task.secrets or {None: task.joint}).items()
-    }
-
-    def excess(channel: FloatArray) -> float:
-        return max(draft.excess(channel) for draft in drafts.values())
-
-    channel = repaired(channel, independent(channel, p_x, task.groups), excess)
-    found = {
-        "solver": solution.solver or solver,
-        "upper_bound": _credible(solution.upper_bound, solution.channel, p_x, utility),
-    }
-    return {name: draft.made(channel, **found) for name, draft in drafts.items()}
-
-
-@dataclass(frozen=True, eq=False)
-class _Draft:
-    """A mechanism for one secret, before its channel is mended."""
-
-    task: DesignTask
-    joint: Joint
-    epsilon: float
-    n_outputs: int
-
-    def figures(self, channel: FloatArray) -> Evaluation:
-        """Return what a channel keeps and leaks."""
-        return Evaluation(channel, **self._about)
-
-    @property
-    def _about(self) -> dict[str, Any]:
-        return {
-            "p_sx": self.joint.p_sx,
-            "s_labels": self.joint.s_labels,
-            "x_labels": self.joint.x_labels,
-            "y_labels": tuple(range(self.n_outputs)),
-            "measure": self.task.measure,
-            "objective": self.task.utility,
-            "groups": self.task.groups,
-        }
-
-    def excess(self, channel: FloatArray) -> float:
-        """Return by how much a channel exceeds the budget in the sample."""
-        allowed = self.task.measure.budget(self.epsilon)
-        leakage = self.figures(channel).leakage_in(self.task.scope)
-        return leakage - allowed if allowed < np.inf else 0.0
-
-    def made(self, channel: FloatArray, **found: Any) -> Mechanism:
-        """Return the mechanism, which checks itself."""
-        task = self.task
-        return Mechanism(
-            channel,
-            **self._about,
-            epsilon=self.epsilon,
-            scope=task.scope,
-            confidence=task.confidence_of_each,
-            n_samples=task.n_samples,
-            **found,
-        )
-
-
-def _credible(
-    upper_bound: float | None, channel: FloatArray, p_x: FloatArray, utility: Utility
-) -> float:
-    """Return a bound unless the utility exceeds it: the solver was then wrong, and knows none."""
-    if upper_bound is None or utility.of_channel(p_x, channel) > upper_bound + BOUND_TOLERANCE:
-        return np.inf
-    return upper_bound

@@ -33,6 +33,13 @@ def independent(
     return (joint / joint.sum(axis=1, keepdims=True))[codes]
 
 
+def expanded(channel: FloatArray, p_x: FloatArray, groups: IntArray | None = None) -> FloatArray:
+    """Return a channel for the symbols that occur as one for all: the others tell nothing."""
+    whole = np.zeros((len(p_x), channel.shape[1]))
+    whole[p_x > 0] = channel
+    return np.where((p_x > 0)[:, None], whole, independent(whole, p_x, groups))
+
+
 def repaired(
     channel: FloatArray, nothing: FloatArray, excess: Callable[[FloatArray], float]
 ) -> FloatArray:

@@ -15,7 +15,7 @@ from .._messages import Message, Named, Setting
 from .._typing import BoolArray, FloatArray
 from ..exceptions import BesideError
 from ..merging import merged_to
-from ..repair import independent
+from ..repair import expanded
 from ..solvers import DesignTask, Solution
 from ..utilities import Utility
 from .calibration import Aim, Part, budgets_on_roots, confident_channel
@@ -116,11 +116,7 @@ class BroadConfidentDesign:
         return Part(on_face, utility.restricted(symbols), symbols, start, aim)
 
     def _expanded(self, channel: FloatArray) -> FloatArray:
-        """Return a channel for symbols that occur as one for all: the others tell nothing."""
-        p_x, groups = self._task.joint.p_x, self._task.groups
-        whole = np.zeros((len(p_x), channel.shape[1]))
-        whole[p_x > 0] = channel
-        return np.where((p_x > 0)[:, None], whole, independent(whole, p_x, groups))
+        return expanded(channel, self._task.joint.p_x, self._task.groups)
 
     def _candidates(
         self, for_sample: FloatArray, budgets: Mapping[Any, float]

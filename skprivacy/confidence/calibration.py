@@ -16,6 +16,7 @@ from scipy.special import ndtri
 from .._typing import BoolArray, FloatArray, IntArray, Scope
 from ..measures import Measure
 from ..merging import merged_to, tidied
+from ..solvers.stacking import side_by_side
 from ..utilities import Utility
 from .channel_limits import KEPT, Reached
 from .output_limits import OutputLimit, root_budget
@@ -108,7 +109,7 @@ def confident_channel(
     z = 0.15 + float(ndtri(1 - 2 * (1 - aim.confidence) / max(n_x, 2.1)))
     low, high, tried = 0.0, np.inf, []
     for _ in range(_MOST_SOLVES):
-        channel = _joined(parts, [part.run(z) for part in parts])
+        channel = side_by_side([p.symbols for p in parts], [part.run(z) for part in parts])
         if aim.max_outputs is not None:
             channel = merged_to(channel, aim.p_x, aim.utility, aim.max_outputs, aim.groups)
         reached = limits(channel).limit
@@ -121,16 +122,6 @@ def confident_channel(
         low, high = (low, min(high, z)) if is_within else (max(low, z), high)
         z = _next_z(parts, z, (reached - _AIM * aim.budget), low, high)
     return _best(tried, aim, limits)
-
-
-def _joined(parts: Sequence[Part], channels: Sequence[FloatArray]) -> FloatArray:
-    """Return the channels of parts side by side."""
-    whole = np.zeros((len(parts[0].symbols), sum(c.shape[1] for c in channels)))
-    stop = 0
-    for part, channel in zip(parts, channels, strict=True):
-        start, stop = stop, stop + channel.shape[1]
-        whole[part.symbols, start:stop] = channel
-    return whole
 
 
 def _best(

@@ -109,7 +109,7 @@ class AverageBudgets:
         for face in self._faces:
             bound -= face.share * face.utility.offset(face.p_x)
         bound += self._utility.offset(self._p_x)
-        return Solution(side_by_side(self._faces, channels), bound)
+        return Solution(side_by_side([face.symbols for face in self._faces], channels), bound)
 
     def _add(self, channel: FloatArray) -> None:
         """Add the posteriors of a channel to those that may be mixed, with what they take."""

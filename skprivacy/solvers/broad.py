@@ -19,6 +19,7 @@ from .._warnings import silenced, warn
 from ..exceptions import BesideError, SolverError
 from ..joint import Joint
 from ..measures.leakage import leakage_of
+from ..repair import expanded
 from ..secrets import stacked_joint
 from ..utilities.through import Through
 from .automatic import automatic
@@ -57,7 +58,8 @@ class BroadDesign:
             solution = self.of_symbols_that_occur(budgets)
             solution = replace(solution, upper_bound=self._bound(solution, budgets))
         self._warn_of_gap(solution, budget)
-        channel = self._expanded(_normalised(solution.channel))
+        p_x, groups = self._task.joint.p_x, self._task.groups
+        channel = expanded(_normalised(solution.channel), p_x, groups)
         return Solution(channel, solution.upper_bound, "+".join(self._used) or "unchanged")
 
     def of_symbols_that_occur(self, budgets: Mapping[Any, float]) -> Solution:
@@ -123,7 +125,9 @@ class BroadDesign:
             most = face.utility.of_identity(face.p_x)
             most = most if solution.upper_bound is None else min(most, solution.upper_bound)
             bound += face.share * (most - face.utility.offset(face.p_x))
-        return Solution(side_by_side(faces, [s.channel for s in solutions]), bound)
+        return Solution(
+            side_by_side([face.symbols for face in faces], [s.channel for s in solutions]), bound
+        )
 
     def _after_perfect_privacy(self, budgets: Mapping[Any, float]) -> Solution:
         """Return a design where some secrets must not leak at all, and others may a little.
@@ -199,17 +203,6 @@ class BroadDesign:
             )
         self._used[solver.name] = None
         return solver
-
-    def _expanded(self, channel: FloatArray) -> FloatArray:
-        """Return a channel for all symbols: those that do not occur tell no more than z."""
-        whole = np.zeros((len(self._occurs), channel.shape[1]))
-        whole[self._occurs] = channel
-        groups = self._task.groups
-        groups = np.zeros(len(self._occurs), dtype=int) if groups is None else groups
-        for x in np.flatnonzero(~self._occurs):
-            alike = groups[self._occurs] == groups[x]
-            whole[x] = self._p_x[alike] @ channel[alike] / self._p_x[alike].sum()
-        return whole
 
     def _check_room(self, budgets: Mapping[Any, float], faces: list[Face]) -> None:
         """Check that the columns beside the release do not exceed a budget by themselves."""

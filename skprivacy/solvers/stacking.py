@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,16 +23,11 @@ _ZERO, _NEARLY_INDEPENDENT = BUDGET_ATOL / 2, KL()
 
 @dataclass(frozen=True, eq=False)
 class Secret:
-    """A table P(S, X) of one secret, without groups that do not occur, and its budget."""
+    """The joint of one secret with X, without groups that do not occur, and its budget."""
 
-    p_sx: FloatArray
+    joint: Joint
     epsilon: float
     measure: Measure
-
-    @cached_property
-    def prior(self) -> FloatArray:
-        """P(S)."""
-        return self.p_sx.sum(axis=1)
 
     @property
     def threshold(self) -> float:
@@ -41,7 +36,7 @@ class Secret:
 
     def within(self, symbols: BoolArray) -> FloatArray:
         """Return P(S, X) given that X is one of some symbols."""
-        part = self.p_sx[:, symbols]
+        part = self.joint.p_sx[:, symbols]
         return part if symbols.all() else part / part.sum()
 
 
@@ -55,7 +50,7 @@ def secrets_of(task: DesignTask, budgets: Mapping[Any, float]) -> list[Secret]:
         joint = Joint(table, tuple(range(len(table))), task.joint.x_labels).without_empty()
         joint = joint.without_copies() if task.groups is None else joint
         measure = _NEARLY_INDEPENDENT if budgets[name] == 0 else task.measure
-        found.append(Secret(joint.p_sx, budgets[name], measure))
+        found.append(Secret(joint, budgets[name], measure))
     return [secret for secret in found if secret.epsilon < np.inf]
 
 
@@ -87,7 +82,7 @@ class Face:
     def starts(self) -> list[float]:
         """What g is at the centre, for each secret."""
         pairs = zip(self._tables, self._secrets, strict=True)
-        return [float(s.measure.value(t.sum(axis=1), s.prior)) for t, s in pairs]
+        return [float(s.measure.value(t.sum(axis=1), s.joint.p_s)) for t, s in pairs]
 
     def plain(self) -> DesignTask:
         """Return the task about the only secret, where this face is all of X."""
@@ -99,7 +94,7 @@ class Face:
         """Return the task in which every output keeps every budget; its epsilon is 1."""
         # g of what tells nothing is subtracted: it need not be what the centre of a face tells.
         is_zero = all(secret.epsilon == 0 for secret in self._secrets)
-        starts = [float(s.measure.value(s.prior, s.prior)) for s in self._secrets]
+        starts = [float(s.measure.value(s.joint.p_s, s.joint.p_s)) for s in self._secrets]
         pairs = zip(self._secrets, starts, strict=True)
         scales = [1.0 if is_zero else s.threshold - start for s, start in pairs]
         return self._stacked(starts, scales, [None] * len(starts), None, "per_output")
@@ -115,7 +110,7 @@ class Face:
         if not self._is_whole:
             for i, (table, secret) in enumerate(zip(self._tables, self._secrets, strict=True)):
                 centre = table.sum(axis=1)
-                tilt = secret.measure.subgradient(centre, secret.prior)
+                tilt = secret.measure.subgradient(centre, secret.joint.p_s)
                 tilts[i], starts[i] = tilt, starts[i] - float(centre @ tilt)
         return self._stacked(starts, list(rooms), tilts, weights, "average")
 
@@ -137,7 +132,7 @@ class Face:
                 table = table[kept]
             rows = slice(first, first + len(table))
             first += len(table)
-            fixed = secret.measure, rows, share, secret.prior, kept
+            fixed = secret.measure, rows, share, secret.joint.p_s, kept
             blocks.append(Block(*fixed, starts[i], scales[i], tilts[i]))
             tables.append(share * table)
         implied = self._implied() if self._is_whole and weights is None else None
@@ -161,10 +156,13 @@ def faces_of(task: DesignTask, secrets: list[Secret]) -> list[Face]:
     return [Face(task, secrets, groups == z) for z in np.unique(groups)]
 
 
-def side_by_side(faces: list[Face], channels: list[FloatArray]) -> FloatArray:
-    """Return the channels of faces as one: no output belongs to two of them."""
+def side_by_side(parts: Sequence[BoolArray], channels: Sequence[FloatArray]) -> FloatArray:
+    """Return the channels of parts of X as one: no output belongs to two of them.
+
+    parts : for each channel, a mask of its symbols.
+    """
     n_outputs = [channel.shape[1] for channel in channels]
-    whole = np.zeros((len(faces[0].symbols), sum(n_outputs)))
-    for face, channel, stop in zip(faces, channels, np.cumsum(n_outputs), strict=True):
-        whole[face.symbols, stop - channel.shape[1] : stop] = channel
+    whole = np.zeros((len(parts[0]), sum(n_outputs)))
+    for symbols, channel, stop in zip(parts, channels, np.cumsum(n_outputs), strict=True):
+        whole[symbols, stop - channel.shape[1] : stop] = channel
     return whole
