@@ -69,7 +69,7 @@ def dropped(split, options):
     """Yield the table without the columns that say most about S."""
     names = most_telling(split.fit.X, split.fit.s)
     most = len(names) - 1
-    for n in np.unique(np.linspace(1, most, min(most, 6 if options.quick else 9)).round()):
+    for n in np.unique(np.linspace(1, most, min(most, 6 if options.quick else 12)).round()):
         tables = [part.X.drop(columns=names[: int(n)]) for part in parts_of(split)]
         yield "columns dropped", f"{n:.0f} dropped", Release(*tables, raw=tuple(tables[1:]))
 
@@ -276,9 +276,8 @@ def synthesizer(split, options):
         with tempfile.TemporaryDirectory() as folder:
             source, target = Path(folder) / "in.csv", Path(folder) / "out.csv"
             split.fit.X.assign(S=split.fit.s, V=split.fit.v).to_csv(source, index=False)
-            run_elsewhere(
-                options.datasynthesizer, "with_datasynthesizer.py", source, target, epsilon
-            )
+            given = source, target, epsilon, split.seed
+            run_elsewhere(options.datasynthesizer, "with_datasynthesizer.py", *given)
             made = pd.read_csv(target)
         labels = made.pop("S").to_numpy(int), made.pop("V").to_numpy(int)
         if min(len(np.unique(label)) for label in labels) < 2:

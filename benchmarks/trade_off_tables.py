@@ -32,6 +32,7 @@ class Split:
     fit: Part
     choose: Part
     report: Part
+    seed: int
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,8 @@ class Table:
         """Return rows of the three kinds, drawn anew for each seed."""
         order = np.random.default_rng(seed).permutation(len(self.rows.s))
         ends = np.cumsum(self.sizes)
-        return Split(*map(self.rows.rows, np.split(order[: ends[-1]], ends[:-1])))
+        parts = map(self.rows.rows, np.split(order[: ends[-1]], ends[:-1]))
+        return Split(*parts, seed)
 
 
 def adult(path, sizes, name="adult"):
