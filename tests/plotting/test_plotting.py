@@ -19,7 +19,6 @@ from skprivacy import (
     population_leakage,
     privacy_utility_path,
 )
-
 from skprivacy.plotting.canvas import short
 
 mpl.use("agg")
@@ -154,7 +153,7 @@ class TestMechanism:
         found = short(labels)
         assert len(set(found)) == len(labels)
         assert all(len(text) <= 24 for text in found)
-        assert all(("…" in text) == (len(label) > 22) for text, label in zip(found, labels))
+        assert ["…" in text for text in found] == [len(label) > 22 for label in labels]
 
     def test_labels_are_nothing_but_text(self):
         mechanism = design_mechanism(JOINT, 0.02)
