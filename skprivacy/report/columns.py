@@ -53,18 +53,23 @@ class Columns:
         }
         return facts("Columns, by what became of them", texts)
 
+    @property
+    def failing(self) -> list[str]:
+        """Those that are copied and alone exceed the budget."""
+        return [name for name, leakage in self.exceeding.items() if not np.isnan(leakage)]
+
     def leaking(self) -> list[str]:
         """Warn of copied columns that leak more than the release may."""
         protected = listed(self.protected)
-        more = [f"{n} ({x:.4g})" for n, x in self.exceeding.items() if not np.isnan(x)]
-        unclear = [name for name, x in self.exceeding.items() if np.isnan(x)]
+        more = [f"{name} ({self.exceeding[name]:.4g})" for name in self.failing]
         said = []
         if more:
             said.append(
-                f"The verdict is not about copied columns, and alone these leak more about "
-                f"{protected} than the budget allows: {', '.join(more)}. Leave them out."
+                f"Alone, these copied columns leak more about {protected} than the budget allows: "
+                f"{', '.join(more)}. Before anybody signs, have the release made again without "
+                f"them."
             )
-        if unclear:
+        if unclear := [name for name in self.exceeding if name not in self.failing]:
             said.append(
                 f"How much these copied columns leak about {protected} cannot be judged, because "
                 f"nearly every row has a value of its own: {', '.join(unclear)}."

@@ -1,12 +1,13 @@
 """What the report says to the recipient of a release: what follows from it, and what does not."""
 
+from typing import TypeAlias
+
 import numpy as np
 
 from ..describing import exposure
 from ..fidelity import Fidelity
-from ..fitted import Fitted
-from ..mechanism import Mechanism
-from .columns import Columns, is_unchanged, listed
+from ..mechanism import Mechanism, SeveralSecretsMechanism
+from .columns import Columns, listed
 from .populations import what_it_is_about
 from .sections import Points, Section
 
@@ -20,24 +21,28 @@ _SEEDED = (
 )
 _FEW_COLUMNS = 4
 
+AnyMechanism: TypeAlias = Mechanism | SeveralSecretsMechanism
+
 
 def conclusions(
-    fitted: Fitted, columns: Columns, *, are_values: bool, is_seeded: bool, notes: list[str]
+    mechanism: AnyMechanism,
+    columns: Columns,
+    fidelity: Fidelity | None,
+    is_seeded: bool,
+    notes: list[str],
 ) -> Section:
     """Return what the recipient may and may not conclude, and for what that holds.
 
-    are_values : whether released values look like true ones; notes : of the caller.
+    fidelity : None where released values do not look like true ones; notes : of the caller.
     """
-    mechanism = fitted.mechanism
     several = [] if isinstance(mechanism, Mechanism) else [_NOT_TOGETHER]
     seeded = [_SEEDED] if is_seeded else []
-    fidelity = fitted.fidelity if are_values and not is_unchanged(mechanism) else None
     return Section(
         "What the recipient may and may not conclude",
         [what_it_is_about(mechanism), *columns.covered(), *several, *notes, *seeded],
         points=[
-            Points("May conclude", _may(columns, are_values)),
-            Points("May not conclude", _may_not(fitted, columns, fidelity)),
+            Points("May conclude", _may(columns, fidelity is not None)),
+            Points("May not conclude", _may_not(mechanism, columns, fidelity)),
         ],
     )
 
@@ -55,35 +60,37 @@ def _may(columns: Columns, are_values: bool) -> list[str]:
     return said
 
 
-def _may_not(fitted: Fitted, columns: Columns, fidelity: Fidelity | None) -> list[str]:
-    protected, mechanism = listed(columns.protected), fitted.mechanism
-    said = [_about_one_person(fitted, protected)]
-    if fidelity is not None and not np.isnan(fidelity.unchanged):
-        said.append(
-            f"That a released value is the true value of that row: {1 - fidelity.unchanged:.1%} "
-            f"of the rows are released with another one."
-        )
+def _may_not(mechanism: AnyMechanism, columns: Columns, fidelity: Fidelity | None) -> list[str]:
+    protected, is_one = listed(columns.protected), isinstance(mechanism, Mechanism)
     return [
-        *said,
+        _about_one_person(mechanism, protected),
+        *([] if fidelity is None else _about_one_row(fidelity)),
         f"That the release is anonymous. It is {protected} that is protected, and nothing else in "
         f"a row; and this is not differential privacy, which would hide whether a person is in "
         f"the data.",
         f"Anything from several releases of the same rows, or from rows of the same person or "
-        f"family taken together: that can reveal more about {protected} than "
-        f"{'the budget' if isinstance(mechanism, Mechanism) else 'the budgets'}.",
+        f"family taken together: that can reveal more about {protected} than the "
+        f"budget{'' if is_one else 's'}.",
         f"That it can be joined to other data without harm: what these reveal about {protected} "
         f"comes on top. Row numbers and the order of rows are such data, too.",
     ]
 
 
-def _about_one_person(fitted: Fitted, protected: str) -> str:
+def _about_one_row(fidelity: Fidelity) -> list[str]:
+    if np.isnan(fidelity.unchanged) or fidelity.unchanged == 1:
+        return []
+    return [
+        f"That a released value is the true value of that row: {1 - fidelity.unchanged:.1%} of "
+        f"the rows are released with another one."
+    ]
+
+
+def _about_one_person(mechanism: AnyMechanism, protected: str) -> str:
     """Say how little follows about one person; no group is named, for the recipient."""
-    mechanism = fitted.mechanism
     start = f"Which {protected} a single person has"
     if not isinstance(mechanism, Mechanism):
         return f"{start}: the budgets are there to prevent that."
-    moved = exposure(mechanism.posterior_ranges())
-    return f"{start}. {moved}"
+    return f"{start}. {exposure(mechanism.posterior_ranges())}"
 
 
 def _named(names: tuple[str, ...]) -> str:

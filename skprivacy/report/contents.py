@@ -35,7 +35,7 @@ from .face_value import face_value
 from .glossary import glossary
 from .groups import exposed_groups, most_exposed_group
 from .handover import Handover
-from .populations import caveat, promise, rows_and_population, to_do, verdict
+from .populations import FAIL, PASS, caveat, promise, rows_and_population, to_do, verdict
 from .recipe import recipe
 from .sections import Figure, Section, Table, facts
 from .several import Limits, several_in_short
@@ -73,18 +73,20 @@ def sections_of(
     caller on the guarantee. What is for specialists comes after the signatures.
     """
     columns, mechanism = columns_of(fitted), fitted.mechanism
-    protected, are_values = listed(columns.protected), settings.output == "label"
+    protected, fidelity = listed(columns.protected), fitted.fidelity
+    are_values = settings.output == "label"  # or what comes out is not what went in
     sections = [
         *_about_secrets(fitted, settings, limits, columns, handover),
-        small_numbers(fitted, protected),
+        small_numbers(fitted, protected, fidelity.pooled),
         *cells_section(fitted),
-        *_face_value(fitted, are_values, columns),
     ]
+    if are_values:
+        sections.append(face_value(fidelity, mechanism, _as_one(columns.released)))
     if attacked is not None:
         sections += [_attack(fitted, settings, attacked, name) for name in limits]
     is_seeded = settings.random_state is not None
     sections += [
-        conclusions(fitted, columns, are_values=are_values, is_seeded=is_seeded, notes=notes),
+        conclusions(mechanism, columns, fidelity if are_values else None, is_seeded, notes),
         handover.signatures(),
         glossary(),
         _pictures(mechanism, settings, limits, columns),
@@ -103,15 +105,26 @@ def _about_secrets(
     mechanism, protected = fitted.mechanism, listed(columns.protected)
     learned_from = f"{_rows(fitted.training)}{_smoothed(settings.smoothing)}"
     beside = target_beside(fitted, protected)
-    headline = [_headline(mechanism, columns, protected), *columns.leaking()]
+    headline = _headline(mechanism, columns, protected)
     n_groups = fitted.training.alphabet.n_symbols
     tables = [handover.files(learned_from), columns.table(n_groups, mechanism.channel.shape)]
     files = Section("Files and columns", handover.notes(protected), tables)
     if isinstance(mechanism, Mechanism):
         first = _summary(mechanism, limits[None], protected, headline, learned_from)
-        return [first, files, _guarantee(mechanism, limits[None], protected, beside)]
-    first = several_in_short(mechanism, limits, [*headline, *beside], learned_from)
-    return [first, files, *_about_each(mechanism, limits)]
+        at_length = [_guarantee(mechanism, limits[None], protected, beside)]
+    else:
+        first = several_in_short(mechanism, limits, [headline, *beside], learned_from)
+        at_length = list(_about_each(mechanism, limits))
+    return [_with_copied(first, columns), files, *at_length]
+
+
+def _with_copied(first: Section, columns: Columns) -> Section:
+    """Return the first section with what is to be said about columns that are copied."""
+    lead, paragraphs = first.lead, first.paragraphs
+    if columns.failing:
+        lead = f"{lead} {FAIL} for columns that are copied: {', '.join(columns.failing)}."
+        paragraphs = [text for text in paragraphs if text != to_do(PASS)]
+    return replace(first, lead=lead, paragraphs=[*columns.leaking(), *paragraphs])
 
 
 def _about_each(mechanism: SeveralSecretsMechanism, limits: Limits) -> Iterator[Section]:
@@ -119,12 +132,6 @@ def _about_each(mechanism: SeveralSecretsMechanism, limits: Limits) -> Iterator[
         name = name_of_secret(key)
         section = _guarantee(secret, limits[key], name, [])
         yield replace(section, title=f"{section.title} about {name}")
-
-
-def _face_value(fitted: Fitted, are_values: bool, columns: Columns) -> list[Section]:
-    if not are_values:  # what comes out is not what went in
-        return []
-    return [face_value(fitted.fidelity, fitted.mechanism, _as_one(columns.released))]
 
 
 def _in_short(names: tuple[str, ...]) -> str:
@@ -141,7 +148,7 @@ def _summary(
     mechanism: Mechanism,
     limits: PopulationLeakage,
     protected: str,
-    headline: list[str],
+    headline: str,
     learned_from: str,
 ) -> Section:
     found = verdict(mechanism, limits, protected)
@@ -149,7 +156,7 @@ def _summary(
         "In short",
         [
             *promise(mechanism, found.population, learned_from),
-            *headline,
+            headline,
             *caveat(mechanism, limits),
             to_do(found.population),
         ],

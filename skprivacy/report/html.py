@@ -29,6 +29,10 @@ _STYLES = {
 # What is wider than this is never squeezed into less: it scrolls, and says so. The style has the
 # same width in rem.
 _WIDE, _WIDE_COLUMNS = 544, 4
+
+# Below this share of its size, the labels of a picture cannot be read.
+_SMALLEST_SCALE = 0.62
+
 _HINT = '<p class="hint">Wider than the page: scroll it sideways →</p>'
 
 
@@ -111,7 +115,8 @@ def _figure(figure: Figure) -> str:
     width, alt = images["light"][1], escape(figure.alt)
     picture = (
         f'<picture><source media="{_DARK}" srcset="{images["dark"][0]}">'
-        f'<img src="{images["light"][0]}" alt="{alt}" width="{width}"></picture>'
+        f'<img src="{images["light"][0]}" alt="{alt}" width="{width}" '
+        f'style="--least: {_SMALLEST_SCALE * width:.0f}px"></picture>'
     )
     caption = f"<figcaption>{escape(figure.caption)}</figcaption>"
     shown = _scrolling(picture, f"{figure.alt}, figure", width > _WIDE)

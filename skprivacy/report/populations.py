@@ -24,7 +24,7 @@ _TO_DO = {
     PASS: "To do: check the files and the columns below, read what the recipient may and may not "
     "conclude, and sign under 'Signatures'.",
     NOT_KNOWN: "To do: do not sign. There is nothing that this release was checked against.",
-    NOT_SURE: "To do: before anybody signs, have the report made with more confidence.",
+    NOT_SURE: "To do: before anybody signs, have this made with more confidence.",
     FAIL: f"To do: before anybody signs, have the release made again with a confidence of "
     f"{USUAL_CONFIDENCE:g}, which makes the budget hold for the population. As it is, it can be "
     f"signed for these rows only.",

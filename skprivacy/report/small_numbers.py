@@ -18,8 +18,11 @@ from ..fitted import Fitted
 from .sections import Section, Table, facts
 
 
-def small_numbers(fitted: Fitted, protected: str) -> Section:
-    """Return how few rows there are behind a figure; protected : the names of S."""
+def small_numbers(fitted: Fitted, protected: str, pooled: float) -> Section:
+    """Return how few rows there are behind a figure.
+
+    protected : the names of S; pooled : the share of rows whose values are pooled.
+    """
     assert fitted.training is not None  # or there would be no report
     smallest = _smallest(fitted, fitted.training.counts, protected)
     found = _rare_values(fitted)
@@ -29,7 +32,7 @@ def small_numbers(fitted: Fitted, protected: str) -> Section:
             [f"No value is pooled, and none is rare: each has at least {FEWEST_ROWS} rows."],
             [smallest],
         )
-    return Section("Small numbers", _about_rare(fitted, found), [smallest, _as_table(found)])
+    return Section("Small numbers", _about_rare(found, pooled), [smallest, _as_table(found)])
 
 
 def _smallest(fitted: Fitted, counts: CountArray, protected: str) -> Table:
@@ -38,11 +41,13 @@ def _smallest(fitted: Fitted, counts: CountArray, protected: str) -> Table:
     by_group, by_symbol = counts.sum(axis=1), counts.sum(axis=0)
     rarest = fitted.training.alphabet.labels[int(np.argmin(by_group))]
     symbol = "cell" if fitted.alphabet.of_cells else "symbol"
+    few = np.count_nonzero((by_symbol > 0) & (by_symbol < FEWEST_ROWS))
+    stand_out = f"; {few:,} of {len(by_symbol):,} have fewer than {FEWEST_ROWS}" if few else ""
     empty = np.count_nonzero(counts == 0)
     none = f"; {empty:,} of {counts.size:,} pairs have none" if empty else ""
     texts = {
         f"group of {protected}": f"{_rows(by_group.min())} ({shown(rarest)})",
-        symbol: _rows(by_symbol[by_symbol > 0].min()),
+        symbol: f"{_rows(by_symbol[by_symbol > 0].min())}{stand_out}",
         f"pair of group and {symbol}": f"{_rows(counts[counts > 0].min())}{none}",
     }
     return facts("The smallest", texts)
@@ -76,17 +81,17 @@ def _n_pooled(column: ColumnAlphabet) -> int:
     return int(sizes[sizes > 1].sum())
 
 
-def _about_rare(fitted: Fitted, found: pd.DataFrame) -> list[str]:
+def _about_rare(found: pd.DataFrame, pooled: float) -> list[str]:
     said = [
-        f"A value is rare if fewer than {FEWEST_ROWS} rows have it. Rare values are not named "
-        f"here. Where a pool or a cell stands for them, a commoner value is shown in their place."
+        f"A value is rare if fewer than {FEWEST_ROWS} rows have it. Rare values are counted here, "
+        f"not listed. Where a pool or a cell stands for them, a commoner value is shown instead."
     ]
     if n := int(found["rare and shown"].sum()):
         said.append(
             f"Values that are rare and not in a pool can appear in the release: {n:,} here. To "
             f"avoid that, pool them: values with fewer than {FEWEST_ROWS} rows, or more."
         )
-    if pooled := fitted.fidelity.pooled:
+    if pooled:
         said.append(f"{pooled:.1%} of the rows have rare values, which are pooled.")
     return said
 
