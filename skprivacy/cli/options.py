@@ -310,9 +310,8 @@ def add_report(command: argparse.ArgumentParser) -> None:
         "--input-hash",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="whether the report has the SHA-256 of IN: whoever can guess all of IN but one value "
-        "can confirm a guess by it, so leave it out of a report that leaves the house (default: "
-        "yes)",
+        help="whether the report has the SHA-256 of IN: whoever knows all of IN but one value "
+        "finds that value by it, so leave it out of a report that leaves the house (default: yes)",
     )
 
 

@@ -205,7 +205,12 @@ def _keyed_lines(record_ids: str | None) -> list[str]:
 
 
 def _check_report_options(options: argparse.Namespace) -> None:
-    """Check that there is a report where something is said about it."""
+    """Check before any work is done that a report can be made, where something is said of it."""
+    if options.report and not find_spec("matplotlib"):
+        raise ValueError(
+            '--report needs matplotlib for its pictures: run pip install ".[plot]" in a clone, or '
+            "leave out --report."
+        )
     for option in ("--purpose", "--recipient"):
         if getattr(options, option.strip("-")) is not None and not options.report:
             raise ValueError(f"{option} is written into the report: name its file with --report.")

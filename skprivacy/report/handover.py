@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from .._typing import FilePath
+from .._validation import check_integer, message
 from .sections import BLANK, Section, Table, facts
 
 _FINGERPRINTS = (
@@ -21,8 +22,8 @@ _NOT_FOR_THE_RECIPIENT = (
     "recipient needs the section on what may and may not be concluded."
 )
 _FINGERPRINT_TELLS = (
-    "the fingerprint of the input tells whoever can guess all of that table, perhaps all but one "
-    "value, whether the guess is right, which no budget bounds"
+    "whoever knows all of the input but one value, or can guess it, finds that value by the "
+    "fingerprint of the input, which no budget prevents"
 )
 
 
@@ -51,6 +52,14 @@ class Handover:
     n_rows_out: int | None = None
     purpose: str | None = None
     recipient: str | None = None
+
+    def check(self, owner: str) -> None:
+        """Check what was given; owner : for messages."""
+        for name in ("purpose", "recipient"):
+            if not isinstance(value := getattr(self, name), str | None):
+                raise TypeError(message(owner, name, "a str or None", value))
+        if self.n_rows_out is not None:
+            check_integer(owner, "n_rows_out", self.n_rows_out, low=0)
 
     def files(self, learned_from: str) -> Table:
         """Return the table of files; learned_from : how many rows there were."""

@@ -28,8 +28,8 @@ class PrivacyReport:
     Made by `from_estimator`. It prints as text, shows as HTML in a notebook, and `save` writes a
     single HTML file that needs no network. It holds aggregate figures on S, and no rows.
 
-    It is not for the recipient of the data: it names the groups of S, and the SHA-256 of the input
-    lets whoever can guess the whole table confirm the guess, which no budget bounds.
+    It is not for the recipient of the data: it names the groups of S, and whoever knows all of the
+    input but one value finds that value by its SHA-256, which no budget prevents.
 
     Examples
     --------
@@ -82,9 +82,9 @@ class PrivacyReport:
             What the release is for, and who gets it. What is None is a line to fill in by hand.
         input_file, output_file : str or Path, default=None
             The files with the rows of `fit` and of the release. They are read, and the report
-            has their names, without folders, and their SHA-256. That of the input is as telling
-            as the table itself to whoever can guess all of it but one value: leave `input_file`
-            out of a report that leaves the house.
+            has their names, without folders, and their SHA-256. Whoever knows all of the input
+            but one value, or can guess it, finds that value by its SHA-256: leave `input_file` out
+            of a report that leaves the house.
         n_rows_out : int, default=None
             How many rows were released.
         notes : list of str, default=()
@@ -112,13 +112,14 @@ class PrivacyReport:
                 "This transformer was loaded without its joint distribution: what it leaks is not "
                 "known here. Make the report where it was fitted."
             )
+        files = FileRecord.of(input_file), FileRecord.of(output_file)
+        handover = Handover(*files, n_rows_out, purpose, recipient)
+        handover.check(cls.__name__)
         limits = _limits(transformer, fitted, confidence)
         attacked = None
         if df is not None:
             released = transformer.transform(df)
             attacked = Attacked(df, sensitive_features, released, attacker, cv, confidence)
-        files = FileRecord.of(input_file), FileRecord.of(output_file)
-        handover = Handover(*files, n_rows_out, purpose, recipient)
         settings = settings_of(transformer)
         return cls(*sections_of(fitted, settings, limits, attacked, handover, list(notes)))
 

@@ -266,6 +266,10 @@ class TestText:
         with pytest.raises(TypeError, match="'transformer' .* a fitted PrivacyFunnelTransformer"):
             PrivacyReport.from_estimator(KL())
         shipped = PrivacyFunnelTransformer.from_json(transformer.to_json())
+        with pytest.raises(TypeError, match="'purpose' parameter of PrivacyReport must be a str"):
+            PrivacyReport.from_estimator(transformer, purpose=3)
+        with pytest.raises(ValueError, match="'n_rows_out' .* must be an int in the range"):
+            PrivacyReport.from_estimator(transformer, n_rows_out=-1)
         with pytest.raises(ValueError, match="Make the report where it was fitted"):
             PrivacyReport.from_estimator(shipped)
 
@@ -340,7 +344,7 @@ class TestSigning:
         assert "people &lt;2&gt;.csv" in page
         assert "A &lt;b&gt;study&lt;/b&gt; of bands" in page
         assert "The board knows." in page
-        assert "whoever can guess all of that table" in said
+        assert "whoever knows all of the input but one value" in said
 
     def test_without_files_nothing_is_hashed(self):
         handover = Handover(n_rows_out=5, purpose=" \n", recipient="x")
@@ -354,7 +358,7 @@ class TestSigning:
         assert first.cells[""].to_dict() == {"purpose": BLANK, "recipient": "x"}
         hidden = Handover(FileRecord("a.csv"), FileRecord("b.csv", "0" * 64))
         assert hidden.files("7 rows").cells[""]["SHA-256 of the input"] == "left out"
-        assert "can guess" not in " ".join(hidden.notes("sex"))
+        assert "but one value" not in " ".join(hidden.notes("sex"))
 
     def test_no_class_of_python_is_named(self, report, said):
         page = report.to_html()
