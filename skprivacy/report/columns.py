@@ -44,8 +44,9 @@ class Columns:
         """Return what became of each column; shape : that of the channel."""
         dropped = [*self.dropped, *(f"{n} (read to tell people apart)" for n in self.apart)]
         n_x, n_y = shape
+        groups = "1 group" if n_groups == 1 else f"{n_groups:,} groups"
         texts = {
-            "protected": f"{listed(self.protected)}: {n_groups} groups, left out",
+            "protected": f"{listed(self.protected)}: {groups}, left out",
             self.treatment: f"{', '.join(self.released)}: {n_x} symbols, {n_y} released values",
             "beside": _all(self.beside, ", as published, under the same budget"),
             "copied": _all(self.copied, ", outside of the guarantee"),

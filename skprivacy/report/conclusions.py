@@ -15,10 +15,6 @@ _NOT_TOGETHER = (
     "Each secret has a budget of its own. Separate budgets bound no combination of secrets: what "
     "a released value reveals about several of them together may be more."
 )
-_SEEDED = (
-    "The noise was drawn with a fixed random_state: whoever knows it can undo the noise. Release "
-    "with random_state=None."
-)
 _FEW_COLUMNS = 4
 
 AnyMechanism: TypeAlias = Mechanism | SeveralSecretsMechanism
@@ -28,7 +24,6 @@ def conclusions(
     mechanism: AnyMechanism,
     columns: Columns,
     fidelity: Fidelity | None,
-    is_seeded: bool,
     notes: list[str],
 ) -> Section:
     """Return what the recipient may and may not conclude, and for what that holds.
@@ -36,10 +31,9 @@ def conclusions(
     fidelity : None where released values do not look like true ones; notes : of the caller.
     """
     several = [] if isinstance(mechanism, Mechanism) else [_NOT_TOGETHER]
-    seeded = [_SEEDED] if is_seeded else []
     return Section(
         "What the recipient may and may not conclude",
-        [what_it_is_about(mechanism), *columns.covered(), *several, *notes, *seeded],
+        [what_it_is_about(mechanism), *columns.covered(), *several, *notes],
         points=[
             Points("May conclude", _may(columns, fidelity is not None)),
             Points("May not conclude", _may_not(mechanism, columns, fidelity)),
@@ -50,9 +44,8 @@ def conclusions(
 def _may(columns: Columns, are_values: bool) -> list[str]:
     names = _named(columns.released)
     errors = ", with the errors that are under 'At face value'" if are_values else ""
-    relate = ", and relate to each other" if len(columns.released) > 1 else ""
     said = [
-        f"How the values of {names} are spread over many rows{relate}{errors}.",
+        f"How the values of {names} are spread over many rows{errors}.",
         f"What a model learns from {names} as released, about rows that are released alike.",
     ]
     if columns.unchanged:

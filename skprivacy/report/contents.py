@@ -41,6 +41,11 @@ from .sections import Figure, Section, Table, facts
 from .several import Limits, several_in_short
 from .small_numbers import small_numbers
 
+_SEEDED = (
+    "The noise was drawn with a fixed random_state: whoever knows it can undo the noise. Release "
+    "with random_state=None."
+)
+
 # More columns than these are counted rather than listed.
 _FEW_COLUMNS = 4
 
@@ -84,9 +89,8 @@ def sections_of(
         sections.append(face_value(fidelity, mechanism, _as_one(columns.released)))
     if attacked is not None:
         sections += [_attack(fitted, settings, attacked, name) for name in limits]
-    is_seeded = settings.random_state is not None
     sections += [
-        conclusions(mechanism, columns, fidelity if are_values else None, is_seeded, notes),
+        conclusions(mechanism, columns, fidelity if are_values else None, notes),
         handover.signatures(),
         glossary(),
         _pictures(mechanism, settings, limits, columns),
@@ -115,16 +119,18 @@ def _about_secrets(
     else:
         first = several_in_short(mechanism, limits, [headline, *beside], learned_from)
         at_length = list(_about_each(mechanism, limits))
-    return [_with_copied(first, columns), files, *at_length]
+    is_seeded = settings.random_state is not None
+    return [_with_warnings(first, columns, is_seeded), files, *at_length]
 
 
-def _with_copied(first: Section, columns: Columns) -> Section:
-    """Return the first section with what is to be said about columns that are copied."""
+def _with_warnings(first: Section, columns: Columns, is_seeded: bool) -> Section:
+    """Return the first section with what undoes the budget from outside."""
     lead, paragraphs = first.lead, first.paragraphs
+    warnings = [*columns.leaking(), *([_SEEDED] if is_seeded else [])]
     if columns.failing:
         lead = f"{lead} {FAIL} for columns that are copied: {', '.join(columns.failing)}."
         paragraphs = [text for text in paragraphs if text != to_do(PASS)]
-    return replace(first, lead=lead, paragraphs=[*columns.leaking(), *paragraphs])
+    return replace(first, lead=lead, paragraphs=[*warnings, *paragraphs])
 
 
 def _about_each(mechanism: SeveralSecretsMechanism, limits: Limits) -> Iterator[Section]:

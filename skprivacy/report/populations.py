@@ -15,15 +15,18 @@ from ..mechanism import (
 # With less confidence than this, a limit is no reason to call a budget kept.
 _HARDLY_SURE = 0.5
 
+# What leaks less than this is nothing but rounding.
+_ROUNDING = 1e-12
+
 # From the best to the worst.
-PASS, NOT_KNOWN, NOT_SURE, FAIL = "PASS", "NOT KNOWN", "NOT SURE", "FAIL"
-_ORDER = (PASS, NOT_KNOWN, NOT_SURE, FAIL)
+PASS, NO_VERDICT, NOT_SURE, FAIL = "PASS", "NO VERDICT", "NOT SURE", "FAIL"
+_ORDER = (PASS, NO_VERDICT, NOT_SURE, FAIL)
 
 
 _TO_DO = {
     PASS: "To do: check the files and the columns below, read what the recipient may and may not "
     "conclude, and sign under 'Signatures'.",
-    NOT_KNOWN: "To do: do not sign. There is nothing that this release was checked against.",
+    NO_VERDICT: "To do: do not sign. There is nothing that this release was checked against.",
     NOT_SURE: "To do: before anybody signs, have this made with more confidence.",
     FAIL: f"To do: before anybody signs, have the release made again with a confidence of "
     f"{USUAL_CONFIDENCE:g}, which makes the budget hold for the population. As it is, it can be "
@@ -44,21 +47,26 @@ def verdict(mechanism: Mechanism, limits: PopulationLeakage, protected: str) -> 
     """Return whether the budget is kept, before anything else; protected : the names of S."""
     reached, limit = (figures.leakage_in(mechanism.scope) for figures in (mechanism, limits))
     if len(mechanism.s_labels or ()) < 2:
-        return Verdict(NOT_KNOWN, NOT_KNOWN, f"{NOT_KNOWN}: {single_group(protected)}")
+        return Verdict(NO_VERDICT, NO_VERDICT, f"{NO_VERDICT}: {single_group(protected)}")
     if mechanism.epsilon == math.inf:
         line = "There is no budget to keep: epsilon is infinite."
-        return Verdict(NOT_KNOWN, NOT_KNOWN, f"{NOT_KNOWN}: {line}")
+        return Verdict(NO_VERDICT, NO_VERDICT, f"{NO_VERDICT}: {line}")
     sample = PASS if _is_kept(mechanism, reached) else FAIL
     population = PASS if limits.confidence >= _HARDLY_SURE else NOT_SURE
     population = population if _is_kept(mechanism, limit) else FAIL
     how = f"with {percent(limits.confidence)} confidence"
     how += "" if mechanism.confidence is not None else "; not promised"
+    on_average = " on average" if mechanism.scope == "average" else ""
     return Verdict(
         sample,
         population,
-        f"{sample} in the sample ({reached:.4g}), {population} in the population (at most "
-        f"{limit:.4g}, {how}): the budget is epsilon = {mechanism.epsilon:g}.",
+        f"{sample} in the sample ({_figure(reached)}), {population} in the population (at most "
+        f"{_figure(limit)}, {how}): the budget is epsilon = {mechanism.epsilon:g}{on_average}.",
     )
+
+
+def _figure(leakage: float) -> str:
+    return "0" if leakage < _ROUNDING else f"{leakage:.4g}"
 
 
 def worst(outcomes: list[str]) -> str:
@@ -71,7 +79,7 @@ def promise(mechanism: Mechanism | SeveralSecretsMechanism, outcome: str, rows: 
 
     outcome : whether the budget is kept there all the same; rows : what it was learned from.
     """
-    if mechanism.confidence is not None or outcome == NOT_KNOWN:
+    if mechanism.confidence is not None or outcome == NO_VERDICT:
         return []
     though = "; there are enough rows for it to be kept there all the same"
     return [

@@ -403,7 +403,7 @@ class TestSigning:
 
     def test_the_worst_of_several_outcomes_counts(self):
         assert worst(["PASS", "FAIL", "NOT SURE"]) == "FAIL"
-        assert worst(["PASS", "NOT KNOWN"]) == "NOT KNOWN"
+        assert worst(["PASS", "NO VERDICT"]) == "NO VERDICT"
 
 
 class TestBrowser:
