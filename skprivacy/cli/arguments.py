@@ -20,6 +20,7 @@ from .options import (
     add_proportions,
     add_reading,
     add_remainder,
+    add_report,
     add_show_groups,
     add_unknown,
 )
@@ -30,7 +31,8 @@ examples:
   skprivacy sanitize patients.csv released.csv --sensitive sex \\
       --columns blood_pressure,bmi --bins 3 --epsilon 0.05
   skprivacy sanitize patients.csv released.parquet --sensitive sex --columns bmi \\
-      --bins 3 --epsilon 0.02 --report report.html --save-mechanism bmi.json
+      --bins 3 --epsilon 0.02 --report report.html --save-mechanism bmi.json \\
+      --purpose "a study of BMI" --recipient "Example University"
   skprivacy sanitize patients.csv beside.csv --sensitive sex --columns bmi \\
       --epsilon 0.02 --remainder patient
   cat patients.csv | skprivacy sanitize - - --sensitive sex --columns bmi \\
@@ -198,7 +200,7 @@ def _add_sanitize(subparsers: _Subparsers) -> None:
     add_remainder(command)
     add_unknown(command)
     add_show_groups(command)
-    command.add_argument("--report", metavar="R.html", help="write a report for whoever signs off")
+    add_report(command)
     command.add_argument(
         "--save-mechanism", metavar="M.json", help="write what `skprivacy apply` needs"
     )

@@ -1,6 +1,7 @@
 """``skprivacy demo``: a release of real data, from the table to the report."""
 
 import argparse
+import hashlib
 import textwrap
 import warnings
 from itertools import count
@@ -21,6 +22,7 @@ from ..files.locations import written
 from ..mechanism import Evaluation, check_one_secret, population_limits
 from ..metrics import audit
 from ..report import PrivacyReport
+from ..report.handover import FileRecord
 from ..transformer import PrivacyFunnelTransformer
 from .choices import USUAL_CONFIDENCE
 from .few_rows import cost_of_rows
@@ -83,14 +85,33 @@ def demo(options: argparse.Namespace) -> None:
     released = chosen.transform(patients)
     attacks = audit(released, patients["sex"], raw=_bins(patients), mechanism=chosen)
     right = attacks.groupby("attacked")["accuracy"].max()
-    report = PrivacyReport.from_estimator(chosen, patients)
-    for name, text in zip(_FILES, (_csv(patients), _csv(released), report.to_html()), strict=True):
+    tables = [_csv(patients).encode(), _csv(released).encode()]
+    report = _report(chosen, patients, tables).to_html().encode()
+    for name, content in zip(_FILES, (*tables, report), strict=True):
         with written(folder / name) as file:
-            file.write(text.encode())
+            file.write(content)
     facts = {"folder": str(folder), "files": list(_FILES)}
     table = _table(chosen)
     before, after = _before(chosen), _after(chosen, right, folder)
     say(options, {**facts, "table": table.to_dict("records")}, [before, *_lines(table), after])
+
+
+def _report(
+    chosen: PrivacyFunnelTransformer, patients: pd.DataFrame, tables: list[bytes]
+) -> PrivacyReport:
+    """Return the report; tables : the files that go in and come out."""
+    files = [
+        FileRecord(name, hashlib.sha256(table).hexdigest())
+        for name, table in zip(_FILES, tables, strict=False)
+    ]
+    return PrivacyReport.from_estimator(
+        chosen,
+        patients,
+        purpose="To see how it works",
+        input_file=files[0],
+        output_file=files[1],
+        n_rows_out=len(patients),
+    )
 
 
 def _before(chosen: PrivacyFunnelTransformer) -> str:

@@ -296,6 +296,25 @@ def add_remainder(command: argparse.ArgumentParser) -> None:
     )
 
 
+def add_report(command: argparse.ArgumentParser) -> None:
+    """Add the report, and what is written into it."""
+    group = command.add_argument_group(
+        "report", "for those who sign off the release, not for its recipient"
+    )
+    group.add_argument("--report", metavar="R.html", help="write a report, to be signed")
+    for name, what in {"purpose": "what the release is for", "recipient": "who gets it"}.items():
+        group.add_argument(
+            f"--{name}", metavar="TEXT", help=f"{what} (default: a line to fill in by hand)"
+        )
+    group.add_argument(
+        "--input-hash",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="whether the report has the SHA-256 of IN: whoever knows all of IN but one value "
+        "finds that value by it, so leave it out of a report that leaves the house (default: yes)",
+    )
+
+
 def add_unknown(command: argparse.ArgumentParser) -> None:
     """Add what becomes of values that were not seen before."""
     command.add_argument(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pandas as pd
@@ -13,14 +13,15 @@ import pandas as pd
 from ..fidelity import Fidelity
 from ..files.block_noise import id_position
 from ..files.counting import fit_source
-from ..files.locations import check_free, is_pipe, kind_of, written
-from ..files.opening import write_to
+from ..files.locations import PIPE, check_free, is_pipe, kind_of, written
+from ..files.opening import sink_to, write_to
 from ..files.releasing import release_rows
+from ..files.tables import Source
 from ..fitted import Fitted
 from ..mechanism import Mechanism
 from ..releasing.keyed import check_own_column
 from ..report import PrivacyReport
-from ..report.sections import Section
+from ..report.handover import FileRecord, sha256_of
 from ..transformer import PrivacyFunnelTransformer, fitted_of, set_fitted, settings_of
 from .inputs import (
     budgets_for,
@@ -44,6 +45,7 @@ def sanitize(options: argparse.Namespace) -> None:
     """Fit a mechanism to a file and release the file through it."""
     outputs = [options.target, options.report, options.save_mechanism]
     _check_outputs([path for path in outputs if path], options)
+    _check_report_options(options)
     keyed = _keyed(options)
     _check_mechanism_file(options)
     with source_of(options) as source, ExitStack() as files:
@@ -63,7 +65,7 @@ def sanitize(options: argparse.Namespace) -> None:
         copied = _copied(options, [name for name in source.names if name not in named])
         transformer.set_params(remainder=copied or "drop")
         # Written last, committed last: where OUT is, the others are.
-        sink = files.enter_context(write_to(options.target, source, force=options.force))
+        out = files.enter_context(written(options.target, options.force))
         stamp = source.input.stamp
         settings = settings_of(transformer)
         fitted, sample = fit_source(
@@ -77,10 +79,13 @@ def sanitize(options: argparse.Namespace) -> None:
         if options.save_mechanism:
             file = files.enter_context(written(options.save_mechanism, options.force))
             file.write(transformer.to_json(indent=1).encode())
+        with sink_to(out, options.target, source) as sink:
+            watched = {"is_watched": options.progress}
+            n_rows = release_rows(fitted, settings, source, sink, **keyed, **watched)
         if options.report:
+            records = _records(options, source, out)
             file = files.enter_context(written(options.report, options.force))
-            file.write(_report(transformer, sample, options).to_html().encode())
-        n_rows = release_rows(fitted, settings, source, sink, **keyed, is_watched=options.progress)
+            file.write(_report(transformer, sample, n_rows, records, options).to_html().encode())
         if n_rows != transformer.n_samples_seen_ or source.input.stamp != stamp:
             raise RuntimeError(f"{options.source} changed while it was being read.")
     fidelity = fitted.fidelity
@@ -199,13 +204,51 @@ def _keyed_lines(record_ids: str | None) -> list[str]:
     ]
 
 
+def _check_report_options(options: argparse.Namespace) -> None:
+    """Check before any work is done that a report can be made, where something is said of it."""
+    if options.report and not find_spec("matplotlib"):
+        raise ValueError(
+            '--report needs matplotlib for its pictures: run pip install ".[plot]" in a clone, or '
+            "leave out --report."
+        )
+    for option in ("--purpose", "--recipient"):
+        if getattr(options, option.strip("-")) is not None and not options.report:
+            raise ValueError(f"{option} is written into the report: name its file with --report.")
+
+
+def _records(
+    options: argparse.Namespace, source: Source, out: BinaryIO
+) -> tuple[FileRecord, FileRecord]:
+    """Return the files that went in and come out; out : complete, but not yet where it will be."""
+    hashed = sha256_of(source.input.raw) if options.input_hash else None
+    return (
+        FileRecord(_file_name(options.source, "input"), hashed),
+        FileRecord(_file_name(options.target, "output"), sha256_of(out)),
+    )
+
+
+def _file_name(path: str, direction: str) -> str:
+    return f"the standard {direction}" if path == PIPE else Path(path).name
+
+
 def _report(
-    transformer: PrivacyFunnelTransformer, sample: pd.DataFrame, options: argparse.Namespace
+    transformer: PrivacyFunnelTransformer,
+    sample: pd.DataFrame,
+    n_rows: int,
+    records: tuple[FileRecord, FileRecord],
+    options: argparse.Namespace,
 ) -> PrivacyReport:
-    report = PrivacyReport.from_estimator(transformer, sample)
-    if lines := _keyed_lines(options.record_ids):
-        report.sections.insert(-2, Section("Several releases", lines))  # before the limits
-    return report
+    """Return the report; records : of IN and OUT."""
+    return PrivacyReport.from_estimator(
+        transformer,
+        sample,
+        purpose=options.purpose,
+        recipient=options.recipient,
+        input_file=records[0],
+        output_file=records[1],
+        n_rows_out=n_rows,
+        notes=_keyed_lines(options.record_ids),
+    )
 
 
 def _facts(

@@ -23,7 +23,7 @@ _NO_MOVE, _SHORT_MOVE = 1e-6, 0.002
 # Symbols that keep a larger share than this of X are X.
 _WHOLE = 1 - 1e-9
 
-# Labels longer than this are cut.
+# Labels longer than this are cut in the middle: many differ at the end only.
 _LONGEST_LABEL = 60
 
 
@@ -154,7 +154,10 @@ def shown(label: Any) -> str:
     """Return the label of a symbol in quotes, the parts of a joint one after each other."""
     parts = label if isinstance(label, tuple) else (label,)
     text = ", ".join("missing" if part is None else str(part) for part in parts)
-    return repr(text if len(text) <= _LONGEST_LABEL else f"{text[: _LONGEST_LABEL - 3]}...")
+    if len(text) > _LONGEST_LABEL:
+        tail = (_LONGEST_LABEL - 3) // 2
+        text = f"{text[: _LONGEST_LABEL - 3 - tail]}...{text[-tail:]}"
+    return repr(text)
 
 
 def _share(share: float) -> str:

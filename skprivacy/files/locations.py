@@ -135,7 +135,7 @@ def is_pipe(path: FilePath) -> bool:
 
 @contextmanager
 def written(path: FilePath, force: bool = False) -> Iterator[BinaryIO]:
-    """Yield a binary file that becomes `path` when the block ends without an error.
+    """Yield a binary file, to write and read, that becomes `path` if the block ends well.
 
     Before that there is only a hidden file beside it, which is removed after an error. A pipe
     ("-" or a device) gets its bytes only at the end, too.
@@ -150,7 +150,7 @@ def written(path: FilePath, force: bool = False) -> Iterator[BinaryIO]:
     target = Path(path).resolve()
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     try:
-        with os.fdopen(handle, "wb") as file:
+        with os.fdopen(handle, "w+b") as file:
             yield file
             file.flush()
             os.fchmod(file.fileno(), _permissions(target))

@@ -6,6 +6,7 @@ import gzip
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import BinaryIO
 
 from .._typing import FilePath
 from .delimited import DELIMITERS, DelimitedSink, DelimitedSource
@@ -43,8 +44,18 @@ def write_to(path: FilePath, source: Source, *, force: bool = False) -> Iterator
 
     A pipe gets a table of the same kind as the source.
     """
+    with written(path, force) as file, sink_to(file, path, source) as sink:
+        yield sink
+
+
+@contextmanager
+def sink_to(file: BinaryIO, path: FilePath, source: Source) -> Iterator[Sink]:
+    """Open a `Sink` that writes to a file; when the block ends, all bytes are there.
+
+    path : what the file will be called, which tells its kind.
+    """
     kind, compressed = kind_of(path, source.input.kind if is_pipe(path) else None)
-    with written(path, force) as file, compressed_if(file, compressed) as stream:
+    with compressed_if(file, compressed) as stream:
         if kind == "parquet":
             sink: Sink = ParquetSink(stream)
         elif isinstance(source, DelimitedSource):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import message
+from ..measures import Measure
 from ..mechanism import Mechanism, SeveralSecretsMechanism, check_one_secret, one_of
 from ..releasing.output_names import readable
 
@@ -105,7 +106,7 @@ def legend_above(axis: Axes, ncols: int) -> None:
 def label_ticks(axis: Axis, labels: Sequence[Hashable], rotation: float = 0) -> None:
     """Label the rows or columns of a picture, but no more of them than can be read."""
     step = 1 + (len(labels) - 1) // MOST_TICKS
-    texts = [short(text) for text in readable(labels)]
+    texts = short(readable(labels))
     axis.set_ticks(range(0, len(labels), step), texts[::step])
     if rotation:
         axis.set_tick_params(rotation=rotation)
@@ -119,12 +120,35 @@ def count_of(name: str, n_shown: int, labels: Sized) -> str:
     return name if n_shown == len(labels) else f"{name}: {n_shown} of {len(labels)}"
 
 
-def short(text: str) -> str:
-    """Return a label that is not too long, and that matplotlib takes as plain text."""
-    if len(text) > _LONGEST_LABEL:
-        text = text[: _LONGEST_LABEL - 1] + "…"
+def short(texts: Sequence[str]) -> list[str]:
+    """Return labels that are not too long, all different, and plain text to matplotlib."""
+    kept = _LONGEST_LABEL - 1
+    # From the middle, unless that is where they differ.
+    for tail in sorted(range(kept + 1), key=lambda tail: abs(tail - kept // 2)):
+        found = [_cut(text, tail) for text in texts]
+        if len(set(found)) == len(set(texts)):
+            return [_plain(text) for text in found]
+    return [_plain(f"{_cut(text, kept // 2)}#{i}") for i, text in enumerate(texts)]
+
+
+def _cut(text: str, tail: int) -> str:
+    """Return a text without what is too much of it; tail : how much of its end is kept."""
+    if len(text) <= _LONGEST_LABEL:
+        return text
+    return f"{text[: _LONGEST_LABEL - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def _plain(text: str) -> str:
     # $ starts a formula, and a label that starts with _ is left out of legends.
     return (" " if text.startswith("_") else "") + text.replace("$", r"\$")
+
+
+def text_of_measure(measure: Measure) -> str:
+    """Return the name of a measure as plain words, with its parameters if it has any."""
+    parameters = {k: v for k, v in measure.to_dict().items() if k != "name" and v is not None}
+    listed = ", ".join(f"{name} {value:g}" for name, value in parameters.items())
+    name = measure.name.replace("_", " ")
+    return f"{name}, {listed}" if listed else name
 
 
 def text_of_solver(name: str) -> str:

@@ -18,6 +18,7 @@ from .canvas import (
     legend_above,
     mechanism_of,
     short,
+    text_of_measure,
 )
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class LeakageDisplay:
     >>> from skprivacy import LeakageDisplay, design_mechanism
     >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02)
     >>> LeakageDisplay.from_mechanism(mechanism).ax_.get_xlabel()
-    'leakage (KL)'
+    'leakage (kl)'
     """
 
     def __init__(self, mechanism: Mechanism, *, limits: PopulationLeakage | None = None) -> None:
@@ -147,8 +148,7 @@ class LeakageDisplay:
             label = f"population, {percent(self.limits.confidence)} limit"
             at = np.minimum(limits, end)
             axis.plot(at, range(n_y), "|", color="tab:orange", ms=11, mew=2, label=label)
-        name = type(mechanism.measure).__name__
-        axis.set(xlim=(0, end), xlabel=f"leakage ({name})")
+        axis.set(xlim=(0, end), xlabel=f"leakage ({text_of_measure(mechanism.measure)})")
         axis.set_ylabel(count_of("released Y", n_y, mechanism.y_labels))
         if axis.lines:
             legend_above(axis, 2)
@@ -168,13 +168,13 @@ class LeakageDisplay:
 
     def _draw_posteriors(self) -> None:
         mechanism, axis = self.mechanism, self.ax_posterior_
-        prior, labels = mechanism._joint.sum(axis=1), readable(mechanism.s_labels or ())
+        prior, labels = mechanism._joint.sum(axis=1), short(readable(mechanism.s_labels or ()))
         groups = np.sort(np.argsort(-prior, kind="stable")[:_MOST_GROUPS])
         for i, group in enumerate(groups):
             axis.axvline(prior[group], color=f"C{i}", lw=1, alpha=0.6)
             posterior = mechanism.sensitive_posterior[self._outputs, group]
             style: dict[str, Any] = {"color": f"C{i}", "marker": _MARKERS[i], "s": 26, "zorder": 3}
-            axis.scatter(posterior, range(len(posterior)), label=short(labels[group]), **style)
+            axis.scatter(posterior, range(len(posterior)), label=labels[group], **style)
         left_out = len(prior) - len(groups)
         more = f"; {left_out} smaller groups are not drawn" if left_out else ""
         axis.set(xlabel=f"P(S | y); lines: P(S){more}", xlim=(0, 1), yticks=[])

@@ -14,7 +14,7 @@ from ..describing import percent
 from ..design import privacy_utility_path
 from ..mechanism import Mechanism, SeveralSecretsMechanism, name_of_secret
 from ..solvers import Solver
-from .canvas import axes_for, checked, text_of_solver
+from .canvas import axes_for, checked, text_of_measure, text_of_solver
 
 if TYPE_CHECKING:
     from ..transformer import PrivacyFunnelTransformer
@@ -173,6 +173,7 @@ class PrivacyUtilityDisplay:
             ylabel="utility kept",
             ylim=(0, 1.03),
         )
+        self.ax_.xaxis.set_major_formatter("{x:g}")
         self.ax_.yaxis.set_major_formatter("{x:.0%}")
         self.ax_.grid(alpha=0.3)
         chosen = self.chosen
@@ -205,7 +206,8 @@ class PrivacyUtilityDisplay:
         label = room if (bound - best).max() > _VISIBLE else None
         self.ax_.fill_between(budgets, best, bound, color="0.5", alpha=0.25, lw=0, label=label)
         if label is None:
-            self.ax_.plot([], [], " ", label="certified: no mechanism keeps more")
+            certified = "certified: no mechanism keeps more"
+            self.ax_.plot(budgets, bound, color="0.2", ls=":", lw=1.4, zorder=3, label=certified)
 
 
 def path_around(
@@ -290,7 +292,7 @@ def _budget(mechanism: _AnyMechanism) -> float:
 
 def _about_budget(mechanism: _AnyMechanism) -> str:
     """Return the label of the axis of budgets: by which measure, and for what they hold."""
-    about = f"{type(mechanism.measure).__name__}, {mechanism.scope.replace('_', ' ')}"
+    about = f"{text_of_measure(mechanism.measure)}, {mechanism.scope.replace('_', ' ')}"
     if isinstance(mechanism, SeveralSecretsMechanism):
         first, *others = map(name_of_secret, mechanism.secrets)
         about = f"{about}; {', '.join(others)} in proportion" if others else about

@@ -30,8 +30,8 @@ def cells_section(fitted: Fitted) -> list[Section]:
     return [Section("The cells", [_WHAT_CELLS_ARE], [Table(title, shown)])]
 
 
-def target_beside(fitted: Fitted) -> list[str]:
-    """Say what whoever knows the target as well as the release learns about S."""
+def target_beside(fitted: Fitted, protected: str) -> list[str]:
+    """Say what whoever knows the target as well as the release learns; protected : S."""
     training, mechanism = fitted.training, fitted.mechanism
     if training is None or training.with_target is None:
         return []
@@ -47,6 +47,6 @@ def target_beside(fitted: Fitted) -> list[str]:
     of_target = leakage_in(mechanism.scope, mechanism.measure, by_target, p_v)
     return [
         f"The target is not part of the release. Together with it, a released value reveals up to "
-        f"{figure:.4g} about S in these rows; the target alone, {of_target:.4g}. To publish the "
-        f"target too, name its column in 'columns' or 'beside'."
+        f"{figure:.4g} about {protected} in these rows; the target alone, {of_target:.4g}. To "
+        f"publish the target too, release it with the others, or beside them, under the budget."
     ]

@@ -1,23 +1,19 @@
 """What a report says: the facts of what was fitted, in words and tables."""
 
-import platform
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from importlib import metadata
 from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
-import sklearn
 
 from .._messages import in_points
 from .._typing import ColumnsLike, Scope, TableLike
-from ..describing import percent
+from ..describing import percent, shown
 from ..fitted import Fitted, Training
 from ..fitting.inputs import sensitive_columns
 from ..fitting.parameters import Settings
-from ..measures import Measure, every_measure
+from ..measures import every_measure
 from ..mechanism import (
     Mechanism,
     PopulationLeakage,
@@ -28,37 +24,30 @@ from ..mechanism import (
 from ..metrics import audit
 from ..metrics.attack import Attacker, Splits
 from ..plotting import LeakageDisplay, MechanismDisplay, PrivacyUtilityDisplay, path_around
+from ..plotting.canvas import text_of_measure, text_of_solver
 from ..releasing.output_names import names_out
 from ..tables.frames import as_table
 from ..utilities import UTILITY_ROUNDING
-from .beside import Others, others_of
 from .cells import cells_section, target_beside
+from .columns import Columns, columns_of, is_unchanged, is_without_noise, listed
+from .conclusions import conclusions
 from .face_value import face_value
+from .glossary import glossary
 from .groups import exposed_groups, most_exposed_group
-from .populations import caveat, rows_and_population, verdict, what_it_is_about
-from .sections import Figure, Section, Table
+from .handover import Handover
+from .populations import FAIL, PASS, caveat, promise, rows_and_population, to_do, verdict
+from .recipe import recipe
+from .sections import Figure, Section, Table, facts
 from .several import Limits, several_in_short
-
-_LIMITS = (
-    "It is not differential privacy: it bounds what a released value reveals about S, not what it "
-    "reveals about whether a person is in the data.",
-    "Not protected: columns that are passed through, alone or together with the release; a row "
-    "index that reveals S; several releases of the same row taken together; rows that depend on "
-    "each other.",
-)
-# More columns than these are counted rather than listed.
-_FEW_COLUMNS = 4
-
-_NOT_TOGETHER = (
-    "Each secret has a budget of its own. Separate budgets bound no combination of secrets: what "
-    "a released value reveals about several of them together may be more."
-)
+from .small_numbers import small_numbers
 
 _SEEDED = (
     "The noise was drawn with a fixed random_state: whoever knows it can undo the noise. Release "
     "with random_state=None."
 )
 
+# More columns than these are counted rather than listed.
+_FEW_COLUMNS = 4
 
 AnyMechanism: TypeAlias = Mechanism | SeveralSecretsMechanism
 
@@ -80,120 +69,105 @@ def sections_of(
     settings: Settings,
     limits: Limits,
     attacked: Attacked | None,
+    handover: Handover,
+    notes: list[str],
 ) -> tuple[str, list[Section]]:
     """Return the title and the sections of a report on what was fitted by these settings.
 
-    limits : for the population, of each secret; the only one is called None.
+    limits : for the population, of each secret; the only one is called None; notes : those of the
+    caller on the guarantee. What is for specialists comes after the signatures.
     """
-    assert fitted.training is not None  # or there would be no report
-    roles, mechanism = fitted.roles, fitted.mechanism
-    released = [str(roles.name(position)) for position in roles.x_positions]
-    protected = _listed(fitted.training.names)
-    learned_from = f"{_rows(fitted.training)}{_smoothed(settings.smoothing)}"
+    columns, mechanism = columns_of(fitted), fitted.mechanism
+    protected, fidelity = listed(columns.protected), fitted.fidelity
+    are_values = settings.output == "label"  # or what comes out is not what went in
     sections = [
-        *_about_secrets(fitted, limits, released, learned_from),
-        _utility(mechanism),
+        *_about_secrets(fitted, settings, limits, columns, handover),
+        small_numbers(fitted, protected, fidelity.pooled),
         *cells_section(fitted),
-        *_face_value(fitted, settings, released),
-        _pictures(mechanism, settings, limits),
     ]
+    if are_values:
+        sections.append(face_value(fidelity, mechanism, _as_one(columns.released)))
     if attacked is not None:
         sections += [_attack(fitted, settings, attacked, name) for name in limits]
-    seeded = [] if settings.random_state is None else [_SEEDED]
-    several = [] if isinstance(mechanism, Mechanism) else [_NOT_TOGETHER]
-    covered = others_of(fitted).covered()
-    not_covered = [what_it_is_about(mechanism), *covered, *several, *_LIMITS, *seeded]
-    sections += [Section("What it does not cover", not_covered), _recipe(mechanism, settings)]
-    title = f"Privacy report: {_in_short(released)} released, {protected} protected"
+    sections += [
+        conclusions(mechanism, columns, fidelity if are_values else None, notes),
+        handover.signatures(),
+        glossary(),
+        _pictures(mechanism, settings, limits, columns),
+        _for_specialists(mechanism),
+        recipe(mechanism, settings),
+    ]
+    title = f"Privacy report: {_in_short(columns.released)} released, {protected} protected"
     return title, sections
 
 
 def _about_secrets(
-    fitted: Fitted, limits: Limits, released: list[str], learned_from: str
+    fitted: Fitted, settings: Settings, limits: Limits, columns: Columns, handover: Handover
 ) -> list[Section]:
-    """Return what is revealed, in short and at length, about each secret."""
-    assert fitted.training is not None
-    mechanism, protected = fitted.mechanism, _listed(fitted.training.names)
-    beside, others = target_beside(fitted), others_of(fitted)
+    """Return what is revealed about each secret, in short and at length, and by which files."""
+    assert fitted.training is not None  # or there would be no report
+    mechanism, protected = fitted.mechanism, listed(columns.protected)
+    learned_from = f"{_rows(fitted.training)}{_smoothed(settings.smoothing)}"
+    beside = target_beside(fitted, protected)
+    headline = _headline(mechanism, columns, protected)
+    n_groups = fitted.training.alphabet.n_symbols
+    tables = [handover.files(learned_from), columns.table(n_groups, mechanism.channel.shape)]
+    files = Section("Files and columns", handover.notes(protected), tables)
     if isinstance(mechanism, Mechanism):
-        return [
-            _summary(mechanism, released, protected, learned_from, limits[None], others),
-            _guarantee(mechanism, limits[None], beside),
-        ]
-    kept = _headline(mechanism, released, protected, others.together)
-    facts = {**_facts(mechanism, released, learned_from), **others.facts()}
-    in_short = several_in_short(mechanism, limits, facts, [kept, *beside], learned_from)
-    at_length = (
-        (name_of_secret(name), _guarantee(secret, limits[name], []))
-        for name, secret in mechanism.secrets.items()
-    )
-    return [in_short, *(replace(part, title=f"{part.title} about {n}") for n, part in at_length)]
+        first = _summary(mechanism, limits[None], protected, headline, learned_from)
+        at_length = [_guarantee(mechanism, limits[None], protected, beside)]
+    else:
+        first = several_in_short(mechanism, limits, [headline, *beside], learned_from)
+        at_length = list(_about_each(mechanism, limits))
+    is_seeded = settings.random_state is not None
+    return [_with_warnings(first, columns, is_seeded), files, *at_length]
 
 
-def _face_value(fitted: Fitted, settings: Settings, released: list[str]) -> list[Section]:
-    if settings.output != "label":  # what comes out is not what went in
-        return []
-    return [face_value(fitted.fidelity, fitted.mechanism, _as_one(released))]
+def _with_warnings(first: Section, columns: Columns, is_seeded: bool) -> Section:
+    """Return the first section with what undoes the budget from outside."""
+    lead, paragraphs = first.lead, first.paragraphs
+    warnings = [*columns.leaking(), *([_SEEDED] if is_seeded else [])]
+    if columns.failing:
+        lead = f"{lead} {FAIL} for columns that are copied: {', '.join(columns.failing)}."
+        paragraphs = [text for text in paragraphs if text != to_do(PASS)]
+    return replace(first, lead=lead, paragraphs=[*warnings, *paragraphs])
 
 
-def _listed(names: Iterable[Hashable]) -> str:
-    return " and ".join(str(name) for name in names)
+def _about_each(mechanism: SeveralSecretsMechanism, limits: Limits) -> Iterator[Section]:
+    for key, secret in mechanism.secrets.items():
+        name = name_of_secret(key)
+        section = _guarantee(secret, limits[key], name, [])
+        yield replace(section, title=f"{section.title} about {name}")
 
 
-def _in_short(names: list[str]) -> str:
+def _in_short(names: tuple[str, ...]) -> str:
     """Return names, or how many there are."""
-    return _listed(names) if len(names) <= _FEW_COLUMNS else f"{len(names)} columns"
+    return listed(names) if len(names) <= _FEW_COLUMNS else f"{len(names)} columns"
 
 
-def _as_one(names: list[str]) -> str:
+def _as_one(names: tuple[str, ...]) -> str:
     """Return names as the subject of "tells", of one thing."""
-    return _listed(names) if len(names) <= _FEW_COLUMNS else "the table"
+    return listed(names) if len(names) <= _FEW_COLUMNS else "the table"
 
 
 def _summary(
     mechanism: Mechanism,
-    released: list[str],
-    protected: str,
-    learned_from: str,
     limits: PopulationLeakage,
-    others: Others,
+    protected: str,
+    headline: str,
+    learned_from: str,
 ) -> Section:
-    n_s = len(mechanism.s_labels or ())
-    general = _facts(mechanism, released, learned_from)
-    facts = {
-        "released": general["released"],
-        **others.facts(),
-        "protected": f"{protected}: {n_s} groups",
-        "learned from": learned_from,
-        "measure": general["measure"],
-        "budget": f"epsilon = {mechanism.epsilon:g}, for {general['budgets are for']}",
-        "solver": mechanism.solver,
-    }
+    found = verdict(mechanism, limits, protected)
     return Section(
         "In short",
         [
-            verdict(mechanism, limits, learned_from),
-            _headline(mechanism, released, protected, others.together),
-            *([] if len(released) <= _FEW_COLUMNS else [f"Released: {', '.join(released)}."]),
+            *promise(mechanism, found.population, learned_from),
+            headline,
             *caveat(mechanism, limits),
+            to_do(found.population),
         ],
-        [Table("The release", pd.DataFrame({"value": facts}))],
+        lead=found.line,
     )
-
-
-def _facts(mechanism: AnyMechanism, released: list[str], learned_from: str) -> dict[str, str]:
-    """Return what can be said about the release without naming what is protected."""
-    sure = "the rows alone"
-    if mechanism.confidence is not None:
-        sure = f"the population, with {percent(mechanism.confidence)} confidence"
-    n_x, n_y = mechanism.channel.shape
-    return {
-        "released": f"{_in_short(released)}: {n_x} symbols, {n_y} outputs",
-        "learned from": learned_from,
-        "measure": f"{mechanism.measure!r}, {mechanism.scope.replace('_', ' ')}",
-        "budgets are for": sure,
-        "solver": mechanism.solver,
-    }
 
 
 def _rows(training: Training) -> str:
@@ -208,20 +182,22 @@ def _smoothed(smoothing: float) -> str:
     return f", smoothed by {smoothing:g} rows in every cell" if smoothing else ""
 
 
-def _headline(mechanism: AnyMechanism, released: list[str], protected: str, together: str) -> str:
-    names, verb = _in_short(released), "is" if len(released) == 1 else "are"
+def _headline(mechanism: AnyMechanism, columns: Columns, protected: str) -> str:
+    names, verb = _in_short(columns.released), "is" if len(columns.released) == 1 else "are"
     per_output = mechanism.scope == "per_output"
     scope = "whichever value is seen" if per_output else "on average over the released values"
     limit = f"at most {_budgets(mechanism, protected)}, {scope}"
     if mechanism.confidence is None:
         limit += ", judging by the rows seen"
-    without_noise = bool(np.isin(mechanism.channel, [0.0, 1.0]).all())
-    if without_noise and mechanism.channel.sum(axis=0).max() == 1:
-        return f"{names} {verb} released unchanged, without noise: that{together} reveals {limit}."
+    that = f"that{columns.together} reveals {limit}"
+    if is_unchanged(mechanism):
+        return f"{names} {verb} released unchanged, without noise: {that}."
+    without_noise = is_without_noise(mechanism)
     kind = "coarser release, without noise," if without_noise else "randomised release"
+    kept = mechanism.objective.in_words(_as_one(columns.released))
     return (
-        f"{names} {verb} replaced by a {kind} that{together} reveals {limit}. It keeps "
-        f"{mechanism.normalized_utility:.1%} of {mechanism.objective.in_words(_as_one(released))}."
+        f"{names} {verb} replaced by a {kind} {that}. It keeps "
+        f"{mechanism.normalized_utility:.1%} of {kept}."
     )
 
 
@@ -233,7 +209,9 @@ def _budgets(mechanism: AnyMechanism, protected: str = "") -> str:
     return f"epsilon = {', '.join(budgets)}"
 
 
-def _guarantee(mechanism: Mechanism, limits: PopulationLeakage, beside: list[str]) -> Section:
+def _guarantee(
+    mechanism: Mechanism, limits: PopulationLeakage, protected: str, beside: list[str]
+) -> Section:
     reached = pd.DataFrame(
         {
             "budget": [_budget(mechanism, "per_output"), _budget(mechanism, "average")],
@@ -242,57 +220,51 @@ def _guarantee(mechanism: Mechanism, limits: PopulationLeakage, beside: list[str
                 limits.max_leakage, limits.average_leakage
             ),
         },
-        index=pd.Index(["worst output", "average over outputs"], name="leakage"),
-    )
-    measures = {
-        _named(measure): mechanism.with_measure(measure)
-        for measure in every_measure(mechanism.measure).values()
-    }
-    every = pd.DataFrame(
-        {
-            "worst output": _four(*(m.max_leakage for m in measures.values())),
-            "average over outputs": _four(*(m.average_leakage for m in measures.values())),
-        },
-        index=pd.Index(measures, name="measure"),
+        index=pd.Index(["worst released value", "average over all"], name="leakage"),
     )
     return Section(
         "What leaks",
         [
-            rows_and_population(mechanism, limits),
             most_exposed_group(mechanism),
-            f"The best attacker, who knows the joint distribution and the channel and sees one "
-            f"released value, is right about S more often than a blind guess, by "
-            f"{in_points(mechanism.attacker_advantage, '.2f')}; the budget alone allows at most "
-            f"{in_points(mechanism.advantage_bound, '.2f')}.",
+            f"The best attacker knows the channel, and how {protected} goes with the true values "
+            f"in these rows. From one released value, such an attacker is right about {protected} "
+            f"more often than a blind guess, by {in_points(mechanism.attacker_advantage, '.2f')}; "
+            f"the budget alone allows at most {in_points(mechanism.advantage_bound, '.2f')}.",
+            rows_and_population(mechanism, limits),
+            *_worst_value(mechanism),
             *beside,
         ],
-        [
-            Table("Leakage against the budget", reached),
-            exposed_groups(mechanism),
-            Table("Leakage by every measure, each on its epsilon scale", every),
-        ],
+        [Table("Leakage against the budget", reached), exposed_groups(mechanism, protected)],
     )
+
+
+def _worst_value(mechanism: Mechanism) -> list[str]:
+    """Name the released value that reveals most in the rows: it is in the release anyway."""
+    worst = int(np.argmax(mechanism.leakage))
+    if not np.isfinite(mechanism.leakage[worst]) or len(mechanism.y_labels) < 2:
+        return []
+    return [
+        f"The released value that reveals most in the rows is {shown(mechanism.y_labels[worst])}, "
+        f"which makes up {mechanism.p_y[worst]:.1%} of the release."
+    ]
 
 
 def _budget(mechanism: Mechanism, scope: Scope) -> str:
     return f"{mechanism.epsilon:g}" if mechanism.scope == scope else "none"
 
 
-def _named(measure: Measure) -> str:
-    """Return the name of a measure, with its parameters if it has any."""
-    parameters = {k: v for k, v in measure.to_dict().items() if k != "name" and v is not None}
-    listed = ", ".join(f"{name} {value:g}" for name, value in parameters.items())
-    return f"{measure.name}, {listed}" if listed else measure.name
-
-
 def _four(*figures: float) -> list[str]:
     return ["none" if np.isnan(figure) else f"{figure:.4f}" for figure in figures]
 
 
-def _utility(mechanism: AnyMechanism) -> Section:
+def _for_specialists(mechanism: AnyMechanism) -> Section:
+    """Return figures that only those need who know the theory."""
     about_s = mechanism if isinstance(mechanism, Mechanism) else mechanism.together
     figures = {
-        "utility": f"{mechanism.utility:.5f} ({mechanism.objective.name})",
+        "measure of leakage": f"{text_of_measure(mechanism.measure)}, "
+        f"{mechanism.scope.replace('_', ' ')}",
+        "solver": text_of_solver(mechanism.solver),
+        "utility": f"{mechanism.utility:.5f} ({mechanism.objective.name.replace('_', ' ')})",
         **_shares(mechanism),
         "certified gap": f"{mechanism.gap:.2g}",
         "I(X;Y)": f"{mechanism.mutual_information:.5f} nats",
@@ -305,7 +277,31 @@ def _utility(mechanism: AnyMechanism) -> Section:
             "keeps more than the utility plus this gap. Part of it is the price of a budget that "
             "holds for the population; more rows make it smaller."
         )
-    return Section("What is kept", [room], [Table("Utility", pd.DataFrame({"value": figures}))])
+    if isinstance(mechanism, Mechanism):
+        tables = [_every_measure(mechanism, "")]
+    else:
+        secrets = mechanism.secrets.items()
+        tables = [_every_measure(m, f" about {name_of_secret(name)}") for name, m in secrets]
+    return Section(
+        "For specialists",
+        ["S is what is protected, X what went in, Y what came out.", room],
+        [facts("What was kept, and how", figures), *tables],
+    )
+
+
+def _every_measure(mechanism: Mechanism, about: str) -> Table:
+    measures = {
+        text_of_measure(measure): mechanism.with_measure(measure)
+        for measure in every_measure(mechanism.measure).values()
+    }
+    cells = pd.DataFrame(
+        {
+            "worst released value": _four(*(m.max_leakage for m in measures.values())),
+            "average over all": _four(*(m.average_leakage for m in measures.values())),
+        },
+        index=pd.Index(measures, name="measure"),
+    )
+    return Table(f"Leakage{about} by every measure, each on its epsilon scale", cells)
 
 
 def _shares(mechanism: AnyMechanism) -> dict[str, str]:
@@ -319,19 +315,26 @@ def _shares(mechanism: AnyMechanism) -> dict[str, str]:
     }
 
 
-def _pictures(mechanism: AnyMechanism, settings: Settings, limits: Limits) -> Section:
+def _pictures(
+    mechanism: AnyMechanism, settings: Settings, limits: Limits, columns: Columns
+) -> Section:
     """Return pictures of the mechanism."""
+    names = (
+        f"S is {listed(columns.protected)}, X is {_in_short(columns.released)} before and Y after "
+        f"the release; P stands for a share of the rows, P(S | y) for that among the rows with "
+        f"one released value."
+    )
     if isinstance(mechanism, Mechanism):
         figures = [
             _curve(mechanism, settings),
             _channel(mechanism),
             _leakage_of(mechanism, limits[None], "S"),
         ]
-        return Section("Pictures", figures=figures)
+        return Section("Pictures", [names], figures=figures)
     each = mechanism.secrets.items()
     leakages = [_leakage_of(m, limits[name], name_of_secret(name)) for name, m in each]
     figures = [_curve(mechanism, settings), _channel(one_of(mechanism)), *leakages]
-    return Section("Pictures", figures=figures)
+    return Section("Pictures", [names], figures=figures)
 
 
 def _curve(mechanism: AnyMechanism, settings: Settings) -> Figure:
@@ -342,9 +345,9 @@ def _curve(mechanism: AnyMechanism, settings: Settings) -> Figure:
         return PrivacyUtilityDisplay.from_path(path, chosen=mechanism.epsilon).figure_
 
     return Figure(
-        "Utility kept against the budget",
-        f"Utility kept against the budget: {mechanism.normalized_utility:.0%} at "
-        f"{_budgets(mechanism)}.",
+        "What is kept at each budget",
+        f"What is kept at each budget: {mechanism.normalized_utility:.0%} at "
+        f"{_budgets(mechanism)}. A larger budget keeps more, and allows more to leak.",
         curve,
     )
 
@@ -380,7 +383,8 @@ def _leakage_of(mechanism: Mechanism, limits: PopulationLeakage, s_name: str) ->
 
 def _attack(fitted: Fitted, settings: Settings, attacked: Attacked, secret: Any) -> Section:
     assert fitted.training is not None
-    s_name = "S" if secret is None else name_of_secret(secret)
+    s_name = listed(tuple(map(str, fitted.training.names)))
+    s_name = s_name if secret is None else name_of_secret(secret)
     title = "Attacked" if secret is None else f"Attacked, for {s_name}"
     owner, roles, confidence = "PrivacyReport", fitted.roles, attacked.confidence
     table, out = (as_table(frame, owner) for frame in (attacked.df, attacked.released))
@@ -408,52 +412,34 @@ def _attack(fitted: Fitted, settings: Settings, attacked: Attacked, secret: Any)
         )
     except ValueError as error:  # a group of few rows, say
         return Section(title, [f"No attack was made. {error}"])
-    shown = figures.set_index("attacked").rename_axis("columns seen")
-    cells = pd.DataFrame(
-        {
-            "attacker": shown["attacker"],
-            "right": [f"{x:.1%}" for x in shown["accuracy"]],
-            "advantage": [in_points(x, "+z.2f") for x in shown["advantage"]],
-            f"{percent(confidence)} interval": [
-                f"{100 * low:+z.2f} to {in_points(high, '+z.2f')}"
-                for low, high in zip(shown["low"], shown["high"], strict=True)
-            ],
-        }
-    )
     again = "a fresh release of each" if settings.random_state is None else "their release"
     text = (
         f"Classifiers were trained to guess {s_name} on {table.n_rows:,} rows with {again}, and "
-        f"tested on rows that they had not seen. A blind guess is right in "
-        f"{figures['blind'][0]:.1%} of the rows; the advantage is what exceeds that. Where one "
-        f"group is that common, it can be zero even though something leaks."
+        f"tested on rows that they had not seen: from the columns as they were (raw), and as they "
+        f"are released. A blind guess is right in {figures['blind'][0]:.1%} of the rows; the "
+        f"advantage is what exceeds that. Where one group is that common, it can be zero even "
+        f"though something leaks; where it is below zero, chance was against the attacker."
     )
-    return Section(title, [text], [Table(f"How well {s_name} can be guessed", cells)])
+    shown_as = Table(f"How well {s_name} can be guessed", _attacks(figures, confidence))
+    return Section(title, [text], [shown_as])
+
+
+def _attacks(figures: pd.DataFrame, confidence: float) -> pd.DataFrame:
+    """Return the figures of an audit as texts."""
+    found = figures.set_index("attacked").rename_axis("columns seen")
+    return pd.DataFrame(
+        {
+            "attacker": found["attacker"],
+            "right": [f"{x:.1%}" for x in found["accuracy"]],
+            "advantage": [in_points(x, "+z.2f") for x in found["advantage"]],
+            f"{percent(confidence)} interval": [
+                f"{100 * low:+z.2f} to {in_points(high, '+z.2f')}"
+                for low, high in zip(found["low"], found["high"], strict=True)
+            ],
+        }
+    )
 
 
 def _frame(columns: Mapping[Any, pd.Series]) -> pd.DataFrame:
     """Return columns as a frame."""
     return pd.DataFrame({str(k): column.reset_index(drop=True) for k, column in columns.items()})
-
-
-def _recipe(mechanism: AnyMechanism, settings: Settings) -> Section:
-    parameters = {name: repr(value) for name, value in settings.parameters().items()}
-    parameters["epsilon"] = repr(mechanism.epsilon)
-    if settings.has_target:
-        parameters["utility"] = "Target of y"
-    if settings.random_state is not None:
-        parameters["random_state"] = "set; not shown, because it can undo the noise"
-    versions = {
-        "skprivacy": metadata.version("skprivacy"),
-        "scikit-learn": sklearn.__version__,
-        "numpy": np.__version__,
-        "Python": platform.python_version(),
-        "made on": datetime.now(UTC).date().isoformat(),
-    }
-    return Section(
-        "How to repeat it",
-        ["The same rows, with the same weights, and these parameters give the same channel."],
-        [
-            Table("Parameters of PrivacyFunnelTransformer", pd.DataFrame({"value": parameters})),
-            Table("Versions", pd.DataFrame({"value": versions})),
-        ],
-    )

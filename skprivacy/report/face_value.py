@@ -5,7 +5,13 @@ import numpy as np
 from ..describing import compared_values, listed_swaps, rows_kept
 from ..fidelity import Fidelity
 from ..mechanism import Mechanism, SeveralSecretsMechanism
-from .sections import Section, Table
+from .sections import Points, Section, Table
+
+_READING = (
+    "In the table, the mean shift is how far a number moves on average, in its own unit; the "
+    "correlation is that of values before and after, 1 where nothing is lost; the total variation "
+    "is how far the distributions before and after are apart, from 0 to 1."
+)
 
 
 def face_value(
@@ -17,18 +23,13 @@ def face_value(
         f"For those who read released values as they are. {rows_kept(fidelity)}{everywhere}. "
         f"These figures are exact: they follow from the channel."
     ]
-    if swaps := listed_swaps(fidelity.swaps):
-        paragraphs.append(f"The swaps that concern most rows: {'; '.join(swaps)}.")
-    if fidelity.pooled:
-        paragraphs.append(
-            f"{fidelity.pooled:.1%} of the rows have rare values, which are pooled: each column "
-            f"of such a row is drawn from the values of the pool."
-        )
     if not np.isnan(fidelity.raw_utility):
         paragraphs.append(
             f"Against the raw values, before numbers were cut into bins and rare values were "
             f"pooled, it keeps {fidelity.raw_utility:.1%} of "
             f"{mechanism.objective.in_words(names)}."
         )
+    swaps = listed_swaps(fidelity.swaps)
+    points = [Points("The swaps that concern most rows", swaps)] if swaps else []
     table = Table("Values before and after, column by column", compared_values(fidelity))
-    return Section("At face value", paragraphs, [table])
+    return Section("At face value", [*paragraphs, _READING], [table], points=points)

@@ -15,8 +15,8 @@ def most_exposed_group(mechanism: Mechanism) -> str:
     return exposure(mechanism.posterior_ranges(), [shown(label) for label in _labels(mechanism)])
 
 
-def exposed_groups(mechanism: Mechanism) -> Table:
-    """Return the table of how far the probability of each group can move."""
+def exposed_groups(mechanism: Mechanism, protected: str) -> Table:
+    """Return the table of how far the probability of each group can move; protected : S."""
     ranges = mechanism.posterior_ranges()
     cells = pd.DataFrame(
         {
@@ -29,7 +29,7 @@ def exposed_groups(mechanism: Mechanism) -> Table:
     widths = pd.Series([found.width for found in ranges_of(ranges)])
     kept = widths.sort_values(ascending=False, kind="stable").index[:_MOST_GROUPS].sort_values()
     some = f" ({_MOST_GROUPS} of {len(cells)} groups: the most exposed)"
-    caption = "The probability of each group, for whoever sees a released value"
+    caption = f"The probability of each group of {protected}, for whoever sees a released value"
     return Table(caption + (some if len(kept) < len(cells) else ""), cells.iloc[kept])
 
 

@@ -7,7 +7,7 @@ from importlib import resources
 from typing import Any
 
 from ..plotting import svg_of
-from .sections import Figure, Section, Table
+from .sections import BLANK, Figure, Points, Section, Table
 
 _DARK = "screen and (prefers-color-scheme: dark)"  # not in print
 
@@ -25,6 +25,15 @@ _STYLES = {
         "legend.facecolor": "none",
     },
 }
+
+# What is wider than this is never squeezed into less: it scrolls, and says so. The style has the
+# same width in rem.
+_WIDE, _WIDE_COLUMNS = 544, 4
+
+# Below this share of its size, the labels of a picture cannot be read.
+_SMALLEST_SCALE = 0.62
+
+_HINT = '<p class="hint">Wider than the page: scroll it sideways →</p>'
 
 
 def as_page(title: str, fragment: str) -> str:
@@ -49,41 +58,69 @@ def as_fragment(title: str, sections: list[Section]) -> str:
 
 
 def _section(section: Section) -> str:
-    parts = [f"<section>\n<h2>{escape(section.title)}</h2>"]
+    parts = [f"<section>\n<h2>{escape(section.title)}</h2>", *_lead(section.lead)]
     parts += [f"<p>{escape(paragraph)}</p>" for paragraph in section.paragraphs]
+    parts += map(_points, section.points)
     parts += map(_table, section.tables)
     parts += map(_figure, section.figures)
     return "\n".join([*parts, "</section>"])
 
 
+def _lead(line: str) -> list[str]:
+    kind = "lead" if line.startswith("PASS") and "FAIL" not in line else "lead fail"
+    return [f'<p class="{kind}">{escape(line)}</p>'] if line else []
+
+
+def _points(points: Points) -> str:
+    sentences = "\n".join(f"<li>{escape(sentence)}</li>" for sentence in points.sentences)
+    return f"<h3>{escape(points.caption)}</h3>\n<ul>\n{sentences}\n</ul>"
+
+
 def _table(table: Table) -> str:
-    head = "".join(f'<th scope="col">{escape(str(name))}</th>' for name in table.cells.columns)
     rows = "\n".join(
-        f'<tr><th scope="row">{escape(str(name))}</th>'
-        + "".join(f"<td>{escape(str(cell))}</td>" for cell in cells)
-        + "</tr>"
+        f'<tr><th scope="row">{escape(str(name))}</th>{"".join(map(_cell, cells))}</tr>'
         for name, *cells in table.cells.itertuples()
     )
-    kind = ' class="facts"' if len(table.cells.columns) == 1 else ""
-    corner = f'<th scope="col">{escape(str(table.cells.index.name or ""))}</th>'
+    kind = "facts" if table.is_facts else "figures"
+    caption = f"<caption><span>{escape(table.caption)}</span></caption>"
+    content = f'<table class="{kind}">\n{caption}\n{_head(table)}<tbody>\n{rows}\n</tbody></table>'
+    is_wide = len(table.cells.columns) + 1 >= _WIDE_COLUMNS
+    return _scrolling(content, table.caption, is_wide)
+
+
+def _head(table: Table) -> str:
+    if table.is_facts:  # a name and a text need no headers
+        return ""
+    names = [table.cells.index.name or "", *table.cells.columns]
+    cells = "".join(f'<th scope="col">{escape(str(name))}</th>' for name in names)
+    return f"<thead><tr>{cells}</tr></thead>\n"
+
+
+def _cell(text: object) -> str:
+    return '<td class="blank"></td>' if text == BLANK else f"<td>{escape(str(text))}</td>"
+
+
+def _scrolling(content: str, name: str, is_wide: bool) -> str:
+    """Return what is as wide as the page or, if it `is_wide`, scrolls where the page is narrow."""
+    if not is_wide:
+        return f'<div class="fits">{content}</div>'
     return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(table.caption)}">'
-        f"<table{kind}>\n<caption>{escape(table.caption)}</caption>\n"
-        f"<thead><tr>{corner}{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table></div>"
+        f'{_HINT}<div class="scroll" tabindex="0" role="region" '
+        f'aria-label="{escape(name)}">{content}</div>'
     )
 
 
 def _figure(figure: Figure) -> str:
     images = {name: _image(figure.draw, name) for name in _STYLES}
-    width = images["light"][1]
-    alt = escape(figure.alt)
-    return (
-        f'<figure><div class="scroll" tabindex="0" role="region" aria-label="{alt}, figure">'
+    width, alt = images["light"][1], escape(figure.alt)
+    picture = (
         f'<picture><source media="{_DARK}" srcset="{images["dark"][0]}">'
         f'<img src="{images["light"][0]}" alt="{alt}" width="{width}" '
-        f'style="min-width: min({0.62 * width:.0f}px, 32rem)"></picture></div>'
-        f"<figcaption>{escape(figure.caption)}</figcaption></figure>"
+        f'style="--least: {_SMALLEST_SCALE * width:.0f}px"></picture>'
     )
+    caption = f"<figcaption>{escape(figure.caption)}</figcaption>"
+    shown = _scrolling(picture, f"{figure.alt}, figure", width > _WIDE)
+    return f"<figure>{shown}{caption}</figure>"
 
 
 def _image(draw: Callable[..., Any], style: str) -> tuple[str, int]:

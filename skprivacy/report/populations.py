@@ -1,6 +1,7 @@
-"""What the report says about the population that the rows are from."""
+"""What the report says about the rows, and about the population that they are from."""
 
 import math
+from dataclasses import dataclass
 
 from ..describing import percent, single_group
 from ..mechanism import (
@@ -14,27 +15,82 @@ from ..mechanism import (
 # With less confidence than this, a limit is no reason to call a budget kept.
 _HARDLY_SURE = 0.5
 
+# What leaks less than this is nothing but rounding.
+_ROUNDING = 1e-12
 
-def verdict(mechanism: Mechanism, limits: PopulationLeakage, rows: str) -> str:
-    """Say whether the budget holds for the population, before anything else.
+# From the best to the worst.
+PASS, NO_VERDICT, NOT_SURE, FAIL = "PASS", "NO VERDICT", "NOT SURE", "FAIL"
+_ORDER = (PASS, NO_VERDICT, NOT_SURE, FAIL)
 
-    rows : what it was learned from.
-    """
-    limit, epsilon = limits.leakage_in(mechanism.scope), mechanism.epsilon
+
+_TO_DO = {
+    PASS: "To do: check the files and the columns below, read what the recipient may and may not "
+    "conclude, and sign under 'Signatures'.",
+    NO_VERDICT: "To do: do not sign. There is nothing that this release was checked against.",
+    NOT_SURE: "To do: before anybody signs, have this made with more confidence.",
+    FAIL: f"To do: before anybody signs, have the release made again with a confidence of "
+    f"{USUAL_CONFIDENCE:g}, which makes the budget hold for the population. As it is, it can be "
+    f"signed for these rows only.",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a budget is kept in the sample and in the population; line : both, with figures."""
+
+    sample: str
+    population: str
+    line: str
+
+
+def verdict(mechanism: Mechanism, limits: PopulationLeakage, protected: str) -> Verdict:
+    """Return whether the budget is kept, before anything else; protected : the names of S."""
+    reached, limit = (figures.leakage_in(mechanism.scope) for figures in (mechanism, limits))
     if len(mechanism.s_labels or ()) < 2:
-        return single_group("S")
-    if epsilon == math.inf:
-        return "There is no budget to keep: epsilon is infinite."
-    sure = f"with {percent(limits.confidence)} confidence"
-    if _is_kept(mechanism, limit):
-        is_sure = limits.confidence >= _HARDLY_SURE
-        how = "PASS for the population" if is_sure else "NOT SURE for the population"
-        return f"{how}: {sure} at most {limit:.4g} <= epsilon = {epsilon:g}, from {rows}."
-    return (
-        f"NOT KEPT for the population: {sure} up to {limit:.4g}, which exceeds epsilon = "
-        f"{epsilon:g}. The budget holds only for these {rows}; "
-        f"confidence={USUAL_CONFIDENCE:g} makes it hold for the population."
+        return Verdict(NO_VERDICT, NO_VERDICT, f"{NO_VERDICT}: {single_group(protected)}")
+    if mechanism.epsilon == math.inf:
+        line = "There is no budget to keep: epsilon is infinite."
+        return Verdict(NO_VERDICT, NO_VERDICT, f"{NO_VERDICT}: {line}")
+    sample = PASS if _is_kept(mechanism, reached) else FAIL
+    population = PASS if limits.confidence >= _HARDLY_SURE else NOT_SURE
+    population = population if _is_kept(mechanism, limit) else FAIL
+    how = f"with {percent(limits.confidence)} confidence"
+    how += "" if mechanism.confidence is not None else "; not promised"
+    on_average = " on average" if mechanism.scope == "average" else ""
+    return Verdict(
+        sample,
+        population,
+        f"{sample} in the sample ({_figure(reached)}), {population} in the population (at most "
+        f"{_figure(limit)}, {how}): the budget is epsilon = {mechanism.epsilon:g}{on_average}.",
     )
+
+
+def _figure(leakage: float) -> str:
+    return "0" if leakage < _ROUNDING else f"{leakage:.4g}"
+
+
+def worst(outcomes: list[str]) -> str:
+    """Return the worst of several outcomes."""
+    return max(outcomes, key=_ORDER.index)
+
+
+def promise(mechanism: Mechanism | SeveralSecretsMechanism, outcome: str, rows: str) -> list[str]:
+    """Say that nothing was promised for the population, where that is so.
+
+    outcome : whether the budget is kept there all the same; rows : what it was learned from.
+    """
+    if mechanism.confidence is not None or outcome == NO_VERDICT:
+        return []
+    though = "; there are enough rows for it to be kept there all the same"
+    return [
+        f"The population was not promised: no confidence was asked for, and the budget holds for "
+        f"these {rows} alone{though if outcome == PASS else ''}."
+    ]
+
+
+def to_do(outcome: str) -> str:
+    """Say what comes next; outcome : for the population."""
+    return _TO_DO[outcome]
 
 
 def caveat(mechanism: Mechanism, limits: PopulationLeakage) -> list[str]:
@@ -45,7 +101,7 @@ def caveat(mechanism: Mechanism, limits: PopulationLeakage) -> list[str]:
     return [
         "What may leak in the population is far above the budget: there are too few rows for this "
         "many symbols and groups. Besides a confidence, more rows help, and so does pooling "
-        "symbols of X or groups of S."
+        "values or groups."
     ]
 
 
@@ -54,28 +110,28 @@ def rows_and_population(mechanism: Mechanism, limits: PopulationLeakage) -> str:
     sure = percent(limits.confidence)
     if mechanism.confidence is not None:
         return (
-            f"The budget holds for the population that the rows of fit were drawn from: the last "
-            f"column is an upper limit of what leaks there, with {sure} confidence. In the rows "
+            f"The budget holds for the population that the rows were drawn from: the last column "
+            f"is an upper limit of what leaks there, with {sure} confidence. In the rows "
             f"themselves it is no more."
         )
     return (
-        f"The budget is about the joint distribution as estimated from the rows of fit. The "
-        f"release was fitted to these rows, and under the true distribution it may leak more: the "
-        f"last column is an upper limit on that, with {sure} confidence."
+        f"The budget holds for the rows. The release was fitted to them, and in the population "
+        f"that they are from it may leak more: the last column is an upper limit on that, with "
+        f"{sure} confidence."
     )
 
 
 def what_it_is_about(mechanism: Mechanism | SeveralSecretsMechanism) -> str:
-    """Say for what the guarantee holds, as the first of what it does not cover."""
-    about = "the joint distribution of S and X as estimated from the rows of fit"
+    """Say for what the guarantee holds."""
+    about = "these rows"
     if mechanism.confidence is not None:
         about = (
-            f"the population that the rows of fit were drawn from, independently of each other, "
-            f"with {percent(mechanism.confidence)} confidence"
+            f"the population that the rows were drawn from, independently of each other, with "
+            f"{percent(mechanism.confidence)} confidence"
         )
     return (
-        f"The guarantee is about {about}, and about one release of each row. Within that, the "
-        f"attacker may know the joint distribution and the channel."
+        f"The guarantee is about {about}, and about one release of each row. The attacker may "
+        f"know the channel, and everything about the rows as a whole."
     )
 
 

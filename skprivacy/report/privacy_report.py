@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Self
 
-from .._typing import ColumnsLike, TableLike
+from .._typing import ColumnsLike, FilePath, TableLike
 from .._validation import message
+from ..fitted import Fitted
 from ..mechanism import Mechanism
 from ..metrics import population_leakage
 from ..metrics.attack import Attacker, Splits
 from ..transformer import PrivacyFunnelTransformer, fitted_of, settings_of
 from .contents import Attacked, sections_of
+from .handover import FileRecord, Handover
 from .html import as_fragment, as_page
 from .sections import Section
 from .several import Limits, limits_of_each
@@ -24,6 +27,9 @@ class PrivacyReport:
 
     Made by `from_estimator`. It prints as text, shows as HTML in a notebook, and `save` writes a
     single HTML file that needs no network. It holds aggregate figures on S, and no rows.
+
+    It is not for the recipient of the data: it names the groups of S, and whoever knows all of the
+    input but one value finds that value by its SHA-256, which no budget prevents.
 
     Examples
     --------
@@ -50,6 +56,12 @@ class PrivacyReport:
         confidence: float = 0.95,
         attacker: Attacker | None = None,
         cv: Splits = 5,
+        purpose: str | None = None,
+        recipient: str | None = None,
+        input_file: FilePath | FileRecord | None = None,
+        output_file: FilePath | FileRecord | None = None,
+        n_rows_out: int | None = None,
+        notes: Sequence[str] = (),
     ) -> Self:
         """Return the report of a fitted transformer.
 
@@ -66,6 +78,17 @@ class PrivacyReport:
             transformer with a confidence has limits of its own, which are then shown.
         attacker, cv
             As in `audit`.
+        purpose, recipient : str, default=None
+            What the release is for, and who gets it. What is None is a line to fill in by hand.
+        input_file, output_file : str or Path, default=None
+            The files with the rows of `fit` and of the release. They are read, and the report
+            has their names, without folders, and their SHA-256. Whoever knows all of the input
+            but one value, or can guess it, finds that value by its SHA-256: leave `input_file` out
+            of a report that leaves the house.
+        n_rows_out : int, default=None
+            How many rows were released.
+        notes : list of str, default=()
+            Sentences of your own, added to what is said about the guarantee.
 
         Examples
         --------
@@ -75,7 +98,10 @@ class PrivacyReport:
         >>> funnel = PrivacyFunnelTransformer(0.02, sensitive="sex").fit(frame)
         >>> report = PrivacyReport.from_estimator(funnel, frame)
         >>> [section.title for section in report.sections[:5]]
-        ['In short', 'What leaks', 'What is kept', 'At face value', 'Pictures']
+        ['In short', 'Files and columns', 'What leaks', 'Small numbers', 'At face value']
+        >>> report = PrivacyReport.from_estimator(funnel, purpose="a study", n_rows_out=200)
+        >>> report.sections[0].lead.partition(" (")[0]
+        'PASS in the sample'
         """
         if not isinstance(transformer, PrivacyFunnelTransformer):
             requirement = "a fitted PrivacyFunnelTransformer"
@@ -86,18 +112,16 @@ class PrivacyReport:
                 "This transformer was loaded without its joint distribution: what it leaks is not "
                 "known here. Make the report where it was fitted."
             )
-        if isinstance(fitted.mechanism, Mechanism):
-            limits = fitted.mechanism.population_limit
-            if limits is None:
-                limits = population_leakage(transformer, confidence=confidence)
-            limits_of_all: Limits = {None: limits}
-        else:
-            limits_of_all = limits_of_each(fitted, confidence)
+        files = FileRecord.of(input_file), FileRecord.of(output_file)
+        handover = Handover(*files, n_rows_out, purpose, recipient)
+        handover.check(cls.__name__)
+        limits = _limits(transformer, fitted, confidence)
         attacked = None
         if df is not None:
             released = transformer.transform(df)
             attacked = Attacked(df, sensitive_features, released, attacker, cv, confidence)
-        return cls(*sections_of(fitted, settings_of(transformer), limits_of_all, attacked))
+        settings = settings_of(transformer)
+        return cls(*sections_of(fitted, settings, limits, attacked, handover, list(notes)))
 
     def __str__(self) -> str:
         return as_text(self.title, self.sections)
@@ -139,3 +163,11 @@ class PrivacyReport:
         '<!DOCTYPE html>'
         """
         Path(path).write_text(self.to_html(), encoding="utf-8")
+
+
+def _limits(transformer: PrivacyFunnelTransformer, fitted: Fitted, confidence: float) -> Limits:
+    """Return what leaks in the population at most, about each secret; the only one is None."""
+    if not isinstance(fitted.mechanism, Mechanism):
+        return limits_of_each(fitted, confidence)
+    limits = fitted.mechanism.population_limit
+    return {None: limits or population_leakage(transformer, confidence=confidence)}

@@ -6,6 +6,9 @@ from typing import Any
 
 import pandas as pd
 
+# A cell to be filled in by hand.
+BLANK = "_" * 24
+
 
 @dataclass(frozen=True, eq=False)
 class Figure:
@@ -26,12 +29,33 @@ class Table:
     caption: str
     cells: pd.DataFrame
 
+    @property
+    def is_facts(self) -> bool:
+        """Whether it is a list of names, each with a text."""
+        return len(self.cells.columns) == 1
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """A list of sentences, with a caption."""
+
+    caption: str
+    sentences: list[str]
+
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """A heading, and what is below it."""
+    """A heading, and what is below it; lead : the one line that matters most."""
 
     title: str
     paragraphs: list[str] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     figures: list[Figure] = field(default_factory=list)
+    points: list[Points] = field(default_factory=list)
+    lead: str = ""
+
+
+def facts(caption: str, texts: dict[str, str], of: str = "") -> Table:
+    """Return a table of names, each with a text; of : what the names are."""
+    cells = pd.DataFrame({"": texts}, dtype=object)
+    return Table(caption, cells.rename_axis(of))

@@ -15,7 +15,7 @@ from ..mechanism import (
     population_limits,
     said_together,
 )
-from .populations import caveat, verdict
+from .populations import Verdict, caveat, promise, to_do, verdict, worst
 from .sections import Section, Table
 
 Limits = Mapping[Any, PopulationLeakage]
@@ -40,32 +40,53 @@ def limits_of_each(fitted: Fitted, confidence: float) -> Limits:
 
 
 def several_in_short(
-    mechanism: SeveralSecretsMechanism,
-    limits: Limits,
-    facts: Mapping[str, str],
-    said: list[str],
-    learned_from: str,
+    mechanism: SeveralSecretsMechanism, limits: Limits, said: list[str], learned_from: str
 ) -> Section:
     """Return the first section: each secret with its budget, and all of them together.
 
-    facts : those that do not depend on S; said : sentences on what is kept, and beside.
+    said : sentences on what is kept, and beside.
     """
-    paragraphs = [
-        f"{name_of_secret(name)}: {verdict(secret, limits[name], learned_from)}"
+    verdicts = {
+        name_of_secret(name): verdict(secret, limits[name], name_of_secret(name))
         for name, secret in mechanism.secrets.items()
-    ]
-    paragraphs += [*said, said_together(mechanism)]
+    }
+    outcome = worst([each.population for each in verdicts.values()])
     far = [caveat(secret, limits[name]) for name, secret in mechanism.secrets.items()]
-    paragraphs += next((texts for texts in far if texts), [])
-    tables = [Table("The release", pd.DataFrame({"value": dict(facts)}))]
-    return Section("In short", paragraphs, [*tables, _secrets(mechanism, limits)])
+    paragraphs = [
+        *promise(mechanism, outcome, learned_from),
+        *said,
+        said_together(mechanism),
+        *next((texts for texts in far if texts), []),
+        to_do(outcome),
+    ]
+    table = _secrets(mechanism, limits, verdicts)
+    return Section("In short", paragraphs, [table], lead=_lead(mechanism, limits, verdicts))
 
 
-def _secrets(mechanism: SeveralSecretsMechanism, limits: Limits) -> Table:
+def _lead(
+    mechanism: SeveralSecretsMechanism, limits: Limits, verdicts: Mapping[str, Verdict]
+) -> str:
+    """Return one line for all secrets: the worst outcome, and for which of them."""
+    sample = worst([each.sample for each in verdicts.values()])
+    population = worst([each.population for each in verdicts.values()])
+    of_all = [name for name, each in verdicts.items() if each.population == population]
+    which = "" if len(of_all) == len(verdicts) else f" about {', '.join(of_all)}"
+    confidence = 1 - sum(1 - each.confidence for each in limits.values())
+    how = f"with {percent(confidence)} confidence"
+    how += "" if mechanism.confidence is not None else "; not promised"
+    return (
+        f"{sample} in the sample, {population} in the population{which} ({how}): "
+        f"{len(verdicts)} secrets, each against a budget of its own."
+    )
+
+
+def _secrets(
+    mechanism: SeveralSecretsMechanism, limits: Limits, verdicts: Mapping[str, Verdict]
+) -> Table:
     """Return the table of all secrets: budgets, and what leaks about each."""
     assert mechanism.together is not None  # fit knows all columns of S
     rows = {
-        name_of_secret(name): _figures(secret, limits[name])
+        name_of_secret(name): _figures(secret, limits[name], verdicts[name_of_secret(name)])
         for name, secret in mechanism.secrets.items()
     }
     reached = f"{mechanism.together.leakage_in(mechanism.scope):.4f}"
@@ -80,11 +101,12 @@ def _secrets(mechanism: SeveralSecretsMechanism, limits: Limits) -> Table:
     return Table(f"Each secret, {mechanism.scope.replace('_', ' ')}", cells)
 
 
-def _figures(secret: Mechanism, limits: PopulationLeakage) -> dict[str, str]:
+def _figures(secret: Mechanism, limits: PopulationLeakage, found: Verdict) -> dict[str, str]:
+    reached, limit = (figures.leakage_in(secret.scope) for figures in (secret, limits))
     return {
         "groups": str(len(secret.s_labels or ())),
         "budget": f"{secret.epsilon:g}",
-        "in the rows": f"{secret.leakage_in(secret.scope):.4f}",
-        "population, limit": f"{limits.leakage_in(secret.scope):.4f}",
+        "in the rows": f"{found.sample} {reached:.4f}",
+        "population, limit": f"{found.population} {limit:.4f}",
         "confidence": percent(limits.confidence),
     }

@@ -1,6 +1,7 @@
 """The command line: what it writes, what it says, and what it never does."""
 
 import gzip
+import hashlib
 import io
 import itertools
 import json
@@ -68,6 +69,8 @@ class TestSanitize:
             "--remainder",
             "zip",
             "--allow-leaking",
+            "--recipient",
+            "Ward <3>",
         ]
         assert run("sanitize", "patients.csv", "out.csv", *arguments) == 0
         released = pd.read_csv("out.csv", dtype=str)
@@ -90,7 +93,16 @@ class TestSanitize:
         assert warned.count("\n") == 3
         saved = PrivacyFunnelTransformer.from_json(Path("m.json").read_text())
         assert saved.mechanism_.epsilon == 0.02
-        assert "<html" in Path("r.html").read_text()
+        page = Path("r.html").read_text()
+        assert "Ward &lt;3&gt;" in page
+        hashes = [
+            hashlib.sha256(Path(name).read_bytes()).hexdigest()
+            for name in ("patients.csv", "out.csv")
+        ]
+        assert all(
+            each in page for each in [*hashes, "patients.csv: 442 rows", "out.csv: 442 rows"]
+        )
+        assert hashes[0] not in said + warned + Path("m.json").read_text()
         assert sorted(os.listdir()) == ["m.json", "out.csv", "patients.csv", "r.html"]
 
     def test_json_for_machines(self, patients, capsys):
@@ -384,7 +396,7 @@ class TestConfidence:
         assert "Without --confidence none it holds for the population too" in said
         assert said.endswith("--epsilon 0.05 --confidence none\n")
         page = Path("here/report.html").read_text()
-        assert "NOT KEPT for the population" in page
+        assert "FAIL in the population" in page
 
 
 class TestRemainder:
@@ -839,6 +851,7 @@ class TestErrors:
             (["patients.csv", "no/x.csv"], "The folder 'no' does not exist"),
             (["patients.csv", "x.xls"], "'x.xls' does not tell what kind of table it is"),
             (["patients.csv", "x.csv", "--report", "x.csv"], "are the same file"),
+            (["patients.csv", "x.csv", "--purpose", "a study"], "name its file with --report"),
             (["patients.csv", "-", "--json"], "--json prints to the standard output"),
             (["patients.csv", "x.csv", "--report", "-"], "must be a file of its own"),
             (

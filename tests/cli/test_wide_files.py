@@ -107,11 +107,13 @@ def test_rows_of_a_person_stay_together(people, capsys):
     assert "'age' is named by --groups" in capsys.readouterr().err
 
 
-def test_without_skops_nothing_is_begun(people, capsys, monkeypatch):
+def test_without_skops_or_matplotlib_nothing_is_begun(people, capsys, monkeypatch):
     monkeypatch.setattr(release, "find_spec", lambda name: None)
     options = [*DESIGN, "--target", "bought", "--save-mechanism", "m.json"]
     assert run("sanitize", "people.csv", "out.csv", *options) == 1
     assert "--save-mechanism needs skops" in capsys.readouterr().err
+    assert run("sanitize", "people.csv", "out.csv", *DESIGN, "--report", "r.html") == 1
+    assert "--report needs matplotlib" in capsys.readouterr().err
     assert sorted(path.name for path in Path().iterdir()) == ["people.csv"]
 
 

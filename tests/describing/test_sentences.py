@@ -164,7 +164,7 @@ class TestNotebook:
     [
         ("a", "'a'"),
         (("a", None, 3), "'a, missing, 3'"),
-        ("x" * 80, repr("x" * 57 + "...")),
+        ("x" * 80 + "y", repr("x" * 29 + "..." + "x" * 27 + "y")),
         (None, "'missing'"),
     ],
 )

@@ -374,7 +374,10 @@ class TestShowing:
     def test_report(self, frame, fitted):
         report = PrivacyReport.from_estimator(fitted, frame[:2000])
         titles = [section.title for section in report.sections]
-        assert titles[:3] == ["In short", "What leaks about sex", "What leaks about race"]
+        assert titles[:2] == ["In short", "Files and columns"]
+        assert titles[2:4] == ["What leaks about sex", "What leaks about race"]
+        assert "PASS in the sample, " in report.sections[0].lead
+        assert "3 secrets, each against a budget of its own." in report.sections[0].lead
         assert "Attacked, for sex and race" in titles
         text = str(report)
         for name, budget in {"sex": "0.002", "race": "0.02", "sex and race": "0.1"}.items():
@@ -402,7 +405,7 @@ class TestShowing:
         budgets = [{name: f * x for name, x in BUDGETS.items()} for f in (0.5, 1, 2)]
         display = PrivacyUtilityDisplay.from_estimator(fitted, epsilons=budgets)
         assert display.ax_.get_xlabel() == (
-            "budget ε (sex; KL, per output; race, sex and race in proportion)"
+            "budget ε (sex; kl, per output; race, sex and race in proportion)"
         )
         assert display.lines_[0].get_xdata().tolist() == [0.001, 0.002, 0.004]
 

@@ -19,6 +19,7 @@ from skprivacy import (
     population_leakage,
     privacy_utility_path,
 )
+from skprivacy.plotting.canvas import short
 
 mpl.use("agg")
 
@@ -50,6 +51,9 @@ class TestPrivacyUtility:
             assert_allclose(line.get_ydata(), [m.normalized_utility for m in path])
         labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
         assert labels == ["optimal", "watchdog", "certified: no mechanism keeps more"]
+        assert all(
+            handle.get_linestyle() != "None" for handle in display.ax_.get_legend().get_lines()
+        )
         assert display.ax_.texts[0].get_text() == "ε = 0.02"
 
     def test_the_band_is_what_could_be_kept_at_most(self):
@@ -82,7 +86,7 @@ class TestPrivacyUtility:
         display = PrivacyUtilityDisplay.from_path(path)
         labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
         assert labels == ["with 90% confidence", "kept for the rows alone, at most"]
-        expected = "budget ε for the population (KL, per output; 90% confidence, 500 rows)"
+        expected = "budget ε for the population (kl, per output; 90% confidence, 500 rows)"
         assert display.ax_.get_xlabel() == expected
         named = PrivacyUtilityDisplay.from_path({"this one": path}).lines_[0].get_label()
         assert named == "this one, 90% confidence"
@@ -132,8 +136,24 @@ class TestMechanism:
         labels = ("x" * 60, ("a", 1), None)
         display = MechanismDisplay.from_mechanism(replace(mechanism, x_labels=labels))
         texts = [label.get_text() for label in display.ax_.get_yticklabels()]
-        assert texts[0].endswith("…")
+        assert texts[0] == "x" * 11 + "…" + "x" * 10
         assert texts[1:] == ["a|1", "nan"]
+
+    @pytest.mark.parametrize(
+        "labels",
+        [
+            [f"{'department of statistics' * 3} {i}" for i in range(3)],
+            [f"{i} {'department of statistics' * 3}" for i in range(3)],
+            ["a" * 9 + str(i) + "b" * 40 + str(i // 2) + "c" * 9 for i in range(4)],
+            [f"{'same' * 9}{i}{'same' * 9}" for i in range(3)],
+            ["short", "a" * 30],
+        ],
+    )
+    def test_long_labels_stay_different(self, labels):
+        found = short(labels)
+        assert len(set(found)) == len(labels)
+        assert all(len(text) <= 24 for text in found)
+        assert ["…" in text for text in found] == [len(label) > 22 for label in labels]
 
     def test_labels_are_nothing_but_text(self):
         mechanism = design_mechanism(JOINT, 0.02)

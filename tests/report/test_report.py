@@ -1,7 +1,10 @@
 """The report, as text and in a real browser."""
 
+import hashlib
+import inspect
 import re
 import shutil
+from base64 import b64decode
 
 import matplotlib as mpl
 import matplotlib.pyplot
@@ -9,8 +12,26 @@ import numpy as np
 import pytest
 from example_tables import funnel, people, quiet_fit
 
-from skprivacy import KL, PrivacyFunnelTransformer, PrivacyReport, population_leakage
+import skprivacy
+from skprivacy import (
+    KL,
+    AlphaLift,
+    Distortion,
+    PrivacyFunnelTransformer,
+    PrivacyReport,
+    TreeCells,
+    design_mechanism,
+    population_leakage,
+)
 from skprivacy.plotting import path_around
+from skprivacy.report.glossary import WORDS
+from skprivacy.report.handover import FileRecord, Handover
+from skprivacy.report.populations import worst
+from skprivacy.report.recipe import recipe
+from skprivacy.report.sections import BLANK
+from skprivacy.report.small_numbers import small_numbers
+from skprivacy.report.text import as_text
+from skprivacy.transformer import fitted_of, settings_of
 
 mpl.use("agg")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -32,8 +53,36 @@ def transformer():
 
 
 @pytest.fixture(scope="module")
-def report(transformer):
-    return PrivacyReport.from_estimator(transformer, people(1500, seed=3)[["sex", "band", "zip"]])
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("secret_folder")
+    contents = {"people <2>.csv": b"sex,band\n", "released.csv": b"band\n"}
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)
+    return [folder / name for name in contents]
+
+
+@pytest.fixture(scope="module")
+def report(transformer, files):
+    return PrivacyReport.from_estimator(
+        transformer,
+        people(1500, seed=3)[["sex", "band", "zip"]],
+        purpose="A <b>study</b>\nof bands",
+        recipient="Example & Sons",
+        input_file=files[0],
+        output_file=str(files[1]),
+        n_rows_out=2999,
+        notes=["The board knows."],
+    )
+
+
+@pytest.fixture(scope="module")
+def said(report):
+    """The report as one line."""
+    return flat(report)
+
+
+def flat(report):
+    return re.sub(r"\s+", " ", str(report))
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +104,7 @@ def browser():
 
 
 class TestText:
-    def test_says_what_matters(self, report, transformer):
+    def test_says_what_matters(self, report, said, transformer):
         text = str(report)
         mechanism = transformer.mechanism_
         for expected in (
@@ -63,7 +112,7 @@ class TestText:
             "reveals at most epsilon = 0.01",
             f"keeps {mechanism.normalized_utility:.1%} of the information in band",
             "3,000 rows",
-            "KL(), per output",
+            "measure of leakage kl, per output",
             "not differential privacy",
             "certified gap",
             f"a blind guess, by {100 * mechanism.attacker_advantage:.2f} points; the budget alone "
@@ -73,9 +122,9 @@ class TestText:
             "random_state",
             "skprivacy",
         ):
-            assert expected in re.sub(r"\s+", " ", text)
+            assert expected in said
         assert re.search(r"zip +Bayes table +\d+\.\d% +[+-]\d+\.\d\d points", text)
-        for measure in ("kl", "l1", "chi2", "max_lift", "alpha_lift, alpha 2", "lip", "parity"):
+        for measure in ("kl", "l1", "chi2", "max lift", "alpha lift, alpha 2", "lip", "parity"):
             assert re.search(rf"^  {measure} +\d\.\d{{4}}", text, re.MULTILINE)
         assert max(map(len, text.splitlines())) < 110
 
@@ -122,9 +171,10 @@ class TestText:
 
     def test_few_rows_are_said_to_be_few(self):
         text = re.sub(r"\s+", " ", str(PrivacyReport.from_estimator(funnel().fit(people(300)))))
-        assert "NOT KEPT for the population: with 95% confidence up to" in text
-        assert "holds only for these 300 rows" in text
-        assert "confidence=0.95 makes it hold for the population" in text
+        assert "PASS in the sample (0.01), FAIL in the population (at most" in text
+        assert "with 95% confidence; not promised): the budget is epsilon = 0.01." in text
+        assert "the budget holds for these 300 rows alone" in text
+        assert "with a confidence of 0.95, which makes the budget hold for the population" in text
         assert "is far above the budget: there are too few rows" in text
         many = re.sub(
             r"\s+", " ", str(PrivacyReport.from_estimator(funnel(0.1).fit(people(20_000))))
@@ -136,19 +186,20 @@ class TestText:
         limits = transformer.mechanism_.population_limit
         text = re.sub(r"\s+", " ", str(PrivacyReport.from_estimator(transformer)))
         for expected in (
-            f"PASS for the population: with 90% confidence at most {limits.max_leakage:.4g} <= "
-            f"epsilon = 0.1, from 600 rows.",
-            "epsilon = 0.1, for the population, with 90% confidence",
+            f"PASS in the population (at most {limits.max_leakage:.4g}, with 90% confidence): the "
+            f"budget is epsilon = 0.1.",
+            "and sign under 'Signatures'",
             "population, 90% limit",
-            f"worst output 0.1 {transformer.mechanism_.max_leakage:.4f} {limits.max_leakage:.4f}",
-            f"average over outputs none {transformer.mechanism_.average_leakage:.4f} "
+            f"worst released value 0.1 {transformer.mechanism_.max_leakage:.4f} {limits.max_leakage:.4f}",
+            f"average over all none {transformer.mechanism_.average_leakage:.4f} "
             f"{limits.average_leakage:.4f}",
             "The certified gap is for the rows alone",
-            "about the population that the rows of fit were drawn from, independently",
+            "about the population that the rows were drawn from, independently",
             "confidence 0.9 ",
         ):
             assert expected in text
         assert "judging by the rows seen" not in text
+        assert "not promised" not in text
         assert "far above" not in text
 
     def test_a_verdict_is_about_weighted_rows_and_needs_some_confidence(self):
@@ -157,9 +208,9 @@ class TestText:
         report = PrivacyReport.from_estimator(transformer, confidence=0.01)
         text = re.sub(r"\s+", " ", str(report))
         n_rows = population_leakage(transformer).n_samples
-        assert f"from 900 rows, as good as {n_rows} equally weighted ones." in text
-        assert "NOT SURE for the population: with 1% confidence at most" in text
-        assert "PASS" not in text
+        assert f"900 rows, as good as {n_rows} equally weighted ones" in text
+        assert "NOT SURE in the population (at most" in text
+        assert "have this made with more confidence" in text
 
     def test_the_curve_is_as_sure_as_the_release(self):
         transformer = quiet_fit(funnel(0.1, confidence=0.9), people(600))
@@ -172,9 +223,11 @@ class TestText:
     def test_enough_rows_keep_the_budget_without_being_asked(self):
         # All of X is released, and the limit of what that leaks is far below the budget.
         text = str(PrivacyReport.from_estimator(quiet_fit(funnel(2.0), people(20_000))))
-        assert "PASS for the population: with 95% confidence" in text
+        assert "PASS in the population (at most" in text
+        assert "there are enough rows" in text
         unlimited = str(PrivacyReport.from_estimator(quiet_fit(funnel(np.inf), people())))
         assert "There is no budget to keep: epsilon is infinite." in unlimited
+        assert "To do: do not sign." in unlimited
 
     def test_x_itself_is_no_randomised_release(self):
         with pytest.warns(UserWarning, match="No noise"):
@@ -213,11 +266,144 @@ class TestText:
         with pytest.raises(TypeError, match="'transformer' .* a fitted PrivacyFunnelTransformer"):
             PrivacyReport.from_estimator(KL())
         shipped = PrivacyFunnelTransformer.from_json(transformer.to_json())
+        with pytest.raises(TypeError, match="'purpose' parameter of PrivacyReport must be a str"):
+            PrivacyReport.from_estimator(transformer, purpose=3)
+        with pytest.raises(ValueError, match="'n_rows_out' .* must be an int in the range"):
+            PrivacyReport.from_estimator(transformer, n_rows_out=-1)
         with pytest.raises(ValueError, match="Make the report where it was fitted"):
             PrivacyReport.from_estimator(shipped)
 
     def test_repr(self, report):
         assert repr(report) == "<PrivacyReport: Privacy report: band released, sex protected>"
+
+
+# What a privacy officer asks, and what of the report answers it.
+QUESTIONS = {
+    "Was the promise kept, for these rows and beyond them?": [
+        r"PASS in the sample \(0\.01\), FAIL in the population \(at most [\d.]+, with 95% "
+        r"confidence; not promised\): the budget is epsilon = 0\.01\.",
+        "The population was not promised: no confidence was asked for",
+    ],
+    "What do I have to do now?": [
+        "To do: before anybody signs, have the release made again with a confidence of 0.95",
+    ],
+    "Which files are these, and how many rows went in and came out?": [
+        r"input people <2>\.csv: 3,000 rows SHA-256 of the input [\da-f]{64} ",
+        r"output released\.csv: 2,999 rows SHA-256 of the output [\da-f]{64} ",
+        "'sha256sum FILE' computes it again",
+    ],
+    "What became of each column?": [
+        "protected sex: 2 groups, left out randomised band: 5 symbols, 5 released values beside "
+        "none copied zip, outside of the guarantee dropped none",
+        r"FAIL for columns that are copied: zip\. Alone, these copied columns leak more about sex "
+        r"than the budget allows: zip \([\d.]+\)\.",
+    ],
+    "What can somebody learn about one person, at worst?": [
+        "Whoever sees a released value can move the probability of 'f' from 47.8% to between "
+        "40.7% and 55.0%, at most",
+        "The released value that reveals most in the rows is 'a'",
+    ],
+    "Has anybody tried to break it?": [
+        "Classifiers were trained to guess sex on 1,500 rows",
+        r"released gradient boosting [\d.]+% [+-][\d.]+ points",
+    ],
+    "Does anybody stand out, in a small group or by a rare value?": [
+        r"The smallest: group of sex [\d,]+ rows \('f'\) symbol \d+ rows pair of group and "
+        r"symbol \d+ rows",
+        "No value is pooled, and none is rare: each has at least 5 rows.",
+    ],
+    "How wrong are the released values?": [
+        r"Taken at face value, 73\.8% of the rows keep their values",
+        "57% of 'a' are released as 'd'",
+    ],
+    "What may the recipient do with it, and what not?": [
+        "May conclude: - How the values of band are spread over many rows",
+        "May not conclude: - Which sex a single person has.",
+        "That the release is anonymous. It is sex that is protected, and nothing else",
+    ],
+    "Who gets it, what for, and who is responsible?": [
+        "purpose A <b>study</b> of bands recipient Example & Sons",
+        "approved by ____",
+        "This report is for those who sign, not for the recipient of the data",
+    ],
+}
+
+
+class TestSigning:
+    @pytest.mark.parametrize("question", QUESTIONS)
+    def test_a_privacy_officer_is_answered(self, said, question):
+        for answer in QUESTIONS[question]:
+            is_pattern = "\\" in answer
+            assert re.search(answer if is_pattern else re.escape(answer), said)
+
+    def test_files_are_named_without_folders_and_hashed(self, report, files, said):
+        page = report.to_html()
+        for file in files:
+            assert hashlib.sha256(file.read_bytes()).hexdigest() in page
+        assert "secret_folder" not in page + said
+        assert "people &lt;2&gt;.csv" in page
+        assert "A &lt;b&gt;study&lt;/b&gt; of bands" in page
+        assert "The board knows." in page
+        assert "whoever knows all of the input but one value" in said
+
+    def test_without_files_nothing_is_hashed(self):
+        handover = Handover(n_rows_out=5, purpose=" \n", recipient="x")
+        table = handover.files("7 rows").cells[""]
+        assert table.to_dict() == {
+            "input": "no file is named: 7 rows",
+            "output": "no file is named: 5 rows",
+        }
+        assert "fingerprint" not in " ".join(handover.notes("sex"))
+        first, _ = handover.signatures().tables
+        assert first.cells[""].to_dict() == {"purpose": BLANK, "recipient": "x"}
+        hidden = Handover(FileRecord("a.csv"), FileRecord("b.csv", "0" * 64))
+        assert hidden.files("7 rows").cells[""]["SHA-256 of the input"] == "left out"
+        assert "but one value" not in " ".join(hidden.notes("sex"))
+
+    def test_no_class_of_python_is_named(self, report, said):
+        page = report.to_html()
+        pictures = re.findall(r"data:image/svg\+xml;base64,([\w+/=]+)", page)
+        # Beside the shapes of its letters, matplotlib writes each text as a comment.
+        texts = [re.findall("<!--(.*?)-->", b64decode(x).decode()) for x in pictures]
+        assert any("leakage (kl)" in text for each in texts for text in each)
+        shown = " ".join([said, re.sub('base64,[^"]+', "", page), *map(" ".join, texts)])
+        classes = [n for n in skprivacy.__all__ if inspect.isclass(getattr(skprivacy, n))]
+        assert len(classes) > 20
+        assert not [name for name in classes if re.search(rf"\b{name}\b", shown)]
+
+    def test_settings_that_are_objects_have_names(self):
+        options = {"measure": AlphaLift(alpha=3), "alphabet": TreeCells(max_cells=7)}
+        transformer = funnel(utility=Distortion(), **options)
+        mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02)
+        settings = recipe(mechanism, settings_of(transformer)).tables[0].cells[""]
+        assert settings["measure"] == "alpha_lift(alpha=3)"
+        assert settings["alphabet"] == "tree(max_cells=7)"
+        assert settings["utility"] == "distortion('auto')"
+
+    def test_the_ten_words_are_used(self, report):
+        assert len(WORDS) == 10
+        others = [section for section in report.sections if section.title != "Words"]
+        text = as_text("", others).lower()
+        assert [word for word in WORDS if word not in text] == []
+
+    def test_rare_values_are_counted_and_not_named(self):
+        frame = people(400)
+        frame.loc[:2, "band"] = ["hermit", "hermit", "recluse"]
+        fitted = quiet_fit(funnel(), frame)
+        text = as_text("", [small_numbers(fitted_of(fitted), "sex", 0.0)])
+        assert "hermit" not in text
+        assert "can appear in the release: 2 here" in text
+        assert re.search(r"band +7 +0 +2 +2$", text, re.MULTILINE)
+        assert re.search(r"symbol +1 row; 2 of 7 have fewer than 5$", text, re.MULTILINE)
+        pooled = quiet_fit(funnel(min_frequency=5), frame)
+        text = as_text("", [small_numbers(fitted_of(pooled), "sex", pooled.fidelity_.pooled)])
+        assert re.search(r"band +7 +2 +2 +0$", text, re.MULTILINE)
+        assert "0.8% of the rows have rare values, which are pooled." in text
+        assert re.search("symbol +3 rows", text)
+
+    def test_the_worst_of_several_outcomes_counts(self):
+        assert worst(["PASS", "FAIL", "NOT SURE"]) == "FAIL"
+        assert worst(["PASS", "NO VERDICT"]) == "NO VERDICT"
 
 
 class TestBrowser:
@@ -242,6 +428,16 @@ class TestBrowser:
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert page.title() == "Privacy report: band released, sex protected"
 
+    def test_on_a_phone_what_scrolls_says_so(self, browser, page_file):
+        script = """[...document.querySelectorAll('.scroll, .fits')].map(box => [
+            box.scrollWidth > box.clientWidth + 1,
+            box.previousElementSibling?.matches('.hint') === true
+                && getComputedStyle(box.previousElementSibling).display !== 'none'])"""
+        found = self.open(browser, page_file, 390).evaluate(script)
+        assert [scrolls for scrolls, _ in found] == [hinted for _, hinted in found]
+        assert sum(scrolls for scrolls, _ in found) >= 5
+        assert not any(any(each) for each in self.open(browser, page_file, 1280).evaluate(script))
+
     def test_long_names_do_not_widen_the_page(self, browser, tmp_path):
         frame = people(800).rename(columns={"band": "number_of_dependents_in_the_household_" * 3})
         name = frame.columns[1]
@@ -265,12 +461,14 @@ class TestBrowser:
         assert len(tables) >= 6
         for table in tables:
             assert table.query_selector("caption").inner_text()
-            assert table.query_selector_all("thead th[scope=col]")
+            is_facts = table.get_attribute("class") == "facts"  # a name and a text need no header
+            assert is_facts or table.query_selector_all("thead th[scope=col]")
             rows = table.query_selector_all("tbody tr")
             assert len(table.query_selector_all("tbody th[scope=row]")) == len(rows)
         levels = page.evaluate("[...document.querySelectorAll('h1,h2,h3')].map(h => h.tagName)")
         assert levels[0] == "H1"
-        assert set(levels[1:]) == {"H2"}
+        assert set(levels[1:]) == {"H2", "H3"}
+        assert levels[1] == "H2"
         assert page.get_attribute("html", "lang") == "en"
 
     @pytest.mark.parametrize("scheme", ["light", "dark"])
