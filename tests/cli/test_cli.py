@@ -680,8 +680,8 @@ class TestOtherCommands:
         attacks = pd.DataFrame(found["attacks"])
         best = attacks.groupby("attacked")["advantage"].max()
         assert best["raw"] > 0.05 > best["released"]
-        is_below_zero = round(attacks["advantage"].min(), 3) < 0
-        assert ["is noise" in note for note in found["notes"]] == [True] * is_below_zero
+        is_below_zero = bool(round(attacks["advantage"].min(), 3) < 0)
+        assert any("is noise" in note for note in found["notes"]) == is_below_zero
         assert run("audit", "patients.csv", "--sensitive", "sex", "--released", "bmi") == 0
         text = capsys.readouterr().out
         assert "442 rows, guessing sex; a blind guess is right 53.2% of the time." in text
