@@ -18,10 +18,15 @@ DOCS = ROOT / "docs"
 PACKAGE = Path(skprivacy.__file__).parent
 
 
+def reference():
+    """The text of the pages in docs/api."""
+    return "".join(page.read_text() for page in sorted((DOCS / "api").glob("*.rst")))
+
+
 def documented_names():
-    """Names that docs/api.rst documents, each with the module it is documented in."""
+    """Names that the reference documents, each with the module it is documented in."""
     module = None
-    for line in (DOCS / "api.rst").read_text().splitlines():
+    for line in reference().splitlines():
         if found := re.fullmatch(r"\.\. currentmodule:: (\S+)", line):
             module = found[1]
         elif found := re.fullmatch(r"\.\. auto(?:class|function|exception):: (\S+)", line):
@@ -29,8 +34,8 @@ def documented_names():
 
 
 def summarised_names():
-    """Names in the summary tables of docs/api.rst."""
-    return re.findall(r"^   (\w+)$", (DOCS / "api.rst").read_text(), flags=re.MULTILINE)
+    """Names in the tables at the top of these pages, with a sentence each."""
+    return re.findall(r"^   (\w+)$", reference(), flags=re.MULTILINE)
 
 
 @pytest.mark.parametrize(
@@ -50,6 +55,15 @@ def test_the_reference_is_about_names_that_are_there_and_once():
     assert sorted(summarised_names()) == sorted(name for _, name in documented)
 
 
+def test_every_page_of_the_reference_is_listed_and_is_short():
+    pages = {page.stem: page.read_text() for page in (DOCS / "api").glob("*.rst")}
+    listed = re.findall(r"^   api/(\w+)$", (DOCS / "api.rst").read_text(), flags=re.MULTILINE)
+    assert sorted(listed) == sorted(pages)
+    for text in pages.values():
+        assert text.count(".. autosummary::") == 1
+        assert len(re.findall(r"^\.\. auto(?:class|function|exception)::", text, re.M)) <= 8
+
+
 def methods_of(cls):
     """Public methods of a class that this package has written, its own and inherited ones."""
     return {
@@ -64,9 +78,9 @@ def methods_of(cls):
 
 
 def shown_methods():
-    """Classes in docs/api.rst, each with the methods that are shown there."""
+    """Classes in the reference, each with the methods that are shown there."""
     module, cls, shown = None, None, {}
-    for line in (DOCS / "api.rst").read_text().splitlines():
+    for line in reference().splitlines():
         if found := re.fullmatch(r"\.\. currentmodule:: (\S+)", line):
             module = import_module(found[1])
         elif found := re.fullmatch(r"\.\. autoclass:: (\S+)", line):
