@@ -21,7 +21,7 @@ from skprivacy import design_mechanism, rows_needed
 from skprivacy.datasets import load_diabetes_joint
 
 people = load_diabetes_joint("bmi", n_bands=4)
-people
+people.head()
 
 # %%
 # Tables that are drawn from it
