@@ -83,6 +83,6 @@ print(f"about {rows_needed(people, epsilon, 0.7):,} rows")
 # %%
 # What next
 # ---------
-# The commands work with a confidence of 95% unless you say otherwise; in Python you ask for it with
-# ``PrivacyFunnelTransformer(epsilon, confidence=0.95)``. :doc:`/confidence` says what is known about
-# it, and what to do with few rows.
+# The commands work with a confidence of 95% unless you say otherwise; in Python you ask for it
+# with ``PrivacyFunnelTransformer(epsilon, confidence=0.95)``. :doc:`/confidence` says what is
+# known about it, and what to do with few rows.

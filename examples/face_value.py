@@ -48,8 +48,8 @@ with warnings.catch_warnings():
 # ------------------
 # ``fidelity_`` compares released values with true ones, exactly, from the probabilities by which
 # they are drawn. ``unchanged`` is the share of patients who keep their bin, ``mean_shift`` how far
-# a value moves on average, in the unit of the column, and ``correlation`` that of the values before
-# and after.
+# a value moves on average, in the unit of the column, and ``correlation`` that of the values
+# before and after.
 shown = ["unchanged", "mean_shift", "correlation"]
 table = pd.concat([funnel.fidelity_.columns[shown] for funnel in funnels.values()])
 table.index = list(funnels)

@@ -40,11 +40,11 @@ pd.crosstab(patients["pressure"], [patients["sex"]]).join(
 # %%
 # Two ways to ask for it
 # ----------------------
-# ``epsilon`` is the most that a released value may say. A dict gives each secret its own: 0.005 for
-# sex, 0.05 for age. The other way is to protect both as one, with a single budget. That must then be
-# the smaller of the two, and it is about all pairs of sex and age, so it costs more. (Three warnings
-# are silenced: 442 rows are few, some bands are mostly released as others, and see the last
-# section.)
+# ``epsilon`` is the most that a released value may say. A dict gives each secret its own: 0.005
+# for sex, 0.05 for age. The other way is to protect both as one, with a single budget. That must
+# then be the smaller of the two, and it is about all pairs of sex and age, so it costs more.
+# (Three warnings are silenced: 442 rows are few, some bands are mostly released as others, and see
+# the last section.)
 budgets = {"sex": 0.005, "age": 0.05}
 with warnings.catch_warnings():
     for kind in (FiniteSampleWarning, FidelityWarning, PrivacyLeakWarning):
@@ -78,8 +78,8 @@ plt.show()
 # What is not covered
 # -------------------
 # Two budgets bound no combination: a released value may say more about sex *and* age together, and
-# ``fit`` warns if it does. If somebody may know the age of a patient and must not learn the sex, add
-# a budget for the pair, such as ``{"sex": 0.005, "age": 0.05, ("sex", "age"): 0.05}``.
+# ``fit`` warns if it does. If somebody may know the age of a patient and must not learn the sex,
+# add a budget for the pair, such as ``{"sex": 0.005, "age": 0.05, ("sex", "age"): 0.05}``.
 print(f"about both together: {separate.mechanism_.together.max_leakage:.3f}")
 
 # %%

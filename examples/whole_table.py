@@ -25,6 +25,7 @@ from skprivacy import (
     FidelityWarning,
     FiniteSampleWarning,
     PrivacyFunnelTransformer,
+    PrivacyLeakWarning,
     TreeCells,
     audit,
 )
@@ -32,14 +33,15 @@ from skprivacy import (
 data = load_diabetes(as_frame=True, scaled=False)
 columns = data.data.drop(columns="sex").assign(progression=data.target)
 sex = "sex " + data.data["sex"].astype(int).astype(str)
-for kind in (FiniteSampleWarning, FidelityWarning):
+for kind in (FiniteSampleWarning, FidelityWarning, PrivacyLeakWarning):
     warnings.simplefilter("ignore", kind)  # 442 rows are few for so much; see the last section
 columns.head(3).round(1)
 
 # %%
 # One by one
 # ----------
-# Each column is released by itself, with a budget of 0.05 each.
+# Each column is released by itself, with a budget of 0.05 each. Columns that say less than that
+# about sex come out as they are.
 budget = {"epsilon": 0.05, "utility": "distortion", "random_state": 0}
 one_by_one = columns.apply(
     lambda column: (
@@ -52,9 +54,9 @@ one_by_one = columns.apply(
 # %%
 # As a whole
 # ----------
-# The same budget, for the rows as a whole. ``TreeCells`` cuts the table into cells of rows that are
-# alike; a row is released as a row of its own cell or, if that would say too much about sex, of
-# another one. ``cells_`` lists them.
+# The same budget, for the rows as a whole. ``TreeCells`` cuts the table into cells of rows that
+# are alike; a row is released as a row of its own cell or, if that would say too much about sex,
+# of another one. ``cells_`` lists them.
 funnel = PrivacyFunnelTransformer(**budget, alphabet=TreeCells(max_cells=16))
 released = funnel.fit_transform(columns, sensitive_features=sex)
 funnel.cells_[["rows", "rule"]].head(4)
@@ -80,8 +82,8 @@ attacked.astype(float).round(3)
 # ----------
 # Left: the attacker's advantage. The columns that were released one by one give sex away nearly as
 # well as the table itself does. Right, in the same colours: what the release is worth to somebody
-# who reads it, as the correlation of released values with true ones. This is the price: a few cells
-# cannot tell ten columns of every patient.
+# who reads it, as the correlation of released values with true ones. This is the price: a few
+# cells cannot tell ten columns of every patient.
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
 points = 100 * attacked["advantage"]
 bars = axes[0].bar(points.index, points, color=["0.7", "tab:orange", "tab:green"])
@@ -101,6 +103,6 @@ plt.show()
 # What next
 # ---------
 # 442 rows are few. With so few of them it is often better to leave out the columns that say most
-# about sex, if nobody needs them; :doc:`/trade_off` compares the two. With thousands of rows, cells
-# keep more than any other way that we have tried there. :doc:`/whole_tables` has the details, and
-# :doc:`/auto_examples/parity_in_practice` an example for models.
+# about sex, if nobody needs them; :doc:`/trade_off` compares the two. With thousands of rows,
+# cells keep more than any other way that we have tried there. :doc:`/whole_tables` has the
+# details, and :doc:`/auto_examples/parity_in_practice` an example for models.
