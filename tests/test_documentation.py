@@ -85,12 +85,12 @@ def shown_methods():
             module = import_module(found[1])
         elif found := re.fullmatch(r"\.\. autoclass:: (\S+)", line):
             cls = getattr(module, found[1])
-            shown[cls] = set()
+            shown.setdefault(cls, set())
         elif found := re.fullmatch(r"   :members:(.*)", line):
             listed = set(re.findall(r"\w+", found[1]))
-            shown[cls] = listed or methods_of(cls) & set(vars(cls))
-        elif line == "   :inherited-members:":
-            shown[cls] = methods_of(cls)
+            shown[cls] |= listed or methods_of(cls) & set(vars(cls))
+        elif found := re.fullmatch(r"\.\. auto(?:method|property):: (\w+)\.(\w+)", line):
+            shown.setdefault(getattr(module, found[1]), set()).add(found[2])
     return shown
 
 
