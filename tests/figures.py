@@ -6,6 +6,8 @@ from typing import NamedTuple
 NUMBER = r"\d[\d,]*(?:\.\d+)?|\.\d+"
 QUOTED = re.compile(rf"(?<![\w.,/^*-])({NUMBER})(%| (?:points?|s|ms|seconds|MB|GB)\b)?(?![\w^])")
 PRINTED = re.compile(rf"(?<![\w.])({NUMBER})(?:e(-?\d+))?(%?)")
+EXAMPLE = r"(?m:^ *>>> .*\n(?:^ *\S.*\n)*)"
+MARKDOWN_BLOCK = r"(?ms:^```.*?^```)"
 # Blocks that are not prose: they are run, recorded, or drawn.
 ASIDE = r"code-block|literalinclude|include|math|plot|toctree|minigallery|autosummary|auto\w+"
 
@@ -16,22 +18,23 @@ class Figure(NamedTuple):
     text: str
     value: float
     decimals: int
-    is_percentage: bool
+    unit: str
 
 
-def prose_of(rst):
+def prose_of(text, name):
     """The text of a page without examples, code, formulas and options of directives."""
-    text = re.sub(r"^( *)>>> .*\n(?:\1\S.*\n|\1 .*\n)*", "\n", rst, flags=re.MULTILINE)
-    text = re.sub(rf"^( *)\.\. (?:{ASIDE})::.*\n(?:\1 +.*\n|\n)*", "\n", text, flags=re.MULTILINE)
-    text = re.sub(r"^ *:[\w-]+:.*$", "", text, flags=re.MULTILINE)
-    text = re.sub(r"``.*?``", "", text, flags=re.DOTALL)
-    return re.sub(r":\w+:`.*?`|<[^>]*>", "", text, flags=re.DOTALL)
+    if name.endswith(".md"):
+        text = re.sub(MARKDOWN_BLOCK, "", text)
+        return re.sub(r"`[^`]*`|\]\([^)]*\)", "", text)
+    text = re.sub(EXAMPLE, "\n", text)
+    text = re.sub(rf"(?m)^( *)\.\. (?:{ASIDE})::.*\n(?:\1 +.*\n|\n)*", "\n", text)
+    text = re.sub(r"(?m)^ *:[\w-]+:(?: .*)?$", "", text)
+    return re.sub(r"(?s)``.*?``|:\w+:`.*?`|<[^>]*>", "", text)
 
 
-def prose_of_markdown(text):
-    """The same of a page in Markdown: without blocks of code, code in lines, and links."""
-    text = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
-    return re.sub(r"`[^`]*`|\]\([^)]*\)", "", text)
+def examples_in(text):
+    """What a page shows that is run: examples and, in Markdown, blocks of code and of output."""
+    return "\n".join(found[0] for found in re.finditer(rf"{EXAMPLE}|{MARKDOWN_BLOCK}", text))
 
 
 def quoted_in(prose):
@@ -41,8 +44,7 @@ def quoted_in(prose):
         if "." in number or unit:
             decimals = len(number.partition(".")[2])
             value = float(number.replace(",", ""))
-            is_percentage = unit in ("%", " points", " point")
-            yield Figure(found[0].strip(), value, decimals, is_percentage)
+            yield Figure(found[0].strip(), value, decimals, (unit or "").strip())
 
 
 def printed_in(text):
@@ -57,8 +59,9 @@ def printed_in(text):
 def is_printed(figure, printed):
     """Whether it is one of the numbers, rounded, or a number that it says as a percentage."""
     numbers, percentages = printed
-    if figure.is_percentage:
-        # A column of percentages or of points may have its sign in the head alone.
-        numbers = percentages | numbers | {100 * number for number in numbers}
+    if figure.unit == "%":
+        numbers = percentages | {100 * number for number in numbers}
+    elif figure.unit.startswith("point"):  # a column of points has the word in its head
+        numbers = numbers | {100 * number for number in numbers}
     tolerance = 0.5001 * 10**-figure.decimals
     return any(abs(number - figure.value) <= tolerance for number in numbers)
