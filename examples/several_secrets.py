@@ -61,7 +61,7 @@ for name, funnel in {"separate budgets": separate, "as one": as_one}.items():
 # %%
 # What each released value says about each secret
 # -----------------------------------------------
-# ``secrets`` has the figures for each of them. Every bar stays below its line, the budget.
+# ``secrets`` has the figures for each of them. No bar exceeds its line, the budget.
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
 for axis, (name, secret) in zip(axes, separate.mechanism_.secrets.items(), strict=True):
     places = np.arange(len(secret.leakage))

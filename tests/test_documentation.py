@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from figures import prose_of
 from scripts import run_script
 
 import skprivacy
@@ -151,6 +152,20 @@ def test_every_example_has_its_place_in_the_gallery():
     patterns = re.findall(r"\.\./examples/(\S+\.py)", text)
     shown = {path.name for pattern in patterns for path in (ROOT / "examples").glob(pattern)}
     assert shown == {p.name for p in (ROOT / "examples").glob("*.py")} - {"paper_figures.py"}
+
+
+@pytest.mark.parametrize("page", ["index.rst", "privacy_officer.rst", "installation.rst"])
+def test_pages_for_everybody_have_no_symbols(page):
+    prose = prose_of((DOCS / page).read_text(), page)
+    assert len(prose.split()) < 600
+    assert not re.search(r"\b(?:[SXYV]|[Ee]psilon|nats?)\b", prose)
+
+
+def test_every_word_of_the_glossary_is_explained_once():
+    lines = (DOCS / "glossary.rst").read_text().splitlines()
+    words = [line.strip().lower() for line in lines if re.match(r"   \w", line)]
+    assert len(words) > 40
+    assert len(set(words)) == len(words)
 
 
 def test_nobody_is_told_to_install_from_pypi():
