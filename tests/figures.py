@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-NUMBER = r"\d[\d,]*(?:\.\d+)?|\.\d+"
+NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+"
 QUOTED = re.compile(rf"(?<![\w.,/^*-])({NUMBER})(%| (?:points?|s|ms|seconds|MB|GB)\b)?(?![\w^])")
 PRINTED = re.compile(rf"(?<![\w.])({NUMBER})(?:e(-?\d+))?(%?)")
 EXAMPLE = r"(?m:^ *>>> .*\n(?:^ *\S.*\n)*)"
@@ -13,7 +13,7 @@ ASIDE = r"code-block|literalinclude|include|math|plot|toctree|minigallery|autosu
 
 
 class Figure(NamedTuple):
-    """A number as it is quoted: with decimals, as a percentage, or with a unit."""
+    """A number as it is quoted, with its unit if it has one."""
 
     text: str
     value: float
@@ -38,17 +38,18 @@ def examples_in(text):
 
 
 def quoted_in(prose):
-    """Figures that have to come from somewhere: with decimals, a percent sign, or a unit."""
+    """Figures that have to come from somewhere: large, with decimals, a percent sign or a unit."""
     for found in QUOTED.finditer(prose):
         number, unit = found.groups()
-        if "." in number or unit:
+        if "." in number or "," in number or unit:
             decimals = len(number.partition(".")[2])
             value = float(number.replace(",", ""))
             yield Figure(found[0].strip(), value, decimals, (unit or "").strip())
 
 
 def printed_in(text):
-    """Numbers in an output, each as a number and, if it may be one, as a percentage."""
+    """Numbers in an output, and percentages."""
+    text = re.sub(r"(?<=\d)_(?=\d{3})", "", text)  # as Python writes large numbers
     numbers, percentages = set(), set()
     for number, exponent, percent in PRINTED.findall(text):
         value = float(number.replace(",", "")) * 10 ** int(exponent or 0)

@@ -28,6 +28,7 @@ SOURCES = {
     "docs/face_value.rst": ["docs/measured/face_value.txt", "docs/choosing.rst"],
     "docs/guarantee.rst": ["docs/measured/certificate.txt"],
     "docs/mechanisms.rst": ["docs/measured/simple_mechanisms.txt"],
+    "docs/optimum.rst": ["docs/measured/certified_optimum.txt"],
     "docs/several_secrets.rst": ["docs/measured/several_secrets.txt"],
     "docs/speed.rst": ["docs/measured/rows_per_second.txt"],
     "docs/trade_off.rst": ["docs/measured/trade_off.txt"],
@@ -52,10 +53,13 @@ OF_A_PAGE = {
         "81%": "what examples/correlation_remover.py prints, compared in test_package.py",
         "25.7%": "what sanitize --solver randomized_response prints",
     },
+    "docs/beyond.rst": {"500,000": "a limit in the code"},
     "docs/commands.rst": {
         "90%": "a default of choose",
         "0.02": "a default of choose",
         "4 MB": "a limit in the code",
+        "50,000": "a limit in the code",
+        "500,000": "a limit in the code",
         "2 GB": "a setting of benchmarks/large_file.py",
         "400 MB": "what benchmarks/large_file.py stays below",
     },
@@ -64,11 +68,22 @@ OF_A_PAGE = {
         "53%": "an example of a word",
         "55%": "an example of a word",
     },
+    "docs/optimum.rst": {
+        "60,000": "a limit in the code",
+        "1,000": "a setting of benchmarks/certified_optimum.py",
+        "0.502855": "0.502854 and a bit, rounded up",
+        "2.2": "a ratio of times, by benchmarks/certified_optimum.py on an idle machine",
+        "2.8": "a ratio of times, by the same",
+        "7.8": "a ratio of times, by the same",
+        "18 s": "a time, by the same",
+        "19 s": "a time, by the same",
+    },
     "docs/several_secrets.rst": {
         "0.002": "a setting of benchmarks/several_secrets.py",
         "0.02": "a setting of benchmarks/several_secrets.py",
     },
-    "docs/speed.rst": {"6 seconds": "what benchmarks/speed_of_confidence.py prints"},
+    "docs/speed.rst": {"6 seconds": "a time, by benchmarks/speed_of_confidence.py"},
+    "docs/trade_off.rst": {"200,000": "a setting of benchmarks/trade_off.py"},
 }
 
 
