@@ -29,7 +29,7 @@ def prose_of(text, name):
     text = re.sub(EXAMPLE, "\n", text)
     text = re.sub(rf"(?m)^( *)\.\. (?:{ASIDE})::.*\n(?:\1 +.*\n|\n)*", "\n", text)
     text = re.sub(r"(?m)^ *:[\w-]+:(?: .*)?$", "", text)
-    return re.sub(r"(?s)``.*?``|:\w+:`.*?`|<[^>]*>", "", text)
+    return re.sub(r"(?s)``.*?``|:\w+:`.*?`|<[^>`]*>`_", "", text)
 
 
 def examples_in(text):
