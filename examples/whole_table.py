@@ -104,5 +104,6 @@ plt.show()
 # ---------
 # 442 rows are few. With so few of them it is often better to leave out the columns that say most
 # about sex, if nobody needs them; :doc:`/trade_off` compares the two. With thousands of rows,
-# cells keep more than any other way that we have tried there. :doc:`/whole_tables` has the
-# details, and :doc:`/auto_examples/parity_in_practice` an example for models.
+# cells keep more; that page shows where they are ahead and where they are not.
+# :doc:`/whole_tables` has the details, and :doc:`/auto_examples/parity_in_practice` an example
+# for models.
