@@ -11,9 +11,13 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 # What is shown first; examples that are not listed come after these.
 ORDER = [
     "quickstart",
+    "face_value",
+    "enough_rows",
+    "whole_table",
+    "several_secrets",
+    "parity_in_practice",
     "pipelines",
     "choosing_epsilon",
-    "parity_in_practice",
     "large_data",
     "which_mechanism",
     "correlation_remover",

@@ -1,6 +1,6 @@
 """
-Parity in practice
-==================
+Parity in practice, with Fairlearn
+==================================
 
 Somebody else will train models on a table of yours, and you cannot tell which. Whatever they
 decide, it should not depend much on sex. Demographic parity asks just that: each sex is to be

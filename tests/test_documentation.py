@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from figures import prose_of
 from scripts import run_script
 
 import skprivacy
@@ -18,10 +19,15 @@ DOCS = ROOT / "docs"
 PACKAGE = Path(skprivacy.__file__).parent
 
 
+def reference():
+    """The text of the pages in docs/api."""
+    return "".join(page.read_text() for page in sorted((DOCS / "api").glob("*.rst")))
+
+
 def documented_names():
-    """Names that docs/api.rst documents, each with the module it is documented in."""
+    """Names that the reference documents, each with the module it is documented in."""
     module = None
-    for line in (DOCS / "api.rst").read_text().splitlines():
+    for line in reference().splitlines():
         if found := re.fullmatch(r"\.\. currentmodule:: (\S+)", line):
             module = found[1]
         elif found := re.fullmatch(r"\.\. auto(?:class|function|exception):: (\S+)", line):
@@ -29,8 +35,8 @@ def documented_names():
 
 
 def summarised_names():
-    """Names in the summary tables of docs/api.rst."""
-    return re.findall(r"^   (\w+)$", (DOCS / "api.rst").read_text(), flags=re.MULTILINE)
+    """Names in the tables at the top of these pages, with a sentence each."""
+    return re.findall(r"^   (\w+)$", reference(), flags=re.MULTILINE)
 
 
 @pytest.mark.parametrize(
@@ -50,6 +56,15 @@ def test_the_reference_is_about_names_that_are_there_and_once():
     assert sorted(summarised_names()) == sorted(name for _, name in documented)
 
 
+def test_every_page_of_the_reference_is_listed_and_is_short():
+    pages = {page.stem: page.read_text() for page in (DOCS / "api").glob("*.rst")}
+    listed = re.findall(r"^   api/(\w+)$", (DOCS / "api.rst").read_text(), flags=re.MULTILINE)
+    assert sorted(listed) == sorted(pages)
+    for text in pages.values():
+        assert text.count(".. autosummary::") == 1
+        assert len(re.findall(r"^\.\. auto(?:class|function|exception)::", text, re.M)) <= 8
+
+
 def methods_of(cls):
     """Public methods of a class that this package has written, its own and inherited ones."""
     return {
@@ -64,19 +79,19 @@ def methods_of(cls):
 
 
 def shown_methods():
-    """Classes in docs/api.rst, each with the methods that are shown there."""
+    """Classes in the reference, each with the methods that are shown there."""
     module, cls, shown = None, None, {}
-    for line in (DOCS / "api.rst").read_text().splitlines():
+    for line in reference().splitlines():
         if found := re.fullmatch(r"\.\. currentmodule:: (\S+)", line):
             module = import_module(found[1])
         elif found := re.fullmatch(r"\.\. autoclass:: (\S+)", line):
             cls = getattr(module, found[1])
-            shown[cls] = set()
+            shown.setdefault(cls, set())
         elif found := re.fullmatch(r"   :members:(.*)", line):
             listed = set(re.findall(r"\w+", found[1]))
-            shown[cls] = listed or methods_of(cls) & set(vars(cls))
-        elif line == "   :inherited-members:":
-            shown[cls] = methods_of(cls)
+            shown[cls] |= listed or methods_of(cls) & set(vars(cls))
+        elif found := re.fullmatch(r"\.\. auto(?:method|property):: (\w+)\.(\w+)", line):
+            shown.setdefault(getattr(module, found[1]), set()).add(found[2])
     return shown
 
 
@@ -137,6 +152,20 @@ def test_every_example_has_its_place_in_the_gallery():
     patterns = re.findall(r"\.\./examples/(\S+\.py)", text)
     shown = {path.name for pattern in patterns for path in (ROOT / "examples").glob(pattern)}
     assert shown == {p.name for p in (ROOT / "examples").glob("*.py")} - {"paper_figures.py"}
+
+
+@pytest.mark.parametrize("page", ["index.rst", "privacy_officer.rst", "installation.rst"])
+def test_pages_for_everybody_have_no_symbols(page):
+    prose = prose_of((DOCS / page).read_text(), page)
+    assert len(prose.split()) < 600
+    assert not re.search(r"\b(?:[SXYV]|[Ee]psilon|nats?)\b", prose)
+
+
+def test_every_word_of_the_glossary_is_explained_once():
+    lines = (DOCS / "glossary.rst").read_text().splitlines()
+    words = [line.strip().lower() for line in lines if re.match(r"   \w", line)]
+    assert len(words) > 40
+    assert len(set(words)) == len(words)
 
 
 def test_nobody_is_told_to_install_from_pypi():

@@ -40,6 +40,13 @@ def test_the_citation_names_the_paper_of_the_readme(citation):
     assert f'{" and ".join(names)}, "{paper["title"]}"' in readme
 
 
+def test_every_extra_is_on_the_page_about_installing():
+    page = (ROOT / "docs" / "installation.rst").read_text()
+    listed = re.findall(r"^   \* - ``(\w+)``$", page, flags=re.MULTILINE)
+    assert sorted(listed) == sorted(PROJECT["optional-dependencies"])
+    assert f"You need Python {PROJECT['requires-python'][2:]} or newer" in page
+
+
 def test_every_python_that_is_promised_is_tested(job):
     tested = job["strategy"]["matrix"]["python"]
     named = [re.fullmatch(r".* :: Python :: (3\.\d+)", text) for text in PROJECT["classifiers"]]

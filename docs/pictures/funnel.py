@@ -48,7 +48,7 @@ def draw_channel(axis, mechanism, names):
     ):
         axis.bar([at] * len(tops), shares, 0.06, bottom=tops - shares, color=color)
     axis.set(xlim=(-0.08, 1.08))
-    axis.set_title("the channel P(Y|X)\nmixes its values", loc="center", color=QUIET)
+    axis.set_title("its values are\nmixed at random", loc="center", color=QUIET)
     axis.axis("off")
 
 
@@ -88,11 +88,11 @@ def main():
     prior = mechanism.p_sx.sum(axis=1)[0]
     raw = mechanism.with_channel(np.eye(len(names)))
     figure, axes = plt.subplots(1, 3, figsize=(8.3, 3.7), width_ratios=[1, 0.95, 1])
-    title = "X, blood pressure,\ngives away sex"
+    title = "blood pressure\ngives away sex"
     centres = positions(mechanism.p_x) - mechanism.p_x / 2
     draw_posterior(axes[0], centres, raw.sensitive_posterior[:, 0], prior, USEFUL, title, names)
     draw_channel(axes[1], mechanism, names)
-    title = f"Y, released instead,\nkeeps {mechanism.normalized_utility:.0%} of the information"
+    title = f"what is released keeps\n{mechanism.normalized_utility:.0%} of the information"
     centres = positions(mechanism.p_y) - mechanism.p_y / 2
     posterior = mechanism.sensitive_posterior[:, 0]
     draw_posterior(axes[2], centres, posterior, prior, RELEASED, title, names)

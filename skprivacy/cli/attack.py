@@ -16,6 +16,7 @@ from ..files.opening import read_from
 from ..fitting.leak_warnings import warn_of_bins
 from ..fitting.row_sample import most_rows
 from ..metrics import audit
+from ..metrics.attack_notes import attack_notes
 from ..secret_columns import secrets_of
 from .inputs import source_of
 from .several import parts_of, secret_keys
@@ -51,14 +52,16 @@ def audit_file(options: argparse.Namespace) -> None:
     if options.secrets is None:
         table = _attacked(groups, views)
         lines = _audit_lines(table, options.sensitive, len(rows))
-        say(options, {**facts, "attacks": table.to_dict("records")}, lines)
+        facts |= {"attacks": table.to_dict("records"), "notes": attack_notes(table)}
+        say(options, facts, lines)
         return
     keys = secret_keys(dict.fromkeys(options.secrets, 1.0), options.sensitive)
     secrets = secrets_of("audit", keys, options.sensitive, alphabet)
     tables = {name: _attacked(each.codes(groups), views) for name, each in secrets.groups.items()}
     attacks = {key_of(name): table.to_dict("records") for name, table in tables.items()}
+    facts |= {"secrets": attacks, "notes": {key_of(n): attack_notes(t) for n, t in tables.items()}}
     parts = (_audit_lines(table, parts_of(n), len(rows)) for n, table in tables.items())
-    say(options, {**facts, "secrets": attacks}, [line for part in parts for line in (*part, "")])
+    say(options, facts, [line for part in parts for line in (*part, "")])
 
 
 def _attacked(groups: IntArray, views: dict[str, Any]) -> pd.DataFrame:
@@ -125,4 +128,5 @@ def _audit_lines(table: pd.DataFrame, guessed: list[str], n_rows: int) -> list[s
         f"{table['blind'][0]:.1%} of the time.",
         "",
         *aligned(rows),
+        *(line for note in attack_notes(table) for line in ("", note)),
     ]

@@ -37,6 +37,7 @@ from ..releasing.read_back import UnreadableLabelsError
 from ..tables.cross_tables import coded
 from ..tables.vectors import as_columns
 from ..transformer import PrivacyFunnelTransformer
+from .attack_notes import TOGETHER, attack_notes
 from .one_release import one_release
 
 Attacker: TypeAlias = BaseEstimator | dict[str, BaseEstimator]
@@ -123,10 +124,14 @@ def audit(
         - `accuracy`, that of its guesses on held-out rows, and `blind`, that of always guessing
           the commonest S;
         - `advantage`, the difference, with its interval `low` to `high`. It can be zero even
-          though S leaks: if one group is so common that no released value makes another likelier;
+          though S leaks: if one group is so common that no released value makes another likelier.
+          Below zero it is noise, and counts as zero;
         - `bayes_accuracy` and `advantage_bound`, where the columns are one release of the
           mechanism: the accuracy of the best attacker under the joint distribution of the
           design, ``sum_y max_s P(s,y)``, and the largest advantage that the budget allows.
+
+        ``attrs["notes"]`` are sentences about figures that look better than they are: advantages
+        below zero, and columns that seem to give away less together than one of them alone.
 
     Examples
     --------
@@ -168,6 +173,7 @@ def audit(
     report = pd.DataFrame(rows)
     for column, figure in exact.items():
         report[column] = np.where(report["attacked"] == "released", figure, np.nan)
+    report.attrs["notes"] = attack_notes(report)
     return report
 
 
@@ -179,7 +185,7 @@ def _views(
     views["released"] = as_columns(released, "released")
     if remainder is not None:
         others = as_columns(remainder, "remainder")
-        views["released and remainder"] = views["released"] | {
+        views[TOGETHER] = views["released"] | {
             f"remainder: {name}": column for name, column in others.items()
         }
         views |= {f"remainder: {name}": {name: column} for name, column in others.items()}

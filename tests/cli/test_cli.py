@@ -688,9 +688,12 @@ class TestOtherCommands:
             run("audit", "patients.csv", "--sensitive", "sex", "--released", "out.csv", "--json")
             == 0
         )
-        attacks = pd.DataFrame(json.loads(capsys.readouterr().out)["attacks"])
+        found = json.loads(capsys.readouterr().out)
+        attacks = pd.DataFrame(found["attacks"])
         best = attacks.groupby("attacked")["advantage"].max()
         assert best["raw"] > 0.05 > best["released"]
+        is_below_zero = bool(round(attacks["advantage"].min(), 3) < 0)
+        assert any("is noise" in note for note in found["notes"]) == is_below_zero
         assert run("audit", "patients.csv", "--sensitive", "sex", "--released", "bmi") == 0
         text = capsys.readouterr().out
         assert "442 rows, guessing sex; a blind guess is right 53.2% of the time." in text

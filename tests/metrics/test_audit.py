@@ -236,6 +236,35 @@ class TestAudit:
         row = audit(y, s, attacker=BayesTable()).iloc[0]
         assert row["low"] < 0.0 < row["high"]
 
+    def test_an_advantage_below_zero_is_explained(self):
+        rng = np.random.default_rng(4)
+        s, y = rng.random(300) < 0.4, rng.integers(40, size=300)
+        table = audit(y, s, attacker=BayesTable())
+        assert table["advantage"].min() < -0.01
+        (note,) = table.attrs["notes"]
+        assert f"here down to {100 * table['advantage'].min():.1f} points, is noise" in note
+        assert "Read it as zero" in note
+
+    def test_together_is_never_safer_than_a_part_without_a_word(self):
+        # A table of the values seen together has hardly a row twice, and learns nothing from them.
+        rng = np.random.default_rng(5)
+        s = np.arange(300) % 2
+        club = np.where(rng.random(300) < 0.8, s, 1 - s)
+        names = pd.DataFrame({"club": club, "id": [f"row {i}" for i in range(300)]})
+        table = audit(club, s, remainder=names, attacker=BayesTable())
+        best = table.set_index("attacked")["advantage"]
+        assert best["released and remainder"] < best["remainder: club"] - 0.2
+        (note,) = [note for note in table.attrs["notes"] if note.startswith("Together")]
+        assert (
+            f'counts as +{100 * best["released"]:.1f} points, the advantage of "released"' in note
+        )
+        assert f"not as the {100 * best['released and remainder']:+.1f} points" in note
+
+    def test_figures_that_mean_what_they_say_need_no_word(self):
+        frame = people()
+        table = audit(frame["zip"], frame["sex"], attacker=BayesTable())
+        assert table.attrs["notes"] == []
+
     def test_attackers_of_ones_own(self):
         frame = people(500)
         table = audit(frame[["band"]], frame["sex"], attacker=LogisticRegression())
