@@ -6,6 +6,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pytest
 from example_tables import graduates
 from hypothesis import settings
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from skprivacy.metrics import attack
 
 # Deadlines say more about the machine than about the code; CI draws the same examples each time.
 settings.register_profile("skprivacy", deadline=None, derandomize=os.environ.get("CI") == "true")
@@ -36,3 +39,23 @@ def pytest_make_collect_report(collector):
 @pytest.fixture(scope="module")
 def frame():
     return graduates()
+
+
+class FewTrees(HistGradientBoostingClassifier):
+    """An attacker that takes next to no time."""
+
+    def fit(self, X, y):
+        self.set_params(max_iter=5)
+        return super().fit(X, y)
+
+
+# Where releases are attacked, but tests are about what is made of the figures.
+FEW_TREES = {"cells", "cli", "fitting", "plotting", "report"}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _few_trees(request):
+    with pytest.MonkeyPatch.context() as patch:
+        if request.path.parent.name in FEW_TREES:
+            patch.setattr(attack, "HistGradientBoostingClassifier", FewTrees)
+        yield
