@@ -1025,7 +1025,7 @@ class TestProcesses:
         assert len(pd.read_csv("out.csv")) == 442
         ran = shell(f"{self.command} sanitize patients.csv - {self.design} >&-")
         assert (ran.returncode, ran.stderr.count(b"\n")) == (1, 1)
-        monkeypatch.setattr("sys.stdin", None)  # which is what Python makes of <&-
+        monkeypatch.setattr(sys, "stdin", None)  # which is what Python makes of <&-
         assert run("sanitize", "-", "x.csv", *self.design.split()) == 1
         assert capsys.readouterr().err.count("\n") == 1
 
