@@ -84,11 +84,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=int, default=len(CASES), help="how many of the cases")
     parser.add_argument("--series", type=int, default=len(SERIES), help="how many of the series")
+    parser.add_argument("--most-symbols", type=int, default=500, help="in any case or series")
     parser.add_argument("--epsilon", type=float, default=0.02)
     options = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
     print("groups x symbols, scope: seconds, utility kept, gap proved (of releasing nothing)")
-    for n_s, n_x, most in CASES[: options.cases]:
+    for n_s, n_symbols, most in CASES[: options.cases]:
+        n_x = min(n_symbols, options.most_symbols)
         loss = Distortion(rows_between(ordered_joint(n_s, n_x).sum(axis=0)))
         for utility in (loss, "guess"):
             for scope in SCOPES:
@@ -96,7 +98,7 @@ def main():
                 print_design(n_s, n_x, scope, utility, limits)
     for n_s, n_x in SERIES[: options.series]:
         for scope in SCOPES:
-            print_series(n_s, n_x, scope)
+            print_series(n_s, min(n_x, options.most_symbols), scope)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pytest
 from example_tables import graduates
 from hypothesis import settings
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from skprivacy.cells import score_cells
+from skprivacy.metrics import attack
 
 # Deadlines say more about the machine than about the code; CI draws the same examples each time.
 settings.register_profile("skprivacy", deadline=None, derandomize=os.environ.get("CI") == "true")
@@ -36,3 +40,33 @@ def pytest_make_collect_report(collector):
 @pytest.fixture(scope="module")
 def frame():
     return graduates()
+
+
+class FewTrees(HistGradientBoostingClassifier):
+    """An attacker that takes next to no time."""
+
+    def fit(self, X, y):
+        self.set_params(max_iter=5)
+        return super().fit(X, y)
+
+
+def small_model(**options):
+    """Return a model of a target as it is, which can be saved, but for the number of trees."""
+    return HistGradientBoostingClassifier(**options | {"max_iter": 20})
+
+
+# Where releases are attacked, but tests are about what is made of the figures; and where cells are
+# learned from models, but tests are about the commands.
+ATTACKED = {"cells", "cli", "fitting", "plotting", "report"}
+LEARNED = {"cli"}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _few_trees(request):
+    folder = request.path.parent.name
+    with pytest.MonkeyPatch.context() as patch:
+        if folder in ATTACKED:
+            patch.setattr(attack, "HistGradientBoostingClassifier", FewTrees)
+        if folder in LEARNED:
+            patch.setattr(score_cells, "HistGradientBoostingClassifier", small_model)
+        yield

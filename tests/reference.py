@@ -1,6 +1,7 @@
 """Naive implementations that the fast ones are compared with, and joints to compare them on."""
 
 from fractions import Fraction
+from functools import cache
 from itertools import combinations
 
 import cdd
@@ -151,6 +152,7 @@ def naive_algorithm1(p_sx, epsilons, *, eps_last, n_between=5, n_last=500, delta
     return np.array(utilities)
 
 
+@cache
 def simplex_grid(n, steps):
     """Return all points of the simplex whose entries are multiples of 1 / steps."""
     if n == 1:

@@ -115,6 +115,15 @@ def test_the_command_at_the_end_of_the_demo_says_what_the_demo_says(
     assert figures in before
 
 
+def run_between(source, command, target):
+    """Run a command between two files; tests/cli/test_cli.py has pipes of real processes."""
+    with open(source) as given, open(target, "w") as taken, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.stdin", given)
+        patch.setattr("sys.stdout", taken)
+        assert main(shlex.split(command)) == 0, command
+    assert Path(target).stat().st_size > 0
+
+
 @pytest.mark.parametrize("place", [place for place, commands in SHOWN.items() if commands])
 def test_the_commands_that_are_shown_work(place, demo, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
@@ -128,6 +137,8 @@ def test_the_commands_that_are_shown_work(place, demo, tmp_path, monkeypatch, ca
             monkeypatch.chdir(command.removeprefix("cd "))
         elif command.startswith("skprivacy demo "):  # it was run
             shutil.copytree(demo[0], command.removeprefix("skprivacy demo "))
+        elif piped := re.fullmatch(r"cat (\S+) \| skprivacy (.*) > (\S+)", command):
+            run_between(*piped.groups())
         elif "|" in command or command.startswith("awk "):
             shown = command.replace("skprivacy", f"{sys.executable} -m skprivacy")
             subprocess.run(shown, shell=True, check=True, timeout=60)

@@ -46,18 +46,20 @@ def _threshold(measure, epsilon):
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=str)
-def test_sweep_of_hard_joints(measure):
+@pytest.mark.parametrize("n_joints", [24, pytest.param(50, marks=pytest.mark.slow)])
+def test_sweep_of_hard_joints(measure, n_joints):
     rng = np.random.default_rng(20)
-    for i in range(50):
+    for i in range(n_joints):
         check(random_joint(rng), measure, solver=("auto", "algorithm1", "max_lift")[i % 3])
 
 
 @pytest.mark.parametrize(
     "measure", [m for m in MEASURES if "average" in get_measure(m).scopes], ids=str
 )
-def test_sweep_of_hard_joints_on_average(measure):
+@pytest.mark.parametrize("n_joints", [12, pytest.param(40, marks=pytest.mark.slow)])
+def test_sweep_of_hard_joints_on_average(measure, n_joints):
     rng = np.random.default_rng(20)
-    for _ in range(20):  # smaller ones: it is not the size that is hard about them
+    for _ in range(n_joints):  # smaller ones: it is not the size that is hard about them
         check(random_joint(rng, largest=(4, 6)), measure, scope="average")
 
 
@@ -71,9 +73,10 @@ def test_sweep_of_hard_joints_on_average(measure):
     ],
     ids=str,
 )
-def test_simple_mechanisms_on_hard_joints(measure, scope, solver):
+@pytest.mark.parametrize("n_joints", [12, pytest.param(20, marks=pytest.mark.slow)])
+def test_simple_mechanisms_on_hard_joints(measure, scope, solver, n_joints):
     rng = np.random.default_rng(22)
-    for _ in range(20):
+    for _ in range(n_joints):
         check(random_joint(rng), measure, solver=solver, scope=scope)
 
 

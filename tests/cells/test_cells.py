@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 import skops.io
 from documents import sealed
+from example_tables import quick_scores
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -122,6 +123,12 @@ def tree():
 def scores():
     """Return a transformer with cells of scores."""
     return fitted(utility="target", alphabet=ScoreCells(max_cells=12))
+
+
+@pytest.fixture(scope="module")
+def few_trees():
+    """Return a transformer with cells of scores whose models are small."""
+    return fitted(utility="target", alphabet=quick_scores(12))
 
 
 @pytest.fixture(params=["tree", "scores"])
@@ -460,8 +467,8 @@ class TestJson:
             ("bitset_idx", 10**9),
         ],
     )
-    def test_trees_that_lead_nowhere(self, scores, field, value):
-        content = json.loads(scores.to_json())
+    def test_trees_that_lead_nowhere(self, few_trees, field, value):
+        content = json.loads(few_trees.to_json())
         read = skops.io.loads(base64.b64decode(content["scores"]["models"]), trusted=_TRUSTED)
         trees = (trees[0] for trees in read[0][3]._predictors)
         tree = next(t for t in trees if t.nodes["is_categorical"].any())

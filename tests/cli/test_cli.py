@@ -978,7 +978,7 @@ class TestProcesses:
     command = f"{sys.executable} -m skprivacy"
     design = "--sensitive sex --columns bmi --epsilon 0.02 --confidence none"
 
-    def test_pipes(self, patients, tmp_path):
+    def test_pipes(self, patients, capsys):
         ran = shell(
             f"cat patients.csv | {self.command} sanitize - - {self.design} --remainder drop"
         )
@@ -986,34 +986,47 @@ class TestProcesses:
         assert len(pd.read_csv(io.BytesIO(ran.stdout))) == 442
         assert b"-: 442 rows" in ran.stderr
         text = gzip.compress(patients.to_csv(index=False, sep="\t").encode())
-        ran = shell(f"{self.command} sanitize - - {self.design} --format tsv", input=text)
-        assert ran.stdout.splitlines()[0] == b"bmi"
+        Path("patients.tsv.gz").write_bytes(text)
+        assert self.run_from_a_pipe("patients.tsv.gz", "-", "--format", "tsv") == 0
+        assert capsys.readouterr().out.splitlines()[0] == "bmi"
         patients.to_parquet("patients.parquet")
-        ran = shell(f"cat patients.parquet | {self.command} sanitize - out.csv {self.design}")
-        assert ran.returncode == 0
+        assert self.run_from_a_pipe("patients.parquet", "out.csv") == 0
         assert len(pd.read_csv("out.csv")) == 442
 
-    def test_the_standard_output_by_its_other_name(self, patients):
+    def run_from_a_pipe(self, path, target, *options):
+        """Run the command here; its input is a pipe as in the shell."""
+        with (
+            subprocess.Popen(["cat", path], stdout=subprocess.PIPE) as cat,
+            io.TextIOWrapper(cat.stdout) as pipe,
+            pytest.MonkeyPatch.context() as patch,
+        ):
+            patch.setattr("sys.stdin", pipe)
+            return run("sanitize", "-", target, *self.design.split(), *options)
+
+    def test_the_standard_output_by_its_other_name(self, patients, capfd):
         ran = shell(f"{self.command} sanitize patients.csv /dev/stdout {self.design} | cat")
         assert len(pd.read_csv(io.BytesIO(ran.stdout))) == 442
         assert b"442 rows" in ran.stderr
-        shell(f"{self.command} sanitize patients.csv /dev/stdout {self.design} > to_file.csv")
-        assert len(pd.read_csv("to_file.csv")) == 442
+        # Here it is a file, as it is after > in the shell.
+        assert run("sanitize", "patients.csv", "/dev/stdout", *self.design.split()) == 0
+        assert len(pd.read_csv(io.StringIO(capfd.readouterr().out))) == 442
 
     def test_memory_does_not_grow_with_the_file(self, patients):
-        peaks = []
         for n_copies in (750, 1500):  # 11 and 23 MB, in blocks of 4
             write_many(n_copies)
-            arguments = ["sanitize", "many.csv", "out.csv", *self.design.split(), "--force"]
-            # Its own peak: that of a child as its parent sees it begins with that of the parent.
-            script = (
-                f"from skprivacy.cli import main\nassert main({arguments}) == 0\n"
-                f"print(open('/proc/self/status').read())"
-            )
-            ran = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
-            (peak,) = re.findall(rb"^VmHWM:\s+(\d+) kB$", ran.stdout, re.MULTILINE)
-            peaks.append(int(peak) / 1024)
-        assert peaks[1] < peaks[0] + 20
+            os.rename("many.csv", f"{n_copies}.csv")
+        arguments = ["out.csv", *self.design.split(), "--force"]
+        # Its own peak: that of a child as its parent sees it begins with that of the parent.
+        script = (
+            f"from skprivacy.cli import main\n"
+            f"for n_copies in (750, 1500):\n"
+            f"    assert main(['sanitize', f'{{n_copies}}.csv', *{arguments}]) == 0\n"
+            f"    print(open('/proc/self/status').read())"
+        )
+        ran = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+        peaks = re.findall(rb"^VmHWM:\s+(\d+) kB$", ran.stdout, re.MULTILINE)
+        first, second = (int(peak) / 1024 for peak in peaks)
+        assert second < first + 20
 
     def test_a_reader_that_has_seen_enough(self, patients):
         write_many(200)
@@ -1022,21 +1035,24 @@ class TestProcesses:
         assert b"Traceback" not in ran.stderr
         assert b"error" not in ran.stderr
 
-    def test_closed_streams(self, patients):
+    def test_closed_streams(self, patients, monkeypatch, capsys):
         ran = shell(f"{self.command} sanitize patients.csv out.csv {self.design} 2>&-")
         assert ran.returncode == 0
         assert len(pd.read_csv("out.csv")) == 442
         ran = shell(f"{self.command} sanitize patients.csv - {self.design} >&-")
         assert (ran.returncode, ran.stderr.count(b"\n")) == (1, 1)
-        ran = shell(f"{self.command} sanitize - x.csv {self.design} <&-")
-        assert (ran.returncode, ran.stderr.count(b"\n")) == (1, 1)
+        monkeypatch.setattr(sys, "stdin", None)  # which is what Python makes of <&-
+        assert run("sanitize", "-", "x.csv", *self.design.split()) == 1
+        assert capsys.readouterr().err.count("\n") == 1
 
-    def test_a_progress_bar_on_the_standard_error(self, patients):
-        ran = shell(f"{self.command} sanitize patients.csv out.csv {self.design} --progress")
-        assert b"counting: 100%" in ran.stderr
-        assert b"releasing" in ran.stderr
-        ran = shell(f"{self.command} apply nothing.json patients.csv x.csv")
-        assert (ran.returncode, ran.stdout) == (1, b"")
+    def test_a_progress_bar_on_the_standard_error(self, patients, capfd):
+        design = self.design.split()
+        assert run("sanitize", "patients.csv", "out.csv", *design, "--progress") == 0
+        shown = capfd.readouterr().err
+        assert "counting: 100%" in shown
+        assert "releasing" in shown
+        assert run("apply", "nothing.json", "patients.csv", "x.csv") == 1
+        assert capfd.readouterr().out == ""
 
     def test_told_to_stop_it_leaves_nothing(self, patients):
         write_many(2500)

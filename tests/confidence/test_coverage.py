@@ -13,12 +13,12 @@ N_SAMPLES, CONFIDENCE = 16, 0.95
 FEWEST = int(binom.ppf(1e-6, N_SAMPLES, CONFIDENCE))
 
 
-def samples(n_rows):
+def samples(n_rows, n_groups):
     """Yield joints and counts of rows drawn from them."""
     for seed in range(N_SAMPLES):
         rng = np.random.default_rng(seed)
-        joint = rng.dirichlet(np.ones(12)).reshape(3, 4)
-        yield joint, rng.multinomial(n_rows, joint.ravel()).reshape(3, 4)
+        joint = rng.dirichlet(np.ones(4 * n_groups)).reshape(n_groups, 4)
+        yield joint, rng.multinomial(n_rows, joint.ravel()).reshape(n_groups, 4)
 
 
 def truth(mechanism, joint):
@@ -37,10 +37,11 @@ def truth(mechanism, joint):
         ("parity", "average", 0.2, 1500),
     ],
 )
-def test_the_budget_holds_in_the_population(measure, scope, epsilon, n_rows):
+@pytest.mark.parametrize("n_groups", [2, pytest.param(3, marks=pytest.mark.slow)])
+def test_the_budget_holds_in_the_population(measure, scope, epsilon, n_rows, n_groups):
     asked = {"measure": measure, "scope": scope}
     careful, plug_in = [], []
-    for joint, counts in samples(n_rows):
+    for joint, counts in samples(n_rows, n_groups):
         design = design_mechanism(counts, epsilon, confidence=CONFIDENCE, **asked)
         careful.append(truth(design, joint))
         plug_in.append(truth(design_mechanism(counts, epsilon, **asked), joint))

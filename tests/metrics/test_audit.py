@@ -219,11 +219,12 @@ class TestAudit:
         alone = audit(released, frame["sex"])
         assert alone[["bayes_accuracy", "advantage_bound"]].isna().all(axis=None)
 
-    def test_the_interval_of_a_known_advantage(self):
+    @pytest.mark.parametrize("repeats", [80, pytest.param(200, marks=pytest.mark.slow)])
+    def test_the_interval_of_a_known_advantage(self, repeats):
         # Y tells S with probability .7, S is uniform: the advantage is .2.
         rng = np.random.default_rng(3)
         covered = []
-        for _ in range(200):
+        for _ in range(repeats):
             s = rng.integers(2, size=400)
             y = np.where(rng.random(400) < 0.7, s, 1 - s)
             row = audit(y, s, attacker=BayesTable(), cv=3).iloc[0]

@@ -11,6 +11,8 @@ from test_optimal import SCOPES, certified, optimal
 from skprivacy import Lip, SolverError, design_mechanism, privacy_utility_path
 from skprivacy.measures import MEASURES
 
+slow = pytest.mark.slow
+
 
 class TestHardNumbers:
     """Each of these once gave a wrong bound, a poor mechanism, an exception, or no answer."""
@@ -41,7 +43,10 @@ class TestHardNumbers:
         joint = [[0.3, 0.1, q], [0.1, 0.5, q / 3], [0.2, 0.05, q / 2]]
         assert certified(optimal(joint, 0.1, measure="max_lift"), 1e-5)
 
-    @pytest.mark.parametrize("epsilon", [1e-12, 1e-10, 1e-8, 1e-6, 1e-4])
+    @pytest.mark.parametrize(
+        "epsilon",
+        [1e-12, pytest.param(1e-10, marks=slow), 1e-8, pytest.param(1e-6, marks=slow), 1e-4],
+    )
     @pytest.mark.parametrize("measure", ["kl", "l1", "chi2", "alpha_lift"])
     @pytest.mark.parametrize("scope", SCOPES)
     def test_tiny_budgets_end_with_a_mechanism(self, measure, epsilon, scope):
@@ -68,14 +73,17 @@ class TestHardNumbers:
         ],
     )
     @pytest.mark.parametrize("measure", ["kl", "l1", "chi2", "max_lift", "alpha_lift", "lip"])
-    def test_budgets_below_the_tolerances_of_the_programs(self, counts, measure):
+    @pytest.mark.parametrize(
+        "epsilons", [(1e-6, 1e-12, 1e-15), pytest.param((1e-11, 1e-13), marks=slow)], ids=str
+    )
+    def test_budgets_below_the_tolerances_of_the_programs(self, counts, measure, epsilons):
         nothing = design_mechanism(counts, 0.0, measure=measure).utility
         designs = [("optimal", "average"), ("auto", "average"), ("auto", "per_output")]
         designs = [
             (solver, scope) for solver, scope in designs if scope in MEASURES[measure].scopes
         ]
         for solver, scope in designs:
-            for epsilon in (1e-6, 1e-11, 1e-12, 1e-13, 1e-15):
+            for epsilon in epsilons:
                 mechanism = design_mechanism(
                     counts, epsilon, measure=measure, scope=scope, solver=solver
                 )

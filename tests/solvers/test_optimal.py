@@ -51,6 +51,22 @@ OTHER_UTILITIES = [
 ]
 CURVED = ["kl", "chi2", "l1", AlphaLift(2), AlphaLift(5), "max_lift", "parity"]
 SCOPES = ["per_output", "average"]
+UTILITIES = [MutualInformation(), V, Guess()]
+
+
+def every_pair(measures):
+    """Return problems in which every two of measure, scope and utility meet; the rest is slow."""
+    rest = pytest.mark.slow
+    return pytest.mark.parametrize(
+        ("measure", "scope", "utility"),
+        [
+            pytest.param(measure, scope, utility, marks=[rest] if (i + j + k) % 2 else [])
+            for i, measure in enumerate(measures)
+            for j, scope in enumerate(SCOPES)
+            for k, utility in enumerate(UTILITIES)
+        ],
+        ids=str,
+    )
 
 
 def optimal(joint, epsilon, **options):
@@ -128,9 +144,7 @@ class TestOracles:
 class TestBruteForce:
     """A dense grid of the simplex, for |X| <= 3: feasible points, and nearly all of them."""
 
-    @pytest.mark.parametrize("scope", SCOPES)
-    @pytest.mark.parametrize("measure", ["kl", "chi2", "l1", AlphaLift(3), "max_lift"], ids=str)
-    @pytest.mark.parametrize("utility", [MutualInformation(), V, Guess()], ids=repr)
+    @every_pair(["kl", "chi2", "l1", AlphaLift(3), "max_lift"])
     def test_against_a_grid(self, measure, scope, utility):
         rng = np.random.default_rng(3)
         for joint in (THREE_BY_THREE, rng.dirichlet(np.ones(9)).reshape(3, 3)):
@@ -214,9 +228,7 @@ class TestSpecialCases:
         assert mechanism.gap <= 1e-8
         assert mechanism.sensitive_information <= 1e-15
 
-    @pytest.mark.parametrize("utility", [MutualInformation(), V, Guess()], ids=repr)
-    @pytest.mark.parametrize("scope", SCOPES)
-    @pytest.mark.parametrize("measure", CURVED, ids=str)
+    @every_pair(CURVED)
     def test_saturation(self, measure, scope, utility):
         limit = smallest_epsilon(
             THREE_BY_THREE, 1.0, measure=measure, scope=scope, utility=utility
@@ -319,9 +331,7 @@ class TestPath:
 
 
 class TestSmallestEpsilon:
-    @pytest.mark.parametrize("scope", SCOPES)
-    @pytest.mark.parametrize("measure", ["kl", "l1", "chi2", "max_lift", AlphaLift(3)], ids=str)
-    @pytest.mark.parametrize("utility", [MutualInformation(), V, Guess()], ids=repr)
+    @every_pair(["kl", "l1", "chi2", "max_lift", AlphaLift(3)])
     def test_is_the_smallest(self, measure, scope, utility):
         options = {"measure": measure, "scope": scope, "utility": utility}
         mechanism = smallest_epsilon(THREE_BY_THREE, 0.7, **options)
