@@ -22,6 +22,7 @@ from .mechanism import Mechanism, SeveralSecretsMechanism
 from .secrets import check_budgets
 from .solvers import DesignTask, Solution, Solver, get_solver
 from .solvers.broad import BroadDesign
+from .solvers.one_thread import one_thread
 from .solvers.reductions import OccurringSymbols
 from .utilities import Utility
 
@@ -73,6 +74,7 @@ def design_mechanism(
 ) -> SeveralSecretsMechanism: ...
 
 
+@one_thread
 def design_mechanism(
     p_sx: AnyTable,
     epsilon: Budget,
@@ -222,6 +224,7 @@ def privacy_utility_path(
 ) -> list[SeveralSecretsMechanism]: ...
 
 
+@one_thread
 def privacy_utility_path(
     p_sx: AnyTable,
     epsilons: Iterable[Any],

@@ -20,6 +20,7 @@ from .measures.leakage import leakage_unchanged
 from .mechanism import Mechanism, SeveralSecretsMechanism
 from .secrets import check_budgets
 from .solvers import DesignTask, Solver
+from .solvers.one_thread import one_thread
 from .solvers.task import check_inverse
 from .utilities import UTILITY_ROUNDING, Utility
 
@@ -136,6 +137,7 @@ def smallest_epsilon(
 ) -> SeveralSecretsMechanism: ...
 
 
+@one_thread
 def smallest_epsilon(
     p_sx: AnyTable,
     utility_at_least: float = 0.9,
@@ -242,6 +244,7 @@ def _by_factor(design: Callable[[Any], AnyMechanism], scale: Mapping[Any, float]
     return made
 
 
+@one_thread
 def rows_needed(
     p_sx: AnyTable,
     epsilon: float | Mapping[Any, float],
