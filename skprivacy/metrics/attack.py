@@ -28,6 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from .._messages import InPython, Message, Parameter, message_of
+from .._progress import doing
 from .._typing import BoolArray, ColumnsLike, FloatArray, IntArray
 from .._validation import check_real, message
 from .._warnings import warn
@@ -160,12 +161,13 @@ def audit(
         cv = StratifiedKFold(cv, shuffle=True, random_state=0)  # tables are often sorted
     splits = list(check_cv(cv, target, classifier=True).split(target, target))
     blind = cross_val_predict(DummyClassifier(), target[:, None], target, cv=splits) == target
-    rows = []
+    rows: list[dict[str, Any]] = []
     # On few rows, threads that wait for each other on a busy machine cost more than they gain.
     with threadpool_limits(1 if len(target) < _MANY_ROWS else None):
         for view, columns in views.items():
             table, is_category = _encoded(columns)
             for name, classifier in attackers.items():
+                doing(f"attacking {len(rows) + 1} of {len(views) * len(attackers)}")
                 told = _told(classifier, table, is_category, len(values))
                 guesses = cross_val_predict(told, table, target, cv=splits)
                 figures = _figures(guesses == target, blind, confidence)

@@ -80,10 +80,12 @@ def sections_of(
     settings: Settings,
     limits: Limits,
     attacked: Attacked | None,
+    with_curve: bool = True,
 ) -> tuple[str, list[Section]]:
     """Return the title and the sections of a report on what was fitted by these settings.
 
-    limits : for the population, of each secret; the only one is called None.
+    limits : for the population, of each secret; the only one is called None; with_curve : whether
+    to show what other budgets would keep.
     """
     assert fitted.training is not None  # or there would be no report
     roles, mechanism = fitted.roles, fitted.mechanism
@@ -95,7 +97,7 @@ def sections_of(
         _utility(mechanism),
         *cells_section(fitted),
         *_face_value(fitted, settings, released),
-        _pictures(mechanism, settings, limits),
+        _pictures(mechanism, settings, limits, with_curve),
     ]
     if attacked is not None:
         sections += [_attack(fitted, settings, attacked, name) for name in limits]
@@ -319,24 +321,27 @@ def _shares(mechanism: AnyMechanism) -> dict[str, str]:
     }
 
 
-def _pictures(mechanism: AnyMechanism, settings: Settings, limits: Limits) -> Section:
+def _pictures(
+    mechanism: AnyMechanism, settings: Settings, limits: Limits, with_curve: bool
+) -> Section:
     """Return pictures of the mechanism."""
+    curve = [_curve(mechanism, settings)] if with_curve else []
     if isinstance(mechanism, Mechanism):
         figures = [
-            _curve(mechanism, settings),
+            *curve,
             _channel(mechanism),
             _leakage_of(mechanism, limits[None], "S"),
         ]
         return Section("Pictures", figures=figures)
     each = mechanism.secrets.items()
     leakages = [_leakage_of(m, limits[name], name_of_secret(name)) for name, m in each]
-    figures = [_curve(mechanism, settings), _channel(one_of(mechanism)), *leakages]
+    figures = [*curve, _channel(one_of(mechanism)), *leakages]
     return Section("Pictures", figures=figures)
 
 
 def _curve(mechanism: AnyMechanism, settings: Settings) -> Figure:
     options = {"max_outputs": settings.max_outputs, **(settings.solver_options or {})}
-    path = path_around(mechanism, settings.solver, **options)
+    path = path_around(mechanism, settings.solver, is_own=True, **options)
 
     def curve(is_dark: bool) -> Any:
         return PrivacyUtilityDisplay.from_path(path, chosen=mechanism.epsilon).figure_

@@ -50,6 +50,7 @@ class PrivacyReport:
         confidence: float = 0.95,
         attacker: Attacker | None = None,
         cv: Splits = 5,
+        with_curve: bool = True,
     ) -> Self:
         """Return the report of a fitted transformer.
 
@@ -66,6 +67,8 @@ class PrivacyReport:
             transformer with a confidence has limits of its own, which are then shown.
         attacker, cv
             As in `audit`.
+        with_curve : bool, default=True
+            Whether to show what other budgets would keep, which takes several designs.
 
         Examples
         --------
@@ -97,7 +100,8 @@ class PrivacyReport:
         if df is not None:
             released = transformer.transform(df)
             attacked = Attacked(df, sensitive_features, released, attacker, cv, confidence)
-        return cls(*sections_of(fitted, settings_of(transformer), limits_of_all, attacked))
+        settings = settings_of(transformer)
+        return cls(*sections_of(fitted, settings, limits_of_all, attacked, with_curve))
 
     def __str__(self) -> str:
         return as_text(self.title, self.sections)
