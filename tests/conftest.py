@@ -7,6 +7,8 @@ import pytest
 from example_tables import graduates
 from hypothesis import settings
 
+from skprivacy.cli import progress
+
 # Deadlines say more about the machine than about the code; CI draws the same examples each time.
 settings.register_profile("skprivacy", deadline=None, derandomize=os.environ.get("CI") == "true")
 settings.load_profile("skprivacy")
@@ -31,6 +33,14 @@ def pytest_make_collect_report(collector):
     report = yield
     _fail_if_skipped(report)
     return report
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_lines_of_progress():
+    """How often they are written depends on the machine: tests that want them ask for them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(progress, "EVERY", 3600.0)
+        yield
 
 
 @pytest.fixture(scope="module")

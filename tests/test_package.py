@@ -232,8 +232,12 @@ def test_the_benchmarks_run(script, text, capsys):
             ["dask_and_spark.py", "--rows", "100000", "--engines", "dask"],
             "all 100,000 ids are there once",
         ),
+        (
+            ["commands.py", "--rows", "300", "--commands", "choose", "--confidences", "none"],
+            "choose                                none",
+        ),
     ],
-    ids=["large_file", "dask_and_spark"],
+    ids=["large_file", "dask_and_spark", "commands"],
 )
 def test_the_benchmarks_that_start_processes_run(script, text):
     command = [sys.executable, ROOT / "benchmarks" / script[0], *script[1:]]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .._progress import doing
 from ..fidelity import Fidelity
 from ..files.block_noise import id_position
 from ..files.counting import fit_source
@@ -79,8 +80,10 @@ def sanitize(options: argparse.Namespace) -> None:
             file.write(transformer.to_json(indent=1).encode())
         if options.report:
             file = files.enter_context(written(options.report, options.force))
-            file.write(_report(transformer, sample, options).to_html().encode())
-        n_rows = release_rows(fitted, settings, source, sink, **keyed, is_watched=options.progress)
+            report = _report(transformer, sample, options)
+            doing("drawing the report")
+            file.write(report.to_html().encode())
+        n_rows = release_rows(fitted, settings, source, sink, **keyed)
         if n_rows != transformer.n_samples_seen_ or source.input.stamp != stamp:
             raise RuntimeError(f"{options.source} changed while it was being read.")
     fidelity = fitted.fidelity
@@ -111,7 +114,6 @@ def apply(options: argparse.Namespace) -> None:
             copied=copied,
             allow_leaking=options.allow_leaking,
             **keyed,
-            is_watched=options.progress,
         )
     facts = {
         "out": options.target,
@@ -202,7 +204,7 @@ def _keyed_lines(record_ids: str | None) -> list[str]:
 def _report(
     transformer: PrivacyFunnelTransformer, sample: pd.DataFrame, options: argparse.Namespace
 ) -> PrivacyReport:
-    report = PrivacyReport.from_estimator(transformer, sample)
+    report = PrivacyReport.from_estimator(transformer, sample, with_curve=options.curve)
     if lines := _keyed_lines(options.record_ids):
         report.sections.insert(-2, Section("Several releases", lines))  # before the limits
     return report
