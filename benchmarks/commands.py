@@ -1,7 +1,7 @@
 """How many seconds of a processor the commands take on a table of ordinary size.
 
 The table is made up, in the shape of a well-known one: 7,214 people, six groups of race, and four
-columns with some 350 combinations, of which the rarest are pooled. Run
+columns with some 280 combinations, of which the rarest are pooled. Run
 ``python benchmarks/commands.py``; it takes a few minutes. Each command is a process of its own,
 and its seconds are those of all its threads, the import of the library included.
 """

@@ -208,6 +208,10 @@ def test_the_comparison_of_a_table_of_ones_own(tmp_path, capsys):
             "rare_group(0.02, 5)      1000  lip        1.000 [0.684, 1.000]",
         ),
         (["speed_of_confidence.py", "--tables", "1", "--cases", "4 x 7"], "\n4 x 7   "),
+        (
+            ["commands.py", "--rows", "300", "--commands", "sanitize", "--confidences", "none"],
+            "\nsanitize                              none",
+        ),
     ],
     ids=[
         "algorithm1_path",
@@ -217,6 +221,7 @@ def test_the_comparison_of_a_table_of_ones_own(tmp_path, capsys):
         "one_per_label",
         "population_limits",
         "speed_of_confidence",
+        "commands",
     ],
 )
 def test_the_benchmarks_run(script, text, capsys):
@@ -232,12 +237,8 @@ def test_the_benchmarks_run(script, text, capsys):
             ["dask_and_spark.py", "--rows", "100000", "--engines", "dask"],
             "all 100,000 ids are there once",
         ),
-        (
-            ["commands.py", "--rows", "300", "--commands", "choose", "--confidences", "none"],
-            "choose                                none",
-        ),
     ],
-    ids=["large_file", "dask_and_spark", "commands"],
+    ids=["large_file", "dask_and_spark"],
 )
 def test_the_benchmarks_that_start_processes_run(script, text):
     command = [sys.executable, ROOT / "benchmarks" / script[0], *script[1:]]
