@@ -18,6 +18,7 @@ from .measures import Measure, every_measure
 from .mechanism import Mechanism
 from .solvers import SOLVERS, DesignTask, Solver, check_solver_name
 from .solvers.automatic import automatic
+from .solvers.one_thread import one_thread
 from .solvers.reductions import OccurringSymbols
 from .utilities import BOUND_TOLERANCE, Utility
 
@@ -30,6 +31,7 @@ _GENERAL = ("optimal", "column_generation")
 _WHICH: dict[Scope, str] = {"per_output": "worst", "average": "average"}
 
 
+@one_thread
 def compare_mechanisms(
     p_sx: TableLike,
     epsilons: Iterable[float],

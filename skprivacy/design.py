@@ -11,6 +11,7 @@ import numpy.typing as npt
 from tqdm.auto import tqdm
 
 from ._messages import Message, Named, Setting
+from ._progress import doing, each_done
 from ._typing import Scope, TableLike
 from ._validation import check_real, message
 from ._warnings import warn
@@ -22,11 +23,15 @@ from .mechanism import Mechanism, SeveralSecretsMechanism
 from .secrets import check_budgets
 from .solvers import DesignTask, Solution, Solver, get_solver
 from .solvers.broad import BroadDesign
+from .solvers.one_thread import one_thread
 from .solvers.reductions import OccurringSymbols
 from .utilities import Utility
 
 # What a design with limits for outputs, rather than by one of the solvers, says of itself.
 _CONFIDENT = "confident"
+
+# What those who watch are told.
+_DESIGNING = "designing {} budgets"
 
 # With a smaller share of the utility than this there is a warning of too few rows.
 _HARDLY_ANY = 0.01
@@ -73,6 +78,7 @@ def design_mechanism(
 ) -> SeveralSecretsMechanism: ...
 
 
+@one_thread
 def design_mechanism(
     p_sx: AnyTable,
     epsilon: Budget,
@@ -173,6 +179,7 @@ def design_mechanism(
     budgets = check_budgets(owner, epsilon, list(p_sx) if isinstance(p_sx, Mapping) else None)
     asked = measure, scope, utility, max_outputs, confidence, n_samples, groups
     task = DesignTask.checked(owner, p_sx, budgets.values(), *asked)
+    doing("designing a mechanism")
     if task.secrets is not None:
         return designer(task, owner, solver, options)(budgets)
     epsilon = budgets[None]
@@ -222,6 +229,7 @@ def privacy_utility_path(
 ) -> list[SeveralSecretsMechanism]: ...
 
 
+@one_thread
 def privacy_utility_path(
     p_sx: AnyTable,
     epsilons: Iterable[Any],
@@ -287,7 +295,8 @@ def _path_of_several(
     """Return a mechanism for each dict of budgets, in the order given."""
     made: dict[int, SeveralSecretsMechanism] = {}
     increasing = sorted(range(len(budgets)), key=lambda i: sum(budgets[i].values()))
-    for i in tqdm(increasing, unit="epsilon", disable=not verbose):
+    in_order = each_done(iter(increasing), _DESIGNING, len(budgets))
+    for i in tqdm(in_order, total=len(budgets), unit="epsilon", disable=not verbose):
         made[i] = design(budgets[i])
         for before in made.values():
             # What smaller budgets allow, larger ones do too; heuristics may miss it.
@@ -318,8 +327,9 @@ def mechanisms(
     """Return one mechanism per epsilon, in the order given."""
     increasing = sorted(set(epsilons))
     path = mechanism_path(task, increasing, owner, solver, options)
-    path = tqdm(path, total=len(increasing), unit="epsilon", disable=not verbose)
-    made = dict(zip(increasing, path, strict=True))
+    path = each_done(path, _DESIGNING, len(increasing))
+    bar = tqdm(path, total=len(increasing), unit="epsilon", disable=not verbose)
+    made = dict(zip(increasing, bar, strict=True))
     return [made[epsilon] for epsilon in epsilons]
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from ._messages import InPython, Message, Named, Parameter, Setting
+from ._progress import doing
 from ._typing import FloatArray, IntArray, Scope, TableLike
 from ._validation import check_confidence, check_real, message
 from .design import AnyMechanism, AnyTable, Groups, designer
@@ -20,6 +22,7 @@ from .measures.leakage import leakage_unchanged
 from .mechanism import Mechanism, SeveralSecretsMechanism
 from .secrets import check_budgets
 from .solvers import DesignTask, Solver
+from .solvers.one_thread import one_thread
 from .solvers.task import check_inverse
 from .utilities import UTILITY_ROUNDING, Utility
 
@@ -136,6 +139,7 @@ def smallest_epsilon(
 ) -> SeveralSecretsMechanism: ...
 
 
+@one_thread
 def smallest_epsilon(
     p_sx: AnyTable,
     utility_at_least: float = 0.9,
@@ -233,8 +237,10 @@ class _Made:
 
 def _by_factor(design: Callable[[Any], AnyMechanism], scale: Mapping[Any, float]) -> _Design:
     """Return a function that designs for a factor times the budgets in `scale`."""
+    numbers = count(1)
 
     def made(factor: float) -> _Made:
+        doing(f"looking for a budget, design {next(numbers)}")
         if None in scale:
             return _Made(factor, design(factor))
         return _Made(factor, design({name: factor * each for name, each in scale.items()}))
@@ -242,6 +248,7 @@ def _by_factor(design: Callable[[Any], AnyMechanism], scale: Mapping[Any, float]
     return made
 
 
+@one_thread
 def rows_needed(
     p_sx: AnyTable,
     epsilon: float | Mapping[Any, float],
@@ -299,6 +306,7 @@ def rows_needed(
     epsilon = budgets if isinstance(epsilon, Mapping) else budgets[None]
 
     def kept(n_samples: float) -> float:
+        doing(f"looking for a number of rows, {n_samples:,.0f}")
         from_rows = replace(task, confidence=confidence, n_samples=n_samples)
         try:
             return designer(from_rows, owner, solver, options)(epsilon).normalized_utility

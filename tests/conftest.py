@@ -9,6 +9,7 @@ from hypothesis import settings
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from skprivacy.cells import score_cells
+from skprivacy.cli import progress
 from skprivacy.metrics import attack
 
 # Deadlines say more about the machine than about the code; CI draws the same examples each time.
@@ -35,6 +36,14 @@ def pytest_make_collect_report(collector):
     report = yield
     _fail_if_skipped(report)
     return report
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_lines_of_progress():
+    """How often they are written depends on the machine: tests that want them ask for them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(progress, "EVERY", 3600.0)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ import pytest
 from texts import is_said
 
 from skprivacy.cli import main
+from skprivacy.cli.arguments import parser
 from skprivacy.datasets import load_diabetes_bands, load_diabetes_patients
 
 ROOT = Path(__file__).parents[1]
@@ -50,6 +51,26 @@ def test_there_are_commands_to_run():
     assert len(SHOWN["README.md"]) == 4
     assert len(SHOWN["docs/commands.rst"]) >= 10
     assert all(SHOWN[f"skprivacy {command} --help"] for command in COMMANDS[1:])
+
+
+def options_of(command):
+    actions = parser_of(command)._option_string_actions.items()
+    return {text: action for text, action in actions if text.startswith("--") and text != "--help"}
+
+
+def parser_of(command):
+    return next(action.choices for action in parser()._actions if action.choices)[command]
+
+
+def test_every_option_has_an_example():
+    """In the help of its command; those that `sanitize` has too may be shown there alone."""
+    shared = options_of("sanitize")
+    for command in COMMANDS:
+        places = {f"skprivacy {command} --help", "skprivacy sanitize --help"}
+        for option, action in options_of(command).items():
+            where = places if option in shared else {f"skprivacy {command} --help"}
+            shown = " ".join(text for place in where for text in SHOWN[place]).split()
+            assert set(action.option_strings) & set(shown), f"{command} {option}"
 
 
 def check_what_the_readme_says_of(demo_said, printed):

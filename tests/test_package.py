@@ -202,6 +202,10 @@ def test_the_comparison_of_a_table_of_ones_own(tmp_path, capsys):
             "rare_group(0.02, 5)      1000  lip        1.000 [0.684, 1.000]",
         ),
         (["speed_of_confidence.py", "--tables", "1", "--cases", "4 x 7"], "\n4 x 7   "),
+        (
+            ["commands.py", "--rows", "300", "--commands", "sanitize", "--confidences", "none"],
+            "\nsanitize                              none",
+        ),
     ],
     ids=[
         "algorithm1_path",
@@ -211,6 +215,7 @@ def test_the_comparison_of_a_table_of_ones_own(tmp_path, capsys):
         "one_per_label",
         "population_limits",
         "speed_of_confidence",
+        "commands",
     ],
 )
 def test_the_benchmarks_run(script, text, capsys):

@@ -21,6 +21,7 @@ from .options import (
     add_reading,
     add_remainder,
     add_report,
+    add_reporting,
     add_show_groups,
     add_unknown,
 )
@@ -42,6 +43,31 @@ examples:
       --epsilon 0.02 --record-ids patient --key-file secret.key
   skprivacy sanitize patients.csv each.csv --sensitive sex,blood_pressure --bins 3 \\
       --columns bmi --epsilon sex=0.05,blood_pressure=0.1 --edges blood_pressure=95
+for the rows alone, on average, by another measure; figures for a script:
+  skprivacy sanitize patients.csv alone.csv --sensitive sex --columns bmi --epsilon 0.05 \\
+      --confidence none --smoothing 1 --scope average --measure alpha_lift:alpha=4 \\
+      --show-groups --quiet --json
+for models, with few outputs, by a solver of your choice:
+  skprivacy sanitize patients.csv model.csv --sensitive sex --columns bmi --bins 4 \\
+      --epsilon 0.1 --utility mutual_information --output posterior --max-outputs 3 \\
+      --confidence none --solver optimal --solver-options tol=0.001,max_time=60
+for models of one column, and beside columns that are published; the others are cells:
+  awk -F, '{print $0 "," (NR == 1 ? "heavy" : $4 > 27)}' patients.csv > more.csv
+  skprivacy sanitize more.csv target.csv --sensitive sex --columns bmi --bins 3 \\
+      --epsilon 0.1 --utility target --target heavy
+  skprivacy sanitize more.csv scored.csv --sensitive sex --columns bmi,blood_pressure \\
+      --epsilon 0.1 --target heavy --alphabet cells --max-cells 8 --groups patient
+  skprivacy sanitize more.csv published.csv --sensitive sex --columns bmi --bins 2 \\
+      --epsilon 0.2 --beside heavy --no-progress
+codes, rare values, and columns that are copied although they leak:
+  skprivacy sanitize patients.csv codes.csv --sensitive sex --columns blood_pressure \\
+      --categorical blood_pressure --max-categories 4 --min-frequency 8 --epsilon 0.1 \\
+      --remainder bmi --allow-leaking --handle-unknown resample
+a file without a header, read as you say; a report without its curve replaces another:
+  awk -F, -v OFS=';' 'NR > 1 {print $2, $3, $4}' patients.csv > rows.txt
+  skprivacy sanitize rows.txt named.csv --format csv --delimiter ';' --encoding latin-1 \\
+      --no-header --names sex,blood_pressure,bmi --sensitive sex --columns bmi --bins 3 \\
+      --epsilon 0.02 --report report.html --no-curve --force
 
 A first pass over IN counts and a second one writes OUT: memory does not grow with the
 file. Without --columns, all columns that no other option names are released; with it,
@@ -77,14 +103,15 @@ _CURVE = """\
 examples:
   skprivacy curve patients.csv --sensitive sex --columns blood_pressure,bmi --bins 3 \\
       -o curve.png
-  skprivacy curve patients.csv --sensitive sex --columns bmi --epsilons 0.001,0.01,0.1
+  skprivacy curve patients.csv --sensitive sex --columns bmi --epsilons 0.001,0.01,0.1 \\
+      --confidence none --out curve.csv --force
   skprivacy curve patients.csv --sensitive sex,blood_pressure --columns bmi --bins 3 \\
       --edges blood_pressure=95 --proportions sex=1,blood_pressure=2 --epsilons 0.05,0.1
 """
 _CHOOSE = """\
 examples:
-  skprivacy choose patients.csv --sensitive sex --columns bmi --keep-utility 0.9
-  skprivacy choose patients.csv --sensitive sex --columns bmi --max-shift 0.05
+  skprivacy choose patients.csv --sensitive sex --columns bmi --bins 3 --keep-utility 0.9
+  skprivacy choose patients.csv --sensitive sex --columns bmi --bins 3 --max-shift 0.05
   skprivacy choose patients.csv --sensitive sex,blood_pressure --columns bmi --bins 3 \\
       --edges blood_pressure=95 --proportions sex=1,blood_pressure=2 --keep-utility 0.5
 """
@@ -93,6 +120,10 @@ examples:
   skprivacy audit patients.csv --sensitive sex --released blood_pressure,bmi
   skprivacy sanitize patients.csv released.csv --sensitive sex --columns bmi --epsilon 0.02
   skprivacy audit patients.csv --sensitive sex --released released.csv
+  awk -F, '{print $0 "," (NR == 1 ? "high,heavy" : ($3 > 95) "," ($4 > 27))}' \\
+      patients.csv > more.csv
+  skprivacy audit more.csv --sensitive sex,high --secrets sex,high --released bmi \\
+      --beside heavy
 """
 _CERTIFY = """\
 examples:
@@ -101,6 +132,8 @@ examples:
   skprivacy sanitize design.csv released.csv --sensitive sex --columns bmi \\
       --epsilon 0.02 --measure parity --scope average --save-mechanism bmi.json
   skprivacy certify bmi.json held_out.csv --sensitive sex
+  skprivacy certify bmi.json held_out.csv --sensitive sex --measure kl --confidence 0.9 \\
+      --settings 5
 
 A theorem, not an estimate, if the rows of IN are independent and nothing about the
 mechanism depends on them: it must have been designed with other rows. M.json holds no
@@ -171,7 +204,7 @@ def _add_demo(subparsers: _Subparsers) -> None:
         metavar="FOLDER",
         help="where to write (default: a new skprivacy-demo)",
     )
-    command.add_argument("--json", action="store_true", help="print the outcome as JSON")
+    add_reporting(command)
 
 
 def _add_sanitize(subparsers: _Subparsers) -> None:
@@ -238,7 +271,8 @@ def _add_curve(subparsers: _Subparsers) -> None:
     command.add_argument(
         "--epsilons",
         type=budgets,
-        help="budgets, separated by commas (default: 20, up to what the unchanged columns leak); "
+        help="budgets, separated by commas (default: up to eight round ones, the largest of which "
+        "allows the unchanged columns); "
         "with --proportions, what these are multiplied by",
     )
     add_proportions(command)

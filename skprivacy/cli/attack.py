@@ -27,7 +27,7 @@ def audit_file(options: argparse.Namespace) -> None:
     """Attack released columns, of the same file or of another one."""
     with source_of(options) as source:
         limit = most_rows(len(source.names))  # for both files: the same rows of each
-        rows, n_rows = sample_source(source, limit, is_watched=options.progress)
+        rows, n_rows = sample_source(source, limit)
     for name in options.sensitive:
         if name not in rows:
             raise ValueError(f"{options.source} has no column {name!r}: it has {list(rows)}.")
@@ -81,7 +81,7 @@ def _released_rows(options: argparse.Namespace, n_rows: int, limit: int) -> pd.D
         encoding=options.encoding,
         header=True if is_said else None,
     ) as source:
-        released, n_released = sample_source(source, limit, is_watched=options.progress)
+        released, n_released = sample_source(source, limit)
     if n_released != n_rows:
         raise ValueError(
             f"{options.released} has {n_released:,} rows and {options.source} has {n_rows:,}: a "

@@ -27,7 +27,6 @@ def certify_file(options: argparse.Namespace) -> None:
             options.measure or transformer.mechanism_.measure,
             confidence=options.confidence,
             n_settings=options.settings,
-            is_watched=options.progress,
         )
     mechanism = transformer.mechanism_
     if isinstance(certificate, SeveralCertificates):

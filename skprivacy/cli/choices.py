@@ -17,7 +17,7 @@ SOLVERS = (
     "chi2_design",
     "randomized_response",
 )
-UTILITIES = ("distortion", "mutual_information", "guess")
+UTILITIES = ("distortion", "mutual_information", "guess", "target")
 ALPHABETS = ("auto", "values", "cells")
 DEFAULT_BINS = 10
 USUAL_CONFIDENCE = 0.95

@@ -35,14 +35,13 @@ from .choices import KEPT_UTILITY
 from .explore_several import SeveralTables, chosen_line, several_figures, several_lines
 from .few_rows import cost_facts, cost_lines, cost_of_rows
 from .inputs import counting_options, is_same, proportions_for, source_of, transformer_for
-from .people import exposed, group_facts
+from .people import about_attacker, exposed, group_facts
 from .populations import population_facts
+from .round_budgets import round_budgets
 from .several import budget_fact, leakage_facts, revealed_lines
 from .words import key_of, listed, say
 
 _PICTURES = {".png", ".svg", ".pdf"}
-# Budgets of a curve; with a confidence, each of them takes longer.
-_N_BUDGETS, _N_SURE_BUDGETS = 20, 10
 # What is shown of the largest budget must not exceed it, by more than rounding.
 _FOUR_DIGITS = Context(prec=4, rounding=ROUND_FLOOR)
 _ROUNDING = 1e-12
@@ -125,14 +124,11 @@ def curve(options: argparse.Namespace) -> None:
     path: list[Any]
     if options.proportions is None:
         epsilons = options.epsilons or _budgets(found.smoothed, found.design)
-        path = privacy_utility_path(
-            found.smoothed, epsilons, **found.design, verbose=options.progress
-        )
-        told, figures = _curve_lines(path, found.names), [_figures(each) for each in path]
+        path = privacy_utility_path(found.smoothed, epsilons, **found.design)
+        told, figures = _curve_lines(path, found, options), [_figures(each) for each in path]
     else:
         several = found.of_several(proportions_for(options))
-        n = _N_BUDGETS if options.confidence is None else _N_SURE_BUDGETS
-        path = several.path(options.epsilons or several.factors(n).tolist(), options.progress)
+        path = several.path(options.epsilons or several.factors())
         told, figures = several_lines(path, found.names), [several_figures(each) for each in path]
     table = pd.DataFrame(figures)
     if options.out is not None:
@@ -143,18 +139,16 @@ def curve(options: argparse.Namespace) -> None:
     say(options, facts, [*found.about_cells(), *lines])
 
 
-def _budgets(counts: CountArray, design: dict[str, Any]) -> FloatArray:
+def _budgets(counts: CountArray, design: dict[str, Any]) -> list[float]:
     """Return budgets up to what X leaks as it is, in the population if it is about that."""
     owner, scope = "privacy_utility_path", design["scope"]
     measure, joint = get_measure(design["measure"], owner), as_joint(counts, owner)
-    unchanged, n_budgets = leakage_unchanged(scope, measure, joint.p_sx), _N_BUDGETS
+    unchanged = leakage_unchanged(scope, measure, joint.p_sx)
     if (confidence := design["confidence"]) is not None:
-        n_budgets = _N_SURE_BUDGETS
         rows: FloatArray = design["n_samples"] * joint.p_sx
         unchanged = limit_unchanged(rows, measure, scope, confidence)
     top = unchanged if 0 < unchanged < np.inf else 1.0
-    least = max(top / 200, _beside(design, joint.p_sx, measure))
-    return np.geomspace(least, max(top, least), n_budgets)
+    return round_budgets(top, _beside(design, joint.p_sx, measure))
 
 
 def _beside(design: dict[str, Any], p_sx: FloatArray, measure: Measure) -> float:
@@ -177,6 +171,7 @@ def _figures(mechanism: Mechanism) -> dict[str, Any]:
         "utility": mechanism.utility,
         "utility_kept": mechanism.normalized_utility,
         "utility_bound": mechanism.normalized_upper_bound,
+        "attacker": mechanism.attacker_accuracy,
         "objective": mechanism.objective.name,
         "outputs": len(mechanism.y_labels),
         "solver": mechanism.solver,
@@ -194,17 +189,20 @@ def _picture(path: list[Any], suffix: str) -> bytes:
     return file.getvalue()
 
 
-def _curve_lines(path: list[Mechanism], names: str) -> list[str]:
+def _curve_lines(path: list[Mechanism], found: _Table, options: argparse.Namespace) -> list[str]:
     is_sure = path[0].confidence is not None
-    rows = [("epsilon", "leakage", *(["population"] if is_sure else []), "kept", "outputs")]
+    leaks = ("leakage", *(["population"] if is_sure else []))
+    rows = [("epsilon", *leaks, "kept", "attacker", "outputs")]
     for mechanism in path:
         leakages = [mechanism.leakage_in(mechanism.scope)]
         leakages += [mechanism.leakage_at_most(mechanism)] if is_sure else []
         shown = (f"{figure:.4g}" for figure in (mechanism.epsilon, *leakages))
-        rows.append((*shown, f"{mechanism.normalized_utility:.1%}", str(len(mechanism.y_labels))))
+        shares = mechanism.normalized_utility, mechanism.attacker_accuracy
+        rows.append((*shown, *(f"{x:.1%}" for x in shares), str(len(mechanism.y_labels))))
     return [
-        f'"kept" is the share of {path[0].objective.in_words(names)}.',
+        f'"kept" is the share of {path[0].objective.in_words(found.names)}.',
         _about_leakage(path[0]),
+        about_attacker(listed(options.sensitive), [path[0]]),
         "",
         *aligned(rows),
     ]

@@ -16,6 +16,8 @@ from ..measures import get_measure
 from ..measures.leakage import leakage_unchanged
 from ..mechanism import SeveralSecretsMechanism
 from ..secret_columns import Secrets
+from .people import about_attacker
+from .round_budgets import round_budgets
 from .words import key_of
 
 _OWNER = "privacy_utility_path"
@@ -40,12 +42,11 @@ class SeveralTables:
         """The table of each secret."""
         return self.secrets.tables(self.counts)
 
-    def factors(self, n: int) -> FloatArray:
+    def factors(self) -> list[float]:
         """Return factors up to that with which all budgets allow X as it is."""
         needed = [self._unchanged(t) / self.proportions[n] for n, t in self.tables.items()]
         finite = [x for x in needed if 0 < x < np.inf]
-        top = max(finite, default=1.0)
-        return np.geomspace(top / 200, top, n)
+        return round_budgets(max(finite, default=1.0))
 
     def _unchanged(self, table: CountArray) -> float:
         scope, joint = self.design["scope"], as_joint(table, _OWNER)
@@ -56,11 +57,11 @@ class SeveralTables:
         rows: FloatArray = self.design["n_samples"] * joint.p_sx
         return limit_unchanged(rows, measure, scope, of_each)
 
-    def path(self, factors: Sequence[float], verbose: bool) -> list[SeveralSecretsMechanism]:
+    def path(self, factors: Sequence[float]) -> list[SeveralSecretsMechanism]:
         """Return a mechanism for each factor."""
         budgets = [{name: f * p for name, p in self.proportions.items()} for f in factors]
         tables: Mapping[Any, Any] = self.tables
-        path = privacy_utility_path(tables, budgets, **self.design, verbose=verbose)
+        path = privacy_utility_path(tables, budgets, **self.design)
         return [self._with_together(mechanism) for mechanism in path]
 
     def smallest(self, utility_at_least: float) -> SeveralSecretsMechanism:
@@ -85,6 +86,7 @@ def several_figures(mechanism: SeveralSecretsMechanism) -> dict[str, Any]:
         "utility": mechanism.utility,
         "utility_kept": mechanism.normalized_utility,
         "utility_bound": mechanism.normalized_upper_bound,
+        **{f"attacker {key}": secret.attacker_accuracy for key, secret in each.items()},
         "objective": mechanism.objective.name,
         "outputs": len(mechanism.y_labels),
         "solver": mechanism.solver,
@@ -95,19 +97,21 @@ def several_lines(path: Sequence[SeveralSecretsMechanism], names: str) -> list[s
     """Return a table of what the budgets of several secrets keep; names : of X."""
     keys = list(map(key_of, path[0].secrets))
     head = [*(f"{key} =" for key in keys), *(f"leaks {key}" for key in keys), "together", "kept"]
-    rows = [[*head, "outputs"]]
+    rows = [[*head, *(f"attacker {key}" for key in keys), "outputs"]]
     for mechanism in path:
         assert mechanism.together is not None
         budgets = list(mechanism.epsilon.values())
         leakages = [s.leakage_at_most(s) for s in mechanism.secrets.values()]
         figures = [*budgets, *leakages, mechanism.together.leakage_in(mechanism.scope)]
-        kept = f"{mechanism.normalized_utility:.1%}"
-        rows.append([*(f"{x:.4g}" for x in figures), kept, str(len(mechanism.y_labels))])
+        attackers = [secret.attacker_accuracy for secret in mechanism.secrets.values()]
+        shares = [f"{x:.1%}" for x in (mechanism.normalized_utility, *attackers)]
+        rows.append([*(f"{x:.4g}" for x in figures), *shares, str(len(mechanism.y_labels))])
     where = "in these rows" if path[0].confidence is None else "in the population, at most"
     return [
         f'"kept" is the share of {path[0].objective.in_words(names)}; leakage is {where}, and '
         f'"together" what is known about all secrets jointly, in these rows, which no budget '
         f"bounds unless there is one for all.",
+        about_attacker("a secret", list(path[0].secrets.values())),
         "",
         *aligned(rows),
     ]

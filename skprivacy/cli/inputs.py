@@ -85,6 +85,7 @@ def transformer_for(
         scope=options.scope,
         utility=_utility(options),
         solver=options.solver,
+        solver_options=dict(options.solver_options) or None,
         max_outputs=options.max_outputs,
         confidence=options.confidence,
         alphabet=_alphabet(options),
@@ -97,11 +98,12 @@ def transformer_for(
 
 
 def _utility(options: argparse.Namespace) -> str:
-    if options.target_column is None:
-        return options.utility or UTILITIES[0]
-    if options.utility is not None:
-        raise ValueError("--target says what is kept: leave out --utility.")
-    return "target"
+    utility, target = options.utility, options.target_column
+    if target is None and utility == "target":
+        raise ValueError("--utility target needs --target, which names the column.")
+    if target is not None and utility not in (None, "target"):
+        raise ValueError(f"--target says what is kept: leave out --utility {utility}.")
+    return utility or (UTILITIES[0] if target is None else "target")
 
 
 def _alphabet(options: argparse.Namespace) -> Any:
@@ -126,5 +128,4 @@ def counting_options(options: argparse.Namespace) -> dict[str, Any]:
     return {
         "target": options.target_column,
         "apart": [] if ids is None else [ids],
-        "is_watched": options.progress,
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any
 
 from .choices import ALPHABETS, DEFAULT_BINS, MEASURES, SOLVERS, USUAL_CONFIDENCE, UTILITIES
@@ -19,6 +18,7 @@ from .values import (
     positive,
     proportions,
     remainder,
+    solver_options,
 )
 
 S_HELP = "the columns to protect, separated by commas"
@@ -63,11 +63,19 @@ def add_reading(command: argparse.ArgumentParser) -> None:
         metavar="NAMES",
         help="the names of all columns of IN, separated by commas, if it has no header",
     )
+    add_reporting(group)
+
+
+def add_reporting(group: Any) -> None:
+    """Add what is printed."""
     group.add_argument(
         "--progress",
         action=argparse.BooleanOptionalAction,
-        default=sys.stderr.isatty(),
-        help="show a progress bar on the standard error (default: only in a terminal)",
+        default=True,
+        help="say every few seconds on the standard error what is being done (default: yes)",
+    )
+    group.add_argument(
+        "-q", "--quiet", dest="progress", action="store_false", help="the same as --no-progress"
     )
     group.add_argument("--json", action="store_true", help="print the outcome as JSON")
 
@@ -145,15 +153,16 @@ def add_design(command: argparse.ArgumentParser) -> None:
         choices=UTILITIES,
         help="what is kept: closeness to the true values, for people who take released ones at "
         "face value (distortion); information about them, for models, and for --output symbol "
-        "and posterior (mutual_information); or the chance of guessing them (guess). Default: "
-        "distortion, whatever --output is",
+        "and posterior (mutual_information); the chance of guessing them (guess); or what they "
+        "say about another column (target, with --target). Default: distortion, whatever --output "
+        "is",
     )
     group.add_argument(
         "--target",
         dest="target_column",
         metavar="COLUMN",
-        help="keep what the released columns say about this one, for models of it, instead of a "
-        "--utility; it is itself released only if --columns has it",
+        help="keep what the released columns say about this one, for models of it (--utility "
+        "target); it is itself released only if --columns has it",
     )
     group.add_argument(
         "--solver",
@@ -162,6 +171,13 @@ def add_design(command: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="the solver to use (default: auto, with --confidence none the certified optimum "
         "where the table is not too large)",
+    )
+    group.add_argument(
+        "--solver-options",
+        type=solver_options,
+        default={},
+        metavar="NAME=X,...",
+        help="options of the solver, such as tol=0.001,max_time=60",
     )
     group.add_argument(
         "--max-outputs",
@@ -312,6 +328,13 @@ def add_report(command: argparse.ArgumentParser) -> None:
         default=True,
         help="whether the report has the SHA-256 of IN: whoever knows all of IN but one value "
         "finds that value by it, so leave it out of a report that leaves the house (default: yes)",
+    )
+    group.add_argument(
+        "--curve",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="whether the report shows what other budgets would keep, which takes several designs "
+        "(default: yes)",
     )
 
 

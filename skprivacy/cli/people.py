@@ -9,6 +9,7 @@ import pandas as pd
 from .._messages import aligned
 from ..describing import compared_values, exposure, listed_swaps, rows_kept, shown
 from ..fidelity import Fidelity
+from ..mechanism import Mechanism
 
 
 def exposed(
@@ -32,6 +33,16 @@ def group_facts(
         {"group": shown(label)[1:-1], **each}
         for label, each in zip(labels or (), facts, strict=True)
     ]
+
+
+def about_attacker(guessed: str, mechanisms: Sequence[Mechanism]) -> str:
+    """Say what the attacker of a table is, and how good a blind guess is; guessed : what."""
+    joints = [m.p_sx for m in mechanisms if m.p_sx is not None]
+    blind = " and ".join(f"{p_sx.sum(axis=1).max():.1%}" for p_sx in joints)
+    return (
+        f'"attacker" is how often the best attacker, who knows how the release was made, guesses '
+        f"{guessed}; a blind guess is right {blind} of the time."
+    )
 
 
 def face_value_lines(fidelity: Fidelity, in_cells: bool = False) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import pandas as pd
 
+from .._progress import doing
 from ..fidelity import Fidelity
 from ..files.block_noise import id_position
 from ..files.counting import fit_source
@@ -80,12 +81,13 @@ def sanitize(options: argparse.Namespace) -> None:
             file = files.enter_context(written(options.save_mechanism, options.force))
             file.write(transformer.to_json(indent=1).encode())
         with sink_to(out, options.target, source) as sink:
-            watched = {"is_watched": options.progress}
-            n_rows = release_rows(fitted, settings, source, sink, **keyed, **watched)
+            n_rows = release_rows(fitted, settings, source, sink, **keyed)
         if options.report:
             records = _records(options, source, out)
             file = files.enter_context(written(options.report, options.force))
-            file.write(_report(transformer, sample, n_rows, records, options).to_html().encode())
+            report = _report(transformer, sample, n_rows, records, options)
+            doing("drawing the report")
+            file.write(report.to_html().encode())
         if n_rows != transformer.n_samples_seen_ or source.input.stamp != stamp:
             raise RuntimeError(f"{options.source} changed while it was being read.")
     fidelity = fitted.fidelity
@@ -116,7 +118,6 @@ def apply(options: argparse.Namespace) -> None:
             copied=copied,
             allow_leaking=options.allow_leaking,
             **keyed,
-            is_watched=options.progress,
         )
     facts = {
         "out": options.target,
@@ -248,6 +249,7 @@ def _report(
         output_file=records[1],
         n_rows_out=n_rows,
         notes=_keyed_lines(options.record_ids),
+        with_curve=options.curve,
     )
 
 

@@ -7,6 +7,7 @@ import sys
 from importlib import import_module
 
 from ..files.locations import PIPE
+from .progress import progress_lines
 from .words import one_line, warnings_as_lines
 
 _INTERRUPTED = 130
@@ -27,7 +28,10 @@ def run(options: argparse.Namespace, is_closed: bool) -> int:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit(_TERMINATED))
     try:
-        with warnings_as_lines() as options.warnings:
+        with (
+            progress_lines(getattr(options, "progress", False)),
+            warnings_as_lines() as options.warnings,
+        ):
             command(options)
     except KeyboardInterrupt:
         return _INTERRUPTED

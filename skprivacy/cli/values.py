@@ -10,7 +10,7 @@ import csv
 import math
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .choices import LARGEST_CONFIDENCE
 
@@ -141,6 +141,23 @@ def measure(text: str) -> Measure:
         return MEASURES[name](**{key: _number(value) for key, value in given.items()})
     except (TypeError, ValueError) as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def solver_options(text: str) -> dict[str, Any]:
+    """Return options of a solver by their names: tol=0.001,max_time=60."""
+    found = dict(part.partition("=")[::2] for part in names(text))
+    if not all(found) or not all(found.values()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form tol=0.001,max_time=60")
+    return {name: _number_or_text(value) for name, value in found.items()}
+
+
+def _number_or_text(text: str) -> Any:
+    if text.isdecimal():
+        return int(text)
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def delimiter(text: str) -> str:

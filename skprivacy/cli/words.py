@@ -22,6 +22,7 @@ from .._messages import (
     message_of,
 )
 from ..files.locations import is_pipe
+from .progress import clear_progress
 
 # What the library calls a parameter, the command line calls an option.
 OPTIONS = {
@@ -54,6 +55,7 @@ OPTIONS = {
     "sensitive": "--sensitive",
     "smoothing": "--smoothing",
     "solver": "--solver",
+    "solver_options": "--solver-options",
     "target": "--target",
     "utility": "--utility",
     "utility_at_least": "--keep-utility",
@@ -131,6 +133,7 @@ def warnings_as_lines() -> Iterator[list[str]]:
         text = _without_breaks(in_options(message))
         if text not in said:
             said.append(text)
+            clear_progress()
             print(f"skprivacy: warning: {text}", file=sys.stderr)
 
     with warnings.catch_warnings():
@@ -146,6 +149,7 @@ def say(options: argparse.Namespace, facts: dict[str, Any], lines: Iterable[str]
 
     On the standard error where the standard output carries the table.
     """
+    clear_progress()
     if options.json:
         print(json.dumps(_finite({**facts, "warnings": options.warnings}), indent=2))
         return

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 from tqdm.auto import tqdm
 
+from .._progress import doing
 from .._typing import IntArray
 from ..tables.column_types import ColumnType
 from .locations import Input
@@ -32,14 +33,17 @@ class Source(ABC):
     def type_of(self, position: int, values: pd.Series) -> ColumnType:
         """Return the type of a column; values : all that it has, as what they mean."""
 
-    def watched_blocks(self, doing: str, is_watched: bool) -> Iterator[Block]:
+    def watched_blocks(self, what: str, is_watched: bool) -> Iterator[Block]:
         """Yield the blocks, with a progress bar on the standard error if it is watched."""
         size, raw = self.input.size, self.input.raw
         options: dict[str, Any] = {"unit": "B", "unit_scale": True, "disable": not is_watched}
-        with tqdm(total=size, desc=doing, **options) as bar:
+        doing(f"{what} rows")
+        with tqdm(total=size, desc=what, **options) as bar:
             for block in self.blocks():
                 yield block
-                bar.update(min(raw.tell(), size) - bar.n)
+                read = min(raw.tell(), size)
+                doing(f"{what} rows, {read / size:.0%} of the file" if size else f"{what} rows")
+                bar.update(read - bar.n)
             bar.update(size - bar.n)
 
     def check_names(self) -> None:

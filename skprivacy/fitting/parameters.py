@@ -28,6 +28,11 @@ _OF_DESIGN = (
     "solver_options", "alphabet", "n_bins", "min_frequency", "max_categories", "smoothing",
 )  # fmt: skip
 
+# What else designs are asked for: a solver must not be told otherwise.
+_NOT_OF_SOLVERS = frozenset({
+    "measure", "scope", "utility", "solver", "max_outputs", "confidence", "n_samples", "groups",
+})  # fmt: skip
+
 
 @dataclass(frozen=True, eq=False)
 class Settings:
@@ -81,6 +86,9 @@ class Settings:
         if not isinstance(self.solver_options, dict | None):
             requirement = "a dict or None"
             raise TypeError(message(owner, "solver_options", requirement, self.solver_options))
+        if taken := _NOT_OF_SOLVERS.intersection(self.solver_options or {}):
+            requirement = f"without {min(taken)!r}, which is no option of a solver"
+            raise ValueError(message(owner, "solver_options", requirement, self.solver_options))
 
     def _check_confidence(self) -> None:
         if self.confidence is None:

@@ -10,6 +10,7 @@ import pandas as pd
 from .._typing import FloatArray, Scope, Seed
 from ..joint import readonly
 from ..limits import upper_limits
+from ..solvers.one_thread import one_thread
 from .evaluation import Evaluation
 
 # The confidence of limits that nobody asked for, and how many budgets such a limit must exceed to
@@ -65,6 +66,7 @@ class PopulationLeakage:
         return self.max_leakage if scope == "per_output" else self.average_leakage
 
 
+@one_thread
 def population_limits(
     evaluation: Evaluation,
     counts: FloatArray,

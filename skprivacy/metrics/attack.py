@@ -28,6 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from .._messages import InPython, Message, Parameter, message_of
+from .._progress import doing
 from .._typing import BoolArray, ColumnsLike, FloatArray, IntArray
 from .._validation import check_real, message
 from .._warnings import warn
@@ -46,6 +47,10 @@ Splits: TypeAlias = int | BaseCrossValidator | BaseShuffleSplit | Iterable[Any]
 # Histogram gradient boosting takes up to 255 categories.
 _MOST_CATEGORIES = 255
 _MANY_ROWS = 20_000
+
+# With as many rows, and in the smallest group, boosting puts a tenth of the rows aside to see when
+# it has learned enough: it guesses better, and takes a fraction of the time.
+_ENOUGH_ROWS, _ENOUGH_OF_EACH = 2000, 20
 
 
 class BayesTable(ClassifierMixin, BaseEstimator):
@@ -153,19 +158,21 @@ def audit(
     if len(values) < 2:
         raise ValueError(Message(Parameter("sensitive", owner), " must have at least two values."))
     views = _views(released, raw, remainder, len(target))
-    attackers = _attackers(owner, attacker)
+    is_split_evenly = isinstance(cv, numbers.Integral)
+    attackers = _attackers(owner, attacker, is_split_evenly and _is_enough(target))
     exact = _exact(views["released"], sensitive, mechanism, owner)
-    if isinstance(cv, numbers.Integral):
-        _check_groups(target, int(cv))
+    if is_split_evenly:
+        _check_groups(target, int(cv))  # type: ignore[arg-type]
         cv = StratifiedKFold(cv, shuffle=True, random_state=0)  # tables are often sorted
     splits = list(check_cv(cv, target, classifier=True).split(target, target))
     blind = cross_val_predict(DummyClassifier(), target[:, None], target, cv=splits) == target
-    rows = []
+    rows: list[dict[str, Any]] = []
     # On few rows, threads that wait for each other on a busy machine cost more than they gain.
     with threadpool_limits(1 if len(target) < _MANY_ROWS else None):
         for view, columns in views.items():
             table, is_category = _encoded(columns)
             for name, classifier in attackers.items():
+                doing(f"attacking {len(rows) + 1} of {len(views) * len(attackers)}")
                 told = _told(classifier, table, is_category, len(values))
                 guesses = cross_val_predict(told, table, target, cv=splits)
                 figures = _figures(guesses == target, blind, confidence)
@@ -199,9 +206,17 @@ def _views(
     return views
 
 
-def _attackers(owner: str, attacker: Attacker | None) -> dict[str, BaseEstimator]:
+def _is_enough(target: IntArray) -> bool:
+    """Return whether some rows of every group can be put aside."""
+    return len(target) >= _ENOUGH_ROWS and bool(np.bincount(target).min() >= _ENOUGH_OF_EACH)
+
+
+def _attackers(
+    owner: str, attacker: Attacker | None, stops_early: bool
+) -> dict[str, BaseEstimator]:
     if attacker is None:
-        boosting = HistGradientBoostingClassifier(random_state=0)
+        when = True if stops_early else "auto"
+        boosting = HistGradientBoostingClassifier(random_state=0, early_stopping=when)
         return {"gradient boosting": boosting, "Bayes table": BayesTable()}
     attackers = attacker if isinstance(attacker, dict) else {type(attacker).__name__: attacker}
     if not attackers or not all(map(_is_attacker, attackers.values())):

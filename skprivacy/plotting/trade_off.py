@@ -24,12 +24,13 @@ _AnyMechanism: TypeAlias = Mechanism | SeveralSecretsMechanism
 _Path: TypeAlias = list[Mechanism] | list[SeveralSecretsMechanism]
 
 _VISIBLE = 1e-3  # a share that can be seen
-# A path around the budget of a transformer, as shares of it; with a confidence, each budget takes
-# longer.
-_AROUND, _SURELY_AROUND = np.geomspace(0.05, 10, 16), np.geomspace(0.1, 10, 9)
+# A path around the budget of a transformer, as shares of it: a picture shows no more. With a
+# confidence, each budget takes longer.
+_AROUND = np.array([0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0])
+_SURELY_AROUND = _AROUND[1:]
 
 # Where a design takes seconds rather than a moment, three show which way the curve goes.
-_FEW_AROUND, _MANY_SYMBOLS = np.array([0.5, 1.0, 2.0]), 60
+_FEW_AROUND, _MANY_SYMBOLS = np.array([0.5, 1.0, 2.0]), 100
 
 
 class PrivacyUtilityDisplay:
@@ -140,10 +141,13 @@ class PrivacyUtilityDisplay:
         """
         mechanism = _any_mechanism_of(transformer, cls)
         solvers = [solvers] if isinstance(solvers, str) else solvers
-        options = {} if solvers else transformer.solver_options or {}
+        options: dict[str, Any] = {}
+        if not solvers:
+            own = transformer.solver_options or {}
+            options = {"max_outputs": transformer.max_outputs, **own}
         paths = {
             solver if isinstance(solver, str) else solver.name: path_around(
-                mechanism, solver, epsilons, **options
+                mechanism, solver, epsilons, is_own=not solvers, **options
             )
             for solver in solvers or [transformer.solver]
         }
@@ -214,11 +218,14 @@ def path_around(
     mechanism: _AnyMechanism,
     solver: str | Solver,
     epsilons: Iterable[Any] | None = None,
+    *,
+    is_own: bool = False,
     **options: Any,
 ) -> Any:
     """Return mechanisms for budgets around that of a mechanism, under its joint and as sure.
 
-    Of several secrets, all budgets are multiplied by the same factors.
+    Of several secrets, all budgets are multiplied by the same factors. is_own : whether the
+    mechanism is what the solver designs with these options: it is then not designed again.
     """
     around = _AROUND if mechanism.confidence is None else _SURELY_AROUND
     around = _FEW_AROUND if len(mechanism.x_labels) > _MANY_SYMBOLS else around
@@ -232,10 +239,13 @@ def path_around(
         factors = around if mechanism.groups is None else around[around >= 1]
         multiplied = [{n: e * float(factor) for n, e in budgets} for factor in factors]
         epsilons = multiplied if epsilons is None else epsilons
-    path: Any = privacy_utility_path  # its overloads do not know which of the two this is
-    return path(
+    known = [mechanism.epsilon] if is_own else []
+    epsilons = list(epsilons)
+    new = [epsilon for epsilon in epsilons if epsilon not in known]
+    design: Any = privacy_utility_path  # its overloads do not know which of the two this is
+    path = new and design(
         joint,
-        epsilons,
+        new,
         measure=mechanism.measure,
         scope=mechanism.scope,
         utility=mechanism.objective,
@@ -245,6 +255,8 @@ def path_around(
         groups=mechanism.groups,
         **options,
     )
+    designed = iter(path)
+    return [mechanism if epsilon in known else next(designed) for epsilon in epsilons]
 
 
 def _least_budget(mechanism: Mechanism) -> float:

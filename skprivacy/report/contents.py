@@ -23,6 +23,7 @@ from ..mechanism import (
 )
 from ..metrics import audit
 from ..metrics.attack import Attacker, Splits
+from ..metrics.attack_notes import attack_notes
 from ..plotting import LeakageDisplay, MechanismDisplay, PrivacyUtilityDisplay, path_around
 from ..plotting.canvas import text_of_measure, text_of_solver
 from ..releasing.output_names import names_out
@@ -71,11 +72,13 @@ def sections_of(
     attacked: Attacked | None,
     handover: Handover,
     notes: list[str],
+    with_curve: bool = True,
 ) -> tuple[str, list[Section]]:
     """Return the title and the sections of a report on what was fitted by these settings.
 
     limits : for the population, of each secret; the only one is called None; notes : those of the
-    caller on the guarantee. What is for specialists comes after the signatures.
+    caller on the guarantee; with_curve : whether to show what other budgets would keep. What is
+    for specialists comes after the signatures.
     """
     columns, mechanism = columns_of(fitted), fitted.mechanism
     protected, fidelity = listed(columns.protected), fitted.fidelity
@@ -93,7 +96,7 @@ def sections_of(
         conclusions(mechanism, columns, fidelity if are_values else None, notes),
         handover.signatures(),
         glossary(),
-        _pictures(mechanism, settings, limits, columns),
+        _pictures(mechanism, settings, limits, columns, with_curve),
         _for_specialists(mechanism),
         recipe(mechanism, settings),
     ]
@@ -316,7 +319,11 @@ def _shares(mechanism: AnyMechanism) -> dict[str, str]:
 
 
 def _pictures(
-    mechanism: AnyMechanism, settings: Settings, limits: Limits, columns: Columns
+    mechanism: AnyMechanism,
+    settings: Settings,
+    limits: Limits,
+    columns: Columns,
+    with_curve: bool,
 ) -> Section:
     """Return pictures of the mechanism."""
     names = (
@@ -324,22 +331,23 @@ def _pictures(
         f"the release; P stands for a share of the rows, P(S | y) for that among the rows with "
         f"one released value."
     )
+    curve = [_curve(mechanism, settings)] if with_curve else []
     if isinstance(mechanism, Mechanism):
         figures = [
-            _curve(mechanism, settings),
+            *curve,
             _channel(mechanism),
             _leakage_of(mechanism, limits[None], "S"),
         ]
         return Section("Pictures", [names], figures=figures)
     each = mechanism.secrets.items()
     leakages = [_leakage_of(m, limits[name], name_of_secret(name)) for name, m in each]
-    figures = [_curve(mechanism, settings), _channel(one_of(mechanism)), *leakages]
+    figures = [*curve, _channel(one_of(mechanism)), *leakages]
     return Section("Pictures", [names], figures=figures)
 
 
 def _curve(mechanism: AnyMechanism, settings: Settings) -> Figure:
     options = {"max_outputs": settings.max_outputs, **(settings.solver_options or {})}
-    path = path_around(mechanism, settings.solver, **options)
+    path = path_around(mechanism, settings.solver, is_own=True, **options)
 
     def curve(is_dark: bool) -> Any:
         return PrivacyUtilityDisplay.from_path(path, chosen=mechanism.epsilon).figure_
@@ -421,7 +429,7 @@ def _attack(fitted: Fitted, settings: Settings, attacked: Attacked, secret: Any)
         f"though something leaks; where it is below zero, chance was against the attacker."
     )
     shown_as = Table(f"How well {s_name} can be guessed", _attacks(figures, confidence))
-    return Section(title, [text], [shown_as])
+    return Section(title, [text, *attack_notes(figures)], [shown_as])
 
 
 def _attacks(figures: pd.DataFrame, confidence: float) -> pd.DataFrame:

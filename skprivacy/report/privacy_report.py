@@ -62,6 +62,7 @@ class PrivacyReport:
         output_file: FilePath | FileRecord | None = None,
         n_rows_out: int | None = None,
         notes: Sequence[str] = (),
+        with_curve: bool = True,
     ) -> Self:
         """Return the report of a fitted transformer.
 
@@ -89,6 +90,8 @@ class PrivacyReport:
             How many rows were released.
         notes : list of str, default=()
             Sentences of your own, added to what is said about the guarantee.
+        with_curve : bool, default=True
+            Whether to show what other budgets would keep, which takes several designs.
 
         Examples
         --------
@@ -121,7 +124,8 @@ class PrivacyReport:
             released = transformer.transform(df)
             attacked = Attacked(df, sensitive_features, released, attacker, cv, confidence)
         settings = settings_of(transformer)
-        return cls(*sections_of(fitted, settings, limits, attacked, handover, list(notes)))
+        about = fitted, settings, limits, attacked, handover, list(notes)
+        return cls(*sections_of(*about, with_curve))
 
     def __str__(self) -> str:
         return as_text(self.title, self.sections)

@@ -33,7 +33,7 @@ _SHARE_OF_TOLERANCE = 0.9
 _ROUNDS = 3
 
 # From so many pairs of a symbol and a label on, times groups, the smoothed dual goes first.
-MANY_PAIRS = 15_000
+MANY_PAIRS = 30_000
 
 # It mixes the facets of a measure unless there are more than this.
 _MOST_FACETS = 200

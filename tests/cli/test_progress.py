@@ -1,0 +1,95 @@
+"""Lines of progress: every few seconds, on the standard error, about no value."""
+
+import io
+import json
+import re
+import time
+import warnings
+
+import pytest
+
+from skprivacy import design_mechanism, privacy_utility_path
+from skprivacy._progress import doing, watched
+from skprivacy.cli import main, progress
+from skprivacy.datasets import load_diabetes_bands
+
+LINE = re.compile(r"skprivacy: [a-z][a-z0-9 ,%]* \.\.\. \d+ s")
+JOINT = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]
+DESIGN = ["--sensitive", "sex", "--columns", "bmi", "--confidence", "none"]
+
+
+class Terminal(io.StringIO):
+    """A screen that keeps all that was ever on it."""
+
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def patients(tmp_path, monkeypatch):
+    """Go to a folder with patients.csv, where lines are written all the time."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(progress, "EVERY", 1e-3)
+    monkeypatch.setattr(progress, "EVERY_ON_TERMINAL", 1e-3)
+    load_diabetes_bands().to_csv("patients.csv", index=False)
+
+
+def test_what_is_done_is_told_to_whoever_watches():
+    told = []
+    with watched(told.append):
+        design_mechanism(JOINT, 0.01)
+        privacy_utility_path(JOINT, [0.01, 0.02])
+    doing("nothing")
+    assert told == [
+        "designing a mechanism",
+        "designing 1 of 2 budgets",
+        "designing 2 of 2 budgets",
+    ]
+
+
+def test_lines_where_there_is_no_terminal(patients, capsys):
+    assert main(["choose", "patients.csv", *DESIGN, "--json"]) == 0
+    said = capsys.readouterr()
+    lines = [line for line in said.err.splitlines() if "warning" not in line]
+    assert lines
+    assert all(LINE.fullmatch(line) for line in lines)
+    assert any("looking for a budget, design" in line for line in lines)
+    assert json.loads(said.out)["epsilon"] > 0
+    # Neither the column that is protected nor any of its values is named.
+    assert not re.search(r"\bsex\b|female|male", " ".join(lines))
+
+
+@pytest.mark.parametrize("option", ["--quiet", "-q", "--no-progress"])
+def test_nothing_if_it_is_to_be_quiet(patients, capsys, option):
+    assert main(["curve", "patients.csv", *DESIGN, "--epsilons", "0.01", option]) == 0
+    assert "..." not in capsys.readouterr().err
+
+
+def test_a_line_on_a_terminal_makes_room(monkeypatch):
+    screen = Terminal()
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setattr(progress, "EVERY_ON_TERMINAL", 1e-3)
+    with progress.progress_lines(True):
+        doing("waiting")
+        while "waiting" not in screen.getvalue():
+            time.sleep(1e-3)
+        progress.clear_progress()
+        print("a word", file=screen)
+    shown = screen.getvalue()
+    assert "\r\x1b[Kskprivacy: waiting ... 0 s" in shown
+    assert "\r\x1b[Ka word\n" in re.sub(r"(skprivacy: waiting \.\.\. 0 s)", "", shown)
+    assert shown.count("\n") == 1
+
+
+def test_a_report_without_its_curve(patients, capsys):
+    asked = ["--epsilon", "0.1", "--report", "r.html", "--no-curve"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert main(["sanitize", "patients.csv", "out.csv", *DESIGN, *asked]) == 0
+    with open("r.html", encoding="utf-8") as file:
+        page = file.read()
+    assert "The channel" in page
+    assert "Utility kept against the budget" not in page
+    told = capsys.readouterr().err
+    assert "drawing the report" in told
+    assert not re.search(r"designing \d of [2-9]", told)
