@@ -41,6 +41,9 @@ _TRIED = 32  # of the worst boxes: outputs are sought there
 _SMOOTHED_AT_FIRST, _MOST_SMOOTHED, _LEAST_SMOOTHED, _SHARE_SMOOTHED = 0.05, 0.02, 1e-4, 0.1
 _STEPS_AT_FIRST, _STEPS = 30, 5
 
+# A box whose bound is not below this share of what it was before the split gets more steps.
+_SLOW, _MORE_STEPS = 0.9, 20
+
 # Damping of Newton steps: at first, and what it is multiplied by after a good and a bad step.
 _DAMPED, _LESS, _MORE = 0.1, 0.2, 10.0
 _LARGEST_STEP = 1.0  # of the logarithm of the price of leakage
@@ -234,8 +237,13 @@ class Relaxation:
         low, high = np.concatenate([low, upper]), np.concatenate([lower, high])
         low, high, possible = _within_simplex(low, high)
         multipliers = np.tile(boxes.multipliers, (2, 1))[possible]
-        smoothed = np.tile(_smoothed(boxes.bound), 2)[possible]
-        return self._bounded(low[possible], high[possible], multipliers, smoothed, _STEPS)
+        before = np.tile(boxes.bound, 2)[possible]
+        new = self._bounded(low[possible], high[possible], multipliers, _smoothed(before), _STEPS)
+        slow = new.bound > _SLOW * before  # often an empty one, whose bound falls without end
+        again = new[slow]
+        smoothed = _smoothed(again.bound)
+        again = self._bounded(again.low, again.high, again.multipliers, smoothed, _MORE_STEPS)
+        return new[~slow].and_also(again)
 
     def _ends(
         self, multipliers: FloatArray, low: FloatArray, high: FloatArray, h: tuple[FloatArray, ...]
