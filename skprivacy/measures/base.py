@@ -164,6 +164,16 @@ class Measure(ABC):
         """
         return math.inf
 
+    def conjugate(
+        self, normals: FloatArray, prior: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+        """Return ``sup over T of normal . T - g(T)`` for each row, its slope and its curvature.
+
+        The supremum is over distributions T, or over all T whose sum is 1. None where it is not
+        known or not smooth: then there are fewer ways to prove how good a mechanism is.
+        """
+        return None
+
     def facets(self, prior: FloatArray, epsilon: float) -> tuple[FloatArray, FloatArray] | None:
         """Return (normals, offsets) such that the budget is ``normals @ T <= offsets``.
 

@@ -17,6 +17,12 @@ from .base import SMALLEST_LIFT, ShippedMeasure, expm1, lift
 _MOST_FACETS = 2**16
 
 
+def _covariance(shares: FloatArray) -> FloatArray:
+    """Return the covariance of the indicators of the symbols, for each row of `shares`."""
+    own = shares[:, :, None] * np.eye(shares.shape[1])
+    return own - shares[:, :, None] * shares[:, None, :]
+
+
 @dataclass(frozen=True)
 class KL(ShippedMeasure):
     """The paper's L(y), the Kullback-Leibler divergence of the posterior from the prior.
@@ -54,6 +60,16 @@ class KL(ShippedMeasure):
 
     def curvature(self, largest_lift: float) -> float:
         return 1.0
+
+    def conjugate(
+        self, normals: FloatArray, prior: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The logarithm of the mean of ``exp(normal)``."""
+        largest = normals.max(axis=1, keepdims=True)
+        tilted = prior * np.exp(normals - largest)
+        total = tilted.sum(axis=1, keepdims=True)
+        tilted /= total
+        return (largest + np.log(total))[:, 0], tilted, _covariance(tilted)
 
     def implied_deviations(self, epsilon: float) -> tuple[float, float]:
         return -1.0, expm1(epsilon)
@@ -137,6 +153,15 @@ class Chi2(ShippedMeasure):
     def curvature(self, largest_lift: float) -> float:
         """The second derivatives are 2 / ps, and those of KL are 1 / T >= 1 / (M ps)."""
         return 2 * largest_lift
+
+    def conjugate(
+        self, normals: FloatArray, prior: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The mean of the normal, and a quarter of its variance."""
+        mean = normals @ prior
+        off = normals - mean[:, None]
+        second = np.broadcast_to(_covariance(prior[None]) / 2, (len(normals), *(2 * prior.shape)))
+        return mean + off**2 @ prior / 4, prior * (1 + off / 2), second
 
     def implied_deviations(self, epsilon: float) -> tuple[float, float]:
         """Lifts up to M give chi2 <= M - 1, tight; not the paper's (M - 1)^2 (correction 1)."""

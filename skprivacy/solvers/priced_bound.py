@@ -1,0 +1,369 @@
+r"""What no output is worth more than, at given prices: the bound for column generation.
+
+Prices lambda of the symbols of X, and mu of the budget on average, prove that no mechanism has
+more utility than ``lambda . P(X) + mu + max over allowed W of u(W) - lambda . W - mu g(W)``. The
+maximum is that of a convex function, but a separable one: with ``h(z) = z log z``, u is
+``sum_k h(z_k)``, where z is W itself for I(X;Y), and P(V|y) for the information about a target V.
+
+It is found by branch and bound. On a box ``low <= z <= high``, h is below its chord, so with any
+multipliers c the maximum of ``h(z) - c z`` is that of its two ends; and with any normal theta,
+leakage is bounded by the conjugate of g. Together they are a bound for *any* multipliers, and a
+convex function of them: thousands of boxes are improved at once by Newton steps. A box whose
+bound is above the target is tightened (where leaving an end costs more than what is missing) and
+split where the chord is furthest from h.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import xlogy
+
+from .._typing import BoolArray, FloatArray, IntArray
+from ..utilities import MutualInformation, Target
+from .linear_program import Prices
+from .problem import Problem
+
+_EPS = np.finfo(float).eps
+
+# How many boxes are split at once.
+_AT_ONCE = 1024
+
+_TRIED = 32  # of the worst boxes: outputs are sought there
+
+# The maximum of two ends is smoothed by so much, in nats, at first, and then by this share of the
+# bound of a box.
+_SMOOTHED_AT_FIRST, _MOST_SMOOTHED, _LEAST_SMOOTHED, _SHARE_SMOOTHED = 0.05, 0.02, 1e-4, 0.1
+_STEPS_AT_FIRST, _STEPS = 30, 5
+
+# A box whose bound is not below this share of what it was before the split gets more steps.
+_SLOW, _MORE_STEPS = 0.9, 20
+
+# Damping of Newton steps: at first, and what it is multiplied by after a good and a bad step.
+_DAMPED, _LESS, _MORE = 0.1, 0.2, 10.0
+_LARGEST_STEP = 1.0  # of the logarithm of the price of leakage
+_FIRST_PRICE = 0.5
+
+# A split leaves at least this share of an interval on either side; shorter ones are not split.
+_LEAST_SHARE, _SHORTEST = 0.15, 1e-9
+_NEGLIGIBLE = 1e-9  # probability
+_TINY = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """Boxes of z, a row each; the multipliers that prove a bound, and where it is attained."""
+
+    low: FloatArray
+    high: FloatArray
+    multipliers: FloatArray
+    place: FloatArray
+    bound: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.bound)
+
+    def __getitem__(self, index: IntArray | BoolArray) -> Boxes:
+        return Boxes(*(getattr(self, field.name)[index] for field in fields(self)))
+
+    def and_also(self, others: Boxes) -> Boxes:
+        """Return these and others."""
+        names = [field.name for field in fields(self)]
+        return Boxes(*(np.concatenate([getattr(self, n), getattr(others, n)]) for n in names))
+
+
+class _State(NamedTuple):
+    """The bounds of boxes at some multipliers: smoothed, with slope and curvature, and as is."""
+
+    smoothed: FloatArray
+    bound: FloatArray
+    slope: FloatArray
+    curvature: FloatArray
+
+
+class LeakagePrice:
+    """What the budget allows, as a convex function of a normal theta and a price beta of leakage.
+
+    ``theta . T <= beta (g*(theta / beta) + threshold)`` wherever ``g(T) <= threshold``. On average
+    beta is given, and ``theta . T - beta g(T)`` is bounded instead.
+    """
+
+    def __init__(self, problem: Problem, epsilon: float, price: float) -> None:
+        self._measure, self._prior = problem.measure, problem.leakage.prior
+        self._threshold = problem.threshold(epsilon)
+        self._is_zero = self._threshold <= 0
+        on_average = problem.scope == "average" and not self._is_zero
+        self._given = max(price / self._threshold, _TINY) if on_average else None
+
+    def at(self, theta: FloatArray, log_beta: FloatArray) -> tuple[FloatArray, ...]:
+        """Return the value, slope and curvature at rows of (theta, log beta)."""
+        n, n_s = theta.shape
+        slope, curvature = np.zeros((n, n_s + 1)), np.zeros((n, n_s + 1, n_s + 1))
+        if self._is_zero:  # T is the prior
+            slope[:, :-1] = self._prior
+            curvature[:, -1, -1] = 1.0
+            return theta @ self._prior, slope, curvature
+        beta = np.exp(log_beta) if self._given is None else np.full(n, self._given)
+        scaled = theta / beta[:, None]
+        found = self._measure.conjugate(scaled, self._prior)
+        assert found is not None  # see `can_be_proven`
+        value, normal, second = found
+        slope[:, :-1] = normal
+        curvature[:, :-1, :-1] = second / beta[:, None, None]
+        if self._given is not None:
+            curvature[:, -1, -1] = 1.0
+            return beta * value, slope, curvature
+        turned = np.einsum("nij,nj->ni", second, scaled)
+        slope[:, -1] = beta * (self._threshold + value - (normal * scaled).sum(axis=1))
+        curvature[:, :-1, -1] = curvature[:, -1, :-1] = -turned
+        curvature[:, -1, -1] = beta * (scaled * turned).sum(axis=1) + np.maximum(slope[:, -1], 0)
+        return beta * (value + self._threshold), slope, curvature
+
+
+class Relaxation:
+    """The bound of a box as a function of its multipliers: (theta, log beta), and one for each z.
+
+    For I(X;Y), where z is W, the multipliers of z follow from the prices and theta.
+    """
+
+    def __init__(self, problem: Problem, epsilon: float, prices: Prices) -> None:
+        self._leakage = LeakagePrice(problem, epsilon, prices.budget)
+        prior, deviations = problem.leakage.prior, problem.leakage.deviations
+        given_x = prior[:, None] * (1 + deviations)
+        n_s, n_x = given_x.shape
+        of_beta = np.zeros((1, n_x))
+        self._symbols: tuple[FloatArray, FloatArray] | None = None
+        if isinstance(problem.utility, Target):
+            given_v = problem.utility.p_v_given_x
+            n_v = len(given_v)
+            self._costs = np.zeros(n_v)
+            self._turn = np.vstack([np.zeros((n_s + 1, n_v)), np.eye(n_v)])
+            # W is any distribution: what is best is one symbol.
+            self._symbols = -prices.symbols, np.vstack([-given_x, of_beta, given_v])
+        else:
+            self._costs, self._turn = prices.symbols, np.vstack([given_x, of_beta])
+        self._n_s = n_s
+        self.n_multipliers, self.n_z = self._turn.shape
+        self._squares = _squares(self._turn)
+
+    def whole(self) -> Boxes:
+        """Return the box of all z, as well bounded as it can be."""
+        low, high = np.zeros((1, self.n_z)), np.ones((1, self.n_z))
+        multipliers = np.zeros((1, self.n_multipliers))
+        multipliers[:, self._n_s] = np.log(_FIRST_PRICE)
+        for smoothed in (_SMOOTHED_AT_FIRST, _MOST_SMOOTHED):
+            box = self._bounded(low, high, multipliers, np.full(1, smoothed), _STEPS_AT_FIRST)
+            multipliers = box.multipliers
+        return box
+
+    def outputs(self, boxes: Boxes) -> FloatArray:
+        """Return the outputs W that attain the bounds, roughly."""
+        if self._symbols is None:
+            W = boxes.place
+        else:
+            base, columns = self._symbols
+            values = base + boxes.multipliers @ columns
+            values -= values.max(axis=1, keepdims=True)
+            W = np.exp(values / _smoothed(boxes.bound)[:, None])
+        W = np.where(W > _NEGLIGIBLE, W, 0.0)
+        total = W.sum(axis=1)
+        return W[total > 0] / total[total > 0, None]
+
+    def _bounded(
+        self,
+        low: FloatArray,
+        high: FloatArray,
+        multipliers: FloatArray,
+        smoothed: FloatArray,
+        n_steps: int,
+    ) -> Boxes:
+        """Return boxes with bounds, and the multipliers that Newton's method has found."""
+        ends = xlogy(low, low), xlogy(high, high)
+        state = self._at(multipliers, low, high, ends, smoothed)
+        bound, best, damping = state.bound, multipliers, np.full(len(low), _DAMPED)
+        for _ in range(n_steps):
+            damped = state.curvature + damping[:, None, None] * np.eye(self.n_multipliers)
+            step = np.linalg.solve(damped, -state.slope[:, :, None])[:, :, 0]
+            step[:, self._n_s] = step[:, self._n_s].clip(-_LARGEST_STEP, _LARGEST_STEP)
+            tried = multipliers + step
+            new = self._at(tried, low, high, ends, smoothed)
+            good = new.smoothed < state.smoothed
+            damping = (damping * np.where(good, _LESS, _MORE)).clip(1e-6, 1e6)
+            multipliers = _chosen(good, tried, multipliers)
+            state = _State(*map(partial(_chosen, good), new, state))
+            better = state.bound < bound
+            bound, best = _chosen(better, state.bound, bound), _chosen(better, multipliers, best)
+        left, right = self._ends(best, low, high, ends)
+        share = _logistic((right - left) / smoothed[:, None])
+        return Boxes(low, high, best, low + share * (high - low), bound)
+
+    def tightened(self, boxes: Boxes, target: float) -> Boxes:
+        """Return boxes without the places where nothing is worth more than the target.
+
+        Between its ends a chord is a line: to leave the better end costs its slope.
+        """
+        low, high = boxes.low, boxes.high
+        ends = xlogy(low, low), xlogy(high, high)
+        left, right = self._ends(boxes.multipliers, low, high, ends)
+        steepness = np.abs(right - left) / np.maximum(high - low, _TINY)
+        room = (boxes.bound - target)[:, None] / np.maximum(steepness, _TINY)
+        room = room * (1 + 1e-9) + 1e-12
+        low, high = (
+            np.where(right > left, np.maximum(low, high - room), low),
+            np.where(left > right, np.minimum(high, low + room), high),
+        )
+        low, high, possible = _within_simplex(low, high)
+        place = boxes.place.clip(low, high)
+        return Boxes(low, high, boxes.multipliers, place, boxes.bound)[possible]
+
+    def halves(self, boxes: Boxes) -> Boxes:
+        """Return boxes split in two, where the chord is furthest from h."""
+        low, high, place = boxes.low, boxes.high, boxes.place
+        width = high - low
+        at_low = xlogy(low, low)
+        rise = (xlogy(high, high) - at_low) / np.maximum(width, _TINY)
+        error = at_low + rise * (place - low) - xlogy(place, place)
+        which = np.where(width > _SHORTEST, error, -np.inf).argmax(axis=1)
+        rows = np.arange(len(boxes))
+        least = _LEAST_SHARE * width[rows, which]
+        at = place[rows, which].clip(low[rows, which] + least, high[rows, which] - least)
+        upper, lower = low.copy(), high.copy()
+        upper[rows, which] = lower[rows, which] = at
+        low, high = np.concatenate([low, upper]), np.concatenate([lower, high])
+        low, high, possible = _within_simplex(low, high)
+        multipliers = np.tile(boxes.multipliers, (2, 1))[possible]
+        before = np.tile(boxes.bound, 2)[possible]
+        new = self._bounded(low[possible], high[possible], multipliers, _smoothed(before), _STEPS)
+        slow = new.bound > _SLOW * before  # often an empty one, whose bound falls without end
+        again = new[slow]
+        smoothed = _smoothed(again.bound)
+        again = self._bounded(again.low, again.high, again.multipliers, smoothed, _MORE_STEPS)
+        return new[~slow].and_also(again)
+
+    def _ends(
+        self, multipliers: FloatArray, low: FloatArray, high: FloatArray, h: tuple[FloatArray, ...]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return what the two ends of each interval are worth; h : its values at them."""
+        costs = self._costs + multipliers @ self._turn
+        return h[0] - costs * low, h[1] - costs * high
+
+    def _at(
+        self,
+        multipliers: FloatArray,
+        low: FloatArray,
+        high: FloatArray,
+        h: tuple[FloatArray, FloatArray],
+        smoothed: FloatArray,
+    ) -> _State:
+        """Return the bounds of boxes at some multipliers."""
+        n, n_s = len(multipliers), self._n_s
+        value, slope_of_leakage, of_leakage = self._leakage.at(
+            multipliers[:, :n_s], multipliers[:, n_s]
+        )
+        slope = np.zeros((n, self.n_multipliers))
+        curvature = np.zeros((n, self.n_multipliers, self.n_multipliers))
+        slope[:, : n_s + 1], curvature[:, : n_s + 1, : n_s + 1] = slope_of_leakage, of_leakage
+        left, right = self._ends(multipliers, low, high, h)
+        share = _logistic((right - left) / smoothed[:, None])
+        better = np.maximum(left, right)
+        slope -= (low + share * (high - low)) @ self._turn.T
+        bend = share * (1 - share) * (high - low) ** 2 / smoothed[:, None]
+        curvature += (bend @ self._squares).reshape(curvature.shape)
+        size = np.abs(value) + np.maximum(np.abs(left), np.abs(right)).sum(axis=1)
+        bound = value + better.sum(axis=1)
+        softer = np.log1p(np.exp(-np.abs(right - left) / smoothed[:, None])).sum(axis=1)
+        if self._symbols is not None:
+            most, more, normal, bent = _softest(*self._symbols, multipliers, smoothed)
+            bound, softer, size = bound + most, softer + more, size + np.abs(most)
+            slope, curvature = slope + normal, curvature + bent
+        size += self.n_z + np.abs(multipliers).max(axis=1)
+        bound = np.nan_to_num(bound + 64 * _EPS * size, nan=np.inf)  # with its rounding
+        return _State(bound + smoothed * softer, bound, slope, curvature)
+
+
+def _smoothed(bound: FloatArray) -> FloatArray:
+    """Return how smooth the maximum of two ends is made in boxes, for Newton's method, in nats."""
+    return (_SHARE_SMOOTHED * bound).clip(_LEAST_SMOOTHED, _MOST_SMOOTHED)
+
+
+def _squares(columns: FloatArray) -> FloatArray:
+    """Return the product of each column with itself, flat, as rows."""
+    return np.einsum("ik,jk->kij", columns, columns).reshape(columns.shape[1], -1)
+
+
+def _softest(
+    base: FloatArray, columns: FloatArray, multipliers: FloatArray, smoothed: FloatArray
+) -> tuple[FloatArray, ...]:
+    """Return the largest of ``base + multipliers @ columns``, and more about its smooth version.
+
+    That is what is to be added to it, over `smoothed`, and its slope and curvature.
+    """
+    values = base + multipliers @ columns
+    most = values.max(axis=1)
+    weights = np.exp((values - most[:, None]) / smoothed[:, None])
+    total = weights.sum(axis=1)
+    weights /= total[:, None]
+    slope = weights @ columns.T
+    second = (weights @ _squares(columns)).reshape(len(slope), *(2 * [len(columns)]))
+    curvature = (second - slope[:, :, None] * slope[:, None, :]) / smoothed[:, None, None]
+    return most, np.log(total), slope, curvature
+
+
+def _logistic(values: FloatArray) -> FloatArray:
+    return 1 / (1 + np.exp(-values.clip(-50, 50)))
+
+
+def _chosen(which: BoolArray, one: FloatArray, other: FloatArray) -> FloatArray:
+    """Return rows of one where `which`, and of the other elsewhere."""
+    return np.where(which.reshape(-1, *(1,) * (one.ndim - 1)), one, other)
+
+
+def _within_simplex(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Return boxes around their points whose sum is 1, and which have any."""
+    slack = 8 * _EPS * low.shape[1]
+    possible = (low.sum(axis=1) <= 1 + slack) & (high.sum(axis=1) >= 1 - slack)
+    high = np.minimum(high, 1 + slack - (low.sum(axis=1, keepdims=True) - low))
+    low = np.maximum(low, 1 - slack - (high.sum(axis=1, keepdims=True) - high))
+    return low.clip(0, 1), np.maximum(high, low).clip(0, 1), possible
+
+
+def can_be_proven(problem: Problem, epsilon: float) -> bool:
+    """Return whether there is such a bound: the measure must know its conjugate."""
+    prior = problem.leakage.prior
+    return (
+        isinstance(problem.utility, MutualInformation | Target)
+        and problem.measure.conjugate(np.zeros((1, len(prior))), prior) is not None
+        and problem.knows_all_allowed(epsilon)
+    )
+
+
+@np.errstate(over="ignore", invalid="ignore")  # steps that go too far are not taken
+def largest_surplus(
+    relaxation: Relaxation,
+    target: float,
+    most: int,
+    deadline: float,
+    tried: Callable[[FloatArray], float],
+) -> tuple[float, int]:
+    """Return a surplus that no output exceeds, the target or more, and how many boxes it took.
+
+    tried : takes outputs W where there may be more, and returns the largest surplus that is found
+    next to them. It stops when that is above the target: then other prices are needed.
+    """
+    boxes, used = relaxation.whole(), 1
+    while len(boxes) and boxes.bound.max() > target and used < most:
+        worst = np.argsort(-boxes.bound, kind="stable")
+        first, rest = worst[:_AT_ONCE], worst[_AT_ONCE:]
+        late = time.perf_counter() >= deadline
+        if late or tried(relaxation.outputs(boxes[worst[:_TRIED]])) > target:
+            break
+        new = relaxation.halves(boxes[first])
+        used += len(new)
+        new = relaxation.tightened(new[new.bound > target], target)
+        boxes = boxes[rest].and_also(new)
+    return float(boxes.bound.max(initial=target)), used
