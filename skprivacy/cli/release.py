@@ -329,7 +329,9 @@ def _at_most(mechanism: AnyMechanism, facts: dict[str, Any]) -> str:
         return ""
     alone = "" if mechanism.confidence is None else "for the rows alone (--confidence none), "
     symbols = f"{facts['symbols']:,} {_SYMBOLS[facts['alphabet']]}"
-    return f"; {alone}no mechanism for these {symbols} keeps more than {bound}"
+    is_close = mechanism.confidence or bound == f"{mechanism.normalized_utility:.1%}"
+    proven = "" if is_close else ": not proven optimal"
+    return f"; {alone}no mechanism for these {symbols} keeps more than {bound}{proven}"
 
 
 def _of_raw_values(fidelity: Fidelity) -> str:

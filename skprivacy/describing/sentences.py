@@ -106,9 +106,13 @@ def what_is_kept(
         text += f": the cells keep {by_cells:.1%}, and the channel {kept / by_cells:.1%} of that"
     if share == most == "100.0%":
         return f"{text}."
-    than = "" if most == share else f" than {most}"
-    alone = ", for the rows alone," if is_sure else ""
-    return f"{text}; no mechanism within the budget{alone} keeps more{than}."
+    if most == share:
+        return f"{text}; no mechanism within the budget keeps more."
+    if is_sure:
+        return (
+            f"{text}; no mechanism within the budget, for the rows alone, keeps more than {most}."
+        )
+    return f"{text}. No mechanism within the budget keeps more than {most}: not proven optimal."
 
 
 def at_face_value(fidelity: Fidelity) -> str:

@@ -30,7 +30,7 @@ from ..fidelity import Fidelity, NamedChannel, closest_names, fidelity_of_symbol
 from ..joint import as_joint
 from ..measures import Measure, check_scope
 from ..measures.ranges import posterior_ranges
-from ..utilities import BOUND_TOLERANCE, Utility
+from ..utilities import BOUND_TOLERANCE, DEFAULT_TOL, UTILITY_ROUNDING, Utility
 from .content import ROW_TOLERANCE, fields_content, read_fields
 from .evaluation import Evaluation
 from .population import PopulationLeakage, population_limits
@@ -255,6 +255,16 @@ class Mechanism(Evaluation):
     def gap(self) -> float:
         """The most utility that a better mechanism could add."""
         return self.upper_bound - self.utility
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether it is proven optimal: the gap is at most 1e-5 of the largest utility.
+
+        A mechanism with a `confidence` keeps a stricter budget than the one that `upper_bound` is
+        about, and is mostly not.
+        """
+        share = self.normalized_upper_bound - self.normalized_utility
+        return share <= DEFAULT_TOL + UTILITY_ROUNDING
 
     @property
     def normalized_upper_bound(self) -> float:

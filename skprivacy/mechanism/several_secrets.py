@@ -23,8 +23,8 @@ from .several_json import SeveralParts, read_several, several_content
 _SHARED = {
     "channel", "p_x", "p_y", "posterior", "x_labels", "y_labels", "groups", "independent",
     "unseen", "symbol_of_output", "measure", "scope", "objective", "solver", "n_samples",
-    "utility", "upper_bound", "gap", "normalized_utility", "normalized_upper_bound",
-    "cell_utility", "mutual_information",
+    "utility", "upper_bound", "gap", "is_certified", "normalized_utility",
+    "normalized_upper_bound", "cell_utility", "mutual_information",
     "least_utility",
 }  # fmt: skip
 
@@ -78,6 +78,7 @@ class SeveralSecretsMechanism:
         utility: float
         upper_bound: float
         gap: float
+        is_certified: bool
         normalized_utility: float
         normalized_upper_bound: float
         cell_utility: float

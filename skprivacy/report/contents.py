@@ -274,6 +274,8 @@ def _for_specialists(mechanism: AnyMechanism) -> Section:
         **({} if about_s is None else {"I(S;Y)": f"{about_s.sensitive_information:.5f} nats"}),
     }
     room = "No mechanism within the budget keeps more than the utility plus the certified gap."
+    if not mechanism.is_certified:
+        room += " The gap is not zero: this mechanism is not proven optimal."
     if mechanism.confidence is not None:
         room = (
             "The certified gap is for the rows alone: no mechanism that keeps the budget there "

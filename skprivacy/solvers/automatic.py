@@ -3,7 +3,7 @@
 from typing import Any
 
 from ..geometry.bases import count_bases
-from .problem import DEFAULT_TOL
+from ..utilities import DEFAULT_TOL
 from .task import DesignTask
 
 # Above this many vertices of (22), a certificate takes longer than it is worth to most users.

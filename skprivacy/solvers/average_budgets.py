@@ -16,9 +16,9 @@ from .._typing import FloatArray
 from ..exceptions import SolverError
 from ..geometry import Points
 from ..measures.stacked import Stacked
+from ..utilities import DEFAULT_TOL
 from .base import Solution, Solver
 from .budget_shares import BudgetShares
-from .problem import DEFAULT_TOL
 from .stacking import Face, Secret, side_by_side
 from .task import DesignTask
 

@@ -21,12 +21,12 @@ from ..joint import Joint
 from ..measures.leakage import leakage_of
 from ..repair import expanded
 from ..secrets import stacked_joint
+from ..utilities import DEFAULT_TOL
 from ..utilities.through import Through
 from .automatic import automatic
 from .average_budgets import AverageBudgets
 from .base import Solution, Solver
 from .optimal import OptimalSolver
-from .problem import DEFAULT_TOL
 from .reductions import OccurringSymbols
 from .stacking import Face, Secret, faces_of, secrets_of, side_by_side
 from .task import DesignTask

@@ -22,11 +22,12 @@ from .._validation import check_integer, check_real
 from .._warnings import warn
 from ..exceptions import SolverError
 from ..geometry import Points
+from ..utilities import DEFAULT_TOL
 from .base import Solution, Solver
 from .coarser_groups import CoarserGroups
 from .linear_program import Offers, Prices
 from .priced_bound import Relaxation, can_be_proven, largest_surplus
-from .problem import DEFAULT_TOL, Problem
+from .problem import Problem
 from .simple import most_useful, simple_solutions
 from .task import DesignTask
 

@@ -11,8 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 from .._messages import InPython, Message, Setting
 from .._validation import check_choice, check_integer, check_real
 from .._warnings import warn
+from ..utilities import DEFAULT_TOL
 from .base import Solution, Solver
-from .problem import DEFAULT_TOL, Problem
+from .problem import Problem
 from .refinement import Limits, OnAverage, PerOutput, Refinement
 from .simple import most_useful, simple_solutions
 from .task import DesignTask

@@ -4,6 +4,7 @@ Prices lambda of the symbols of X, and mu of the budget on average, prove that n
 more utility than ``lambda . P(X) + mu + max over allowed W of u(W) - lambda . W - mu g(W)``. The
 maximum is that of a convex function, but a separable one: with ``h(z) = z log z``, u is
 ``sum_k h(z_k)``, where z is W itself for I(X;Y), and P(V|y) for the information about a target V.
+(W then follows z as further coordinates, in which u is linear.)
 
 It is found by branch and bound. On a box ``low <= z <= high``, h is below its chord, so with any
 multipliers c the maximum of ``h(z) - c z`` is that of its two ends; and with any normal theta,
@@ -36,8 +37,8 @@ _AT_ONCE = 1024
 
 _TRIED = 32  # of the worst boxes: outputs are sought there
 
-# The maximum of two ends is smoothed by so much, in nats, at first, and then by this share of the
-# bound of a box.
+# The maximum of two ends is smoothed by so much, in nats, at first, and then by this share of what
+# the bound of a box is about.
 _SMOOTHED_AT_FIRST, _MOST_SMOOTHED, _LEAST_SMOOTHED, _SHARE_SMOOTHED = 0.05, 0.02, 1e-4, 0.1
 _STEPS_AT_FIRST, _STEPS = 30, 5
 
@@ -136,18 +137,18 @@ class Relaxation:
         prior, deviations = problem.leakage.prior, problem.leakage.deviations
         given_x = prior[:, None] * (1 + deviations)
         n_s, n_x = given_x.shape
-        of_beta = np.zeros((1, n_x))
-        self._symbols: tuple[FloatArray, FloatArray] | None = None
-        if isinstance(problem.utility, Target):
+        self._n_s, self._n_x = n_s, n_x
+        self._costs, self._turn = prices.symbols, np.vstack([given_x, np.zeros((1, n_x))])
+        self._is_curved = np.ones(n_x)
+        if isinstance(problem.utility, Target):  # z comes before W, which is linear
             given_v = problem.utility.p_v_given_x
             n_v = len(given_v)
-            self._costs = np.zeros(n_v)
-            self._turn = np.vstack([np.zeros((n_s + 1, n_v)), np.eye(n_v)])
-            # W is any distribution: what is best is one symbol.
-            self._symbols = -prices.symbols, np.vstack([-given_x, of_beta, given_v])
-        else:
-            self._costs, self._turn = prices.symbols, np.vstack([given_x, of_beta])
-        self._n_s = n_s
+            self._costs = np.concatenate([np.zeros(n_v), self._costs])
+            self._turn = np.block([
+                [np.zeros((n_s + 1, n_v)), self._turn],
+                [np.eye(n_v), -given_v],
+            ])  # fmt: skip
+            self._is_curved = np.repeat([1.0, 0.0], [n_v, n_x])
         self.n_multipliers, self.n_z = self._turn.shape
         self._squares = _squares(self._turn)
 
@@ -163,13 +164,7 @@ class Relaxation:
 
     def outputs(self, boxes: Boxes) -> FloatArray:
         """Return the outputs W that attain the bounds, roughly."""
-        if self._symbols is None:
-            W = boxes.place
-        else:
-            base, columns = self._symbols
-            values = base + boxes.multipliers @ columns
-            values -= values.max(axis=1, keepdims=True)
-            W = np.exp(values / _smoothed(boxes.bound)[:, None])
+        W = boxes.place[:, -self._n_x :]
         W = np.where(W > _NEGLIGIBLE, W, 0.0)
         total = W.sum(axis=1)
         return W[total > 0] / total[total > 0, None]
@@ -183,7 +178,7 @@ class Relaxation:
         n_steps: int,
     ) -> Boxes:
         """Return boxes with bounds, and the multipliers that Newton's method has found."""
-        ends = xlogy(low, low), xlogy(high, high)
+        ends = self._h(low), self._h(high)
         state = self._at(multipliers, low, high, ends, smoothed)
         bound, best, damping = state.bound, multipliers, np.full(len(low), _DAMPED)
         for _ in range(n_steps):
@@ -208,7 +203,7 @@ class Relaxation:
         Between its ends a chord is a line: to leave the better end costs its slope.
         """
         low, high = boxes.low, boxes.high
-        ends = xlogy(low, low), xlogy(high, high)
+        ends = self._h(low), self._h(high)
         left, right = self._ends(boxes.multipliers, low, high, ends)
         steepness = np.abs(right - left) / np.maximum(high - low, _TINY)
         room = (boxes.bound - target)[:, None] / np.maximum(steepness, _TINY)
@@ -217,33 +212,54 @@ class Relaxation:
             np.where(right > left, np.maximum(low, high - room), low),
             np.where(left > right, np.minimum(high, low + room), high),
         )
-        low, high, possible = _within_simplex(low, high)
+        low, high, possible = self._within_simplex(low, high)
         place = boxes.place.clip(low, high)
         return Boxes(low, high, boxes.multipliers, place, boxes.bound)[possible]
 
-    def halves(self, boxes: Boxes) -> Boxes:
+    def halves(self, boxes: Boxes, target: float) -> Boxes:
         """Return boxes split in two, where the chord is furthest from h."""
         low, high, place = boxes.low, boxes.high, boxes.place
         width = high - low
-        at_low = xlogy(low, low)
-        rise = (xlogy(high, high) - at_low) / np.maximum(width, _TINY)
-        error = at_low + rise * (place - low) - xlogy(place, place)
-        which = np.where(width > _SHORTEST, error, -np.inf).argmax(axis=1)
+        at_low = self._h(low)
+        rise = (self._h(high) - at_low) / np.maximum(width, _TINY)
+        error = at_low + rise * (place - low) - self._h(place)
+        which = np.where((width > _SHORTEST) & (self._is_curved > 0), error, -np.inf).argmax(
+            axis=1
+        )
         rows = np.arange(len(boxes))
         least = _LEAST_SHARE * width[rows, which]
         at = place[rows, which].clip(low[rows, which] + least, high[rows, which] - least)
         upper, lower = low.copy(), high.copy()
         upper[rows, which] = lower[rows, which] = at
         low, high = np.concatenate([low, upper]), np.concatenate([lower, high])
-        low, high, possible = _within_simplex(low, high)
+        low, high, possible = self._within_simplex(low, high)
         multipliers = np.tile(boxes.multipliers, (2, 1))[possible]
         before = np.tile(boxes.bound, 2)[possible]
-        new = self._bounded(low[possible], high[possible], multipliers, _smoothed(before), _STEPS)
-        slow = new.bound > _SLOW * before  # often an empty one, whose bound falls without end
+        smoothed = _smoothed(before, target)
+        new = self._bounded(low[possible], high[possible], multipliers, smoothed, _STEPS)
+        slow = new.bound > target + _SLOW * (
+            before - target
+        )  # often an empty one, whose bound falls without end
         again = new[slow]
-        smoothed = _smoothed(again.bound)
+        smoothed = _smoothed(again.bound, target)
         again = self._bounded(again.low, again.high, again.multipliers, smoothed, _MORE_STEPS)
         return new[~slow].and_also(again)
+
+    def _h(self, z: FloatArray) -> FloatArray:
+        """Return ``z log z``, and 0 where u is linear."""
+        return xlogy(z, z) * self._is_curved
+
+    def _within_simplex(
+        self, low: FloatArray, high: FloatArray
+    ) -> tuple[FloatArray, FloatArray, BoolArray]:
+        """Return boxes around their distributions z and W, and which have any."""
+        parts = [
+            _around_distributions(low[:, part], high[:, part])
+            for part in (slice(-self._n_x), slice(-self._n_x, None))
+            if low[:, part].shape[1]
+        ]
+        low, high = (np.hstack(ends) for ends in list(zip(*parts, strict=True))[:2])
+        return low, high, np.all([possible for *_, possible in parts], axis=0)
 
     def _ends(
         self, multipliers: FloatArray, low: FloatArray, high: FloatArray, h: tuple[FloatArray, ...]
@@ -277,41 +293,20 @@ class Relaxation:
         size = np.abs(value) + np.maximum(np.abs(left), np.abs(right)).sum(axis=1)
         bound = value + better.sum(axis=1)
         softer = np.log1p(np.exp(-np.abs(right - left) / smoothed[:, None])).sum(axis=1)
-        if self._symbols is not None:
-            most, more, normal, bent = _softest(*self._symbols, multipliers, smoothed)
-            bound, softer, size = bound + most, softer + more, size + np.abs(most)
-            slope, curvature = slope + normal, curvature + bent
         size += self.n_z + np.abs(multipliers).max(axis=1)
         bound = np.nan_to_num(bound + 64 * _EPS * size, nan=np.inf)  # with its rounding
         return _State(bound + smoothed * softer, bound, slope, curvature)
 
 
-def _smoothed(bound: FloatArray) -> FloatArray:
+def _smoothed(bound: FloatArray, target: float) -> FloatArray:
     """Return how smooth the maximum of two ends is made in boxes, for Newton's method, in nats."""
-    return (_SHARE_SMOOTHED * bound).clip(_LEAST_SMOOTHED, _MOST_SMOOTHED)
+    scale = bound - target + abs(target)
+    return (_SHARE_SMOOTHED * scale).clip(_LEAST_SMOOTHED, _MOST_SMOOTHED)
 
 
 def _squares(columns: FloatArray) -> FloatArray:
     """Return the product of each column with itself, flat, as rows."""
     return np.einsum("ik,jk->kij", columns, columns).reshape(columns.shape[1], -1)
-
-
-def _softest(
-    base: FloatArray, columns: FloatArray, multipliers: FloatArray, smoothed: FloatArray
-) -> tuple[FloatArray, ...]:
-    """Return the largest of ``base + multipliers @ columns``, and more about its smooth version.
-
-    That is what is to be added to it, over `smoothed`, and its slope and curvature.
-    """
-    values = base + multipliers @ columns
-    most = values.max(axis=1)
-    weights = np.exp((values - most[:, None]) / smoothed[:, None])
-    total = weights.sum(axis=1)
-    weights /= total[:, None]
-    slope = weights @ columns.T
-    second = (weights @ _squares(columns)).reshape(len(slope), *(2 * [len(columns)]))
-    curvature = (second - slope[:, :, None] * slope[:, None, :]) / smoothed[:, None, None]
-    return most, np.log(total), slope, curvature
 
 
 def _logistic(values: FloatArray) -> FloatArray:
@@ -323,7 +318,9 @@ def _chosen(which: BoolArray, one: FloatArray, other: FloatArray) -> FloatArray:
     return np.where(which.reshape(-1, *(1,) * (one.ndim - 1)), one, other)
 
 
-def _within_simplex(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
+def _around_distributions(
+    low: FloatArray, high: FloatArray
+) -> tuple[FloatArray, FloatArray, BoolArray]:
     """Return boxes around their points whose sum is 1, and which have any."""
     slack = 8 * _EPS * low.shape[1]
     possible = (low.sum(axis=1) <= 1 + slack) & (high.sum(axis=1) >= 1 - slack)
@@ -362,7 +359,7 @@ def largest_surplus(
         late = time.perf_counter() >= deadline
         if late or tried(relaxation.outputs(boxes[worst[:_TRIED]])) > target:
             break
-        new = relaxation.halves(boxes[first])
+        new = relaxation.halves(boxes[first], target)
         used += len(new)
         new = relaxation.tightened(new[new.bound > target], target)
         boxes = boxes[rest].and_also(new)

@@ -11,7 +11,7 @@ from ..geometry import Points, slab_vertices
 from ..geometry.bases import count_bases
 from ..measures.leakage import value_in
 from ..merging import tidied
-from ..utilities import NO_UTILITY
+from ..utilities import DEFAULT_TOL, NO_UTILITY
 from .base import Solution
 from .candidates import Candidates, all_candidates, excess_over
 from .leakage_function import LeakageFunction
@@ -34,9 +34,6 @@ _VERTEX_ACCURACY = 1e-11
 
 # How far the prices of all vertices may be from their optimum, in nats.
 _PRICE_ACCURACY = 1e-9
-
-# The gap to stop at, as a share of the largest utility, unless a solver is given another.
-DEFAULT_TOL = 1e-5
 
 
 class Problem:

@@ -2,7 +2,7 @@
 
 from .._messages import Message, Parameter
 from .._validation import check_choice, message
-from .base import BOUND_TOLERANCE, NO_UTILITY, UTILITY_ROUNDING, Utility
+from .base import BOUND_TOLERANCE, DEFAULT_TOL, NO_UTILITY, UTILITY_ROUNDING, Utility
 from .columns import EachColumn
 from .information import (
     MutualInformation,
@@ -15,6 +15,7 @@ from .losses import Distortion, Guess, guess_of_cells
 
 __all__ = [
     "BOUND_TOLERANCE",
+    "DEFAULT_TOL",
     "NO_UTILITY",
     "UTILITIES",
     "UTILITY_ROUNDING",

@@ -17,6 +17,10 @@ UTILITY_ROUNDING = 1e-12
 # If X itself has no more utility than a constant, up to this, there is none to keep.
 NO_UTILITY = 1e-13
 
+# The share of the largest utility that solvers may leave, unless they are given another: a
+# mechanism with no larger gap counts as optimal.
+DEFAULT_TOL = 1e-5
+
 # A bound below the utility of a mechanism by more than this is wrong; by less, it is rounding.
 BOUND_TOLERANCE = 1e-9
 

@@ -1,0 +1,182 @@
+"""The branch and bound behind column generation: against brute force, and against all solvers."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from skprivacy import KL, Chi2, MutualInformation, Target, design_mechanism, get_measure
+from skprivacy.geometry import Points
+from skprivacy.solvers.linear_program import Prices
+from skprivacy.solvers.priced_bound import Relaxation, can_be_proven, largest_surplus
+from skprivacy.solvers.problem import Problem
+from skprivacy.solvers.task import DesignTask
+
+SCOPES = ("per_output", "average")
+
+
+def random_joint(seed, shape):
+    joint = np.random.default_rng(seed).random(shape) ** 2
+    return joint / joint.sum()
+
+
+def random_target(seed, n_x, n_v=3):
+    return Target(np.random.default_rng(seed).dirichlet(np.ones(n_v), n_x).T)
+
+
+def problem_of(joint, epsilon, measure, scope, utility):
+    return Problem(DesignTask.checked("test", joint, [epsilon], measure, scope, utility))
+
+
+def no_outputs(rows):
+    return -np.inf
+
+
+def surplus_of(problem, epsilon, prices, rows):
+    """Return the surplus of the allowed ones among dense rows, written down naively."""
+    prior, deviations = problem.leakage.prior, problem.leakage.deviations
+    posteriors = np.maximum((1 + rows @ deviations.T) * prior, 0.0)
+    leakage = problem.measure.value(posteriors, prior)
+    found = problem.utility.value(Points.from_dense(rows)) - rows @ prices.symbols
+    if problem.scope == "average":
+        return found - prices.budget * leakage / problem.threshold(epsilon)
+    return found[leakage <= problem.threshold(epsilon)]
+
+
+@pytest.mark.parametrize("measure", [KL(), Chi2()], ids=["kl", "chi2"])
+def test_the_conjugate_is_the_largest_difference(measure):
+    rng = np.random.default_rng(0)
+    prior, normals = rng.dirichlet(np.ones(4)), 0.3 * rng.normal(size=(5, 4))
+    value, slope, curvature = measure.conjugate(normals, prior)
+    anywhere = rng.dirichlet(np.ones(4), 2000)
+    differences = anywhere @ normals.T - measure.value(anywhere, prior)[:, None]
+    assert (differences <= value + 1e-12).all()
+    # It is attained at its slope, which is a distribution.
+    np.testing.assert_allclose(slope.sum(axis=1), 1)
+    reached = (normals * slope).sum(axis=1) - measure.value(slope, prior)
+    np.testing.assert_allclose(reached, value, rtol=1e-10)
+    step = 1e-6 * np.eye(4)
+    for i in range(4):
+        ahead, behind = (measure.conjugate(normals + sign * step[i], prior) for sign in (1, -1))
+        np.testing.assert_allclose((ahead[0] - behind[0]) / 2e-6, slope[:, i], atol=1e-8)
+        np.testing.assert_allclose((ahead[1] - behind[1]) / 2e-6, curvature[:, i], atol=1e-8)
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize(("measure", "epsilon"), [("kl", 0.05), ("chi2", 0.3)])
+@pytest.mark.parametrize("has_target", [False, True])
+def test_no_output_exceeds_the_bound_at_any_prices(measure, epsilon, scope, has_target):
+    for seed in range(4):
+        rng, shape = np.random.default_rng(seed), (3, 5)
+        utility = random_target(seed, 5) if has_target else MutualInformation()
+        problem = problem_of(random_joint(seed, shape), epsilon, measure, scope, utility)
+        prices = Prices(rng.normal(size=5), float(rng.exponential()))
+        rows = np.concatenate([rng.dirichlet(np.full(5, a), 10_000) for a in (0.1, 0.3, 1.0)])
+        rows = np.concatenate([rows, np.eye(5), problem.p_x + 0.2 * (rows - problem.p_x)])
+        best = surplus_of(problem, epsilon, prices, rows).max()
+        target = best + 0.1  # it stops there; samples miss the best output by less
+        relaxation = Relaxation(problem, epsilon, prices)
+        found, _ = largest_surplus(relaxation, target, 4000, np.inf, no_outputs)
+        assert best <= found <= target
+        # Whatever it is aiming at, and wherever it stops.
+        low, _ = largest_surplus(relaxation, best - 1.0, 300, np.inf, no_outputs)
+        assert low >= best
+
+
+def test_boxes_without_outputs_are_told():
+    """A bound may fall without end only where no output is allowed."""
+    problem = problem_of(random_joint(0, (3, 4)), 0.01, "kl", "per_output", MutualInformation())
+    relaxation = Relaxation(problem, 0.01, Prices(np.zeros(4), 0.0))
+    most = minimize(
+        lambda w: -w[0],
+        problem.p_x,
+        bounds=[(0, 1)] * 4,
+        constraints=[
+            {"type": "eq", "fun": lambda w: w.sum() - 1},
+            {"type": "ineq", "fun": lambda w: 0.01 - problem.leakage_of(Points.from_dense(w[None]))[0]},
+        ],
+    ).x[0]  # fmt: skip
+    for low, is_empty in ((0.98 * most, False), (1.02 * most, True)):
+        box = relaxation.whole()
+        inside = box.low.copy()
+        inside[0, 0] = low
+        box = relaxation._bounded(inside, box.high, box.multipliers, np.full(1, 0.02), 60)
+        assert (box.bound[0] < -1) == is_empty
+
+
+def test_what_it_tries_are_outputs():
+    problem = problem_of(random_joint(1, (4, 9)), 0.02, "kl", "average", random_target(1, 9))
+    relaxation = Relaxation(problem, 0.02, Prices(np.zeros(9), 0.1))
+    rows = relaxation.outputs(relaxation.halves(relaxation.whole(), 0.0))
+    np.testing.assert_allclose(rows.sum(axis=1), 1)
+    assert rows.min() >= 0
+
+
+def test_measures_without_a_conjugate_have_other_bounds():
+    problem = problem_of(random_joint(0, (3, 5)), 0.1, "l1", "per_output", MutualInformation())
+    assert get_measure("l1").conjugate(np.zeros((1, 3)), problem.leakage.prior) is None
+    assert not can_be_proven(problem, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("measure", "epsilon", "scope", "has_target"),
+    [
+        ("kl", 0.02, "per_output", False),
+        ("kl", 0.02, "average", True),
+        ("chi2", 0.15, "per_output", True),
+        ("chi2", 0.15, "average", False),
+        ("kl", 0.0, "per_output", True),
+    ],
+)
+def test_column_generation_proves_the_optimum_of_the_other_solver(
+    measure, epsilon, scope, has_target
+):
+    joint = random_joint(3, (4, 8))
+    options = {"measure": measure, "scope": scope}
+    options["utility"] = random_target(3, 8) if has_target else MutualInformation()
+    ours = design_mechanism(joint, epsilon, solver="column_generation", tol=1e-3, **options)
+    best = design_mechanism(joint, epsilon, solver="optimal", tol=1e-3, **options)
+    assert best.utility <= ours.upper_bound + 1e-9
+    assert ours.utility <= best.upper_bound + 1e-9
+    assert ours.gap <= 1.2e-3 * ours.objective.span(ours.p_x)
+
+
+def test_six_groups_and_sixteen_symbols_are_proven():
+    joint = random_joint(5, (6, 16))
+    mechanism = design_mechanism(joint, 0.02, tol=1e-3)
+    assert mechanism.solver == "column_generation"
+    assert mechanism.normalized_utility == pytest.approx(0.7003, abs=1e-3)
+    assert mechanism.normalized_upper_bound - mechanism.normalized_utility <= 1.1e-3
+    assert not mechanism.is_certified
+
+
+def check_random_bounds(seeds, largest, tol):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for seed in seeds:
+            rng = np.random.default_rng([7, seed])
+            shape = tuple(int(rng.integers(3, 1 + most)) for most in largest)
+            joint = rng.random(shape) ** rng.choice([1, 2, 6])
+            joint /= joint.sum()
+            epsilon = float(10 ** rng.uniform(-4, -0.3))
+            measure, scope = str(rng.choice(["kl", "chi2"])), str(rng.choice(SCOPES))
+            options = {"measure": measure, "scope": scope, "tol": tol}
+            if rng.random() < 0.3:
+                options["utility"] = random_target(seed, shape[1], int(rng.integers(2, 5)))
+            ours = design_mechanism(joint, epsilon, solver="column_generation", **options)
+            best = design_mechanism(joint, epsilon, solver="optimal", max_time=5, **options)
+            about = seed, shape, epsilon, options
+            assert ours.leakage_in(ours.scope) <= epsilon * (1 + 1e-9) + 1e-12, about
+            assert best.utility <= ours.upper_bound + 1e-9, about
+            assert ours.utility <= best.upper_bound + 1e-9, about
+
+
+def test_no_bound_is_below_what_is_reached():
+    check_random_bounds(range(100), largest=(3, 5), tol=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(50))
+def test_no_bound_is_below_what_is_reached_in_many_tables(part):
+    check_random_bounds(range(100 * part, 100 * (part + 1)), largest=(5, 8), tol=1e-3)
