@@ -70,13 +70,10 @@ OF_A_PAGE = {
     },
     "docs/optimum.rst": {
         "60,000": "a limit in the code",
-        "1,000": "a setting of benchmarks/certified_optimum.py",
         "0.502855": "0.502854 and a bit, rounded up",
         "2.2": "a ratio of times, by benchmarks/certified_optimum.py on an idle machine",
         "2.8": "a ratio of times, by the same",
         "7.8": "a ratio of times, by the same",
-        "18 s": "a time, by the same",
-        "19 s": "a time, by the same",
     },
     "docs/several_secrets.rst": {
         "0.002": "a setting of benchmarks/several_secrets.py",

@@ -33,7 +33,8 @@ examples:
       --columns blood_pressure,bmi --bins 3 --epsilon 0.05
   skprivacy sanitize patients.csv released.parquet --sensitive sex --columns bmi \\
       --bins 3 --epsilon 0.02 --report report.html --save-mechanism bmi.json \\
-      --purpose "a study of BMI" --recipient "Example University"
+      --purpose "a study of BMI" --recipient "Example University" \\
+      --no-input-hash
   skprivacy sanitize patients.csv beside.csv --sensitive sex --columns bmi \\
       --epsilon 0.02 --remainder patient
   cat patients.csv | skprivacy sanitize - - --sensitive sex --columns bmi \\

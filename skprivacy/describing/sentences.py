@@ -108,6 +108,8 @@ def what_is_kept(
         return f"{text}."
     if most == share:
         return f"{text}; no mechanism within the budget keeps more."
+    if most == "100.0%":
+        return f"{text}: not proven optimal."
     if is_sure:
         return (
             f"{text}; no mechanism within the budget, for the rows alone, keeps more than {most}."

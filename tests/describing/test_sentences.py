@@ -124,7 +124,16 @@ class TestMechanism:
     def test_more_can_be_kept_than_is(self):
         mechanism = design_mechanism(JOINT, 0.02, solver="watchdog")
         most = f"{mechanism.normalized_upper_bound:.1%}"
-        assert mechanism.sentences()[1].endswith(f"keeps more than {most}.")
+        assert most == "100.0%"
+        assert (
+            mechanism.sentences()[1]
+            == "It keeps 56.1% of the information in X: not proven optimal."
+        )
+        mechanism = mechanism.changed(upper_bound=0.9 * mechanism.objective.largest(mechanism.p_x))
+        said = "No mechanism within the budget keeps more than 90.0%: not proven optimal."
+        assert mechanism.sentences()[1].endswith(said)
+        assert not mechanism.is_certified
+        assert design_mechanism(JOINT, 0.02).is_certified
 
 
 class TestNotebook:
