@@ -139,7 +139,7 @@ def test_the_pictures_are_drawn(script, tmp_path, monkeypatch):
 
 
 def test_the_picture_of_the_readme_can_be_drawn_anew(tmp_path):
-    script, drawn = DOCS / "pictures" / "funnel.py", tmp_path / "funnel.png"
+    script, drawn = DOCS / "pictures" / "trade_off.py", tmp_path / "trade_off.png"
     run_script(script, drawn)
     committed = script.with_suffix(".png")
     assert drawn.read_bytes()[:8] == committed.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"

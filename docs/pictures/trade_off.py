@@ -1,18 +1,22 @@
-"""Ways to release a table, beside each other: many rows to fit, and few."""
+"""Ways to release a table, beside each other: many rows to fit, and few.
+
+``python docs/pictures/trade_off.py FILE`` writes the picture to a file.
+"""
 
 import re
+import sys
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-from house_style import QUIET, RELEASED, SENSITIVE, USEFUL
+from house_style import QUIET, RELEASED, SENSITIVE, STYLE, USEFUL
 
 # The plot directive runs scripts without their path, in their folder.
 MEASURED = Path(globals().get("__file__", "trade_off.py")).resolve().parents[1] / "measured"
 RECORDED = (MEASURED / "trade_off.txt").read_text()
 
 LINES = {
-    "cells, symbol": (RELEASED, "o", "cells, as names"),
-    "cells, label": (RELEASED, "s", "cells, as rows"),
+    "cells, symbol": (RELEASED, "o", "skprivacy, names of cells"),
+    "cells, label": (RELEASED, "s", "skprivacy, rows"),
     "columns dropped": (QUIET, "D", "columns dropped"),
     "columns apart": (SENSITIVE, "^", "columns apart"),
     "FARE's tree": (USEFUL, "v", "FARE's tree, 24 leaves"),
@@ -33,20 +37,23 @@ def points(table, method):
     return sorted((float(line[74:83]), float(line[38:47])) for line in lines)
 
 
-figure, axes = plt.subplots(1, 2, figsize=(9.6, 5.4), sharey=True)
-for axis, table, title in zip(
-    axes, ["adult", "adult, few rows"], ["3,000 rows to fit", "300 rows to fit"], strict=True
-):
-    for method, (color, marker, label) in LINES.items():
-        axis.plot(
-            *zip(*points(table, method), strict=True),
-            color=color,
-            marker=marker,
-            lw=1.2,
-            ls="-" if len(points(table, method)) > 2 else "",
-            label=label,
-        )
-    axis.set(title=title, xlabel="AUC of an attacker who guesses sex (0.5: blind)")
-axes[0].set_ylabel("AUC of a model of income")
-handles, labels = axes[0].get_legend_handles_labels()
-figure.legend(handles, labels, loc="outside lower center", ncols=4)
+def main():
+    """Draw the picture."""
+    figure, axes = plt.subplots(1, 2, figsize=(9.6, 5.4), sharey=True)
+    for axis, table in zip(axes, ["adult", "adult, few rows"], strict=True):
+        for method, (color, marker, label) in LINES.items():
+            drawn = points(table, method)
+            style = {"color": color, "marker": marker, "lw": 1.2, "label": label}
+            axis.plot(*zip(*drawn, strict=True), ls="-" if len(drawn) > 2 else "", **style)
+        n_rows = re.search(rf"^table {table}: .*\n([\d,]+) rows to fit", RECORDED, re.MULTILINE)[1]
+        axis.set(title=f"{n_rows} rows", xlabel="AUC of an attacker who guesses sex (0.5: blind)")
+    axes[0].set_ylabel("AUC of a model of income")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    return figure
+
+
+if __name__ == "__main__":
+    plt.rcParams.update(STYLE)
+    picture = main()
+    if len(sys.argv) > 1:
+        picture.savefig(sys.argv[1], dpi=150)
