@@ -1,8 +1,8 @@
 """Time the certified optimum and column generation, and compare them with Algorithm 1.
 
 Run ``python benchmarks/certified_optimum.py``; it uses one core and takes some minutes. Parts:
-``--parts designs path gains columns local sizes``. With ``--adult PATH_TO_ADULT_CSV`` also two tables of
-real rows. Each part prints what it measures; the last line is the peak memory.
+``--parts designs path gains columns local sizes``. With ``--adult PATH_TO_ADULT_CSV`` also tables
+of real rows. Each part prints what it measures; the last line is the peak memory.
 """
 
 import argparse

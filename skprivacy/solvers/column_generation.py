@@ -48,9 +48,9 @@ _STEEPEST = 3.0  # the exponent of a tilt
 
 # Gaps that are to be proven, from this share of the largest utility to the tolerance: each takes
 # some times as many boxes as the one before it. In all they may take so much work; each takes as
-# much as there are symbols, and a little more.
-_FIRST_TARGET, _NEXT_TARGET, _NEXT_COST = 0.03, 0.3, 3
-_MOST_WORK, _MORE_WORK = 5_000_000, 32
+# much as there are symbols, and a little more; and less work is spent on gaps below a fine one.
+_FIRST_TARGET, _NEXT_TARGET, _NEXT_COST, _MOST_ROUNDS = 0.03, 0.3, 3, 40
+_MOST_WORK, _MORE_WORK, _FINE, _LESS_IF_FINE = 15_000_000, 32, 1e-3, 3
 
 
 @dataclass(frozen=True)
@@ -188,21 +188,26 @@ class ColumnSearch:
 
         No mechanism within the budget exceeds the bound, as ``sum q u(W)``.
         """
-        bound, left = np.inf, _MOST_WORK // (self.n_x + _MORE_WORK)
+        bound, spent, most = np.inf, 0, _MOST_WORK // (self.n_x + _MORE_WORK)
         if not can_be_proven(self._problem, self._epsilon):
             return offers, bound
         target = max(_FIRST_TARGET * self._problem.span, self._tol)
-        while left > 0 and not self.is_late():
+        for _ in range(_MOST_ROUNDS):
+            if spent >= most or self.is_late():
+                break
             offers, prices, _ = self._priced(offers)
             relaxation = Relaxation(self._problem, self._epsilon, prices)
             missing = _Missing(self, prices)
-            found, used = largest_surplus(relaxation, target, left, self._deadline, missing)
-            bound, left = min(bound, prices.worth(self._problem.p_x) + found), left - used
+            room = most - spent
+            found, used = largest_surplus(relaxation, target, room, self._deadline, missing)
+            bound, spent = min(bound, prices.worth(self._problem.p_x) + found), spent + used
             offers = Offers.concatenate([offers, *missing.offers])
             if missing.largest > target:  # prices will be others
                 offers = self._searched(offers, self.n_x + _AT_ONCE)
                 continue
-            if target <= self._tol or _NEXT_COST * used > left:
+            is_fine = target <= _FINE * self._problem.span
+            room = (most // _LESS_IF_FINE if is_fine else most) - spent
+            if target <= self._tol or _NEXT_COST * used > room:
                 break
             target = max(_NEXT_TARGET * target, self._tol)
         return offers, bound
