@@ -86,6 +86,8 @@ class Measure(ABC):
     #: Whether fusing groups of S never raises it. Set it for a measure of your own to learn how
     #: far a budget lets the probability of a group move.
     is_monotone: ClassVar[bool] = False
+    #: Whether t times as far from the prior is t^2 times as large: all budgets have one shape.
+    is_quadratic: ClassVar[bool] = False
 
     @abstractmethod
     def value(self, posterior: FloatArray, prior: FloatArray) -> FloatArray:

@@ -129,6 +129,7 @@ class Chi2(ShippedMeasure):
     """
 
     name: ClassVar[str] = "chi2"
+    is_quadratic: ClassVar[bool] = True
 
     def value(self, posterior: npt.ArrayLike, prior: npt.ArrayLike) -> FloatArray:
         return ((np.asarray(posterior) - prior) * (lift(posterior, prior) - 1)).sum(axis=-1)

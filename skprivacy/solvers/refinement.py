@@ -11,6 +11,7 @@ and an outer polytope makes them cheaper than they are.
 
 from __future__ import annotations
 
+import math
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from .._messages import Message, Setting
 from .._typing import FloatArray, IntArray
 from ..exceptions import SolverError
 from ..geometry import OuterPolytope, Points, SlabEpigraph, TooManyVerticesError
+from .leakage_function import Tangents
 from .linear_program import Offers, Prices
 from .problem import Problem
 
@@ -39,11 +41,17 @@ _RECONSIDER = 9
 _PATIENCE = 40
 _PROGRESS = 0.95
 
-# The vertices that a path carries from one budget to the next, as a share of the most allowed.
-_MOST_CARRIED = 0.2
+# A path carries vertices from one budget to the next until there are this many times as many as
+# the first of them needed: all cost time, and few are near the outputs in use. They also leave
+# room for the vertices of the next budget: they are at most this share of those allowed.
+_MOST_CARRIED = 2
+_MOST_ROOM = 0.2
 
 # Excess over the threshold, as a share of it, that counts as rounding or slack.
 _NEGLIGIBLE_EXCESS = 1e-9
+
+# Tangents of a quadratic measure have positive offsets, but for rounding; a larger one is valid.
+_SMALLEST_OFFSET = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +105,7 @@ class Refinement(ABC):
         self._inner = Offers(Points(np.empty((0, 1), int), np.empty((0, 1))), np.empty(0))
         self._inner_leakage = np.empty(0)
         self._full = False
+        self._needed: int | None = None
 
     def add(self, points: Points) -> None:
         """Add allowed points to those that the lower bound may use."""
@@ -138,6 +147,7 @@ class Refinement(ABC):
             stopped = self._cut(chosen, places, threshold)
             if stopped and not (stopped == "rounding" and self._give_way()):
                 break
+        self._needed = self._needed or self._body.n_vertices
         return Refined(offers, max(upper, lower), stopped)
 
     def _bound(self, offers: Offers, threshold: float) -> float:
@@ -186,7 +196,7 @@ class Refinement(ABC):
     def _worth_cutting(self, weights: FloatArray, outer: Outer) -> IntArray:
         """Return the vertices in use and those that come next in surplus."""
         surplus = self._prices.surplus(outer.offers)
-        n = min(len(self._p_x) + 1, len(surplus) - 1)
+        n = min((len(self._p_x) + 1) // 2, len(surplus) - 1)
         best = np.argpartition(-surplus, n)[: n + 1]
         return np.union1d(np.flatnonzero(weights > 0), best)
 
@@ -224,11 +234,22 @@ class Refinement(ABC):
         over = np.flatnonzero(chosen.leakage > heights + _NEGLIGIBLE_EXCESS * threshold)
         cuts = self._leakage.cuts(chosen.deviations[over], places[over], heights[over], threshold)
         try:
-            done = self._body.cut(*cuts)
+            done = self._body.cut(*self._on_scale(cuts))
         except TooManyVerticesError:
             self._full = True
             return "max_vertices"
         return None if done else "rounding"
+
+    def _is_overloaded(self) -> bool:
+        """Return whether too many vertices are left from earlier budgets."""
+        most = _MOST_ROOM * self._limits.max_vertices
+        if self._needed is not None:
+            most = min(most, _MOST_CARRIED * self._needed)
+        return self._full or self._body.n_vertices > most
+
+    def _on_scale(self, cuts: Tangents) -> Tangents:
+        """Return tangents of g on the scale of the polytope's heights."""
+        return cuts
 
 
 class PerOutput(Refinement):
@@ -239,24 +260,39 @@ class PerOutput(Refinement):
     def __init__(self, problem: Problem, limits: Limits, smallest: float, largest: float) -> None:
         super().__init__(problem, limits)
         self._smallest, self._largest = smallest, largest
+        # With sqrt(g) for heights, the epigraph of a quadratic g is a cone: a tangent at one
+        # budget touches it at all others too.
+        self._is_cone = problem.measure.is_quadratic and smallest < largest
         self._start(smallest)
         self._convexity, self._most_convexity = 0.0, problem.convexity
         self._may_reconsider = True
 
     def _start(self, low: float) -> None:
         """Start with the simplex at one height, or with the prism over it for a path."""
-        self._body = self._polytope(low, low if low == self._largest else 2 * self._largest)
-        self._full = False
+        high = low if low == self._largest else 2 * self._largest
+        self._body = self._polytope(self._height(low), self._height(high))
+        self._full, self._needed = False, None
+
+    def _height(self, threshold: float) -> float:
+        return math.sqrt(threshold) if self._is_cone else threshold
+
+    def _on_scale(self, cuts: Tangents) -> Tangents:
+        if not self._is_cone:
+            return cuts
+        # If n.d <= o + g for all d, then n.d <= o / t + t g for all t > 0: at most 2 sqrt(o g).
+        normals, offsets, slack = cuts
+        root = 2 * np.sqrt(np.maximum(offsets, _SMALLEST_OFFSET))
+        return normals / root[:, None], np.zeros(len(root)), slack / root
 
     def _advance(self, threshold: float) -> None:
         self._convexity, self._may_reconsider = 0.0, self._most_convexity > 0
         if threshold == self._smallest:
             return
         try:
-            risen = self._body.raise_floor(threshold)
+            ready = not self._is_overloaded() and self._body.raise_floor(self._height(threshold))
         except TooManyVerticesError:
-            risen = False
-        if self._full or not risen:
+            ready = False
+        if not ready:
             self._start(threshold)
 
     def _outer(self, threshold: float) -> Outer:
@@ -318,11 +354,10 @@ class OnAverage(Refinement):
             self._body = SlabEpigraph(deviations, self._high, self._describe, most)
         else:
             self._body = self._polytope(0.0, self._high)
-        self._full = False
+        self._full, self._needed = False, None
 
     def _advance(self, threshold: float) -> None:
-        """Start over if earlier budgets have left little room for the vertices of this one."""
-        if self._full or self._body.n_vertices > _MOST_CARRIED * self._limits.max_vertices:
+        if self._is_overloaded():
             self._start()
 
     def _outer(self, threshold: float) -> Outer:
