@@ -16,10 +16,11 @@ SCRIPTS = {path.stem for path in (ROOT / "benchmarks").glob("*.py")}
 # Where figures come from, besides the examples on the page itself, which are run: what a script of
 # benchmarks/ printed, data, or the examples of another page.
 SOURCES = {
-    "README.md": ["docs/measured/trade_off.txt", "docs/measured/rows_per_second.txt"],
+    "README.md": ["docs/measured/trade_off.txt", "docs/measured/certified_optimum.txt"],
     "docs/audit.rst": ["docs/measured/real_table.txt", "docs/measured/population_limits.txt"],
     "docs/beside.rst": ["docs/measured/beside.txt"],
     "docs/beyond.rst": ["docs/measured/dask_and_spark.txt"],
+    "docs/commands.rst": ["docs/measured/commands.txt"],
     "docs/confidence.rst": ["docs/measured/confidence.txt"],
     "docs/corrections.rst": [
         "docs/measured/simple_mechanisms.txt",
@@ -47,8 +48,10 @@ CHOSEN = {
 }
 OF_A_PAGE = {
     "README.md": {
-        "0.1668": "compared in test_documented_commands.py",
+        "0.167": "compared in test_documented_commands.py",
         "33%": "compared in test_documented_commands.py",
+        "0.69": "the logarithm of 2",
+        "0.55": "a setting of benchmarks/trade_off.py",
         "0.005007": "what choose --max-shift prints",
         "81%": "what examples/correlation_remover.py prints, compared in test_package.py",
         "25.7%": "what sanitize --solver randomized_response prints",
@@ -60,6 +63,7 @@ OF_A_PAGE = {
         "4 MB": "a limit in the code",
         "50,000": "a limit in the code",
         "500,000": "a limit in the code",
+        "7,214": "a setting of benchmarks/commands.py",
         "2 GB": "a setting of benchmarks/large_file.py",
         "400 MB": "what benchmarks/large_file.py stays below",
     },

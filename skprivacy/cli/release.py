@@ -158,6 +158,8 @@ def _copied_by(transformer: PrivacyFunnelTransformer, options: argparse.Namespac
 
 def _check_outputs(paths: Sequence[str], options: argparse.Namespace) -> None:
     """Check before any work is done that files may be written, and that no two are the same."""
+    if not is_pipe(options.target) and is_same(options.target, options.source):
+        raise ValueError(f"OUT is IN ({options.source}): name another file, or the table is lost.")
     for path in paths:
         check_free(path, options.force)
     if not is_pipe(options.target):

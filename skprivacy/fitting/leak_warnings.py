@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -281,6 +282,12 @@ def _excess(
     return leakage if is_more and is_beyond_chance(budget, counts) else 0.0
 
 
+def _rounded_up(value: float) -> str:
+    """Return a positive number with two digits, no smaller than it is."""
+    step = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return f"{step * math.ceil(value / step):.6g}"
+
+
 def _way_beside(found: Judgement, few: Container[Any]) -> Message:
     """Say how columns with few values can be published under the budget."""
     leaking = {name: leakage for name, leakage in found.leaking.items() if name in few}
@@ -292,7 +299,7 @@ def _way_beside(found: Judgement, few: Container[Any]) -> Message:
         Named("beside"),
         ": the budget then holds for them and the release together. It must be ",
         Named("epsilon"),
-        f" = {max(leaking.values()):.2g} or more.",
+        f" = {_rounded_up(max(leaking.values()))} or more, and more than that with a confidence.",
     )
 
 

@@ -29,7 +29,10 @@ def small_numbers(fitted: Fitted, protected: str, pooled: float) -> Section:
     if found.empty:
         return Section(
             "Small numbers",
-            [f"No value is pooled, and none is rare: each has at least {FEWEST_ROWS} rows."],
+            [
+                f"No value of a column is pooled, and none is rare: each has at least "
+                f"{FEWEST_ROWS} rows. Combinations of values may have fewer, as the table says."
+            ],
             [smallest],
         )
     return Section("Small numbers", _about_rare(found, pooled), [smallest, _as_table(found)])

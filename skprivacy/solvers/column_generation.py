@@ -188,29 +188,32 @@ class ColumnSearch:
 
         No mechanism within the budget exceeds the bound, as ``sum q u(W)``.
         """
-        bound, spent, most = np.inf, 0, _MOST_WORK // (self.n_x + _MORE_WORK)
+        bound, spent = np.inf, 0
         if not can_be_proven(self._problem, self._epsilon):
             return offers, bound
         target = max(_FIRST_TARGET * self._problem.span, self._tol)
         for _ in range(_MOST_ROUNDS):
-            if spent >= most or self.is_late():
+            room = self._most_boxes(target) - spent
+            if room <= 0 or self.is_late():
                 break
             offers, prices, _ = self._priced(offers)
             relaxation = Relaxation(self._problem, self._epsilon, prices)
             missing = _Missing(self, prices)
-            room = most - spent
             found, used = largest_surplus(relaxation, target, room, self._deadline, missing)
             bound, spent = min(bound, prices.worth(self._problem.p_x) + found), spent + used
             offers = Offers.concatenate([offers, *missing.offers])
             if missing.largest > target:  # prices will be others
                 offers = self._searched(offers, self.n_x + _AT_ONCE)
                 continue
-            is_fine = target <= _FINE * self._problem.span
-            room = (most // _LESS_IF_FINE if is_fine else most) - spent
-            if target <= self._tol or _NEXT_COST * used > room:
+            before, target = target, max(_NEXT_TARGET * target, self._tol)
+            if target == before or spent + _NEXT_COST * used > self._most_boxes(target):
                 break
-            target = max(_NEXT_TARGET * target, self._tol)
         return offers, bound
+
+    def _most_boxes(self, target: float) -> int:
+        """Return how many boxes there may be in all before a gap is given up."""
+        is_fine = target <= _FINE * self._problem.span
+        return _MOST_WORK // (self.n_x + _MORE_WORK) // (_LESS_IF_FINE if is_fine else 1)
 
     def better_next_to(self, rows: FloatArray, prices: Prices) -> Offers:
         """Return what is worth more than it costs, next to outputs that need not be allowed."""

@@ -878,8 +878,8 @@ class TestErrors:
         ("arguments", "text"),
         [
             (
-                ["patients.csv", "patients.csv"],
-                "'patients.csv' already exists: use --force to replace it",
+                ["patients.csv", "patients.csv", "--force"],
+                "OUT is IN (patients.csv): name another file, or the table is lost",
             ),
             (["none.csv", "x.csv"], "none.csv: No such file or directory"),
             (["patients.csv", "no/x.csv"], "The folder 'no' does not exist"),

@@ -310,7 +310,7 @@ QUESTIONS = {
     "Does anybody stand out, in a small group or by a rare value?": [
         r"The smallest: group of sex [\d,]+ rows \('f'\) symbol \d+ rows pair of group and "
         r"symbol \d+ rows",
-        "No value is pooled, and none is rare: each has at least 5 rows.",
+        "No value of a column is pooled, and none is rare: each has at least 5 rows.",
     ],
     "How wrong are the released values?": [
         r"Taken at face value, 73\.8% of the rows keep their values",
