@@ -20,6 +20,12 @@ _FEW_COLUMNS = 4
 AnyMechanism: TypeAlias = Mechanism | SeveralSecretsMechanism
 
 
+_RARE = (
+    "That a value which is rare in the release, or does not appear, is so in the table: rare "
+    "values are often released as common ones."
+)
+
+
 def conclusions(
     mechanism: AnyMechanism,
     columns: Columns,
@@ -58,6 +64,7 @@ def _may_not(mechanism: AnyMechanism, columns: Columns, fidelity: Fidelity | Non
     return [
         _about_one_person(mechanism, protected),
         *([] if fidelity is None else _about_one_row(fidelity)),
+        *([] if fidelity is None else [_RARE]),
         f"That the release is anonymous. It is {protected} that is protected, and nothing else in "
         f"a row; and this is not differential privacy, which would hide whether a person is in "
         f"the data.",
