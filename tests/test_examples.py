@@ -18,6 +18,7 @@ from scripts import run_script
         ("large_data.py", "200,000 rows, epsilon = 0.01, leakage 0.0100"),
     ],
 )
+@pytest.mark.usefixtures("quick_attackers")
 def test_the_notebooks_run_without_warnings(script, text, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     run_script(f"examples/{script}")  # a warning is an error in all tests
