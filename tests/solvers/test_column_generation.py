@@ -34,9 +34,15 @@ class TestColumnGeneration:
             assert mechanism.upper_bound >= best.utility
             assert mechanism.leakage_in(scope) <= epsilon * (1 + 1e-9)
 
+    # Targets of smaller tables are in test_priced_bound.py.
     @tolerances
     @pytest.mark.parametrize(
-        "utility", [Target(np.random.default_rng(0).random((3, 10))), Guess()], ids=repr
+        "utility",
+        [
+            pytest.param(Target(np.random.default_rng(0).random((3, 10))), marks=pytest.mark.slow),
+            Guess(),
+        ],
+        ids=repr,
     )
     def test_other_utilities(self, utility, tol):
         joint = np.random.default_rng(1).random((3, 10))
