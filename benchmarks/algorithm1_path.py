@@ -1,4 +1,4 @@
-"""Time a full 200-point path of Algorithm 1 at 4 x 7 against a plain loop, in the same run.
+"""Time a full path of 200 points of Algorithm 1 at 4 x 7 against a plain loop, in the same run.
 
 The plain loop is the paper's pseudocode over cdd and scipy's linprog, as in tests/reference.py.
 Run it as ``python benchmarks/algorithm1_path.py``; it uses one core.
@@ -31,9 +31,9 @@ STAGES = {
 }
 
 
-def path(joint, **options):
+def path(joint, epsilons, **options):
     """Run our path."""
-    return privacy_utility_path(joint, EPSILONS, measure="kl", solver="algorithm1", **options)
+    return privacy_utility_path(joint, epsilons, measure="kl", solver="algorithm1", **options)
 
 
 def seconds(function, *arguments, **options):
@@ -43,10 +43,10 @@ def seconds(function, *arguments, **options):
     return time.perf_counter() - start, result
 
 
-def profile(joint):
+def profile(joint, epsilons):
     """Print the share of each stage, from a profile of one path."""
     profiler = cProfile.Profile()
-    profiler.runcall(path, joint, eps_last=1.0)
+    profiler.runcall(path, joint, epsilons, eps_last=1.0)
     statistics = pstats.Stats(profiler).stats
     total = max(cumulative for _, _, _, cumulative, _ in statistics.values())
     print("\nWhere the time of a path goes (profiled, so slower than above):")
@@ -68,24 +68,26 @@ def main():
     """Compare and profile."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--joints", type=int, default=5)
+    parser.add_argument("--budgets", type=int, default=len(EPSILONS), help="how many of them")
     options = parser.parse_args()
+    epsilons = EPSILONS[: options.budgets]
     joints = np.random.default_rng(0).random((options.joints, 4, 7))
     joints /= joints.sum(axis=(1, 2), keepdims=True)
-    path(joints[0], eps_last=1.0)  # warm up
+    path(joints[0], epsilons, eps_last=1.0)  # warm up
     rows = []
     for joint in joints:
-        naive_time, naive = seconds(naive_algorithm1, joint, EPSILONS, eps_last=1.0)
-        window_time, window = seconds(path, joint, eps_last=1.0)
-        all_time, _ = seconds(path, joint, candidates="all")
+        naive_time, naive = seconds(naive_algorithm1, joint, epsilons, eps_last=1.0)
+        window_time, window = seconds(path, joint, epsilons, eps_last=1.0)
+        all_time, _ = seconds(path, joint, epsilons, candidates="all")
         error = np.abs(naive - [mechanism.utility for mechanism in window]).max()
         rows.append((naive_time, window_time, all_time, error))
     naive_time, window_time, all_time, _ = np.median(rows, axis=0)
-    print(f"200-point path at 4 x 7, median of {options.joints} joints:")
+    print(f"{len(epsilons)}-point path at 4 x 7, median of {options.joints} joints:")
     print(f"  plain loop over cdd and linprog {naive_time:6.3f} s")
     for name, ours in (("the paper's window", window_time), ("all candidates", all_time)):
         print(f"  skprivacy, {name:<20} {ours:6.3f} s  {naive_time / ours:.1f} x faster")
     print(f"  largest difference in utility   {max(row[-1] for row in rows):.1e} nats (window)")
-    profile(joints[0])
+    profile(joints[0], epsilons)
 
 
 if __name__ == "__main__":

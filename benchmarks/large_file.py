@@ -22,7 +22,7 @@ from skprivacy.files.delimited import BLOCK_BYTES
 EDUCATION = ["Preschool", "HS-grad", "Some-college", "Bachelors", "Masters", "Doctorate"]
 OCCUPATION = ["Adm-clerical", "Craft-repair", "Exec-managerial", "Other-service", "Sales", "Tech"]
 CITY = ["Canberra", "Melbourne, Victoria", "Sydney"]
-CHUNK = 100_000
+CHUNK = 20_000
 
 
 def write_people(path, n_bytes):

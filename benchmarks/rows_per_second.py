@@ -209,6 +209,7 @@ def main():
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--most-groups", type=int, default=32, help="the largest |S|")
+    parser.add_argument("--most-symbols", type=int, default=256, help="the largest |X|")
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # of little noise, which is beside the point
     n, repeats = options.rows, options.repeats
@@ -220,6 +221,7 @@ def main():
     some = min(n, 100_000)
     rows = [rows for rows in (100_000, 1_000_000, 10_000_000, n) if rows <= n]
     groups = [n_s for n_s in (2, 4, 8, 16, 32) if n_s <= options.most_groups]
+    symbols = [n_x for n_x in (4, 16, 64, 256) if n_x <= options.most_symbols]
     for title, cases in (
         (
             "How the time of a fit grows with the rows:",
@@ -227,7 +229,7 @@ def main():
         ),
         (
             "With the symbols of X:",
-            [(some, 2, n_x) for n_x in (4, 16, 64, 256)],
+            [(some, 2, n_x) for n_x in symbols],
         ),
         (
             "With those of S, where the exact solver gives way to column generation:",

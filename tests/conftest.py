@@ -66,7 +66,7 @@ def small_model(**options):
 
 # Where releases are attacked, but tests are about what is made of the figures; and where cells are
 # learned from models, but tests are about the commands.
-ATTACKED = {"cells", "cli", "fitting", "plotting", "report"}
+ATTACKED = {"cells", "cli", "files", "fitting", "plotting", "report"}
 LEARNED = {"cli"}
 
 
@@ -75,7 +75,17 @@ def _few_trees(request):
     folder = request.path.parent.name
     with pytest.MonkeyPatch.context() as patch:
         if folder in ATTACKED:
-            patch.setattr(attack, "HistGradientBoostingClassifier", FewTrees)
+            attack_quickly(patch)
         if folder in LEARNED:
             patch.setattr(score_cells, "HistGradientBoostingClassifier", small_model)
         yield
+
+
+def attack_quickly(patch):
+    patch.setattr(attack, "HistGradientBoostingClassifier", FewTrees)
+
+
+@pytest.fixture
+def quick_attackers(monkeypatch):
+    """For tests that are about what is done, and elsewhere about its figures."""
+    attack_quickly(monkeypatch)

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -98,19 +99,21 @@ def test_only_the_transformer_names_its_private_attributes():
                 assert node.attr not in privates, (name, node.lineno)
 
 
+@cache
+def libraries_of(name):
+    """Return the libraries of others that a module imports."""
+    found = set()
+    for node in ast.walk(MODULES[name]):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            found.add(node.module.split(".")[0])
+    return found
+
+
 def importers_of(library):
     """Return the modules that import a library of others."""
-    found = set()
-    for name, tree in MODULES.items():
-        for node in ast.walk(tree):
-            modules = []
-            if isinstance(node, ast.Import):
-                modules = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom) and not node.level:
-                modules = [node.module]
-            if any(module.split(".")[0] == library for module in modules):
-                found.add(name)
-    return found
+    return {name for name in MODULES if library in libraries_of(name)}
 
 
 def claims():

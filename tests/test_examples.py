@@ -1,7 +1,9 @@
 """The notebooks among the examples; the other scripts are run by tests/test_package.py."""
 
 import pytest
-from scripts import run_script
+from scripts import changed, run_script
+
+slow = pytest.mark.slow  # shorter below
 
 
 @pytest.mark.parametrize(
@@ -10,16 +12,41 @@ from scripts import run_script
         ("quickstart.py", "Privacy report: band released, sex protected"),
         ("pipelines.py", "{'privacyfunneltransformer__epsilon': 0.02}"),
         ("face_value.py", ""),
-        ("enough_rows.py", "about "),
+        pytest.param("enough_rows.py", "about ", marks=slow),
         ("whole_table.py", ""),
         ("several_secrets.py", "as one: keeps 55.2% of the information"),
         ("choosing_epsilon.py", "at epsilon = 0, 58.7% of H(X) is kept"),
-        ("parity_in_practice.py", "0.102 on these rows, at most 0.125 in the population"),
-        ("large_data.py", "200,000 rows, epsilon = 0.01, leakage 0.0100"),
+        pytest.param(
+            "parity_in_practice.py",
+            "0.102 on these rows, at most 0.125 in the population",
+            marks=slow,
+        ),
+        pytest.param("large_data.py", "200,000 rows, epsilon = 0.01, leakage 0.0100", marks=slow),
     ],
 )
+@pytest.mark.usefixtures("quick_attackers")
 def test_the_notebooks_run_without_warnings(script, text, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     run_script(f"examples/{script}")  # a warning is an error in all tests
     assert text in capsys.readouterr().out
     assert not list(tmp_path.iterdir())  # they write nothing
+
+
+@pytest.mark.parametrize(
+    ("script", "long", "short", "text"),
+    [
+        ("enough_rows.py", "range(4)", "range(1)", "about "),
+        ("parity_in_practice.py", "census(12_000", "census(3_000", " on these rows, at most 0."),
+        (
+            "large_data.py",
+            "size=20_000",
+            "size=2_000",
+            "20,000 rows, epsilon = 0.01, leakage 0.0100",
+        ),
+    ],
+    ids=["enough_rows", "parity_in_practice", "large_data"],
+)
+@pytest.mark.usefixtures("quick_attackers")
+def test_on_fewer_rows(script, long, short, text, tmp_path, capsys):
+    run_script(changed(f"examples/{script}", tmp_path, long, short))
+    assert text in capsys.readouterr().out

@@ -114,8 +114,9 @@ strict = True
 follow_imports = silent
 pretty = False
 
-[mypy-dask.*,distributed.*,hypothesis.*,matplotlib.*,pyspark.*]
+[mypy-dask.*,distributed.*,hypothesis.*,jinja2.*,matplotlib.*,narwhals.*,PIL.*,pyspark.*]
 follow_imports = skip
+follow_imports_for_stubs = True
 """
 
 

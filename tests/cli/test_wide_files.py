@@ -85,10 +85,12 @@ def test_a_mechanism_with_models_is_applied_elsewhere(people, capsys):
     assert list(pd.read_csv("again.csv")) == list(pd.read_csv("out.csv"))
 
 
-def test_rows_of_a_person_stay_together(people, capsys):
+@pytest.mark.parametrize("curve", [["--no-curve"], pytest.param([], marks=pytest.mark.slow)])
+def test_rows_of_a_person_stay_together(people, capsys, curve):
     people["person"] = np.arange(len(people)) // 3
     people.to_csv("people.csv", index=False)
-    options = [*DESIGN, "--confidence", "none", "--groups", "person", "--report", "r.html"]
+    options = [*DESIGN, "--confidence", "none", "--groups", "person"]
+    options += ["--report", "r.html", *curve]
     options += ["--target", "bought", "--max-cells", 8, "--save-mechanism", "m.json"]
     options += ["--columns", "age,pay,score", "--remainder", "passthrough", "--allow-leaking"]
     assert run("sanitize", "people.csv", "out.csv", *options) == 0

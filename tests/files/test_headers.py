@@ -298,6 +298,7 @@ class TestCommands:
         assert main(["apply", "m.json", "in.csv", "again.csv", *named]) == 0
         assert len(pd.read_csv("out.csv")) == len(pd.read_csv("again.csv")) == 400
         both = ["in.csv", "--sensitive", "c2", "--columns", "c3", "--no-header"]
+        both += ["--confidence", "none"]
         assert main(["choose", *both]) == 0
         assert main(["curve", *both, "--epsilons", "0.01"]) == 0
         attack = ["audit", "in.csv", "--sensitive", "sex", "--released"]

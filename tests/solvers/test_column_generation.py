@@ -9,42 +9,58 @@ from skprivacy import AlphaLift, Guess, Lip, Target, design_mechanism, privacy_u
 
 SCOPES = ["per_output", "average"]
 
+# The proof of a gap takes most of the time, and the smaller the gap the longer.
+tolerances = pytest.mark.parametrize("tol", [1e-3, pytest.param(1e-5, marks=pytest.mark.slow)])
+
 
 def optimal(joint, epsilon, **options):
     return design_mechanism(joint, epsilon, solver="optimal", **options)
 
 
 class TestColumnGeneration:
+    @tolerances
     @pytest.mark.parametrize("scope", SCOPES)
     @pytest.mark.parametrize("measure", ["kl", "chi2", "l1", AlphaLift(3), "max_lift"], ids=str)
-    def test_is_close_to_the_certified_optimum(self, measure, scope):
+    def test_is_close_to_the_certified_optimum(self, measure, scope, tol):
         options = {"measure": measure, "scope": scope}
         for seed, (shape, epsilon) in enumerate([((3, 8), 0.02), ((4, 7), 0.2)]):
             joint = np.random.default_rng(seed).random(shape)
             best = optimal(joint, epsilon, **options)
-            mechanism = design_mechanism(joint, epsilon, solver="column_generation", **options)
+            mechanism = design_mechanism(
+                joint, epsilon, solver="column_generation", tol=tol, **options
+            )
             assert mechanism.utility >= 0.995 * best.utility
             assert mechanism.utility <= best.upper_bound + 1e-9
             assert mechanism.upper_bound >= best.utility
             assert mechanism.leakage_in(scope) <= epsilon * (1 + 1e-9)
 
+    # Targets of smaller tables are in test_priced_bound.py.
+    @tolerances
     @pytest.mark.parametrize(
-        "utility", [Target(np.random.default_rng(0).random((3, 10))), Guess()], ids=repr
+        "utility",
+        [
+            pytest.param(Target(np.random.default_rng(0).random((3, 10))), marks=pytest.mark.slow),
+            Guess(),
+        ],
+        ids=repr,
     )
-    def test_other_utilities(self, utility):
+    def test_other_utilities(self, utility, tol):
         joint = np.random.default_rng(1).random((3, 10))
         best = optimal(joint, 0.05, utility=utility)
-        mechanism = design_mechanism(joint, 0.05, utility=utility, solver="column_generation")
+        mechanism = design_mechanism(
+            joint, 0.05, utility=utility, solver="column_generation", tol=tol
+        )
         assert mechanism.utility >= 0.995 * best.utility
 
+    @tolerances
     @pytest.mark.parametrize(
         "measure", ["kl", "chi2", "l1", "max_lift", "lip", Lip(lower=0.1), "parity"], ids=str
     )
-    def test_is_not_worse_than_bounded_lifts(self, measure):
+    def test_is_not_worse_than_bounded_lifts(self, measure, tol):
         joint = np.random.default_rng(2).random((4, 12))
         ours, lifts = (
-            design_mechanism(joint, 0.1, measure=measure, solver=solver)
-            for solver in ("column_generation", "max_lift")
+            design_mechanism(joint, 0.1, measure=measure, solver=solver, **options)
+            for solver, options in (("column_generation", {"tol": tol}), ("max_lift", {}))
         )
         assert ours.utility >= lifts.utility - 1e-6
 
