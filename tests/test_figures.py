@@ -51,6 +51,8 @@ OF_A_PAGE = {
         "0.167": "compared in test_documented_commands.py",
         "33%": "compared in test_documented_commands.py",
         "0.69": "the logarithm of 2",
+        "0.001%": "the default of tol",
+        "0.3%": "2.7e-03, rounded up",
         "0.55": "a setting of benchmarks/trade_off.py",
         "0.005007": "what choose --max-shift prints",
         "81%": "what examples/correlation_remover.py prints, compared in test_package.py",
@@ -75,16 +77,16 @@ OF_A_PAGE = {
     "docs/optimum.rst": {
         "60,000": "a limit in the code",
         "0.502855": "0.502854 and a bit, rounded up",
-        "2.2": "a ratio of times, by benchmarks/certified_optimum.py on an idle machine",
-        "2.8": "a ratio of times, by the same",
-        "7.8": "a ratio of times, by the same",
     },
     "docs/several_secrets.rst": {
         "0.002": "a setting of benchmarks/several_secrets.py",
         "0.02": "a setting of benchmarks/several_secrets.py",
     },
     "docs/speed.rst": {"6 seconds": "a time, by benchmarks/speed_of_confidence.py"},
-    "docs/trade_off.rst": {"200,000": "a setting of benchmarks/trade_off.py"},
+    "docs/trade_off.rst": {
+        "200,000": "a setting of benchmarks/trade_off.py",
+        "1,000": "a setting of benchmarks/trade_off_methods.py",
+    },
 }
 
 
