@@ -244,6 +244,7 @@ def test_the_benchmarks_run(script, text, capsys):
     assert text in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_benchmark_that_forks_runs(capsys):
     run_script("benchmarks/large_file.py", "--megabytes", "1")
     assert "ratio: " in capsys.readouterr().out

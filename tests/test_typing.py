@@ -165,6 +165,7 @@ def test_the_package_says_that_it_has_hints():
     assert (Path(skprivacy.__file__).parent / "py.typed").exists()
 
 
+@pytest.mark.slow
 def test_a_type_checker_tells_right_programs_from_wrong_ones(tmp_path):
     pytest.importorskip("mypy")
     (tmp_path / "right.py").write_text(RIGHT)

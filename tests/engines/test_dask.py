@@ -193,6 +193,7 @@ class TestCluster:
         run_script("benchmarks/dask_and_spark.py", "--rows", "100000", "--engines", "dask")
         assert "all 100,000 ids are there once" in capsys.readouterr().out
 
+    @pytest.mark.slow
     def test_a_worker_dies_in_the_middle_of_a_transform(self, client):
         lazy = self.slow_frame()
         fitted = funnel(0.01).fit(lazy)
