@@ -51,7 +51,7 @@ OF_A_PAGE = {
         "0.167": "compared in test_documented_commands.py",
         "33%": "compared in test_documented_commands.py",
         "0.69": "the logarithm of 2",
-        "0.001%": "the default of tol",
+        "0.01%": "2.2e-05, rounded up",
         "0.3%": "2.7e-03, rounded up",
         "0.55": "a setting of benchmarks/trade_off.py",
         "0.005007": "what choose --max-shift prints",
