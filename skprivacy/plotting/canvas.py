@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Hashable, Sequence, Sized
+from collections.abc import Callable, Hashable, Iterable, Sequence, Sized
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import message
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
     from ..transformer import PrivacyFunnelTransformer
 
 MOST_TICKS = 40
-_LONGEST_LABEL = 22
+_LONGEST_LABEL = 30
+
+# The first digits of the numbers at a logarithmic axis, if there are no more numbers than that.
+_STEPS = {tuple(range(1, 10)): 6, (1, 2, 5): 9, (1,): np.inf}
 
 
 def pyplot() -> Any:
@@ -106,7 +110,7 @@ def legend_above(axis: Axes, ncols: int) -> None:
 def label_ticks(axis: Axis, labels: Sequence[Hashable], rotation: float = 0) -> None:
     """Label the rows or columns of a picture, but no more of them than can be read."""
     step = 1 + (len(labels) - 1) // MOST_TICKS
-    texts = short(readable(labels))
+    texts = texts_of(labels)
     axis.set_ticks(range(0, len(labels), step), texts[::step])
     if rotation:
         axis.set_tick_params(rotation=rotation)
@@ -118,6 +122,28 @@ def label_ticks(axis: Axis, labels: Sequence[Hashable], rotation: float = 0) -> 
 def count_of(name: str, n_shown: int, labels: Sized) -> str:
     """Return the name, with a note if not all are shown."""
     return name if n_shown == len(labels) else f"{name}: {n_shown} of {len(labels)}"
+
+
+def plain_ticks(axis: Axes) -> None:
+    """Label a logarithmic axis of x with numbers that are read at a glance: 0.01, 0.02, 0.05."""
+    low, high = axis.get_xlim()
+    tens = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
+    for steps, most in _STEPS.items():
+        ticks = np.outer(tens, steps).ravel()
+        ticks = ticks[(ticks >= low) & (ticks <= high)]
+        if len(ticks) <= most:
+            break
+    axis.set_xticks(ticks, [_decimal(tick) for tick in ticks])
+    axis.set_xticks([], minor=True)
+
+
+def _decimal(number: float) -> str:
+    return np.format_float_positional(float(f"{number:.6g}"), trim="-")
+
+
+def texts_of(labels: Iterable[Hashable]) -> list[str]:
+    """Return labels as the report shows them elsewhere, but no longer than there is room."""
+    return short(readable(labels, ", ", "missing"))
 
 
 def short(texts: Sequence[str]) -> list[str]:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from .._typing import IntArray
 from ..describing import percent
 from ..mechanism import Mechanism
-from ..releasing.output_names import readable
 from .canvas import (
     MOST_TICKS,
     checked,
@@ -17,8 +17,8 @@ from .canvas import (
     label_ticks,
     legend_above,
     mechanism_of,
-    short,
     text_of_measure,
+    texts_of,
 )
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class LeakageDisplay:
         >>> limits = population_leakage(fitted)
         >>> display = LeakageDisplay.from_estimator(fitted, limits=limits)
         >>> [text.get_text() for text in display.ax_.get_legend().get_texts()]
-        ['budget, for every output', 'population, 95% limit']
+        ['budget, for every output', 'population, 95% limit', 'of the worst of all']
         """
         return cls(mechanism_of(transformer, cls), limits=limits).plot(ax=ax)
 
@@ -121,9 +121,7 @@ class LeakageDisplay:
             Where to draw; it is divided in two.
         """
         mechanism = self.mechanism
-        # With many outputs, only those that leak most are drawn.
-        most = np.argsort(-mechanism.leakage, kind="stable")[:MOST_TICKS]
-        self._outputs = np.sort(most)
+        self._outputs = self._shown()
         n_y = len(self._outputs)
         size = (9.5, min(12, 1.6 + 0.36 * n_y))
         self.figure_, (self.ax_, self.ax_posterior_) = divided(ax, size, ncols=2)
@@ -134,12 +132,23 @@ class LeakageDisplay:
             axis.spines[["top", "right"]].set_visible(False)
         return self
 
+    def _shown(self) -> IntArray:
+        """Return the outputs to draw, in their order: those that leak most in the rows.
+
+        The one that may leak most in the population is always among them.
+        """
+        most = np.argsort(-self.mechanism.leakage, kind="stable")[:MOST_TICKS]
+        if self.limits is not None:
+            worst = int(np.argmax(self.limits.per_output.to_numpy()))
+            most[-1] = most[-1] if worst in most else worst
+        return np.sort(most)
+
     def _draw_leakage(self) -> None:
         mechanism, axis = self.mechanism, self.ax_
         leakage, n_y = mechanism.leakage[self._outputs], len(self._outputs)
         shown = [*leakage, mechanism.epsilon]
         if self.limits is not None:
-            shown += self.limits.per_output.iloc[self._outputs].tolist()
+            shown += [*self.limits.per_output.iloc[self._outputs], self.limits.max_leakage]
         end = 1.15 * max((x for x in shown if np.isfinite(x) and x > 0), default=1.0)
         axis.barh(range(n_y), np.minimum(leakage, end), color="tab:blue")
         self._draw_lines(axis)
@@ -148,6 +157,8 @@ class LeakageDisplay:
             label = f"population, {percent(self.limits.confidence)} limit"
             at = np.minimum(limits, end)
             axis.plot(at, range(n_y), "|", color="tab:orange", ms=11, mew=2, label=label)
+            worst = min(self.limits.max_leakage, end)
+            axis.axvline(worst, color="tab:orange", ls="--", lw=1.2, label="of the worst of all")
         axis.set(xlim=(0, end), xlabel=f"leakage ({text_of_measure(mechanism.measure)})")
         axis.set_ylabel(count_of("released Y", n_y, mechanism.y_labels))
         if axis.lines:
@@ -168,7 +179,7 @@ class LeakageDisplay:
 
     def _draw_posteriors(self) -> None:
         mechanism, axis = self.mechanism, self.ax_posterior_
-        prior, labels = mechanism._joint.sum(axis=1), short(readable(mechanism.s_labels or ()))
+        prior, labels = mechanism._joint.sum(axis=1), texts_of(mechanism.s_labels or ())
         groups = np.sort(np.argsort(-prior, kind="stable")[:_MOST_GROUPS])
         for i, group in enumerate(groups):
             axis.axvline(prior[group], color=f"C{i}", lw=1, alpha=0.6)

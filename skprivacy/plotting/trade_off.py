@@ -14,7 +14,7 @@ from ..describing import percent
 from ..design import privacy_utility_path
 from ..mechanism import Mechanism, SeveralSecretsMechanism, name_of_secret
 from ..solvers import Solver
-from .canvas import axes_for, checked, text_of_measure, text_of_solver
+from .canvas import axes_for, checked, plain_ticks, text_of_measure, text_of_solver
 
 if TYPE_CHECKING:
     from ..transformer import PrivacyFunnelTransformer
@@ -177,7 +177,7 @@ class PrivacyUtilityDisplay:
             ylabel="utility kept",
             ylim=(0, 1.03),
         )
-        self.ax_.xaxis.set_major_formatter("{x:g}")
+        plain_ticks(self.ax_)
         self.ax_.yaxis.set_major_formatter("{x:.0%}")
         self.ax_.grid(alpha=0.3)
         chosen = self.chosen

@@ -100,13 +100,15 @@ def check_names_out(names: Iterable[Hashable]) -> None:
         )
 
 
-def readable(labels: Iterable[Hashable]) -> list[str]:
-    """Return labels as texts, all different, the parts of a joint label between bars."""
-    texts = ["|".join(map(_text, x)) if isinstance(x, tuple) else _text(x) for x in labels]
+def readable(
+    labels: Iterable[Hashable], between: str = "|", missing: str = "nan"
+) -> list[str]:
+    """Return labels as texts, all different.
+
+    between : the parts of a joint label; missing : what a missing value is called.
+    """
+    parts = [label if isinstance(label, tuple) else (label,) for label in labels]
+    texts = [between.join(missing if x is None else str(x) for x in part) for part in parts]
     if len(set(texts)) < len(texts):  # 1 and "1", say: tell them apart
         texts = [f"{text}#{i}" if texts.count(text) > 1 else text for i, text in enumerate(texts)]
     return texts
-
-
-def _text(label: object) -> str:
-    return "nan" if label is None else str(label)

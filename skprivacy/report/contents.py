@@ -25,7 +25,7 @@ from ..metrics import audit
 from ..metrics.attack import Attacker, Splits
 from ..metrics.attack_notes import attack_notes
 from ..plotting import LeakageDisplay, MechanismDisplay, PrivacyUtilityDisplay, path_around
-from ..plotting.canvas import text_of_measure, text_of_solver
+from ..plotting.canvas import MOST_TICKS, text_of_measure, text_of_solver
 from ..releasing.output_names import names_out
 from ..tables.frames import as_table
 from ..utilities import UTILITY_ROUNDING
@@ -367,14 +367,18 @@ def _channel(mechanism: Mechanism) -> Figure:
         display = MechanismDisplay(mechanism)
         return display.plot(cmap="Blues_r" if is_dark else "Blues").figure_
 
-    likeliest = f"{np.max(mechanism.p_y):.0%}"
+    n_x, n_y = len(mechanism.x_labels), len(mechanism.y_labels)
     return Figure(
         "The channel",
-        f"The channel: for each of {len(mechanism.x_labels)} symbols of X (rows) the "
-        f"probability of each of {len(mechanism.y_labels)} released values (columns). The "
-        f"most frequent one makes up {likeliest} of the release.",
+        f"The channel: for {_drawn(n_x)} symbols of X (rows) the probability of "
+        f"{_drawn(n_y)} released values (columns). The most frequent one makes up "
+        f"{np.max(mechanism.p_y):.0%} of the release.",
         channel,
     )
+
+
+def _drawn(n: int, which: str = "commonest") -> str:
+    return f"the {MOST_TICKS} {which} of {n}" if n > MOST_TICKS else f"each of {n}"
 
 
 def _leakage_of(mechanism: Mechanism, limits: PopulationLeakage, s_name: str) -> Figure:
@@ -382,10 +386,12 @@ def _leakage_of(mechanism: Mechanism, limits: PopulationLeakage, s_name: str) ->
         return LeakageDisplay.from_mechanism(mechanism, limits=limits).figure_
 
     about = "" if s_name == "S" else f" about {s_name}"
+    drawn = _drawn(len(mechanism.y_labels), "most leaking")
     return Figure(
         f"Leakage of each released value{about}",
-        f"Left, what each released value leaks{about}: at most {mechanism.max_leakage:.4g} in "
-        f"the rows, {limits.max_leakage:.4g} in the population. Right, the "
+        f"Left, what {drawn} released values leaks{about}: at most {mechanism.max_leakage:.4g} "
+        f"in the rows (bars). In the population, the marks are limits for one value each, and the "
+        f"dashed line at {limits.max_leakage:.4g} is one for all of them at once. Right, the "
         f"distribution of {s_name} given each value, against that of all rows.",
         leakage,
     )

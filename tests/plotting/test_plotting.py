@@ -19,7 +19,7 @@ from skprivacy import (
     population_leakage,
     privacy_utility_path,
 )
-from skprivacy.plotting.canvas import short
+from skprivacy.plotting.canvas import plain_ticks, short
 
 mpl.use("agg")
 
@@ -110,6 +110,22 @@ class TestPrivacyUtility:
         assert around.min() < 0.01 < around.max()
 
 
+    @pytest.mark.parametrize(
+        ("budgets", "expected"),
+        [
+            ((0.01, 0.04), ["0.01", "0.02", "0.03", "0.04"]),
+            ((0.009, 0.11), ["0.01", "0.02", "0.05", "0.1"]),
+            ((0.0000009, 1.1), ["0.000001", "0.00001", "0.0001", "0.001", "0.01", "0.1", "1"]),
+        ],
+    )
+    def test_budgets_are_plain_numbers(self, budgets, expected):
+        _, ax = plt.subplots()
+        ax.set(xscale="log", xlim=budgets)
+        plain_ticks(ax)
+        assert [label.get_text() for label in ax.get_xticklabels()] == expected
+        assert len(ax.get_xticks(minor=True)) == 0
+
+
 class TestMechanism:
     def test_the_channel_and_p_y(self, transformer):
         display = MechanismDisplay.from_estimator(transformer)
@@ -136,8 +152,8 @@ class TestMechanism:
         labels = ("x" * 60, ("a", 1), None)
         display = MechanismDisplay.from_mechanism(replace(mechanism, x_labels=labels))
         texts = [label.get_text() for label in display.ax_.get_yticklabels()]
-        assert texts[0] == "x" * 11 + "…" + "x" * 10
-        assert texts[1:] == ["a|1", "nan"]
+        assert texts[0] == "x" * 15 + "…" + "x" * 14
+        assert texts[1:] == ["a, 1", "missing"]
 
     @pytest.mark.parametrize(
         "labels",
@@ -146,14 +162,14 @@ class TestMechanism:
             [f"{i} {'department of statistics' * 3}" for i in range(3)],
             ["a" * 9 + str(i) + "b" * 40 + str(i // 2) + "c" * 9 for i in range(4)],
             [f"{'same' * 9}{i}{'same' * 9}" for i in range(3)],
-            ["short", "a" * 30],
+            ["short", "a" * 40],
         ],
     )
     def test_long_labels_stay_different(self, labels):
         found = short(labels)
         assert len(set(found)) == len(labels)
-        assert all(len(text) <= 24 for text in found)
-        assert ["…" in text for text in found] == [len(label) > 22 for label in labels]
+        assert all(len(text) <= 32 for text in found)
+        assert ["…" in text for text in found] == [len(label) > 30 for label in labels]
 
     def test_labels_are_nothing_but_text(self):
         mechanism = design_mechanism(JOINT, 0.02)
@@ -210,16 +226,16 @@ class TestLeakage:
     def test_limits_for_the_population(self, transformer):
         limits = population_leakage(transformer)
         display = LeakageDisplay.from_estimator(transformer, limits=limits)
-        assert_allclose(display.ax_.lines[-1].get_xdata(), limits.per_output)
+        assert_allclose(display.ax_.lines[-2].get_xdata(), limits.per_output)
 
     def test_a_mechanism_with_a_confidence_has_limits_of_its_own(self):
         mechanism = design_mechanism(JOINT, 0.1, confidence=0.95, n_samples=2000)
         display = LeakageDisplay.from_mechanism(mechanism)
         limits = mechanism.population_limit
-        assert_allclose(display.ax_.lines[-1].get_xdata(), limits.per_output)
+        assert_allclose(display.ax_.lines[-2].get_xdata(), limits.per_output)
         labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-        expected = ["budget, for every output in the population", "population, 95% limit"]
-        assert labels == expected
+        budget = "budget, for every output in the population"
+        assert labels == [budget, "population, 95% limit", "of the worst of all"]
 
     def test_many_groups_and_outputs(self):
         mechanism = design_mechanism(
@@ -227,6 +243,20 @@ class TestLeakage:
         )
         display = LeakageDisplay.from_mechanism(mechanism)
         assert "4 smaller groups are not drawn" in display.ax_posterior_.get_xlabel()
+
+    def test_the_worst_of_many_is_drawn(self):
+        joint = np.random.default_rng(0).random((2, 60))
+        mechanism = design_mechanism(joint, 2.0, solver="watchdog")
+        least = int(np.argmin(mechanism.leakage))
+        limits = population_leakage(mechanism, n_samples=1000)
+        per_output = limits.per_output.copy()
+        per_output.iloc[least] = 9.0
+        limits = replace(limits, per_output=per_output, max_leakage=10.0)
+        display = LeakageDisplay.from_mechanism(mechanism, limits=limits)
+        *_, each, worst = display.ax_.lines
+        assert len(each.get_xdata()) == 40
+        assert max(each.get_xdata()) == 9.0
+        assert worst.get_xdata()[0] == 10.0
 
 
 @pytest.mark.parametrize("display", [MechanismDisplay, LeakageDisplay])
