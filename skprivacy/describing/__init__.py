@@ -1,6 +1,6 @@
 """Figures in words, for those who do not know the theory."""
 
-from .face_value import compared_values
+from .face_value import DOES_NOT_APPLY, compared_values
 from .notebook import as_html
 from .sentences import (
     Sure,
@@ -22,6 +22,7 @@ from .sentences import (
 )
 
 __all__ = [
+    "DOES_NOT_APPLY",
     "Sure",
     "as_html",
     "at_face_value",

@@ -5,6 +5,9 @@ import pandas as pd
 
 from ..fidelity import Fidelity
 
+# What a table shows in place of a figure that does not apply.
+DOES_NOT_APPLY = "\N{EN DASH}"
+
 
 def compared_values(fidelity: Fidelity) -> pd.DataFrame:
     """Return the figures of each column as texts, also as it was before it was cut into bins."""
@@ -27,4 +30,4 @@ def compared_values(fidelity: Fidelity) -> pd.DataFrame:
 
 
 def _figure(value: float, form: str, unit: str = "") -> str:
-    return "none" if np.isnan(value) else f"{value:{form}} {unit}".rstrip()
+    return DOES_NOT_APPLY if np.isnan(value) else f"{value:{form}} {unit}".rstrip()

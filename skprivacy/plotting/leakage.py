@@ -108,7 +108,7 @@ class LeakageDisplay:
         >>> limits = population_leakage(fitted)
         >>> display = LeakageDisplay.from_estimator(fitted, limits=limits)
         >>> [text.get_text() for text in display.ax_.get_legend().get_texts()]
-        ['budget, for every output', 'population, 95% limit', 'of the worst of all']
+        ['budget, for every output', 'population, 95% limit', 'population, worst of all']
         """
         return cls(mechanism_of(transformer, cls), limits=limits).plot(ax=ax)
 
@@ -120,7 +120,6 @@ class LeakageDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; it is divided in two.
         """
-        mechanism = self.mechanism
         self._outputs = self._shown()
         n_y = len(self._outputs)
         size = (9.5, min(12, 1.6 + 0.36 * n_y))
@@ -157,8 +156,8 @@ class LeakageDisplay:
             label = f"population, {percent(self.limits.confidence)} limit"
             at = np.minimum(limits, end)
             axis.plot(at, range(n_y), "|", color="tab:orange", ms=11, mew=2, label=label)
-            worst = min(self.limits.max_leakage, end)
-            axis.axvline(worst, color="tab:orange", ls="--", lw=1.2, label="of the worst of all")
+            worst, label = min(self.limits.max_leakage, end), "population, worst of all"
+            axis.axvline(worst, color="tab:orange", ls="--", lw=1.2, label=label)
         axis.set(xlim=(0, end), xlabel=f"leakage ({text_of_measure(mechanism.measure)})")
         axis.set_ylabel(count_of("released Y", n_y, mechanism.y_labels))
         if axis.lines:

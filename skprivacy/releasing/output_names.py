@@ -100,9 +100,7 @@ def check_names_out(names: Iterable[Hashable]) -> None:
         )
 
 
-def readable(
-    labels: Iterable[Hashable], between: str = "|", missing: str = "nan"
-) -> list[str]:
+def readable(labels: Iterable[Hashable], between: str = "|", missing: str = "nan") -> list[str]:
     """Return labels as texts, all different.
 
     between : the parts of a joint label; missing : what a missing value is called.

@@ -67,8 +67,7 @@ class Columns:
         if more:
             said.append(
                 f"Alone, these copied columns leak more about {protected} than the budget allows: "
-                f"{', '.join(more)}. Before anybody signs, have the release made again without "
-                f"them."
+                f"{', '.join(more)}."
             )
         if unclear := [name for name in self.exceeding if name not in self.failing]:
             said.append(
@@ -76,6 +75,13 @@ class Columns:
                 f"nearly every row has a value of its own: {', '.join(unclear)}."
             )
         return said
+
+    def to_do(self) -> list[str]:
+        """Say what to do about copied columns that leak more than the release may."""
+        if not self.failing:
+            return []
+        names = ", ".join(self.failing)
+        return [f"Do not sign yet: send it back, and ask for a release without {names}."]
 
     def covered(self) -> list[str]:
         """Say which of those that leave unchanged the guarantee covers."""

@@ -1,17 +1,15 @@
 """What a report says: the facts of what was fitted, in words and tables."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from .._messages import in_points
-from .._typing import ColumnsLike, Scope, TableLike
-from ..describing import percent, shown
+from .._typing import Scope
+from ..describing import DOES_NOT_APPLY, percent, shown
 from ..fitted import Fitted, Training
-from ..fitting.inputs import sensitive_columns
 from ..fitting.parameters import Settings
 from ..measures import every_measure
 from ..mechanism import (
@@ -21,24 +19,20 @@ from ..mechanism import (
     name_of_secret,
     one_of,
 )
-from ..metrics import audit
-from ..metrics.attack import Attacker, Splits
-from ..metrics.attack_notes import attack_notes
 from ..plotting import LeakageDisplay, MechanismDisplay, PrivacyUtilityDisplay, path_around
 from ..plotting.canvas import MOST_TICKS, text_of_measure, text_of_solver
-from ..releasing.output_names import names_out
-from ..tables.frames import as_table
 from ..utilities import UTILITY_ROUNDING
+from .attackers import Attacked, attack_section, best_attacker
 from .cells import cells_section, target_beside
 from .columns import Columns, columns_of, is_unchanged, is_without_noise, listed
 from .conclusions import conclusions
 from .face_value import face_value
-from .glossary import glossary
+from .glossary import glossary, unit
 from .groups import exposed_groups, most_exposed_group
 from .handover import Handover
 from .populations import FAIL, PASS, caveat, promise, rows_and_population, to_do, verdict
 from .recipe import recipe
-from .sections import Figure, Section, Table, facts
+from .sections import Figure, Points, Section, Table, facts
 from .several import Limits, several_in_short
 from .small_numbers import small_numbers
 
@@ -51,18 +45,6 @@ _SEEDED = (
 _FEW_COLUMNS = 4
 
 AnyMechanism: TypeAlias = Mechanism | SeveralSecretsMechanism
-
-
-@dataclass(frozen=True, eq=False)
-class Attacked:
-    """Rows with their S, and their release, for classifiers to attack as in `audit`."""
-
-    df: TableLike
-    sensitive_features: ColumnsLike | None
-    released: TableLike
-    attacker: Attacker | None
-    cv: Splits
-    confidence: float
 
 
 def sections_of(
@@ -89,9 +71,9 @@ def sections_of(
         *cells_section(fitted),
     ]
     if are_values:
-        sections.append(face_value(fidelity, mechanism, _as_one(columns.released)))
+        sections.append(face_value(fitted, _as_one(columns.released)))
     if attacked is not None:
-        sections += [_attack(fitted, settings, attacked, name) for name in limits]
+        sections += [attack_section(fitted, settings, attacked, name) for name in limits]
     sections += [
         conclusions(mechanism, columns, fidelity if are_values else None, notes),
         handover.signatures(),
@@ -117,23 +99,35 @@ def _about_secrets(
     tables = [handover.files(learned_from), columns.table(n_groups, mechanism.channel.shape)]
     files = Section("Files and columns", handover.notes(protected), tables)
     if isinstance(mechanism, Mechanism):
-        first = _summary(mechanism, limits[None], protected, headline, learned_from)
+        first, outcome = _summary(mechanism, limits[None], protected, headline, learned_from)
         at_length = [_guarantee(mechanism, limits[None], protected, beside)]
     else:
-        first = several_in_short(mechanism, limits, [headline, *beside], learned_from)
+        said = [headline, *beside]
+        first, outcome = several_in_short(mechanism, limits, said, learned_from)
         at_length = list(_about_each(mechanism, limits))
-    is_seeded = settings.random_state is not None
-    return [_with_warnings(first, columns, is_seeded), files, *at_length]
+    seeded = [] if settings.random_state is None else [_SEEDED]
+    warned = replace(
+        first,
+        lead=f"{first.lead}{_about_copied(columns)}",
+        paragraphs=[*columns.leaking(), *seeded, *first.paragraphs, *handover.in_short()],
+        points=[_to_do(outcome, columns, handover)],
+    )
+    return [warned, files, *at_length]
 
 
-def _with_warnings(first: Section, columns: Columns, is_seeded: bool) -> Section:
-    """Return the first section with what undoes the budget from outside."""
-    lead, paragraphs = first.lead, first.paragraphs
-    warnings = [*columns.leaking(), *([_SEEDED] if is_seeded else [])]
-    if columns.failing:
-        lead = f"{lead} {FAIL} for columns that are copied: {', '.join(columns.failing)}."
-        paragraphs = [text for text in paragraphs if text != to_do(PASS)]
-    return replace(first, lead=lead, paragraphs=[*warnings, *paragraphs])
+def _about_copied(columns: Columns) -> str:
+    if not columns.failing:
+        return ""
+    return f" {FAIL} for columns that are copied: {', '.join(columns.failing)}."
+
+
+def _to_do(outcome: str, columns: Columns, handover: Handover) -> Points:
+    """Return what to do before anybody signs; outcome : for the population."""
+    of_outcome = [] if outcome == PASS and columns.failing else to_do(outcome)
+    last = ["Sign under 'Signatures'."] if outcome == PASS and not columns.failing else []
+    return Points(
+        "To do before you sign", [*columns.to_do(), *of_outcome, *handover.to_do(), *last]
+    )
 
 
 def _about_each(mechanism: SeveralSecretsMechanism, limits: Limits) -> Iterator[Section]:
@@ -159,18 +153,12 @@ def _summary(
     protected: str,
     headline: str,
     learned_from: str,
-) -> Section:
+) -> tuple[Section, str]:
+    """Return the first section, and the outcome for the population."""
     found = verdict(mechanism, limits, protected)
-    return Section(
-        "In short",
-        [
-            *promise(mechanism, found.population, learned_from),
-            headline,
-            *caveat(mechanism, limits),
-            to_do(found.population),
-        ],
-        lead=found.line,
-    )
+    made_for = promise(mechanism, found.population, learned_from)
+    said = [*made_for, headline, *caveat(mechanism, limits)]
+    return Section("In short", said, lead=found.line), found.population
 
 
 def _rows(training: Training) -> str:
@@ -217,11 +205,11 @@ def _guarantee(
 ) -> Section:
     reached = pd.DataFrame(
         {
-            "budget": [_budget(mechanism, "per_output"), _budget(mechanism, "average")],
-            "in the rows": _four(mechanism.max_leakage, mechanism.average_leakage),
             f"population, {percent(limits.confidence)} limit": _four(
                 limits.max_leakage, limits.average_leakage
             ),
+            "budget": [_budget(mechanism, "per_output"), _budget(mechanism, "average")],
+            "in the rows": _four(mechanism.max_leakage, mechanism.average_leakage),
         },
         index=pd.Index(["worst released value", "average over all"], name="leakage"),
     )
@@ -229,15 +217,15 @@ def _guarantee(
         "What leaks",
         [
             most_exposed_group(mechanism),
-            f"The best attacker knows the channel, and how {protected} goes with the true values "
-            f"in these rows. From one released value, such an attacker is right about {protected} "
-            f"more often than a blind guess, by {in_points(mechanism.attacker_advantage, '.2f')}; "
-            f"the budget alone allows at most {in_points(mechanism.advantage_bound, '.2f')}.",
+            best_attacker(mechanism, protected),
             rows_and_population(mechanism, limits),
             *_worst_value(mechanism),
             *beside,
         ],
-        [Table("Leakage against the budget", reached), exposed_groups(mechanism, protected)],
+        [
+            Table(f"Leakage against the budget{unit(mechanism.measure)}", reached),
+            exposed_groups(mechanism, protected),
+        ],
     )
 
 
@@ -253,11 +241,11 @@ def _worst_value(mechanism: Mechanism) -> list[str]:
 
 
 def _budget(mechanism: Mechanism, scope: Scope) -> str:
-    return f"{mechanism.epsilon:g}" if mechanism.scope == scope else "none"
+    return f"{mechanism.epsilon:g}" if mechanism.scope == scope else DOES_NOT_APPLY
 
 
 def _four(*figures: float) -> list[str]:
-    return ["none" if np.isnan(figure) else f"{figure:.4f}" for figure in figures]
+    return [DOES_NOT_APPLY if np.isnan(figure) else f"{figure:.4f}" for figure in figures]
 
 
 def _for_specialists(mechanism: AnyMechanism) -> Section:
@@ -370,7 +358,7 @@ def _channel(mechanism: Mechanism) -> Figure:
     n_x, n_y = len(mechanism.x_labels), len(mechanism.y_labels)
     return Figure(
         "The channel",
-        f"The channel: for {_drawn(n_x)} symbols of X (rows) the probability of "
+        f"The channel: for each of {_drawn(n_x)} symbols of X (rows) the probability of each of "
         f"{_drawn(n_y)} released values (columns). The most frequent one makes up "
         f"{np.max(mechanism.p_y):.0%} of the release.",
         channel,
@@ -378,7 +366,7 @@ def _channel(mechanism: Mechanism) -> Figure:
 
 
 def _drawn(n: int, which: str = "commonest") -> str:
-    return f"the {MOST_TICKS} {which} of {n}" if n > MOST_TICKS else f"each of {n}"
+    return f"the {MOST_TICKS} {which} of {n}" if n > MOST_TICKS else str(n)
 
 
 def _leakage_of(mechanism: Mechanism, limits: PopulationLeakage, s_name: str) -> Figure:
@@ -389,73 +377,10 @@ def _leakage_of(mechanism: Mechanism, limits: PopulationLeakage, s_name: str) ->
     drawn = _drawn(len(mechanism.y_labels), "most leaking")
     return Figure(
         f"Leakage of each released value{about}",
-        f"Left, what {drawn} released values leaks{about}: at most {mechanism.max_leakage:.4g} "
-        f"in the rows (bars). In the population, the marks are limits for one value each, and the "
-        f"dashed line at {limits.max_leakage:.4g} is one for all of them at once. Right, the "
-        f"distribution of {s_name} given each value, against that of all rows.",
+        f"Left, what each of {drawn} released values leaks{about}: at most "
+        f"{mechanism.max_leakage:.4g} in the rows (bars). In the population, the marks are limits "
+        f"for one value each, and the dashed line at {limits.max_leakage:.4g} is one for all of "
+        f"them at once. Right, the distribution of {s_name} given each value, against that of all "
+        f"rows.",
         leakage,
     )
-
-
-def _attack(fitted: Fitted, settings: Settings, attacked: Attacked, secret: Any) -> Section:
-    assert fitted.training is not None
-    s_name = listed(tuple(map(str, fitted.training.names)))
-    s_name = s_name if secret is None else name_of_secret(secret)
-    title = "Attacked" if secret is None else f"Attacked, for {s_name}"
-    owner, roles, confidence = "PrivacyReport", fitted.roles, attacked.confidence
-    table, out = (as_table(frame, owner) for frame in (attacked.df, attacked.released))
-    s_columns, _ = sensitive_columns(
-        owner, table, None, settings.sensitive, attacked.sensitive_features
-    )
-    raw = [table.column(position) for position in roles.read_in(table, owner)]
-    others = {str(roles.name(p)) for p in roles.kept_positions}
-    names = map(str, names_out(roles, fitted.posterior.labels, settings.output))
-    columns = {name: out.column(position) for position, name in enumerate(names)}
-    released = {name: column for name, column in columns.items() if name not in others}
-    beside = {name: column for name, column in columns.items() if name in others}
-    # S as it is protected: numbers in their bins.
-    groups, _ = fitted.training.alphabet.encode(list(s_columns.values()), list(s_columns))
-    groups = fitted.training.secrets.groups[secret].codes(groups)
-    try:
-        figures = audit(
-            _frame(released),
-            groups,
-            raw=_frame(dict(zip(map(roles.name, roles.read_positions), raw, strict=True))),
-            remainder=_frame(beside) if beside else None,
-            confidence=confidence,
-            attacker=attacked.attacker,
-            cv=attacked.cv,
-        )
-    except ValueError as error:  # a group of few rows, say
-        return Section(title, [f"No attack was made. {error}"])
-    again = "a fresh release of each" if settings.random_state is None else "their release"
-    text = (
-        f"Classifiers were trained to guess {s_name} on {table.n_rows:,} rows with {again}, and "
-        f"tested on rows that they had not seen: from the columns as they were (raw), and as they "
-        f"are released. A blind guess is right in {figures['blind'][0]:.1%} of the rows; the "
-        f"advantage is what exceeds that. Where one group is that common, it can be zero even "
-        f"though something leaks; where it is below zero, chance was against the attacker."
-    )
-    shown_as = Table(f"How well {s_name} can be guessed", _attacks(figures, confidence))
-    return Section(title, [text, *attack_notes(figures)], [shown_as])
-
-
-def _attacks(figures: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Return the figures of an audit as texts."""
-    found = figures.set_index("attacked").rename_axis("columns seen")
-    return pd.DataFrame(
-        {
-            "attacker": found["attacker"],
-            "right": [f"{x:.1%}" for x in found["accuracy"]],
-            "advantage": [in_points(x, "+z.2f") for x in found["advantage"]],
-            f"{percent(confidence)} interval": [
-                f"{100 * low:+z.2f} to {in_points(high, '+z.2f')}"
-                for low, high in zip(found["low"], found["high"], strict=True)
-            ],
-        }
-    )
-
-
-def _frame(columns: Mapping[Any, pd.Series]) -> pd.DataFrame:
-    """Return columns as a frame."""
-    return pd.DataFrame({str(k): column.reset_index(drop=True) for k, column in columns.items()})

@@ -3,8 +3,8 @@
 import numpy as np
 
 from ..describing import compared_values, listed_swaps, rows_kept
-from ..fidelity import Fidelity
-from ..mechanism import Mechanism, SeveralSecretsMechanism
+from ..fitted import Fitted
+from .changed_values import changed_values
 from .sections import Points, Section, Table
 
 _READING = (
@@ -14,10 +14,9 @@ _READING = (
 )
 
 
-def face_value(
-    fidelity: Fidelity, mechanism: Mechanism | SeveralSecretsMechanism, names: str
-) -> Section:
+def face_value(fitted: Fitted, names: str) -> Section:
     """Return how close released values are to the true ones; names : of the columns."""
+    fidelity, mechanism = fitted.fidelity, fitted.mechanism
     everywhere = " in all columns" if len(fidelity.columns) > 1 else ""
     paragraphs = [
         f"For those who read released values as they are. {rows_kept(fidelity)}{everywhere}. "
@@ -31,5 +30,11 @@ def face_value(
         )
     swaps = listed_swaps(fidelity.swaps)
     points = [Points("The swaps that concern most rows", swaps)] if swaps else []
+    lost, changed = changed_values(fitted)
     table = Table("Values before and after, column by column", compared_values(fidelity))
-    return Section("At face value", [*paragraphs, _READING], [table], points=points)
+    return Section(
+        "At face value",
+        [*paragraphs, _READING],
+        [table, *changed],
+        points=[*lost, *points],
+    )

@@ -1,5 +1,6 @@
-"""The ten words that a reader of the report may not know."""
+"""The words that a reader of the report may not know."""
 
+from ..measures import KL, Measure
 from .sections import Section, facts
 
 WORDS = {
@@ -14,6 +15,8 @@ WORDS = {
     "group": "All people who have the same value in the protected column.",
     "leakage": "How much a released value changes what is known about the group of a person, on "
     "the scale of the budget.",
+    "nat": "The unit of information, and of leakage by the measure kl. One answer of yes or no, "
+    "if both were equally likely, is 0.69 nats.",
     "points": "Percentage points, the difference of two percentages: 53% are 3 points more than "
     "50%.",
     "population": "All people whom the rows could have been about. The sample is the rows "
@@ -25,4 +28,9 @@ WORDS = {
 
 def glossary() -> Section:
     """Return what the words mean."""
-    return Section("Words", tables=[facts("Ten words of this report", WORDS)])
+    return Section("Words", tables=[facts("Words of this report", WORDS)])
+
+
+def unit(measure: Measure) -> str:
+    """Return the unit of leakage as the end of a caption, if it has one."""
+    return ", in nats" if isinstance(measure, KL) else ""

@@ -20,9 +20,9 @@ def exposed_groups(mechanism: Mechanism, protected: str) -> Table:
     ranges = mechanism.posterior_ranges()
     cells = pd.DataFrame(
         {
-            "share": [f"{share:.1%}" for share in ranges["prior"]],
-            "reached in the rows": _between(ranges, "reached"),
             "allowed by the budget": _between(ranges, "allowed"),
+            "reached in the rows": _between(ranges, "reached"),
+            "share": [f"{share:.1%}" for share in ranges["prior"]],
         },
         index=pd.Index([shown(label)[1:-1] for label in _labels(mechanism)], name="group"),
     )

@@ -83,10 +83,25 @@ class Handover:
             _NOT_FOR_THE_RECIPIENT.format(reasons=reasons),
         ]
 
+    @property
+    def _purposes(self) -> dict[str, str]:
+        """What it is for, and for whom, in one line each; empty if that is not known."""
+        given = {"purpose": self.purpose, "recipient": self.recipient}
+        return {name: " ".join((text or "").split()) for name, text in given.items()}
+
+    def in_short(self) -> list[str]:
+        """Say what it is for, and for whom, as far as that is known."""
+        known = [f"{name.capitalize()}: {text}" for name, text in self._purposes.items() if text]
+        return [f"{'. '.join(known)}."] if known else []
+
+    def to_do(self) -> list[str]:
+        """Say what is to be filled in."""
+        empty = [f"the {name}" for name, text in self._purposes.items() if not text]
+        return [f"Fill in {' and '.join(empty)} under 'Signatures'."] if empty else []
+
     def signatures(self) -> Section:
         """Return who signs what; what is not known is filled in by hand."""
-        given = {"purpose": self.purpose, "recipient": self.recipient}
-        texts = {name: " ".join((text or "").split()) or BLANK for name, text in given.items()}
+        texts = {name: text or BLANK for name, text in self._purposes.items()}
         lines = pd.DataFrame(
             BLANK,
             index=pd.Index(["prepared by", "checked by", "approved by"], name=""),

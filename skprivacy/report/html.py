@@ -28,7 +28,10 @@ _STYLES = {
 
 # What is wider than this is never squeezed into less: it scrolls, and says so. The style has the
 # same width in rem.
-_WIDE, _WIDE_COLUMNS = 544, 4
+_WIDE, _WIDE_COLUMNS = 544, 5
+
+# A word of a table that is longer than this may not fit on a phone.
+_LONGEST_WORD = 11
 
 # Below this share of its size, the labels of a picture cannot be read.
 _SMALLEST_SCALE = 0.62
@@ -78,13 +81,14 @@ def _points(points: Points) -> str:
 
 def _table(table: Table) -> str:
     rows = "\n".join(
-        f'<tr><th scope="row">{escape(str(name))}</th>{"".join(map(_cell, cells))}</tr>'
+        f"<tr>{_cell(name, 'th', 'row')}{''.join(map(_cell, cells))}</tr>"
         for name, *cells in table.cells.itertuples()
     )
     kind = "facts" if table.is_facts else "figures"
     caption = f"<caption><span>{escape(table.caption)}</span></caption>"
     content = f'<table class="{kind}">\n{caption}\n{_head(table)}<tbody>\n{rows}\n</tbody></table>'
-    is_wide = len(table.cells.columns) + 1 >= _WIDE_COLUMNS
+    has_blanks = not table.is_facts and BLANK in table.cells.to_numpy()
+    is_wide = has_blanks or len(table.cells.columns) + 1 >= _WIDE_COLUMNS
     return _scrolling(content, table.caption, is_wide)
 
 
@@ -92,12 +96,19 @@ def _head(table: Table) -> str:
     if table.is_facts:  # a name and a text need no headers
         return ""
     names = [table.cells.index.name or "", *table.cells.columns]
-    cells = "".join(f'<th scope="col">{escape(str(name))}</th>' for name in names)
+    cells = "".join(_cell(name, "th", "col") for name in names)
     return f"<thead><tr>{cells}</tr></thead>\n"
 
 
-def _cell(text: object) -> str:
-    return '<td class="blank"></td>' if text == BLANK else f"<td>{escape(str(text))}</td>"
+def _cell(content: object, tag: str = "td", scope: str = "") -> str:
+    """Return a cell of a table; scope : of a header."""
+    if content == BLANK:
+        return '<td class="blank"></td>'
+    text, start = str(content), f'{tag} scope="{scope}"' if scope else tag
+    # Only what cannot fit may be broken within a word: a number in two lines is misread.
+    is_long = max(map(len, text.replace("-", " ").split()), default=0) > _LONGEST_WORD
+    start += ' class="long"' if is_long else ""
+    return f"<{start}>{escape(text)}</{tag}>"
 
 
 def _scrolling(content: str, name: str, is_wide: bool) -> str:

@@ -24,13 +24,17 @@ _ORDER = (PASS, NO_VERDICT, NOT_SURE, FAIL)
 
 
 _TO_DO = {
-    PASS: "To do: check the files and the columns below, read what the recipient may and may not "
-    "conclude, and sign under 'Signatures'.",
-    NO_VERDICT: "To do: do not sign. There is nothing that this release was checked against.",
-    NOT_SURE: "To do: before anybody signs, have this made with more confidence.",
-    FAIL: f"To do: before anybody signs, have the release made again with a confidence of "
-    f"{USUAL_CONFIDENCE:g}, which makes the budget hold for the population. As it is, it can be "
-    f"signed for these rows only.",
+    PASS: [
+        "Check that the files and the columns below are the right ones.",
+        "Read what the recipient may and may not conclude.",
+    ],
+    NO_VERDICT: ["Do not sign: there is nothing that this release was checked against."],
+    NOT_SURE: ["Do not sign yet: ask for figures that are more certain."],
+    FAIL: [
+        f"Do not sign yet: send it back, and ask for a release with a confidence of "
+        f"{USUAL_CONFIDENCE:g}, which keeps the budget in the population too. As it is, it can be "
+        f"signed for these rows only."
+    ],
 }
 
 
@@ -54,18 +58,23 @@ def verdict(mechanism: Mechanism, limits: PopulationLeakage, protected: str) -> 
     sample = PASS if _is_kept(mechanism, reached) else FAIL
     population = PASS if limits.confidence >= _HARDLY_SURE else NOT_SURE
     population = population if _is_kept(mechanism, limit) else FAIL
-    how = f"with {percent(limits.confidence)} confidence"
-    how += "" if mechanism.confidence is not None else "; not promised"
-    on_average = " on average" if mechanism.scope == "average" else ""
-    return Verdict(
-        sample,
-        population,
-        f"{sample} in the sample ({_figure(reached)}), {population} in the population (at most "
-        f"{_figure(limit)}, {how}): the budget is epsilon = {mechanism.epsilon:g}{on_average}.",
+    start, sure = f"{sample} in the sample ({_figure(reached)})", percent(limits.confidence)
+    budget = f"{mechanism.epsilon:g}{' on average' if mechanism.scope == 'average' else ''}"
+    line = (
+        f"{start}, {population} in the population (at most {_figure(limit)}, with {sure} "
+        f"confidence): the budget is epsilon = {budget}."
     )
+    if population == FAIL:
+        line = (
+            f"{start}. {FAIL} in the population: the true figure may be as high as "
+            f"{_figure(limit)} ({sure} sure), above the budget of {budget}."
+        )
+    return Verdict(sample, population, line)
 
 
 def _figure(leakage: float) -> str:
+    if math.isinf(leakage):
+        return "infinity"
     return "0" if leakage < _ROUNDING else f"{leakage:.4g}"
 
 
@@ -75,21 +84,21 @@ def worst(outcomes: list[str]) -> str:
 
 
 def promise(mechanism: Mechanism | SeveralSecretsMechanism, outcome: str, rows: str) -> list[str]:
-    """Say that nothing was promised for the population, where that is so.
+    """Say that the release was made for the rows alone, where that is so.
 
-    outcome : whether the budget is kept there all the same; rows : what it was learned from.
+    outcome : whether the budget is kept in the population; rows : what it was learned from.
     """
     if mechanism.confidence is not None or outcome == NO_VERDICT:
         return []
-    though = "; there are enough rows for it to be kept there all the same"
+    though = " There are enough rows: it is kept there all the same."
     return [
-        f"The population was not promised: no confidence was asked for, and the budget holds for "
-        f"these {rows} alone{though if outcome == PASS else ''}."
+        f"The release was made to keep the budget in these {rows}, and not among all people whom "
+        f"they stand for.{though if outcome == PASS else ''}"
     ]
 
 
-def to_do(outcome: str) -> str:
-    """Say what comes next; outcome : for the population."""
+def to_do(outcome: str) -> list[str]:
+    """Say what to do before anybody signs; outcome : for the population."""
     return _TO_DO[outcome]
 
 
@@ -100,8 +109,7 @@ def caveat(mechanism: Mechanism, limits: PopulationLeakage) -> list[str]:
         return []
     return [
         "What may leak in the population is far above the budget: there are too few rows for this "
-        "many symbols and groups. Besides a confidence, more rows help, and so does pooling "
-        "values or groups."
+        "many symbols and groups. More rows help, and so does putting values or groups together."
     ]
 
 
@@ -110,14 +118,14 @@ def rows_and_population(mechanism: Mechanism, limits: PopulationLeakage) -> str:
     sure = percent(limits.confidence)
     if mechanism.confidence is not None:
         return (
-            f"The budget holds for the population that the rows were drawn from: the last column "
-            f"is an upper limit of what leaks there, with {sure} confidence. In the rows "
-            f"themselves it is no more."
+            f"The budget holds for the population that the rows were drawn from: the first "
+            f"column of figures has upper limits of what leaks there, with {sure} confidence. In "
+            f"the rows themselves it is no more."
         )
     return (
         f"The budget holds for the rows. The release was fitted to them, and in the population "
-        f"that they are from it may leak more: the last column is an upper limit on that, with "
-        f"{sure} confidence."
+        f"that they are from it may leak more: the first column of figures has upper limits on "
+        f"that, with {sure} confidence."
     )
 
 

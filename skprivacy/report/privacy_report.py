@@ -14,7 +14,8 @@ from ..mechanism import Mechanism
 from ..metrics import population_leakage
 from ..metrics.attack import Attacker, Splits
 from ..transformer import PrivacyFunnelTransformer, fitted_of, settings_of
-from .contents import Attacked, sections_of
+from .attackers import Attacked
+from .contents import sections_of
 from .handover import FileRecord, Handover
 from .html import as_fragment, as_page
 from .sections import Section

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from ..describing import percent
+from ..describing import DOES_NOT_APPLY, percent
 from ..fitted import Fitted
 from ..mechanism import (
     Mechanism,
@@ -15,7 +15,7 @@ from ..mechanism import (
     population_limits,
     said_together,
 )
-from .populations import Verdict, caveat, promise, to_do, verdict, worst
+from .populations import FAIL, Verdict, caveat, promise, verdict, worst
 from .sections import Section, Table
 
 Limits = Mapping[Any, PopulationLeakage]
@@ -41,8 +41,8 @@ def limits_of_each(fitted: Fitted, confidence: float) -> Limits:
 
 def several_in_short(
     mechanism: SeveralSecretsMechanism, limits: Limits, said: list[str], learned_from: str
-) -> Section:
-    """Return the first section: each secret with its budget, and all of them together.
+) -> tuple[Section, str]:
+    """Return the first section, on each secret and on all together, and the worst outcome.
 
     said : sentences on what is kept, and beside.
     """
@@ -57,25 +57,25 @@ def several_in_short(
         *said,
         said_together(mechanism),
         *next((texts for texts in far if texts), []),
-        to_do(outcome),
     ]
     table = _secrets(mechanism, limits, verdicts)
-    return Section("In short", paragraphs, [table], lead=_lead(mechanism, limits, verdicts))
+    return Section("In short", paragraphs, [table], lead=_lead(limits, verdicts)), outcome
 
 
-def _lead(
-    mechanism: SeveralSecretsMechanism, limits: Limits, verdicts: Mapping[str, Verdict]
-) -> str:
+def _lead(limits: Limits, verdicts: Mapping[str, Verdict]) -> str:
     """Return one line for all secrets: the worst outcome, and for which of them."""
     sample = worst([each.sample for each in verdicts.values()])
     population = worst([each.population for each in verdicts.values()])
     of_all = [name for name, each in verdicts.items() if each.population == population]
     which = "" if len(of_all) == len(verdicts) else f" about {', '.join(of_all)}"
-    confidence = 1 - sum(1 - each.confidence for each in limits.values())
-    how = f"with {percent(confidence)} confidence"
-    how += "" if mechanism.confidence is not None else "; not promised"
+    sure = percent(1 - sum(1 - each.confidence for each in limits.values()))
+    if population == FAIL:
+        return (
+            f"{sample} in the sample. {FAIL} in the population{which}: the true figures may be as "
+            f"high as those in the table ({sure} sure), above the budgets there."
+        )
     return (
-        f"{sample} in the sample, {population} in the population{which} ({how}): "
+        f"{sample} in the sample, {population} in the population{which} (with {sure} confidence): "
         f"{len(verdicts)} secrets, each against a budget of its own."
     )
 
@@ -91,11 +91,11 @@ def _secrets(
     }
     reached = f"{mechanism.together.leakage_in(mechanism.scope):.4f}"
     rows["all together"] = {
-        "groups": str(len(mechanism.together.s_labels or ())),
-        "budget": "none",
+        "population, limit": DOES_NOT_APPLY,
+        "budget": DOES_NOT_APPLY,
         "in the rows": reached,
-        "population, limit": "none",
-        "confidence": "none",
+        "confidence": DOES_NOT_APPLY,
+        "groups": str(len(mechanism.together.s_labels or ())),
     }
     cells = pd.DataFrame.from_dict(rows, orient="index").rename_axis("secret")
     return Table(f"Each secret, {mechanism.scope.replace('_', ' ')}", cells)
@@ -104,9 +104,9 @@ def _secrets(
 def _figures(secret: Mechanism, limits: PopulationLeakage, found: Verdict) -> dict[str, str]:
     reached, limit = (figures.leakage_in(secret.scope) for figures in (secret, limits))
     return {
-        "groups": str(len(secret.s_labels or ())),
+        "population, limit": f"{found.population} {limit:.4f}",
         "budget": f"{secret.epsilon:g}",
         "in the rows": f"{found.sample} {reached:.4f}",
-        "population, limit": f"{found.population} {limit:.4f}",
         "confidence": percent(limits.confidence),
+        "groups": str(len(secret.s_labels or ())),
     }

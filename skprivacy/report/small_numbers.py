@@ -66,7 +66,7 @@ def _rare_values(fitted: Fitted) -> pd.DataFrame:
     alphabet = fitted.alphabet.x_alphabet
     figures = [_of_column(alphabet, position) for position in range(len(alphabet.columns))]
     names = pd.Index([str(name) for name in fitted.x_names], name="column")
-    found = pd.DataFrame(figures, names, ["values or bins", "pooled", "rare", "rare and shown"])
+    found = pd.DataFrame(figures, names, ["rare and shown", "rare", "pooled", "values or bins"])
     return found[found[["pooled", "rare"]].any(axis=1)]
 
 
@@ -75,7 +75,7 @@ def _of_column(alphabet: Alphabet, position: int) -> list[int]:
     alone = {named.values[code] for code in named.single[named.single >= 0]}
     rare = column.is_rare & (column.weights > 0)
     both = [value in alone for value, is_rare in zip(column.values, rare, strict=True) if is_rare]
-    return [int((column.weights > 0).sum()), _n_pooled(column), int(rare.sum()), sum(both)]
+    return [sum(both), int(rare.sum()), _n_pooled(column), int((column.weights > 0).sum())]
 
 
 def _n_pooled(column: ColumnAlphabet) -> int:

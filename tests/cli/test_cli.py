@@ -139,7 +139,8 @@ class TestSanitize:
             "of the most exposed group from 46.8% to between 36.9% and 56.9%, at most, if" in said
         )
         assert "Taken at face value, 88.5% of the rows keep their values:" in said
-        assert "  bmi                 88.5%        none         none            0.086" in said
+        dash = "\N{EN DASH}"
+        assert f"  bmi                 88.5%{dash:>12}{dash:>13}            0.086" in said
         assert "The swaps that concern most rows:\n  73% of '105 to 133, 23.2 to 25.7' are" in said
         assert "sex 1" not in said
         assert "sex 2" not in said

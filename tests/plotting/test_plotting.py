@@ -109,7 +109,6 @@ class TestPrivacyUtility:
         around = PrivacyUtilityDisplay.from_estimator(transformer).lines_[0].get_xdata()
         assert around.min() < 0.01 < around.max()
 
-
     @pytest.mark.parametrize(
         ("budgets", "expected"),
         [
@@ -235,7 +234,7 @@ class TestLeakage:
         assert_allclose(display.ax_.lines[-2].get_xdata(), limits.per_output)
         labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
         budget = "budget, for every output in the population"
-        assert labels == [budget, "population, 95% limit", "of the worst of all"]
+        assert labels == [budget, "population, 95% limit", "population, worst of all"]
 
     def test_many_groups_and_outputs(self):
         mechanism = design_mechanism(
