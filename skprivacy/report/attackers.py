@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from .._messages import in_points
@@ -23,12 +24,12 @@ from .sections import Section, Table
 
 _OWNER = "PrivacyReport"
 
-# A smaller advantage than this is shown as none, and what leaks less than that is rounding.
-_NO_ADVANTAGE, _NO_LEAKAGE = 5e-5, 1e-9
+# The same guess in so many rows shows nothing, and what leaks less than that is rounding.
+_NEARLY_ALL, _NO_LEAKAGE = 0.99, 1e-9
 
 _WHY_NOTHING = (
-    "This is no sign that nothing leaks: the commonest group stays the likeliest whatever value "
-    "is seen, so the best guess is always the same. Go by how far the probabilities move."
+    "This is no sign that nothing leaks: the commonest group stays the likeliest for nearly every "
+    "released row, so the best guess hardly ever changes. Go by how far probabilities move."
 )
 
 
@@ -59,8 +60,11 @@ def best_attacker(mechanism: Mechanism, protected: str) -> str:
 
 
 def _hides_what_leaks(mechanism: Mechanism) -> bool:
-    """Tell whether something leaks, and guesses cannot show it."""
-    return mechanism.attacker_advantage < _NO_ADVANTAGE and mechanism.max_leakage > _NO_LEAKAGE
+    """Tell whether something leaks, and guesses cannot show it, being all the same."""
+    commonest = np.argmax(mechanism.sensitive_posterior.T @ mechanism.p_y)
+    is_same = mechanism.sensitive_posterior.argmax(axis=1) == commonest
+    same = float(mechanism.p_y[is_same].sum())
+    return same > _NEARLY_ALL and mechanism.max_leakage > _NO_LEAKAGE
 
 
 def attack_section(fitted: Fitted, settings: Settings, attacked: Attacked, secret: Any) -> Section:

@@ -6,7 +6,7 @@ Values that few rows have are counted and not named, as in `small_numbers`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ class Values:
     """The values of a column, or combinations of several columns.
 
     what : these are; labels : of the values; rows : how many have each; may_name : whether each
-    may be named; is_released : whether any output shows it.
+    may be named; is_released : whether any output shows it; why_not : if none may be named.
     """
 
     what: str
@@ -40,6 +40,7 @@ class Values:
     rows: FloatArray
     may_name: BoolArray
     is_released: BoolArray
+    why_not: str = "too rare to be named"
 
     def never_released(self) -> Iterator[str]:
         """Name those that are in the rows and never come out, if there are any."""
@@ -50,7 +51,7 @@ class Values:
         named = lost[self.may_name[lost]][:_MOST_NAMED]
         texts = [f"{shown(self.labels[i])} ({_rows(self.rows[i])})" for i in named]
         if len(lost) > len(named):
-            texts.append(f"and {len(lost) - len(named):,} more" if texts else "not named here")
+            texts.append(f"and {len(lost) - len(named):,} more" if texts else self.why_not)
         start = f"{self.what}, {len(lost):,} of {np.count_nonzero(self.rows):,}"
         share = self.rows[lost].sum() / self.rows.sum()
         yield f"{start} ({share:.1%} of the rows): {', '.join(texts)}."
@@ -154,10 +155,18 @@ def _combinations(fitted: Fitted) -> Values:
     counts = training.counts.sum(axis=0) * (training.n_rows / training.counts.sum())
     is_released = np.zeros(alphabet.n_symbols, dtype=bool)
     is_released[fitted.symbol_of_output] = True
-    may_name = (counts >= FEWEST_ROWS) & ~alphabet.is_pool
-    if training.effective_rows != training.n_rows:  # by its weight, one row could pass for many
-        may_name = np.zeros_like(may_name)
-    return Values("combinations of these", alphabet.labels, counts, may_name, is_released)
+    values = Values(
+        "combinations of these",
+        alphabet.labels,
+        counts,
+        (counts >= FEWEST_ROWS) & ~alphabet.is_pool,
+        is_released,
+    )
+    if training.effective_rows == training.n_rows:
+        return values
+    # By its weight, one row could pass for many.
+    none = np.zeros_like(values.may_name)
+    return replace(values, may_name=none, why_not="not named, because rows have weights")
 
 
 def _text(label: Any) -> str:

@@ -432,15 +432,16 @@ class TestSigning:
         weights = np.where(np.arange(400) < 4, 100.0, 1.0)
         weighted = quiet_fit(funnel(1e-6, **options), frame, sample_weight=weights)
         (points,), _ = changed_values(fitted_of(weighted))
-        assert points.sentences[-1].endswith("of the rows): not named here.")
+        assert points.sentences[-1].endswith("not named, because rows have weights.")
         assert changed_values(fitted_of(quiet_fit(funnel(np.inf), people(300)))) == ([], [])
 
     def test_where_guesses_show_nothing_that_is_said(self):
         common = design_mechanism([[0.05, 0.05], [0.3, 0.6]], 0.01)
         assert common.attacker_advantage == pytest.approx(0)
-        assert "always the same. Go by how far" in best_attacker(common, "sex")
-        even = design_mechanism([[0.2, 0.3], [0.3, 0.2]], 0.01)
-        assert "always the same" not in best_attacker(even, "sex")
+        assert "This is no sign that nothing leaks" in best_attacker(common, "sex")
+        even = design_mechanism([[0.2, 0.3], [0.3, 0.2]], 1e-7)
+        assert "0.02 points more" in best_attacker(even, "sex")
+        assert "no sign" not in best_attacker(even, "sex")
 
     def test_the_worst_of_several_outcomes_counts(self):
         assert worst(["PASS", "FAIL", "NOT SURE"]) == "FAIL"
