@@ -156,7 +156,7 @@ def _combinations(fitted: Fitted) -> Values:
     is_released = np.zeros(alphabet.n_symbols, dtype=bool)
     is_released[fitted.symbol_of_output] = True
     values = Values(
-        "combinations of these",
+        "combinations of all columns",
         alphabet.labels,
         counts,
         (counts >= FEWEST_ROWS) & ~alphabet.is_pool,

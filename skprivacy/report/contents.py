@@ -71,7 +71,7 @@ def sections_of(
         *cells_section(fitted),
     ]
     if are_values:
-        sections.append(face_value(fitted, _as_one(columns.released)))
+        sections.append(face_value(fitted, fidelity, _as_one(columns.released)))
     if attacked is not None:
         sections += [attack_section(fitted, settings, attacked, name) for name in limits]
     sections += [

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..describing import compared_values, listed_swaps, rows_kept
+from ..fidelity import Fidelity
 from ..fitted import Fitted
 from .changed_values import changed_values
 from .sections import Points, Section, Table
@@ -14,9 +15,11 @@ _READING = (
 )
 
 
-def face_value(fitted: Fitted, names: str) -> Section:
-    """Return how close released values are to the true ones; names : of the columns."""
-    fidelity, mechanism = fitted.fidelity, fitted.mechanism
+def face_value(fitted: Fitted, fidelity: Fidelity, names: str) -> Section:
+    """Return how close released values are to the true ones.
+
+    fidelity : that of what was fitted; names : of the columns.
+    """
     everywhere = " in all columns" if len(fidelity.columns) > 1 else ""
     paragraphs = [
         f"For those who read released values as they are. {rows_kept(fidelity)}{everywhere}. "
@@ -26,7 +29,7 @@ def face_value(fitted: Fitted, names: str) -> Section:
         paragraphs.append(
             f"Against the raw values, before numbers were cut into bins and rare values were "
             f"pooled, it keeps {fidelity.raw_utility:.1%} of "
-            f"{mechanism.objective.in_words(names)}."
+            f"{fitted.mechanism.objective.in_words(names)}."
         )
     swaps = listed_swaps(fidelity.swaps)
     points = [Points("The swaps that concern most rows", swaps)] if swaps else []

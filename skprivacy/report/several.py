@@ -69,14 +69,15 @@ def _lead(limits: Limits, verdicts: Mapping[str, Verdict]) -> str:
     of_all = [name for name, each in verdicts.items() if each.population == population]
     which = "" if len(of_all) == len(verdicts) else f" about {', '.join(of_all)}"
     sure = percent(1 - sum(1 - each.confidence for each in limits.values()))
+    secrets = f"{len(verdicts)} secrets, each against a budget of its own."
     if population == FAIL:
         return (
             f"{sample} in the sample. {FAIL} in the population{which}: the true figures may be as "
-            f"high as those in the table ({sure} sure), above the budgets there."
+            f"high as in the table ({sure} sure), above the budgets there. {secrets}"
         )
     return (
         f"{sample} in the sample, {population} in the population{which} (with {sure} confidence): "
-        f"{len(verdicts)} secrets, each against a budget of its own."
+        f"{secrets}"
     )
 
 

@@ -376,7 +376,7 @@ class TestShowing:
         titles = [section.title for section in report.sections]
         assert titles[:2] == ["In short", "Files and columns"]
         assert titles[2:4] == ["What leaks about sex", "What leaks about race"]
-        assert "PASS in the sample, " in report.sections[0].lead
+        assert "PASS in the sample" in report.sections[0].lead
         assert "3 secrets, each against a budget of its own." in report.sections[0].lead
         assert "Attacked, for sex and race" in titles
         text = str(report)

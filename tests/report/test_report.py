@@ -426,7 +426,9 @@ class TestSigning:
         band, *_, together = points.sentences
         assert re.match(r"band, \d of 7 \([\d.]+% of the rows\): '\w' \(88 rows\), .*", band)
         assert band.endswith("'big' (23 rows), 'small' (20 rows), and 1 more.")
-        assert together.startswith("combinations of these, 12 of 13 (89.0% of the rows): 'd, 1'")
+        assert together.startswith(
+            "combinations of all columns, 12 of 13 (89.0% of the rows): 'd, 1'"
+        )
         assert "hermit" not in str(points) + table.cells.to_string()
         assert table.cells.index.is_unique
         weights = np.where(np.arange(400) < 4, 100.0, 1.0)
