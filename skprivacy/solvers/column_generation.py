@@ -38,6 +38,10 @@ _AT_ONCE = 40  # starts between two linear programs
 _ACCURACY = 0.1  # of the tolerance
 _POLISHES = 8
 
+# Outputs are sought until none is worth this share of the tolerance more than it costs: that no
+# output is worth the whole tolerance is then proven with ease.
+_WORTH_HAVING = 0.3
+
 # Points move so many times from inside the simplex, where starts have such a share of P(X): all of
 # them until a round has gained less than so many tolerances, then some of them in every round.
 _MOVES, _SHARES_OF_P_X, _WORTH_A_ROUND, _MOST_INSIDE = 20, (0.1, 0.6), 10.0, 64
@@ -179,8 +183,8 @@ class ColumnSearch:
         """Return the offers that matter, including those of `before`."""
         first = Points.concatenate([*before, *self._first()])
         offers = self._offers(self._problem.allowed(first, self._epsilon))
-        proven = can_be_proven(self._problem, self._epsilon)
-        patience = _AT_ONCE if proven else n_starts * (self.n_x + _AT_ONCE)
+        proven = can_be_proven(self._problem, self._epsilon)  # which finds what is missing
+        patience = 0 if proven else n_starts * (self.n_x + _AT_ONCE)
         return self._searched(self._from_inside(offers), patience)
 
     def proven(self, offers: Offers) -> tuple[Offers, float]:
@@ -218,7 +222,7 @@ class ColumnSearch:
     def better_next_to(self, rows: FloatArray, prices: Prices) -> Offers:
         """Return what is worth more than it costs, next to outputs that need not be allowed."""
         offers = self._polished(self._allowed_offers(rows), prices)
-        return offers[prices.surplus(offers) > self._tol]
+        return offers[prices.surplus(offers) > _WORTH_HAVING * self._tol]
 
     def _searched(self, offers: Offers, patience: int) -> Offers:
         """Return offers and what is found, until so many starts in a row have found nothing."""
@@ -233,7 +237,7 @@ class ColumnSearch:
             if self._is_large:
                 new.append(self._moved_from_inside(self._starts(in_use)[:_MOST_INSIDE], prices))
             surplus = np.concatenate([prices.surplus(part) for part in new])
-            idle = 0 if (surplus > self._tol).any() else idle + len(found)
+            idle = 0 if (surplus > _WORTH_HAVING * self._tol).any() else idle + len(found)
             offers = Offers.concatenate([offers, Offers.concatenate(new)[surplus > 0]])
         return self._priced(offers)[0]
 

@@ -39,7 +39,7 @@ _TRIED = 32  # of the worst boxes: outputs are sought there
 
 # The maximum of two ends is smoothed by so much, in nats, at first, and then by this share of what
 # the bound of a box is about.
-_SMOOTHED_AT_FIRST, _MOST_SMOOTHED, _LEAST_SMOOTHED, _SHARE_SMOOTHED = 0.05, 0.02, 1e-4, 0.1
+_SMOOTHED_AT_FIRST, _MOST_SMOOTHED, _LEAST_SMOOTHED, _SHARE_SMOOTHED = 0.05, 0.02, 1e-6, 0.1
 _STEPS_AT_FIRST, _STEPS = 30, 5
 
 # A box whose bound is not below this share of what it was before the split gets more steps.
@@ -48,7 +48,10 @@ _SLOW, _MORE_STEPS = 0.9, 20
 # Damping of Newton steps: at first, and what it is multiplied by after a good and a bad step.
 _DAMPED, _LESS, _MORE = 0.1, 0.2, 10.0
 _LARGEST_STEP = 1.0  # of the logarithm of the price of leakage
-_FIRST_PRICE = 0.5
+
+# The price of leakage at first; a box starts with no less than the second one, even if the box
+# that it is part of has none: steps are short where the price is next to nothing.
+_FIRST_PRICE, _LEAST_PRICE = 0.5, 0.02
 
 # A split leaves at least this share of an interval on either side; shorter ones are not split.
 _LEAST_SHARE, _SHORTEST = 0.15, 1e-9
@@ -234,6 +237,8 @@ class Relaxation:
         low, high = np.concatenate([low, upper]), np.concatenate([lower, high])
         low, high, possible = self._within_simplex(low, high)
         multipliers = np.tile(boxes.multipliers, (2, 1))[possible]
+        prices = multipliers[:, self._n_s]
+        np.maximum(prices, np.log(_LEAST_PRICE), out=prices)
         before = np.tile(boxes.bound, 2)[possible]
         smoothed = _smoothed(before, target)
         new = self._bounded(low[possible], high[possible], multipliers, smoothed, _STEPS)

@@ -173,10 +173,19 @@ def check_random_bounds(seeds, largest, tol):
 
 
 def test_no_bound_is_below_what_is_reached():
-    check_random_bounds(range(100), largest=(3, 5), tol=0.05)
+    check_random_bounds(range(100), largest=(3, 4), tol=0.05)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(50))
 def test_no_bound_is_below_what_is_reached_in_many_tables(part):
     check_random_bounds(range(100 * part, 100 * (part + 1)), largest=(5, 8), tol=1e-3)
+
+
+def test_a_box_without_a_price_of_leakage_does_not_leave_its_parts_without_one():
+    """At the prices of this table the whole box needs none: its parts then stayed above 0.25."""
+    joint = random_joint(2, (5, 12))
+    mechanism = design_mechanism(
+        joint, 0.02, solver="column_generation", tol=0.02, utility=random_target(2, 12)
+    )
+    assert mechanism.gap <= 0.021 * mechanism.objective.span(mechanism.p_x)
