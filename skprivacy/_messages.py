@@ -106,6 +106,11 @@ class InPython(Mention):
         return self.words
 
 
+# What formulas call S and X: where there are options, there are columns.
+SENSITIVE = InPython("S", "the sensitive columns")
+RELEASED = InPython("X", "the released columns")
+
+
 class Message(str):
     """A text that keeps its parts; a message among them is split into its own.
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from tqdm.auto import tqdm
 
-from ._messages import Message, Named, Setting
+from ._messages import RELEASED, SENSITIVE, Message, Named, Setting
 from ._progress import doing, each_done
 from ._typing import Scope, TableLike
 from ._validation import check_real, message
@@ -431,11 +431,17 @@ def _warn_of_few_rows(
         way_out = f"About {float(f'{enough:.2g}'):,.0f} rows would allow a first release."
     warn(
         Message(
-            f"The output hardly tells anything of X: {task.n_samples:,.0f} rows are too few for ",
+            "The output hardly tells anything of ",
+            RELEASED,
+            f": {task.n_samples:,.0f} rows are too few for ",
             Setting("epsilon", epsilon),
             " with ",
             Setting("confidence", task.confidence),
-            f". {way_out} Fewer values of X or groups of S, or a larger ",
+            f". {way_out} Fewer values of ",
+            RELEASED,
+            " or groups of ",
+            SENSITIVE,
+            ", or a larger ",
             Named("epsilon"),
             ", help too.",
         ),

@@ -24,6 +24,7 @@ from ..releasing.keyed import check_own_column
 from ..report import PrivacyReport
 from ..report.handover import FileRecord, sha256_of
 from ..transformer import PrivacyFunnelTransformer, fitted_of, set_fitted, settings_of
+from .column_names import check_needed
 from .inputs import (
     budgets_for,
     counting_options,
@@ -105,13 +106,13 @@ def apply(options: argparse.Namespace) -> None:
     text = Path(options.mechanism).read_text(encoding="utf-8")
     transformer = PrivacyFunnelTransformer.from_json(text)
     transformer.set_params(handle_unknown=options.handle_unknown)
-    copied = _copied_by(transformer, options)
-    with (
-        source_of(options) as source,
-        write_to(options.target, source, force=options.force) as sink,
-    ):
+    copied, fitted = _copied_by(transformer, options), fitted_of(transformer)
+    with ExitStack() as files:
+        source = files.enter_context(source_of(options))
+        check_needed(options, fitted.roles.keeping(copied), source.names)
+        sink = files.enter_context(write_to(options.target, source, force=options.force))
         n_rows = release_rows(
-            fitted_of(transformer),
+            fitted,
             settings_of(transformer),
             source,
             sink,

@@ -164,7 +164,7 @@ def test_the_usual_aim_is_a_share_of_what_cells_keep(people, capsys, kept):
     ("options", "message"),
     [
         (["--target", "sex"], "--target must name a column of the file that is not sensitive. Got"),
-        (["--target", "income"], "--target must name a column of the file that is not sensitive"),
+        (["--target", "income"], "--target names the column 'income', which people.csv does not"),
         (["--target", "bought", "--utility", "guess"], "--target says what is kept: leave out"),
         (["--max-cells", "9", "--alphabet", "values"], "--max-cells is about cells"),
         (["--max-cells", "1"], "--max-cells must be"),
