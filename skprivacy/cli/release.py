@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import pandas as pd
 
-from .._progress import doing
+from .._progress import doing, part_of
 from ..fidelity import Fidelity
 from ..files.block_noise import id_position
 from ..files.counting import fit_source
@@ -86,7 +86,8 @@ def sanitize(options: argparse.Namespace) -> None:
         if options.report:
             records = _records(options, source, out)
             file = files.enter_context(written(options.report, options.force))
-            report = _report(transformer, sample, n_rows, records, options)
+            with part_of("making the report"):
+                report = _report(transformer, sample, n_rows, records, options)
             doing("drawing the report")
             file.write(report.to_html().encode())
         if n_rows != transformer.n_samples_seen_ or source.input.stamp != stamp:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from .._messages import InPython, Message, Named, Setting
+from .._progress import doing
 from .._typing import CountArray, FloatArray, IntArray, NamedColumns
 from .._warnings import warn
 from ..cells import CellAlphabet, Cells
@@ -454,6 +455,7 @@ def _judge_passed_through(
     """
     if not inputs.passed_through:
         return {}
+    doing("judging columns that are copied")
     (sensitive, s_codes, secrets), weights = of_s, inputs.rows.weights
     if (s_passed := inputs.s_passed) is not None:
         s_codes, _ = sensitive.encode(list(s_passed.values()), list(s_passed))

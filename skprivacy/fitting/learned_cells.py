@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._messages import InPython, Message, Named, Setting
+from .._progress import doing
 from .._typing import IntArray
 from .._warnings import warn
 from ..cells import Cells, CellTask, ScoreCells, TreeCells, fewest_rows, learn_cell_columns
@@ -175,6 +176,7 @@ def learn_cells(
     """
     _check_target(cells, v_codes)
     names = names_of_cells(settings, rows)
+    doing("learning cells")
     rows = replace(rows, x_columns={name: rows.x_columns[name] for name in names})
     options = [_options(settings, rows, name) for name in names]
     columns, positions = learn_cell_columns(

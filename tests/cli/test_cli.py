@@ -614,11 +614,15 @@ class TestOtherCommands:
         assert capsys.readouterr().out.startswith(said)
         assert run("curve", "patients.csv", *DESIGN, *ALONE, "--epsilons", "0.01", *chosen) == 0
         said = capsys.readouterr().out
-        first, second, _, empty, header, _ = said.splitlines()
+        first, second, _, empty, header, row = said.splitlines()
         assert first == f'"kept" is the share of {KEPT[utility]}.'
         assert second.startswith('"leakage" is in these rows; in the population')
-        assert (empty, header) == ("", "epsilon  leakage   kept  attacker  outputs")
-        assert f"0.01        0.01  {kept}" in said
+        assert (empty, header.split()) == (
+            "",
+            ["epsilon", "leakage", "kept", "attacker", "outputs"],
+        )
+        assert row.split()[:3] == ["0.01", "0.01", kept]
+        assert len(row) == len(header)
 
     def test_a_target_is_a_utility(self, patients, capsys):
         design = ["patients.csv", "--sensitive", "sex", "--columns", "bmi", *ALONE, "--json"]
