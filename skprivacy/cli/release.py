@@ -83,17 +83,15 @@ def sanitize(options: argparse.Namespace) -> None:
             file.write(transformer.to_json(indent=1).encode())
         with sink_to(out, options.target, source) as sink:
             n_rows = release_rows(fitted, settings, source, sink, **keyed)
+        verdict = None
         if options.report:
-            records = _records(options, source, out)
+            about = transformer, sample, n_rows, _records(options, source, out)
             file = files.enter_context(written(options.report, options.force))
-            with part_of("making the report"):
-                report = _report(transformer, sample, n_rows, records, options)
-            doing("drawing the report")
-            file.write(report.to_html().encode())
+            verdict = _write_report(file, *about, options)
         if n_rows != transformer.n_samples_seen_ or source.input.stamp != stamp:
             raise RuntimeError(f"{options.source} changed while it was being read.")
     fidelity = fitted.fidelity
-    facts = _facts(transformer, fitted, fidelity, n_rows, options)
+    facts = _facts(transformer, fitted, fidelity, n_rows, options) | {"verdict": verdict}
     lines = _sentences(facts, fitted.mechanism, fidelity, options)
     say(options, facts, [*lines, *_files_written(facts)])
 
@@ -236,25 +234,30 @@ def _file_name(path: str, direction: str) -> str:
     return f"the standard {direction}" if path == PIPE else Path(path).name
 
 
-def _report(
+def _write_report(
+    file: BinaryIO,
     transformer: PrivacyFunnelTransformer,
     sample: pd.DataFrame,
     n_rows: int,
     records: tuple[FileRecord, FileRecord],
     options: argparse.Namespace,
-) -> PrivacyReport:
-    """Return the report; records : of IN and OUT."""
-    return PrivacyReport.from_estimator(
-        transformer,
-        sample,
-        purpose=options.purpose,
-        recipient=options.recipient,
-        input_file=records[0],
-        output_file=records[1],
-        n_rows_out=n_rows,
-        notes=_keyed_lines(options.record_ids),
-        with_curve=options.curve,
-    )
+) -> str:
+    """Write the report, and return the verdict that it begins with; records : of IN and OUT."""
+    with part_of("making the report"):
+        report = PrivacyReport.from_estimator(
+            transformer,
+            sample,
+            purpose=options.purpose,
+            recipient=options.recipient,
+            input_file=records[0],
+            output_file=records[1],
+            n_rows_out=n_rows,
+            notes=_keyed_lines(options.record_ids),
+            with_curve=options.curve,
+        )
+    doing("drawing the report")
+    file.write(report.to_html().encode())
+    return report.sections[0].lead
 
 
 def _facts(
@@ -344,4 +347,6 @@ def _of_raw_values(fidelity: Fidelity) -> str:
 
 
 def _files_written(facts: dict[str, Any]) -> list[str]:
-    return [f"Wrote {facts[key]}." for key in ("report", "mechanism") if facts[key]]
+    report, mechanism = facts["report"], facts["mechanism"]
+    lines = [f"Wrote {report}: {facts['verdict']}"] if report else []
+    return [*lines, f"Wrote {mechanism}."] if mechanism else lines

@@ -5,6 +5,9 @@ import pandas as pd
 
 from ..fidelity import Fidelity
 
+# Of a column of texts, say, which have no mean.
+_NO_FIGURE = "\N{EN DASH}"
+
 
 def compared_values(fidelity: Fidelity) -> pd.DataFrame:
     """Return the figures of each column as texts, also as it was before it was cut into bins."""
@@ -27,4 +30,4 @@ def compared_values(fidelity: Fidelity) -> pd.DataFrame:
 
 
 def _figure(value: float, form: str, unit: str = "") -> str:
-    return "none" if np.isnan(value) else f"{value:{form}} {unit}".rstrip()
+    return _NO_FIGURE if np.isnan(value) else f"{value:{form}} {unit}".rstrip()

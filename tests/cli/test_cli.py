@@ -88,7 +88,8 @@ class TestSanitize:
             "every released value reveals at most epsilon = 0.02 about sex (kl; reached: 0.02)"
             in said
         )
-        assert "Wrote r.html" in said
+        assert "\nWrote r.html: PASS in the " in said
+        assert "FAIL in the population" in said.splitlines()[-2]
         assert warned.startswith("skprivacy: warning: What the columns ['zip'] reveal about the")
         assert "skprivacy: warning: Values that make up 16% of the rows are mostly" in warned
         assert "skprivacy: warning: --epsilon 0.02 holds for these 442 rows. In the" in warned
@@ -139,10 +140,33 @@ class TestSanitize:
             "of the most exposed group from 46.8% to between 36.9% and 56.9%, at most, if" in said
         )
         assert "Taken at face value, 88.5% of the rows keep their values:" in said
-        assert "  bmi                 88.5%        none         none            0.086" in said
+        assert (
+            r"  bmi                 88.5%           \u2013            \u2013            0.086"
+            in (said.encode("ascii", "backslashreplace").decode())
+        )
+        assert "Never released" not in said
         assert "The swaps that concern most rows:\n  73% of '105 to 133, 23.2 to 25.7' are" in said
         assert "sex 1" not in said
         assert "sex 2" not in said
+
+    def test_values_that_are_never_released(self, patients, capsys):
+        s, x = np.repeat(["a", "b"], 300), np.repeat(["of a", "common"], [60, 540])
+        x[:2] = "rare"  # which is not named
+        pd.DataFrame({"s": s, "x": x}).to_csv("in.csv", index=False)
+        design = ["in.csv", "out.csv", "--sensitive", "s", "--epsilon", 0, *ALONE, "--force"]
+        assert run("sanitize", *design) == 0
+        assert "\nNever released: 'of a' and 1 more.\n" in capsys.readouterr().out
+        assert set(pd.read_csv("out.csv")["x"]) == {"common"}
+        assert run("sanitize", *design, "--json") == 0
+        (gone,) = json.loads(capsys.readouterr().out)["fidelity"]["never_released"]
+        assert gone == {"column": "x", "value": "of a", "rows": pytest.approx(58 / 600)}
+
+    def test_a_terminal_without_our_letters(self, patients, monkeypatch):
+        screen = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
+        monkeypatch.setattr("sys.stdout", screen)
+        assert run("sanitize", "patients.csv", "out.csv", *DESIGN, *ALONE, "--epsilon", 0.02) == 0
+        screen.flush()
+        assert rb"\u2013" in screen.buffer.getvalue()
 
     def test_groups_are_named_if_asked_for(self, patients, capsys):
         arguments = [*DESIGN, *ALONE, "--epsilon", 0.02, "--show-groups"]
