@@ -82,6 +82,7 @@ def demo(options: argparse.Namespace) -> None:
     if there:
         raise FileExistsError(f"{str(folder / there[0])!r} already exists: name another folder.")
     patients = load_diabetes_patients()
+    patients.insert(0, "patient", range(1, len(patients) + 1))
     chosen = _fitted(patients, options.confidence)
     released = chosen.transform(patients)
     attacks = audit(released, patients["sex"], raw=_bins(patients), mechanism=chosen)
