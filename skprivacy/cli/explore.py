@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -114,25 +115,35 @@ def _fact(budget: float | Mapping[Any, float]) -> Any:
 
 def curve(options: argparse.Namespace) -> None:
     """Show the utility that each budget keeps."""
-    if options.out is not None:
-        check_free(options.out, options.force)
-        if is_same(options.out, options.source):
-            raise ValueError(f"{options.out} is the table itself: name another file.")
-        if (suffix := Path(options.out).suffix.lower()) not in _PICTURES | {".csv"}:
-            raise ValueError(
-                f"{options.out}: a curve is written as .csv, .png, .svg or .pdf, not {suffix!r}."
-            )
+    suffix = None if options.out is None else _suffix_of_out(options)
     found = _counted(options, options.epsilons or ())
     if options.out is None:
         say_now(options, found.about_cells())
     path, figures = _path(found, options)
     table = pd.DataFrame(figures)
-    if options.out is not None:
+    if suffix is not None:
         with written(options.out, options.force) as file:
             file.write(_picture(path, suffix) if suffix != ".csv" else _csv(table))
     facts = {"out": options.out, "curve": table.to_dict("records"), **found.cell_facts()}
     lines = [*found.about_cells(), f"Wrote {options.out}."] if options.out else []
     say(options, facts, lines)
+
+
+def _suffix_of_out(options: argparse.Namespace) -> str:
+    """Return what kind of file a curve is written to, checked before any work is done."""
+    check_free(options.out, options.force)
+    if is_same(options.out, options.source):
+        raise ValueError(f"{options.out} is the table itself: name another file.")
+    if (suffix := Path(options.out).suffix.lower()) not in _PICTURES | {".csv"}:
+        raise ValueError(
+            f"{options.out}: a curve is written as .csv, .png, .svg or .pdf, not {suffix!r}."
+        )
+    if suffix in _PICTURES and not find_spec("matplotlib"):
+        raise ValueError(
+            f'{options.out}: pictures need matplotlib: run pip install ".[plot]" in a clone, or '
+            f"write a .csv."
+        )
+    return suffix
 
 
 def _path(found: _Table, options: argparse.Namespace) -> tuple[list[Any], list[dict[str, Any]]]:

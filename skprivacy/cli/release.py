@@ -163,7 +163,7 @@ def _check_outputs(paths: Sequence[str], options: argparse.Namespace) -> None:
     for path in paths:
         check_free(path, options.force)
     if not is_pipe(options.target):
-        kind_of(options.target)
+        _check_kind(options.target)
     elif options.json:
         raise ValueError("--json prints to the standard output: OUT must be a file, not a pipe.")
     beside = [path for path in paths if path is not options.target]
@@ -173,6 +173,16 @@ def _check_outputs(paths: Sequence[str], options: argparse.Namespace) -> None:
         )
     if len({str(Path(path).resolve()) for path in paths}) < len(paths):
         raise ValueError(f"Two of the outputs {', '.join(paths)} are the same file.")
+
+
+def _check_kind(path: str) -> None:
+    """Check that a table of the kind that its name promises can be written."""
+    kind, _ = kind_of(path)
+    if kind == "parquet" and not find_spec("pyarrow"):
+        raise ValueError(
+            f'{path}: Parquet files need pyarrow: run pip install ".[files]" in a clone, or write '
+            f"a .csv."
+        )
 
 
 def _check_mechanism_file(options: argparse.Namespace) -> None:
