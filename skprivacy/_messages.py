@@ -106,6 +106,17 @@ class InPython(Mention):
         return self.words
 
 
+# What formulas call S and X: where there are options, there are columns.
+SENSITIVE = InPython("S", "the sensitive columns")
+RELEASED = InPython("X", "the released columns")
+
+# What helps where a problem is too large or too hard.
+SMALLER = InPython(
+    "Pool the rarest symbols of X, or coarsen S.",
+    "Pool rare values of the released columns, or take fewer groups of the sensitive ones.",
+)
+
+
 class Message(str):
     """A text that keeps its parts; a message among them is split into its own.
 

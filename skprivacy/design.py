@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from tqdm.auto import tqdm
 
-from ._messages import Message, Named, Setting
-from ._progress import doing, each_done
+from ._messages import RELEASED, SENSITIVE, Message, Named, Setting
+from ._progress import doing, each_done, made
 from ._typing import Scope, TableLike
 from ._validation import check_real, message
 from ._warnings import warn
@@ -293,17 +293,18 @@ def _path_of_several(
     verbose: bool,
 ) -> list[SeveralSecretsMechanism]:
     """Return a mechanism for each dict of budgets, in the order given."""
-    made: dict[int, SeveralSecretsMechanism] = {}
+    designs: dict[int, SeveralSecretsMechanism] = {}
     increasing = sorted(range(len(budgets)), key=lambda i: sum(budgets[i].values()))
     in_order = each_done(iter(increasing), _DESIGNING, len(budgets))
     for i in tqdm(in_order, total=len(budgets), unit="epsilon", disable=not verbose):
-        made[i] = design(budgets[i])
-        for before in made.values():
+        designs[i] = design(budgets[i])
+        for before in designs.values():
             # What smaller budgets allow, larger ones do too; heuristics may miss it.
             is_allowed = all(before.epsilon[n] <= e for n, e in budgets[i].items())
-            if is_allowed and before.utility > made[i].utility:
-                made[i] = before.with_budgets(budgets[i], made[i].upper_bound)
-    return [made[i] for i in range(len(budgets))]
+            if is_allowed and before.utility > designs[i].utility:
+                designs[i] = before.with_budgets(budgets[i], designs[i].upper_bound)
+        made(designs[i])
+    return [designs[i] for i in range(len(budgets))]
 
 
 def check_epsilons(owner: str, epsilons: Iterable[float]) -> list[float]:
@@ -329,8 +330,8 @@ def mechanisms(
     path = mechanism_path(task, increasing, owner, solver, options)
     path = each_done(path, _DESIGNING, len(increasing))
     bar = tqdm(path, total=len(increasing), unit="epsilon", disable=not verbose)
-    made = dict(zip(increasing, bar, strict=True))
-    return [made[epsilon] for epsilon in epsilons]
+    designs = dict(zip(increasing, map(made, bar), strict=True))
+    return [designs[epsilon] for epsilon in epsilons]
 
 
 def mechanism_path(
@@ -380,8 +381,8 @@ def designer(
     def design(budget: Budget) -> AnyMechanism:
         if not isinstance(budget, Mapping):
             return finished(task, solve(float(budget)), float(budget), name)
-        made = finish(task, solve(budget), budget, name)
-        return SeveralSecretsMechanism(made, confidence=task.confidence)
+        parts = finish(task, solve(budget), budget, name)
+        return SeveralSecretsMechanism(parts, confidence=task.confidence)
 
     return design
 
@@ -431,11 +432,17 @@ def _warn_of_few_rows(
         way_out = f"About {float(f'{enough:.2g}'):,.0f} rows would allow a first release."
     warn(
         Message(
-            f"The output hardly tells anything of X: {task.n_samples:,.0f} rows are too few for ",
+            "The output hardly tells anything of ",
+            RELEASED,
+            f": {task.n_samples:,.0f} rows are too few for ",
             Setting("epsilon", epsilon),
             " with ",
             Setting("confidence", task.confidence),
-            f". {way_out} Fewer values of X or groups of S, or a larger ",
+            f". {way_out} Fewer values of ",
+            RELEASED,
+            " or groups of ",
+            SENSITIVE,
+            ", or a larger ",
             Named("epsilon"),
             ", help too.",
         ),

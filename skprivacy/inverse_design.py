@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from itertools import count
 from typing import Any, TypeAlias, overload
 
 import numpy as np
@@ -237,13 +236,15 @@ class _Made:
 
 def _by_factor(design: Callable[[Any], AnyMechanism], scale: Mapping[Any, float]) -> _Design:
     """Return a function that designs for a factor times the budgets in `scale`."""
-    numbers = count(1)
+    kept: list[float] = []  # by the designs so far
 
     def made(factor: float) -> _Made:
-        doing(f"looking for a budget, design {next(numbers)}")
-        if None in scale:
-            return _Made(factor, design(factor))
-        return _Made(factor, design({name: factor * each for name, each in scale.items()}))
+        before = f", the last kept {kept[-1]:.0%}" if kept else ""
+        doing(f"looking for a budget, design {len(kept) + 1}{before}")
+        budget = {name: factor * each for name, each in scale.items()}
+        found = _Made(factor, design(factor if None in scale else budget))
+        kept.append(found.normalized_utility)
+        return found
 
     return made
 

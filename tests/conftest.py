@@ -42,7 +42,7 @@ def pytest_make_collect_report(collector):
 def _no_lines_of_progress():
     """How often they are written depends on the machine: tests that want them ask for them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(progress, "EVERY", 3600.0)
+        patch.setattr(progress, "LOOK", 3600.0)
         yield
 
 

@@ -16,7 +16,7 @@ from texts import is_said
 
 from skprivacy.cli import main
 from skprivacy.cli.arguments import parser
-from skprivacy.datasets import load_diabetes_bands, load_diabetes_patients
+from skprivacy.datasets import load_diabetes_bands
 
 ROOT = Path(__file__).parents[1]
 COMMANDS = ["demo", "sanitize", "apply", "key", "curve", "choose", "audit", "certify"]
@@ -71,6 +71,18 @@ def test_every_option_has_an_example():
             where = places if option in shared else {f"skprivacy {command} --help"}
             shown = " ".join(text for place in where for text in SHOWN[place]).split()
             assert set(action.option_strings) & set(shown), f"{command} {option}"
+
+
+def test_no_two_examples_write_the_same_file():
+    """In the folder of the demo, those of the README and of every help can all be run."""
+    outputs = (r"sanitize \S+ (\S+)", r"apply \S+ \S+ (\S+)", r"\bkey (\S+)",
+               r"--report (\S+)", r"--save-mechanism (\S+)", r"(?:-o|--out) (\S+)")  # fmt: skip
+    places = [place for place in SHOWN if not place.startswith("docs")]
+    shown = [c for place in places for c in SHOWN[place] if "--force" not in c]
+    written = [name for c in shown for output in outputs for name in re.findall(output, c)]
+    written = ["patients.csv", "released.csv", "report.html", *(n for n in written if n != "-")]
+    assert len(written) > 25
+    assert sorted(set(written)) == sorted(written)
 
 
 def check_what_the_readme_says_of(demo_said, printed):
@@ -154,7 +166,7 @@ def test_the_commands_that_are_shown_work(place, demo, tmp_path, monkeypatch, ca
     else:  # nobody looks at what attackers find
         request.getfixturevalue("quick_attackers")
     if place.startswith("skprivacy"):
-        load_diabetes_patients().to_csv("patients.csv", index_label="patient")
+        monkeypatch.chdir(shutil.copytree(demo[0], demo[0].name))
     # What writes no file is run once: the README asks the same of the same rows.
     answered = [c.split() for c in SHOWN["README.md"] if re.match("skprivacy (choose|audit)", c)]
     answered = answered if place == "docs/commands.rst" else []

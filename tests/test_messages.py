@@ -170,7 +170,7 @@ class TestNamesOfTheUser:
     def test_a_column_that_is_called_like_an_option(self, capsys):
         said = self.said(capsys, "record_ids")
         assert said.startswith(
-            "skprivacy: error: --columns names the column 'record_ids', which X does not have."
+            "skprivacy: error: --columns names the column 'record_ids', which in.csv does not have."
         )
         assert repr(ODD[:4])[1:-1] in said
         assert "--record-ids" not in said
@@ -179,7 +179,7 @@ class TestNamesOfTheUser:
     def test_in_every_place(self, name, capsys):
         quoted = f'"{name}"'
         missing = f'"{name}!"'
-        text = f"--columns names the column {f'{name}!'!r}, which X does not have."
+        text = f"--columns names the column {f'{name}!'!r}, which in.csv does not have"
         assert text in self.said(capsys, missing)
         assert text.replace("--columns", "--sensitive") in self.said(
             capsys, "x", sensitive=missing
@@ -201,7 +201,8 @@ class TestNamesOfTheUser:
         assert main(["apply", "m.json", "new.csv", "new_out.csv"]) == 1
         assert (
             "during transform: \"use force=True, the 'epsilon' parameter of f\". Use "
-            "--handle-unknown resample to draw them from P(Y)." in capsys.readouterr().err
+            "--handle-unknown resample to draw them from the distribution of the release."
+            in capsys.readouterr().err
         )
 
     def test_paths_too(self, capsys):
@@ -300,8 +301,8 @@ class TestCommands:
             ("in.csv --columns x --solver chi2_design --measure chi2", "Use --solver optimal."),
             ("in.csv --columns x --solver greedy_funnel", "needs --scope average. skprivacy got"),
             ("in.csv --columns few,x --solver best_partition",
-             "more than 10. Pool rare symbols of X, or use --solver subset_merging for a good "
-             "partition.\n"),
+             "more than 10. Pool rare symbols of the released columns, or use --solver "
+             "subset_merging for a good partition.\n"),
             ("in.csv --columns x --measure lip --scope average", "supports it with --scope per_output"),
             ("in.csv --columns x --names a,b", "in.csv has 5 columns, but --names has 2."),
             ("rows.csv --columns x --names a,a,b", "--names has 'a' twice."),
@@ -309,9 +310,9 @@ class TestCommands:
             ("rows.csv --columns x", "use --no-header if it is a row, with --names to name the "
              "columns if you like, or --header if it is a header."),
             ("twice.csv --columns x", "if there is no header, use --no-header."),
-            ("in.csv --columns x --epsilon 9", "No noise is added to X: --epsilon 9 is large"),
+            ("in.csv --columns x --epsilon 9", "No noise is added to the released columns: --epsilon 9"),
             ("rare.csv --columns x --epsilon 0.001 --confidence none",
-             "Pool symbols of X or set --smoothing.\n"),
+             "Pool symbols of the released columns or set --smoothing.\n"),
             ("in.csv --columns x --smoothing 1", "--smoothing needs --confidence none: a conf"),
             ("in.csv --columns x --epsilon 0", "Use a larger --epsilon, or --confidence none.\n"),
         ],
@@ -330,7 +331,7 @@ class TestCommands:
         main(["sanitize", "in.csv", "out.csv", *design, "--save-mechanism", "m.json"])
         assert main(["apply", "m.json", "rows.csv", "new.csv", "--no-header"]) == 1
         said = capsys.readouterr().err
-        assert "X lacks the columns ['x'] that skprivacy was fitted with." in said
+        assert "m.json needs the column 'x', which rows.csv does not have. It has the col" in said
         rows = pd.read_csv("in.csv")[["s", "x"]]
         funnel = PrivacyFunnelTransformer(0.01, sensitive=0).fit(rows.to_numpy())
         Path("array.json").write_text(funnel.to_json())

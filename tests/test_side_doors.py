@@ -654,7 +654,9 @@ class TestWhatAHostileTrialFound:
             "name",
         ]
         assert main(["sanitize", *folder, *design]) == 1
-        assert "What the columns name reveal about S cannot be judged" in capsys.readouterr().err
+        assert (
+            "What the columns name reveal about the sensitive columns" in capsys.readouterr().err
+        )
         saved = ["--save-mechanism", str(tmp_path / "m.json"), "--allow-leaking"]
         assert main(["sanitize", *folder, *design, *saved]) == 0
         again = ["apply", saved[1], folder[0], str(tmp_path / "again.csv"), "--remainder", "name"]

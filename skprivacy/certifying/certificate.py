@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._messages import Message, Parameter
+from .._messages import SENSITIVE, Message, Parameter
 from .._typing import FloatArray, Labels, Scope
 from .._validation import check_integer, check_real
 from ..joint import readonly
@@ -182,15 +182,20 @@ def check_measure(measure: Measure, n_groups: int) -> None:
         )
     if n_groups > most:
         raise ValueError(
-            f"The rows have more than {most:,} groups of S, the most that {measure.name} is "
-            f"certified for: cut numbers into bins, or pool groups."
+            Message(
+                f"The rows have more than {most:,} groups of ",
+                SENSITIVE,
+                f", the most that {measure.name} is certified for: cut numbers into bins, or pool "
+                f"groups.",
+            )
         )
 
 
 def _check_rows(counts: FloatArray) -> None:
     """Check that every group has rows; their values are not named."""
     if len(counts) < 2:
-        raise ValueError("The rows have a single group of S: there is nothing to compare it with.")
+        told = ": there is nothing to compare it with."
+        raise ValueError(Message("The rows have a single group of ", SENSITIVE, told))
     if missing := int((counts.sum(axis=1) == 0).sum()):
         raise ValueError(
             f"{missing} of the {len(counts)} groups of S that fit saw have no row here: nothing "

@@ -28,11 +28,11 @@ from .options import (
 from .values import budget_or_each, budgets, measure, names, positive, share
 
 _SANITIZE = """\
-examples:
-  skprivacy sanitize patients.csv released.csv --sensitive sex \\
+examples, in the folder that `skprivacy demo` makes:
+  skprivacy sanitize patients.csv bins.csv --sensitive sex \\
       --columns blood_pressure,bmi --bins 3 --epsilon 0.05
-  skprivacy sanitize patients.csv released.parquet --sensitive sex --columns bmi \\
-      --bins 3 --epsilon 0.02 --report report.html --save-mechanism bmi.json \\
+  skprivacy sanitize patients.csv bmi.parquet --sensitive sex --columns bmi \\
+      --bins 3 --epsilon 0.02 --report bmi.html --save-mechanism bmi.json \\
       --purpose "a study of BMI" --recipient "Example University" \\
       --no-input-hash
   skprivacy sanitize patients.csv beside.csv --sensitive sex --columns bmi \\
@@ -68,7 +68,7 @@ a file without a header, read as you say; a report without its curve replaces an
   awk -F, -v OFS=';' 'NR > 1 {print $2, $3, $4}' patients.csv > rows.txt
   skprivacy sanitize rows.txt named.csv --format csv --delimiter ';' --encoding latin-1 \\
       --no-header --names sex,blood_pressure,bmi --sensitive sex --columns bmi --bins 3 \\
-      --epsilon 0.02 --report report.html --no-curve --force
+      --epsilon 0.02 --report bmi.html --no-curve --force
 
 A first pass over IN counts and a second one writes OUT: memory does not grow with the
 file. Without --columns, all columns that no other option names are released; with it,
@@ -79,29 +79,29 @@ and the columns of --beside together, which are published as they are. Budgets f
 several columns bound no combination of them; one for sex+blood_pressure does.
 """
 _APPLY = """\
-examples:
-  skprivacy sanitize patients.csv released.csv --sensitive sex --columns bmi \\
-      --epsilon 0.02 --save-mechanism bmi.json
-  skprivacy apply bmi.json patients.csv again.csv
-  skprivacy key secret.key
-  skprivacy apply bmi.json patients.csv keyed.csv --record-ids patient \\
-      --key-file secret.key
+examples, in the folder that `skprivacy demo` makes:
+  skprivacy sanitize patients.csv saved.csv --sensitive sex --columns bmi \\
+      --epsilon 0.02 --save-mechanism saved.json
+  skprivacy apply saved.json patients.csv again.csv
+  skprivacy key saved.key
+  skprivacy apply saved.json patients.csv twice.csv --record-ids patient \\
+      --key-file saved.key
 
 IN needs the columns that are replaced, those of --beside and those that are copied. It
 needs no sensitive column; any that it has is left out. Only columns that were copied by the
 `sanitize` that wrote M.json can be copied: what they reveal was measured there.
 """
 _KEY = """\
-examples:
-  skprivacy key secret.key
-  skprivacy sanitize patients.csv keyed.csv --sensitive sex --columns bmi \\
-      --epsilon 0.02 --record-ids patient --key-file secret.key
+examples, in the folder that `skprivacy demo` makes:
+  skprivacy key own.key
+  skprivacy sanitize patients.csv own.csv --sensitive sex --columns bmi \\
+      --epsilon 0.02 --record-ids patient --key-file own.key
 
 FILE gets 64 hexadecimal digits from the operating system's cryptographic source, and
 only you can read it. An existing file is never replaced.
 """
 _CURVE = """\
-examples:
+examples, in the folder that `skprivacy demo` makes:
   skprivacy curve patients.csv --sensitive sex --columns blood_pressure,bmi --bins 3 \\
       -o curve.png
   skprivacy curve patients.csv --sensitive sex --columns bmi --epsilons 0.001,0.01,0.1 \\
@@ -110,30 +110,30 @@ examples:
       --edges blood_pressure=95 --proportions sex=1,blood_pressure=2 --epsilons 0.05,0.1
 """
 _CHOOSE = """\
-examples:
+examples, in the folder that `skprivacy demo` makes:
   skprivacy choose patients.csv --sensitive sex --columns bmi --bins 3 --keep-utility 0.9
   skprivacy choose patients.csv --sensitive sex --columns bmi --bins 3 --max-shift 0.05
   skprivacy choose patients.csv --sensitive sex,blood_pressure --columns bmi --bins 3 \\
       --edges blood_pressure=95 --proportions sex=1,blood_pressure=2 --keep-utility 0.5
 """
 _AUDIT = """\
-examples:
+examples, in the folder that `skprivacy demo` makes:
   skprivacy audit patients.csv --sensitive sex --released blood_pressure,bmi
-  skprivacy sanitize patients.csv released.csv --sensitive sex --columns bmi --epsilon 0.02
-  skprivacy audit patients.csv --sensitive sex --released released.csv
+  skprivacy sanitize patients.csv attacked.csv --sensitive sex --columns bmi --epsilon 0.02
+  skprivacy audit patients.csv --sensitive sex --released attacked.csv
   awk -F, '{print $0 "," (NR == 1 ? "high,heavy" : ($3 > 95) "," ($4 > 27))}' \\
       patients.csv > more.csv
   skprivacy audit more.csv --sensitive sex,high --secrets sex,high --released bmi \\
       --beside heavy
 """
 _CERTIFY = """\
-examples:
+examples, in the folder that `skprivacy demo` makes:
   awk 'NR == 1 || NR % 2 == 0' patients.csv > design.csv
   awk 'NR % 2 == 1' patients.csv > held_out.csv
-  skprivacy sanitize design.csv released.csv --sensitive sex --columns bmi \\
-      --epsilon 0.02 --measure parity --scope average --save-mechanism bmi.json
-  skprivacy certify bmi.json held_out.csv --sensitive sex
-  skprivacy certify bmi.json held_out.csv --sensitive sex --measure kl --confidence 0.9 \\
+  skprivacy sanitize design.csv fair.csv --sensitive sex --columns bmi \\
+      --epsilon 0.02 --measure parity --scope average --save-mechanism fair.json
+  skprivacy certify fair.json held_out.csv --sensitive sex
+  skprivacy certify fair.json held_out.csv --sensitive sex --measure kl --confidence 0.9 \\
       --settings 5
 
 A theorem, not an estimate, if the rows of IN are independent and nothing about the

@@ -17,7 +17,8 @@ from ..fitting.leak_warnings import warn_of_bins
 from ..fitting.row_sample import most_rows
 from ..metrics import audit
 from ..metrics.attack_notes import attack_notes
-from ..secret_columns import secrets_of
+from ..secret_columns import columns_of_secrets, secrets_of
+from .column_names import not_there
 from .inputs import source_of
 from .several import parts_of, secret_keys
 from .words import key_of, listed, say
@@ -26,42 +27,58 @@ from .words import key_of, listed, say
 def audit_file(options: argparse.Namespace) -> None:
     """Attack released columns, of the same file or of another one."""
     with source_of(options) as source:
+        keys, columns = _keys(options), _columns_of_in(options, source.names)
         limit = most_rows(len(source.names))  # for both files: the same rows of each
         rows, n_rows = sample_source(source, limit)
-    for name in options.sensitive:
-        if name not in rows:
-            raise ValueError(f"{options.source} has no column {name!r}: it has {list(rows)}.")
-    columns = list(dict.fromkeys([*options.released.split(","), *options.beside]))
-    if set(columns) <= set(rows):
-        if shared := [name for name in columns if name in options.sensitive]:
-            raise ValueError(f"--released names the sensitive column {shared[0]!r} itself.")
-        views: dict[str, Any] = {"released": rows[columns]}
-    elif Path(options.released).exists():
-        views = _views(_released_rows(options, n_rows, limit), rows, options.beside)
+    views: dict[str, Any]
+    if columns is not None:
+        views = {"released": rows[columns]}
     else:
-        raise ValueError(
-            f"--released {options.released} is neither a file nor columns of {options.source}, "
-            f"which has {list(rows)}."
-        )
+        views = _views(_released_rows(options, n_rows, limit), rows, options.beside)
     s_columns = [rows[name] for name in options.sensitive]
     kept = dict.fromkeys(options.categorical)  # n_bins: None
     bins = [{"n_bins": None} if name in kept else {} for name in options.sensitive]
     alphabet, groups = learn_alphabet(s_columns, options.sensitive, None, bins)
     warn_of_bins(options.sensitive, alphabet, kept)
     facts: dict[str, Any] = {"rows": n_rows, "rows_attacked": len(rows)}
-    if options.secrets is None:
+    if keys is None:
         table = _attacked(groups, views)
         lines = _audit_lines(table, options.sensitive, len(rows))
         facts |= {"attacks": table.to_dict("records"), "notes": attack_notes(table)}
         say(options, facts, lines)
         return
-    keys = secret_keys(dict.fromkeys(options.secrets, 1.0), options.sensitive)
-    secrets = secrets_of("audit", keys, options.sensitive, alphabet)
-    tables = {name: _attacked(each.codes(groups), views) for name, each in secrets.groups.items()}
+    every = secrets_of("audit", keys, options.sensitive, alphabet).groups
+    tables = {name: _attacked(each.codes(groups), views) for name, each in every.items()}
     attacks = {key_of(name): table.to_dict("records") for name, table in tables.items()}
     facts |= {"secrets": attacks, "notes": {key_of(n): attack_notes(t) for n, t in tables.items()}}
     parts = (_audit_lines(table, parts_of(n), len(rows)) for n, table in tables.items())
     say(options, facts, [line for part in parts for line in (*part, "")])
+
+
+def _keys(options: argparse.Namespace) -> dict[Any, float] | None:
+    """Return what is guessed by itself, None where all sensitive columns are guessed jointly."""
+    if options.secrets is None:
+        return None
+    keys = secret_keys(dict.fromkeys(options.secrets, 1.0), options.sensitive)
+    columns_of_secrets("audit", keys, options.sensitive)
+    return keys
+
+
+def _columns_of_in(options: argparse.Namespace, there: Sequence[str]) -> list[str] | None:
+    """Return the columns of IN to attack, None where there is a file; there : those of IN."""
+    named = options.released.split(",")
+    unknown = [name for name in named if name not in there]
+    if not unknown:
+        columns = list(dict.fromkeys([*named, *options.beside]))
+        if shared := [name for name in columns if name in options.sensitive]:
+            raise ValueError(f"--released names the sensitive column {shared[0]!r} itself.")
+        return columns
+    if not Path(options.released).exists():
+        raise ValueError(
+            f"--released {options.released} is no file, and names the column {unknown[0]!r}, "
+            f"which {not_there(options, unknown[0], there)}"
+        )
+    return None
 
 
 def _attacked(groups: IntArray, views: dict[str, Any]) -> pd.DataFrame:

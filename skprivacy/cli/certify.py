@@ -9,6 +9,7 @@ from ..certifying import Certificate, SeveralCertificates
 from ..files.held_out import certify_source
 from ..mechanism import Mechanism, SeveralSecretsMechanism
 from ..transformer import PrivacyFunnelTransformer, fitted_of
+from .column_names import check_needed
 from .inputs import source_of
 from .several import parts_of
 from .words import listed, say
@@ -18,9 +19,11 @@ def certify_file(options: argparse.Namespace) -> None:
     """Certify a saved mechanism by the rows of a file."""
     text = Path(options.mechanism).read_text(encoding="utf-8")
     transformer = PrivacyFunnelTransformer.from_json(text)
+    fitted = fitted_of(transformer)
     with source_of(options) as source:
+        check_needed(options, fitted.roles.keeping([]), source.names)
         certificate = certify_source(
-            fitted_of(transformer),
+            fitted,
             type(transformer).__name__,
             source,
             options.sensitive,

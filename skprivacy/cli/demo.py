@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from .._messages import aligned
+from .._progress import part_of
 from .._typing import FloatArray
 from ..datasets import load_diabetes_patients
 from ..describing import exposure, percent
@@ -81,18 +82,22 @@ def demo(options: argparse.Namespace) -> None:
     if there:
         raise FileExistsError(f"{str(folder / there[0])!r} already exists: name another folder.")
     patients = load_diabetes_patients()
+    patients.insert(0, "patient", range(1, len(patients) + 1))
     chosen = _fitted(patients, options.confidence)
     released = chosen.transform(patients)
     attacks = audit(released, patients["sex"], raw=_bins(patients), mechanism=chosen)
     right = attacks.groupby("attacked")["accuracy"].max()
     tables = [_csv(patients).encode(), _csv(released).encode()]
-    report = _report(chosen, patients, tables).to_html().encode()
+    with part_of("making the report"):
+        report = _report(chosen, patients, tables).to_html().encode()
     for name, content in zip(_FILES, (*tables, report), strict=True):
         with written(folder / name) as file:
             file.write(content)
     facts = {"folder": str(folder), "files": list(_FILES)}
     table = _table(chosen)
-    before, after = _before(chosen), _after(chosen, right, folder)
+    with part_of("what few rows cost"):
+        after = _after(chosen, right, folder)
+    before = _before(chosen)
     say(options, {**facts, "table": table.to_dict("records")}, [before, *_lines(table), after])
 
 

@@ -3,15 +3,17 @@
 import argparse
 import io
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from .._messages import aligned
+from .._progress import doing, part_of, taken
 from .._typing import CountArray, FloatArray
 from ..describing import percent, single_group
 from ..design import design_mechanism, privacy_utility_path
@@ -32,14 +34,15 @@ from ..secret_columns import Secrets
 from ..transformer import settings_of
 from ..utilities import NO_UTILITY, get_utility
 from .choices import KEPT_UTILITY
-from .explore_several import SeveralTables, chosen_line, several_figures, several_lines
+from .curve_rows import CurveRows
+from .explore_several import SeveralTables, chosen_line, several_figures, several_rows
 from .few_rows import cost_facts, cost_lines, cost_of_rows
 from .inputs import counting_options, is_same, proportions_for, source_of, transformer_for
 from .people import about_attacker, exposed, group_facts
 from .populations import population_facts
 from .round_budgets import round_budgets
 from .several import budget_fact, leakage_facts, revealed_lines
-from .words import key_of, listed, say
+from .words import key_of, listed, say, say_now
 
 _PICTURES = {".png", ".svg", ".pdf"}
 # What is shown of the largest budget must not exceed it, by more than rounding.
@@ -112,31 +115,54 @@ def _fact(budget: float | Mapping[Any, float]) -> Any:
 
 def curve(options: argparse.Namespace) -> None:
     """Show the utility that each budget keeps."""
-    if options.out is not None:
-        check_free(options.out, options.force)
-        if is_same(options.out, options.source):
-            raise ValueError(f"{options.out} is the table itself: name another file.")
-        if (suffix := Path(options.out).suffix.lower()) not in _PICTURES | {".csv"}:
-            raise ValueError(
-                f"{options.out}: a curve is written as .csv, .png, .svg or .pdf, not {suffix!r}."
-            )
+    suffix = None if options.out is None else _suffix_of_out(options)
     found = _counted(options, options.epsilons or ())
-    path: list[Any]
-    if options.proportions is None:
-        epsilons = options.epsilons or _budgets(found.smoothed, found.design)
-        path = privacy_utility_path(found.smoothed, epsilons, **found.design)
-        told, figures = _curve_lines(path, found, options), [_figures(each) for each in path]
-    else:
-        several = found.of_several(proportions_for(options))
-        path = several.path(options.epsilons or several.factors())
-        told, figures = several_lines(path, found.names), [several_figures(each) for each in path]
+    if options.out is None:
+        say_now(options, found.about_cells())
+    path, figures = _path(found, options)
     table = pd.DataFrame(figures)
-    if options.out is not None:
+    if suffix is not None:
         with written(options.out, options.force) as file:
             file.write(_picture(path, suffix) if suffix != ".csv" else _csv(table))
     facts = {"out": options.out, "curve": table.to_dict("records"), **found.cell_facts()}
-    lines = [f"Wrote {options.out}."] if options.out else told
-    say(options, facts, [*found.about_cells(), *lines])
+    lines = [*found.about_cells(), f"Wrote {options.out}."] if options.out else []
+    say(options, facts, lines)
+
+
+def _suffix_of_out(options: argparse.Namespace) -> str:
+    """Return what kind of file a curve is written to, checked before any work is done."""
+    check_free(options.out, options.force)
+    if is_same(options.out, options.source):
+        raise ValueError(f"{options.out} is the table itself: name another file.")
+    if (suffix := Path(options.out).suffix.lower()) not in _PICTURES | {".csv"}:
+        raise ValueError(
+            f"{options.out}: a curve is written as .csv, .png, .svg or .pdf, not {suffix!r}."
+        )
+    if suffix in _PICTURES and not find_spec("matplotlib"):
+        raise ValueError(
+            f'{options.out}: pictures need matplotlib: run pip install ".[plot]" in a clone, or '
+            f"write a .csv."
+        )
+    return suffix
+
+
+def _path(found: _Table, options: argparse.Namespace) -> tuple[list[Any], list[dict[str, Any]]]:
+    """Return the mechanisms of a curve and their figures; print each unless there is a file."""
+    is_printed = options.out is None
+    if options.proportions is None:
+        doing("looking for budgets to show")
+        epsilons = options.epsilons or _budgets(found.smoothed, found.design)
+        rows = _curve_rows(found, options)
+        with taken(rows.print) if is_printed else nullcontext():
+            path = privacy_utility_path(found.smoothed, epsilons, **found.design)
+        return path, [_figures(each) for each in path]
+    several = found.of_several(proportions_for(options))
+    doing("looking for budgets to show")
+    factors = options.epsilons or several.factors()
+    rows = several_rows(options, several, found.names)
+    with taken(rows.print) if is_printed else nullcontext():
+        each = several.path(factors)
+    return each, [several_figures(mechanism) for mechanism in each]
 
 
 def _budgets(counts: CountArray, design: dict[str, Any]) -> list[float]:
@@ -189,23 +215,26 @@ def _picture(path: list[Any], suffix: str) -> bytes:
     return file.getvalue()
 
 
-def _curve_lines(path: list[Mechanism], found: _Table, options: argparse.Namespace) -> list[str]:
-    is_sure = path[0].confidence is not None
+def _curve_rows(found: _Table, options: argparse.Namespace) -> CurveRows:
+    """Return what prints the table of a curve."""
+    is_sure = found.design["confidence"] is not None
     leaks = ("leakage", *(["population"] if is_sure else []))
-    rows = [("epsilon", *leaks, "kept", "attacker", "outputs")]
-    for mechanism in path:
+
+    def above(mechanism: Mechanism) -> list[str]:
+        return [
+            f'"kept" is the share of {mechanism.objective.in_words(found.names)}.',
+            _about_leakage(mechanism),
+            about_attacker(listed(options.sensitive), [mechanism]),
+        ]
+
+    def row(mechanism: Mechanism) -> list[str]:
         leakages = [mechanism.leakage_in(mechanism.scope)]
         leakages += [mechanism.leakage_at_most(mechanism)] if is_sure else []
         shown = (f"{figure:.4g}" for figure in (mechanism.epsilon, *leakages))
         shares = mechanism.normalized_utility, mechanism.attacker_accuracy
-        rows.append((*shown, *(f"{x:.1%}" for x in shares), str(len(mechanism.y_labels))))
-    return [
-        f'"kept" is the share of {path[0].objective.in_words(found.names)}.',
-        _about_leakage(path[0]),
-        about_attacker(listed(options.sensitive), [path[0]]),
-        "",
-        *aligned(rows),
-    ]
+        return [*shown, *(f"{x:.1%}" for x in shares), str(len(mechanism.y_labels))]
+
+    return CurveRows(options, ("epsilon", *leaks, "kept", "attacker", "outputs"), above, row)
 
 
 def _about_leakage(mechanism: Mechanism) -> str:
@@ -243,8 +272,10 @@ def choose(options: argparse.Namespace) -> None:
         mechanism = design_mechanism(counts, epsilon, **design)
         lines = _lines_of_largest(mechanism, found.names, options)
     warn_of_chance(mechanism, found.counts, found.n_rows)
-    cost = cost_of_rows(mechanism, counts, design)
-    lines += cost_lines(cost)
+    say_now(options, lines)  # what few rows cost takes more designs
+    with part_of("what few rows cost"):
+        cost = cost_of_rows(mechanism, counts, design)
+    lines = cost_lines(cost)
     ranges = mechanism.posterior_ranges()
     groups = {"groups": group_facts(ranges, found.groups, options)}
     if np.isfinite(mechanism.epsilon):

@@ -1,12 +1,12 @@
 """What `curve` and `choose` do for several secrets: one factor for given proportions."""
 
+import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .._messages import aligned
 from .._typing import CountArray, FloatArray
 from ..design import privacy_utility_path
 from ..inverse_design import smallest_epsilon
@@ -16,6 +16,7 @@ from ..measures import get_measure
 from ..measures.leakage import leakage_unchanged
 from ..mechanism import SeveralSecretsMechanism
 from ..secret_columns import Secrets
+from .curve_rows import CurveRows
 from .people import about_attacker
 from .round_budgets import round_budgets
 from .words import key_of
@@ -62,14 +63,15 @@ class SeveralTables:
         budgets = [{name: f * p for name, p in self.proportions.items()} for f in factors]
         tables: Mapping[Any, Any] = self.tables
         path = privacy_utility_path(tables, budgets, **self.design)
-        return [self._with_together(mechanism) for mechanism in path]
+        return [self.with_together(mechanism) for mechanism in path]
 
     def smallest(self, utility_at_least: float) -> SeveralSecretsMechanism:
         """Return the mechanism with the smallest budgets that keep enough."""
         asked = {"proportions": dict(self.proportions), **self.design}
-        return self._with_together(smallest_epsilon(self.tables, utility_at_least, **asked))
+        return self.with_together(smallest_epsilon(self.tables, utility_at_least, **asked))
 
-    def _with_together(self, mechanism: SeveralSecretsMechanism) -> SeveralSecretsMechanism:
+    def with_together(self, mechanism: SeveralSecretsMechanism) -> SeveralSecretsMechanism:
+        """Return a mechanism with what it reveals about all secrets jointly."""
         return mechanism.with_together(as_joint(self.counts, _OWNER).p_sx, self.labels)
 
 
@@ -93,28 +95,33 @@ def several_figures(mechanism: SeveralSecretsMechanism) -> dict[str, Any]:
     }
 
 
-def several_lines(path: Sequence[SeveralSecretsMechanism], names: str) -> list[str]:
-    """Return a table of what the budgets of several secrets keep; names : of X."""
-    keys = list(map(key_of, path[0].secrets))
+def several_rows(options: argparse.Namespace, tables: SeveralTables, names: str) -> CurveRows:
+    """Return what prints the table of a curve of several secrets; names : of X."""
+    keys = list(map(key_of, tables.proportions))
     head = [*(f"{key} =" for key in keys), *(f"leaks {key}" for key in keys), "together", "kept"]
-    rows = [[*head, *(f"attacker {key}" for key in keys), "outputs"]]
-    for mechanism in path:
+    head += [*(f"attacker {key}" for key in keys), "outputs"]
+
+    def above(mechanism: SeveralSecretsMechanism) -> list[str]:
+        is_sure = mechanism.confidence is not None
+        where = "in the population, at most" if is_sure else "in these rows"
+        return [
+            f'"kept" is the share of {mechanism.objective.in_words(names)}; leakage is {where}, '
+            f'and "together" what is known about all secrets jointly, in these rows, which no '
+            f"budget bounds unless there is one for all.",
+            about_attacker("a secret", list(mechanism.secrets.values())),
+        ]
+
+    def row(made: SeveralSecretsMechanism) -> list[str]:
+        mechanism = tables.with_together(made)
         assert mechanism.together is not None
-        budgets = list(mechanism.epsilon.values())
-        leakages = [s.leakage_at_most(s) for s in mechanism.secrets.values()]
+        secrets = [mechanism.secrets[name] for name in tables.proportions]
+        budgets, leakages = zip(*((s.epsilon, s.leakage_at_most(s)) for s in secrets), strict=True)
         figures = [*budgets, *leakages, mechanism.together.leakage_in(mechanism.scope)]
-        attackers = [secret.attacker_accuracy for secret in mechanism.secrets.values()]
+        attackers = [secret.attacker_accuracy for secret in secrets]
         shares = [f"{x:.1%}" for x in (mechanism.normalized_utility, *attackers)]
-        rows.append([*(f"{x:.4g}" for x in figures), *shares, str(len(mechanism.y_labels))])
-    where = "in these rows" if path[0].confidence is None else "in the population, at most"
-    return [
-        f'"kept" is the share of {path[0].objective.in_words(names)}; leakage is {where}, and '
-        f'"together" what is known about all secrets jointly, in these rows, which no budget '
-        f"bounds unless there is one for all.",
-        about_attacker("a secret", list(path[0].secrets.values())),
-        "",
-        *aligned(rows),
-    ]
+        return [*(f"{x:.4g}" for x in figures), *shares, str(len(mechanism.y_labels))]
+
+    return CurveRows(options, head, above, row)
 
 
 def chosen_line(mechanism: SeveralSecretsMechanism, names: str, asked: str) -> str:

@@ -1,8 +1,8 @@
 """What several commands do with their options."""
 
 import argparse
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from ..files.opening import read_from
 from ..files.tables import Source
 from ..transformer import PrivacyFunnelTransformer
 from .choices import UTILITIES
+from .column_names import check_columns
 from .several import secret_keys
 
 
@@ -19,16 +20,19 @@ def is_same(path: str, other: str) -> bool:
     return Path(path).resolve() == Path(other).resolve()
 
 
-def source_of(options: argparse.Namespace) -> AbstractContextManager[Source]:
-    """Return the table IN, to be opened."""
-    return read_from(
+@contextmanager
+def source_of(options: argparse.Namespace) -> Iterator[Source]:
+    """Yield the table IN, which has all columns that options name."""
+    with read_from(
         options.source,
         kind=options.format,
         delimiter=options.delimiter,
         encoding=options.encoding,
         header=options.header,
         names=options.names,
-    )
+    ) as source:
+        check_columns(options, source.names)
+        yield source
 
 
 def released_columns(options: argparse.Namespace, names: Sequence[str]) -> list[str]:

@@ -7,7 +7,14 @@ from typing import Any
 import pandas as pd
 
 from .._messages import aligned
-from ..describing import compared_values, exposure, listed_swaps, rows_kept, shown
+from ..describing import (
+    compared_values,
+    exposure,
+    listed_swaps,
+    never_released,
+    rows_kept,
+    shown,
+)
 from ..fidelity import Fidelity
 from ..mechanism import Mechanism
 
@@ -60,13 +67,14 @@ def face_value_lines(fidelity: Fidelity, in_cells: bool = False) -> list[str]:
         lines.append(f"{fidelity.pooled:.1%} of the rows have rare values, which are pooled.")
     if swaps := listed_swaps(fidelity.swaps):
         lines += ["The swaps that concern most rows:", *(f"  {swap}" for swap in swaps)]
-    return lines
+    return lines + never_released(fidelity)
 
 
 def fidelity_facts(fidelity: Fidelity) -> dict[str, Any]:
     """Return the same for machines."""
     raw = fidelity.raw_columns
     swaps = fidelity.swaps.to_dict("records")
+    gone = fidelity.never_released.to_dict("records")
     return {
         "unchanged": fidelity.unchanged,
         "columns": _by_name(fidelity.columns),
@@ -76,6 +84,11 @@ def fidelity_facts(fidelity: Fidelity) -> dict[str, Any]:
         "swaps": [
             {**each, **{key: shown(each[key])[1:-1] for key in ("value", "released_as")}}
             for each in swaps
+        ],
+        "never_released": [
+            {"column": each["column"], "value": shown(each["value"])[1:-1], "rows": each["rows"]}
+            for each in gone
+            if not each["is_rare"]
         ],
     }
 

@@ -1,4 +1,4 @@
-"""A line every few seconds on the standard error that says what is being done."""
+"""Lines on the standard error that say what is being done, every few seconds."""
 
 from __future__ import annotations
 
@@ -6,14 +6,28 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from shutil import get_terminal_size
 from threading import Event, Lock, Thread
 
 from .._progress import watched
 
-# Seconds between two lines, and on a terminal, where one replaces the other.
-EVERY, EVERY_ON_TERMINAL = 3.0, 0.5
+# Seconds between two looks at what is being done. On a terminal each look replaces the line.
+LOOK = 0.25
+
+# Seconds between two lines elsewhere: at least so many, and while nothing changes, a share of the
+# time so far, up to so many.
+SOONEST, LATEST, SHARE = 3.0, 9.0, 0.15
 
 _START_OF_LINE = "\r\x1b[K"  # and nothing on it
+
+
+def is_due(now: float, last: float, is_new: bool) -> bool:
+    """Return whether it is time for another line.
+
+    now, last : seconds since the beginning, the latter those of the last line; is_new : whether
+    something else is being done by now.
+    """
+    return now - last >= (SOONEST if is_new else min(max(SOONEST, SHARE * last), LATEST))
 
 
 class _Lines:
@@ -30,12 +44,20 @@ class _Lines:
 
     def run(self) -> None:
         """Write lines until it is over."""
-        while not self._is_over.wait(EVERY_ON_TERMINAL if self._is_terminal else EVERY):
-            line = f"skprivacy: {self._what} ... {time.monotonic() - self._began:.0f} s"
-            with self._lock:
-                start, end = (_START_OF_LINE, "") if self._is_terminal else ("", "\n")
-                self._is_shown = self._is_terminal
-                print(start + line, end=end, file=sys.stderr, flush=True)
+        last, said = 0.0, ""
+        while not self._is_over.wait(LOOK):
+            now, what = time.monotonic() - self._began, self._what
+            if self._is_terminal or is_due(now, last, what != said):
+                self._write(f"skprivacy: {what} ... {now:.0f} s")
+                last, said = now, what
+
+    def _write(self, line: str) -> None:
+        start, end = "", "\n"
+        if self._is_terminal:  # where a line that is broken could not be replaced
+            start, end, line = _START_OF_LINE, "", line[: get_terminal_size().columns - 1]
+        with self._lock:
+            self._is_shown = self._is_terminal
+            print(start + line, end=end, file=sys.stderr, flush=True)
 
     def clear(self) -> None:
         """Make room for something else."""
@@ -56,7 +78,7 @@ _running: list[_Lines] = []
 
 @contextmanager
 def progress_lines(is_wanted: bool) -> Iterator[None]:
-    """Write a line every few seconds while the block runs."""
+    """Write lines while the block runs."""
     if not is_wanted:
         yield
         return

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import pandas as pd
 
-from .._progress import doing
+from .._progress import doing, part_of
 from ..fidelity import Fidelity
 from ..files.block_noise import id_position
 from ..files.counting import fit_source
@@ -24,6 +24,7 @@ from ..releasing.keyed import check_own_column
 from ..report import PrivacyReport
 from ..report.handover import FileRecord, sha256_of
 from ..transformer import PrivacyFunnelTransformer, fitted_of, set_fitted, settings_of
+from .column_names import check_needed
 from .inputs import (
     budgets_for,
     counting_options,
@@ -82,16 +83,15 @@ def sanitize(options: argparse.Namespace) -> None:
             file.write(transformer.to_json(indent=1).encode())
         with sink_to(out, options.target, source) as sink:
             n_rows = release_rows(fitted, settings, source, sink, **keyed)
+        verdict = None
         if options.report:
-            records = _records(options, source, out)
+            about = transformer, sample, n_rows, _records(options, source, out)
             file = files.enter_context(written(options.report, options.force))
-            report = _report(transformer, sample, n_rows, records, options)
-            doing("drawing the report")
-            file.write(report.to_html().encode())
+            verdict = _write_report(file, *about, options)
         if n_rows != transformer.n_samples_seen_ or source.input.stamp != stamp:
             raise RuntimeError(f"{options.source} changed while it was being read.")
     fidelity = fitted.fidelity
-    facts = _facts(transformer, fitted, fidelity, n_rows, options)
+    facts = _facts(transformer, fitted, fidelity, n_rows, options) | {"verdict": verdict}
     lines = _sentences(facts, fitted.mechanism, fidelity, options)
     say(options, facts, [*lines, *_files_written(facts)])
 
@@ -105,13 +105,13 @@ def apply(options: argparse.Namespace) -> None:
     text = Path(options.mechanism).read_text(encoding="utf-8")
     transformer = PrivacyFunnelTransformer.from_json(text)
     transformer.set_params(handle_unknown=options.handle_unknown)
-    copied = _copied_by(transformer, options)
-    with (
-        source_of(options) as source,
-        write_to(options.target, source, force=options.force) as sink,
-    ):
+    copied, fitted = _copied_by(transformer, options), fitted_of(transformer)
+    with ExitStack() as files:
+        source = files.enter_context(source_of(options))
+        check_needed(options, fitted.roles.keeping(copied), source.names)
+        sink = files.enter_context(write_to(options.target, source, force=options.force))
         n_rows = release_rows(
-            fitted_of(transformer),
+            fitted,
             settings_of(transformer),
             source,
             sink,
@@ -163,7 +163,7 @@ def _check_outputs(paths: Sequence[str], options: argparse.Namespace) -> None:
     for path in paths:
         check_free(path, options.force)
     if not is_pipe(options.target):
-        kind_of(options.target)
+        _check_kind(options.target)
     elif options.json:
         raise ValueError("--json prints to the standard output: OUT must be a file, not a pipe.")
     beside = [path for path in paths if path is not options.target]
@@ -173,6 +173,16 @@ def _check_outputs(paths: Sequence[str], options: argparse.Namespace) -> None:
         )
     if len({str(Path(path).resolve()) for path in paths}) < len(paths):
         raise ValueError(f"Two of the outputs {', '.join(paths)} are the same file.")
+
+
+def _check_kind(path: str) -> None:
+    """Check that a table of the kind that its name promises can be written."""
+    kind, _ = kind_of(path)
+    if kind == "parquet" and not find_spec("pyarrow"):
+        raise ValueError(
+            f'{path}: Parquet files need pyarrow: run pip install ".[files]" in a clone, or write '
+            f"a .csv."
+        )
 
 
 def _check_mechanism_file(options: argparse.Namespace) -> None:
@@ -234,25 +244,30 @@ def _file_name(path: str, direction: str) -> str:
     return f"the standard {direction}" if path == PIPE else Path(path).name
 
 
-def _report(
+def _write_report(
+    file: BinaryIO,
     transformer: PrivacyFunnelTransformer,
     sample: pd.DataFrame,
     n_rows: int,
     records: tuple[FileRecord, FileRecord],
     options: argparse.Namespace,
-) -> PrivacyReport:
-    """Return the report; records : of IN and OUT."""
-    return PrivacyReport.from_estimator(
-        transformer,
-        sample,
-        purpose=options.purpose,
-        recipient=options.recipient,
-        input_file=records[0],
-        output_file=records[1],
-        n_rows_out=n_rows,
-        notes=_keyed_lines(options.record_ids),
-        with_curve=options.curve,
-    )
+) -> str:
+    """Write the report, and return the verdict that it begins with; records : of IN and OUT."""
+    with part_of("making the report"):
+        report = PrivacyReport.from_estimator(
+            transformer,
+            sample,
+            purpose=options.purpose,
+            recipient=options.recipient,
+            input_file=records[0],
+            output_file=records[1],
+            n_rows_out=n_rows,
+            notes=_keyed_lines(options.record_ids),
+            with_curve=options.curve,
+        )
+    doing("drawing the report")
+    file.write(report.to_html().encode())
+    return report.sections[0].lead
 
 
 def _facts(
@@ -342,4 +357,6 @@ def _of_raw_values(fidelity: Fidelity) -> str:
 
 
 def _files_written(facts: dict[str, Any]) -> list[str]:
-    return [f"Wrote {facts[key]}." for key in ("report", "mechanism") if facts[key]]
+    report, mechanism = facts["report"], facts["mechanism"]
+    lines = [f"Wrote {report}: {facts['verdict']}"] if report else []
+    return [*lines, f"Wrote {mechanism}."] if mechanism else lines

@@ -1,6 +1,7 @@
 """Runs a command that was understood; an error becomes one line and an exit code."""
 
 import argparse
+import io
 import os
 import signal
 import sys
@@ -22,6 +23,8 @@ def run(options: argparse.Namespace, is_closed: bool) -> int:
     if is_closed and getattr(options, "target", None) == PIPE:
         print("skprivacy: error: the standard output is closed.", file=sys.stderr)
         return 1
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal may lack a letter of some value
+        sys.stdout.reconfigure(errors="backslashreplace")
     module, name = options.run.split(":")
     command = getattr(import_module(f".{module}", __package__), name)
     # When told to stop, tidy up as after an error.

@@ -149,13 +149,22 @@ def say(options: argparse.Namespace, facts: dict[str, Any], lines: Iterable[str]
 
     On the standard error where the standard output carries the table.
     """
-    clear_progress()
     if options.json:
+        clear_progress()
         print(json.dumps(_finite({**facts, "warnings": options.warnings}), indent=2))
+        return
+    say_now(options, lines)
+
+
+def say_now(options: argparse.Namespace, lines: Iterable[str]) -> None:
+    """Print a part of the outcome before the rest is known; nothing where machines read it."""
+    told = list(lines)
+    if options.json or not told:
         return
     target = getattr(options, "target", None)
     is_piped = target is not None and is_pipe(target)
-    print("\n".join(lines), file=sys.stderr if is_piped else sys.stdout)
+    clear_progress()
+    print("\n".join(told), file=sys.stderr if is_piped else sys.stdout, flush=True)
 
 
 def _finite(value: Any) -> Any:

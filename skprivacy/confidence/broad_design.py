@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._messages import Message, Named, Setting
+from .._messages import SENSITIVE, Message, Named, Setting
 from .._typing import BoolArray, FloatArray
 from ..exceptions import BesideError
 from ..merging import merged_to
@@ -161,11 +161,13 @@ class BroadConfidentDesign:
         for name, limits in self._limits.items():
             limit = limits.reported(nothing).in_scope(self._task.scope)
             if not limit <= budgets[name]:
-                about = "S" if name is None else repr(name)
+                about = SENSITIVE if name is None else repr(name)
                 raise BesideError(
                     Message(
                         f"In the population, the columns beside the release may say {limit:.4g} "
-                        f"about {about} by themselves, more than ",
+                        f"about ",
+                        about,
+                        " by themselves, more than ",
                         Setting("epsilon", budgets[name]),
                         f": {self._task.n_samples:,.0f} rows do not exclude that with ",
                         Setting("confidence", self._task.confidence),

@@ -23,6 +23,9 @@ _NO_MOVE, _SHORT_MOVE = 1e-6, 0.002
 # Symbols that keep a larger share than this of X are X.
 _WHOLE = 1 - 1e-9
 
+# A line names at most so many values.
+_MOST_NAMED = 12
+
 # Labels longer than this are cut in the middle: many differ at the end only.
 _LONGEST_LABEL = 60
 
@@ -145,6 +148,23 @@ def listed_swaps(swaps: pd.DataFrame) -> list[str]:
         f"{_share(share)} of {shown(value)} are released as {shown(other)}"
         for share, value, other in zip(*columns, strict=True)
     ]
+
+
+def never_released(fidelity: Fidelity) -> list[str]:
+    """Name values that are never released, but for rare ones: each may be that of one person."""
+    found = fidelity.never_released
+    if found.empty:
+        return []
+    named = found[~found["is_rare"]][:_MOST_NAMED]
+    is_one = len(fidelity.columns) == 1
+    names = [
+        shown(value) if is_one else f"{shown(value)} ({column})"
+        for column, value in zip(named["column"], named["value"], strict=True)
+    ]
+    more = len(found) - len(named)
+    if not names:
+        return [f"Never released: {more:,} rare value{'s'[: more != 1]}."]
+    return [f"Never released: {', '.join(names)}{f' and {more:,} more' if more else ''}."]
 
 
 def rarely_kept(fidelity: Fidelity) -> str:

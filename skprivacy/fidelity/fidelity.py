@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,9 @@ _N_SWAPS = 5
 
 # Channels have entries that are rounding; swaps that concern fewer rows are not worth a line.
 _FEW_ROWS = 1e-5
+
+# What is released less often than this is never released: it is rounding.
+_NEVER = 1e-12
 
 # A value is mostly released as others if less than this share of its rows keep it.
 _MOSTLY = 0.5
@@ -54,7 +57,11 @@ class Fidelity:
         pooled: negative where a constant would be closer. NaN where that is not known.
     of_cells : bool
         Whether symbols are cells: every column of a row is then drawn separately, and there are no
-        swaps to list.
+        swaps to list, nor values that are never released.
+    never_released : DataFrame
+        The values, or bins, that some rows have and no row is released with, the most frequent
+        ones first: `column`, `value`, `rows`, the share of all rows that have it, and `is_rare`,
+        whether fewer than five rows do: these are better not named.
 
     Examples
     --------
@@ -83,6 +90,7 @@ class Fidelity:
     raw_columns: pd.DataFrame | None = None
     raw_utility: float = np.nan
     of_cells: bool = False
+    never_released: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     def __repr__(self) -> str:
         n = len(self.columns)
@@ -151,7 +159,9 @@ def fidelity_of_symbols(named: NamedChannel) -> Fidelity:
     places = np.array(labels, dtype=float) if are_numbers else None
     found = spread(own, own, None, (n_x, n_x), places, places)
     column = ComparedColumn(found, np.eye(n_x))
-    return _fidelity(named, float(named.p_x @ named.kept), ["X"], [column])
+    whole = _fidelity(named, float(named.p_x @ named.kept), ["X"], [column])
+    gone = _gone("X", labels, named.p_x, named.p_x @ named.p_symbol, np.zeros(n_x, dtype=bool))
+    return replace(whole, never_released=_by_rows(gone))
 
 
 def fidelity_of_columns(
@@ -172,7 +182,7 @@ def fidelity_of_columns(
     if raw is not None and any(raw):
         pairs = zip(raw, columns, strict=True)
         raw_columns = _figures(named, names, [before or after for before, after in pairs])
-    return _fidelity(
+    whole = _fidelity(
         named,
         _unchanged(named, alphabet),
         names,
@@ -182,6 +192,34 @@ def fidelity_of_columns(
         raw_utility,
         alphabet.of_cells,
     )
+    gone = () if alphabet.of_cells else _gone_from(named, alphabet, names)
+    return replace(whole, never_released=_by_rows(gone))
+
+
+def _gone_from(
+    named: NamedChannel, alphabet: Alphabet, names: Sequence[Hashable]
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the values of all columns that are never released."""
+    for position, (name, column) in enumerate(zip(names, alphabet.columns, strict=True)):
+        released = named.p_x @ named.p_symbol @ alphabet.shown_shares(position)
+        shares = column.weights / column.weights.sum()
+        yield from _gone(name, column.labels, shares, released, column.is_rare)
+
+
+def _gone(
+    name: Hashable, labels: Labels, before: FloatArray, after: FloatArray, is_rare: BoolArray
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the values of a column that occur before and not after."""
+    for i in np.flatnonzero((before > 0) & (after[: len(before)] <= _NEVER)):
+        yield name, labels[i], float(before[i]), bool(is_rare[i])
+
+
+def _by_rows(gone: Iterable[tuple[Any, ...]]) -> pd.DataFrame:
+    rows = sorted(gone, key=lambda each: -each[2])
+    columns = [_objects(part) for part in zip(*rows, strict=True)] or [_objects(())] * 4
+    names = ("column", "value", "rows", "is_rare")
+    kinds = {"rows": float, "is_rare": bool}
+    return pd.DataFrame(dict(zip(names, columns, strict=True))).astype(kinds)
 
 
 def _fidelity(

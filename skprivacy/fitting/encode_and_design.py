@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from .._messages import Message, Named, Setting
+from .._messages import InPython, Message, Named, Setting
+from .._progress import doing
 from .._typing import CountArray, FloatArray, IntArray, NamedColumns
 from .._warnings import warn
 from ..cells import CellAlphabet, Cells
@@ -67,6 +68,9 @@ _MERGED_UTILITY = 0.005
 
 M = TypeVar("M", Mechanism, SeveralSecretsMechanism)
 
+# The alphabet of S, the symbol of each row, and what is protected.
+CodedSensitive: TypeAlias = tuple[Alphabet, IntArray, Secrets]
+
 
 @dataclass(frozen=True, eq=False)
 class CodedRows:
@@ -91,13 +95,19 @@ class CodedRows:
     secrets: Secrets
 
 
-def code_rows(settings: Settings, rows: LabelledRows) -> CodedRows:
-    """Learn the alphabets of S and X as the settings ask, and count pairs."""
-    sensitive, s_codes, secrets = code_sensitive(settings, rows)
+def code_rows(
+    settings: Settings, rows: LabelledRows, of_s: CodedSensitive | None = None
+) -> CodedRows:
+    """Learn the alphabets of S and X as the settings ask, and count pairs.
+
+    of_s : what is known of S already.
+    """
+    sensitive, s_codes, secrets = of_s or code_sensitive(settings, rows)
     target, v_codes = _code_target(settings, rows)
+    beside = _code_beside(settings, rows) if rows.beside else None  # or refused, before cells
     alphabet, x_codes, names = _code_x(settings, rows, secrets, s_codes, v_codes)
-    if rows.beside:
-        alphabet, x_codes = paired(alphabet, x_codes, *_code_beside(settings, rows), rows.weights)
+    if beside is not None:
+        alphabet, x_codes = paired(alphabet, x_codes, *beside, rows.weights)
     counts = count_pairs(s_codes, x_codes, rows.weights, sensitive.n_symbols)
     sizes = count(s_codes, sensitive.n_symbols, rows.multiplicities)[:-1]
     n_effective = rows.effective_rows(s_codes, x_codes)
@@ -143,7 +153,7 @@ def cells_taught_by(settings: Settings, rows: LabelledRows, cells: Cells) -> Kno
     return KnownCells(alphabet, names, frozen(cells), tuple(rows.folds))
 
 
-def code_sensitive(settings: Settings, rows: LabelledRows) -> tuple[Alphabet, IntArray, Secrets]:
+def code_sensitive(settings: Settings, rows: LabelledRows) -> CodedSensitive:
     """Learn the alphabet of S, and return it with the symbol of each row and what is protected.
 
     With a confidence, a group that is declared and has no rows is one: it may merely be rare.
@@ -198,7 +208,8 @@ def _pooled(
     pooled, symbols = alphabet.pooled(kept)
     warn(
         Message(
-            f"X has {n_x} symbols, too many to design for in seconds with {n_s} sensitive groups: "
+            InPython("X has", "The released columns have"),
+            f" {n_x} symbols, too many to design for in seconds with {n_s} sensitive groups: "
             f"the {n_x - kept + 1} rarest are pooled into one. Set ",
             Named("max_categories"),
             ", ",
@@ -218,13 +229,15 @@ def fitted_to(settings: Settings, inputs: FitInputs, *, allow_leaking: bool = Tr
 
     allow_leaking : whether columns that are passed through may exceed the budget.
     """
-    coded = code_rows(settings, inputs.rows)
+    sensitive, s_codes, secrets = of_s = code_sensitive(settings, inputs.rows)
+    # What is refused for the sake of the table alone is refused before what takes long.
+    leaking = _judge_passed_through(settings, inputs, of_s, allow_leaking)
+    coded = code_rows(settings, inputs.rows, of_s)
     inputs = inputs.released_as(coded.names, coded.alphabet.of_cells)
     roles, rows = inputs.roles, inputs.rows
     mechanism = _design(settings, inputs, coded)
-    warn_of_bins(list(rows.s_columns), coded.sensitive, settings.n_bins)
-    judge_index(settings, inputs, coded.s_codes, coded.secrets)
-    leaking = _judge_passed_through(settings, inputs, coded, allow_leaking)
+    warn_of_bins(list(rows.s_columns), sensitive, settings.n_bins)
+    judge_index(settings, inputs, s_codes, secrets)
     _warn_of_figures(mechanism, coded)
     if settings.output == "label" and isinstance(coded.alphabet.x_alphabet, ValueAlphabet):
         warn_of_swaps(mechanism)
@@ -434,7 +447,7 @@ def judge_index(
 
 
 def _judge_passed_through(
-    settings: Settings, inputs: FitInputs, coded: CodedRows, allow_leaking: bool
+    settings: Settings, inputs: FitInputs, of_s: CodedSensitive, allow_leaking: bool
 ) -> dict[Any, float]:
     """Return what columns that are passed through leak, where that is more than the budget.
 
@@ -442,12 +455,13 @@ def _judge_passed_through(
     """
     if not inputs.passed_through:
         return {}
-    s_codes, weights = coded.s_codes, inputs.rows.weights
+    doing("judging columns that are copied")
+    (sensitive, s_codes, secrets), weights = of_s, inputs.rows.weights
     if (s_passed := inputs.s_passed) is not None:
-        s_codes, _ = coded.sensitive.encode(list(s_passed.values()), list(s_passed))
+        s_codes, _ = sensitive.encode(list(s_passed.values()), list(s_passed))
         weights = None
-    of_each = {name: groups.codes(s_codes) for name, groups in coded.secrets.groups.items()}
-    budgets = _budgets(settings, coded.secrets)
+    of_each = {name: groups.codes(s_codes) for name, groups in secrets.groups.items()}
+    budgets = _budgets(settings, secrets)
     found = judged_for_each(budgets, inputs.passed_through, of_each, weights)
     few = few_valued({name: inputs.passed_through[name] for name in found.leaking})
     warn_of_passed_through(found, settings.epsilon, allow_leaking, few)

@@ -10,7 +10,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._messages import BinsOf, InPython, Message, Named, Setting, aligned
+from .._messages import (
+    RELEASED,
+    SENSITIVE,
+    BinsOf,
+    InPython,
+    Message,
+    Named,
+    Setting,
+    aligned,
+)
 from .._typing import CountArray, FloatArray, IntArray, NamedColumns, Scope
 from .._warnings import warn
 from ..describing import rarely_kept
@@ -90,8 +99,9 @@ def warn_of_chance(mechanism: Mechanism, counts: CountArray, n_rows: int) -> Non
             f" holds for these {n_rows:,} rows. In the population that they are from, the leakage "
             f"may be up to {limit:.2g} (with {USUAL_CONFIDENCE:.0%} confidence). ",
             Setting("confidence", USUAL_CONFIDENCE),
-            " keeps the budget there too; the more rows there are, and the fewer values of X, the "
-            "less that costs.",
+            " keeps the budget there too; the more rows there are, and the fewer values of ",
+            RELEASED,
+            ", the less that costs.",
         ),
         FiniteSampleWarning,
     )
@@ -121,7 +131,12 @@ def warn_of_swaps(mechanism: Mechanism | SeveralSecretsMechanism) -> None:
 
 def _about_groups(mechanism: Mechanism, sizes: CountArray) -> Iterator[str]:
     if len(sizes) == 1:
-        yield "S has a single value: there is nothing to protect, and no noise is added to X."
+        yield Message(
+            InPython("S has", "The sensitive columns have"),
+            " a single value: there is nothing to protect, and no noise is added to ",
+            RELEASED,
+            ".",
+        )
         return
     if mechanism.confidence is not None:  # small groups are allowed for
         return
@@ -129,9 +144,12 @@ def _about_groups(mechanism: Mechanism, sizes: CountArray) -> Iterator[str]:
     if n_small := np.count_nonzero(small := sizes < n_x):
         have = "has" if n_small == 1 else "have"
         yield Message(
-            f"{n_small} of the {len(sizes)} sensitive groups {have} fewer rows than X has symbols "
-            f"({n_x}), {sizes[small].sum():g} rows in all: their distribution is poorly "
-            f"estimated, and the true leakage may exceed epsilon. Pool symbols of X or set ",
+            f"{n_small} of the {len(sizes)} sensitive groups {have} fewer rows than ",
+            InPython("X has", "the released columns have"),
+            f" symbols ({n_x}), {sizes[small].sum():g} rows in all: their distribution is poorly "
+            f"estimated, and the true leakage may exceed epsilon. Pool symbols of ",
+            RELEASED,
+            " or set ",
             Named("smoothing"),
             ".",
             InPython(
@@ -145,24 +163,39 @@ def _about_release(mechanism: Mechanism, counts: CountArray) -> Iterator[str]:
     if len(mechanism.s_labels) == 1 or len(mechanism.x_labels) == 1:
         return
     if ((counts > 0).sum(axis=0) <= 1).all():
-        yield "X determines S in the data: every symbol of X occurs with a single value of S."
+        yield Message(
+            InPython("X determines", "The released columns determine"),
+            " ",
+            SENSITIVE,
+            " in the data: every symbol of ",
+            RELEASED,
+            " occurs with a single value of ",
+            SENSITIVE,
+            ".",
+        )
     if mechanism.normalized_utility > 1 - UTILITY_ROUNDING:
         yield Message(
-            "No noise is added to X: ",
+            "No noise is added to ",
+            RELEASED,
+            ": ",
             Setting("epsilon", mechanism.epsilon),
             f" is large enough to release its symbols unchanged, with a leakage of "
             f"{mechanism.leakage_in(mechanism.scope):.3g}.",
         )
     elif mechanism.normalized_utility < UTILITY_ROUNDING and mechanism.confidence is None:
         yield Message(
-            "The output is constant or says nothing about X: ",
+            "The output is constant or says nothing about ",
+            RELEASED,
+            ": ",
             Setting("epsilon", mechanism.epsilon),
             " allows no more.",
         )
     elif mechanism.confidence is not None and mechanism.epsilon == 0:
         yield Message(
-            "The output says nothing about X: no number of rows can show that nothing at all "
-            "leaks in the population. Use a larger ",
+            "The output says nothing about ",
+            RELEASED,
+            ": no number of rows can show that nothing at all leaks in the population. Use a "
+            "larger ",
             Named("epsilon"),
             ", or ",
             Setting("confidence", None),
@@ -317,7 +350,9 @@ def warn_of_passed_through(
         shown = ", ".join(f"{name} ({leakage:.4g})" for name, leakage in found.leaking.items())
         raise ValueError(
             Message(
-                "Columns that would be passed through reveal more about S on their own than ",
+                "Columns that would be passed through reveal more about ",
+                SENSITIVE,
+                " on their own than ",
                 Setting("epsilon", epsilon),
                 f" allows: {shown}. Release them through the mechanism too, or drop them; ",
                 Setting("allow_leaking", True),
@@ -328,9 +363,10 @@ def warn_of_passed_through(
     if found.unclear and not allow_leaking:
         raise ValueError(
             Message(
-                f"What the columns {', '.join(map(str, found.unclear))} reveal about S cannot be "
-                f"judged: nearly every row has a value of its own, or types are mixed. Drop "
-                f"them; ",
+                f"What the columns {', '.join(map(str, found.unclear))} reveal about ",
+                SENSITIVE,
+                " cannot be judged: nearly every row has a value of its own, or types are mixed. "
+                "Drop them; ",
                 Setting("allow_leaking", True),
                 " copies them anyway.",
             )
@@ -338,10 +374,14 @@ def warn_of_passed_through(
     if found.leaking:
         warn(
             Message(
-                "Columns that are passed through reveal more about S on their own than ",
+                "Columns that are passed through reveal more about ",
+                SENSITIVE,
+                " on their own than ",
                 Setting("epsilon", epsilon),
-                " allows. If they are S, name them as sensitive; otherwise release them through "
-                "the mechanism too, or drop them.",
+                " allows. If they are ",
+                InPython("S", "sensitive"),
+                ", name them as sensitive; otherwise release them through the mechanism too, or "
+                "drop them.",
                 _way_beside(found, few),
                 found.table(),
             ),
@@ -349,9 +389,12 @@ def warn_of_passed_through(
         )
     if found.unclear:
         warn(
-            f"What the columns {found.unclear} reveal about S cannot be judged (nearly every row "
-            f"has a value of its own, or types are mixed), and they are passed through: drop them "
-            f"if in doubt.",
+            Message(
+                f"What the columns {found.unclear} reveal about ",
+                SENSITIVE,
+                " cannot be judged (nearly every row has a value of its own, or types are mixed), "
+                "and they are passed through: drop them if in doubt.",
+            ),
             PrivacyLeakWarning,
         )
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .._messages import Message, Named, Setting
+from .._messages import InPython, Message, Named, Setting
+from .._progress import doing
 from .._typing import IntArray
 from .._warnings import warn
 from ..cells import Cells, CellTask, ScoreCells, TreeCells, fewest_rows, learn_cell_columns
@@ -77,7 +78,8 @@ def automatic_cells(
     why = "too many to design for" if n_x > most_symbols(n_groups) else "most of them seen once"
     warn(
         Message(
-            f"X has {n_x:,} combinations of values, {why}: rows that are alike share a cell. ",
+            InPython("X has", "The released columns have"),
+            f" {n_x:,} combinations of values, {why}: rows that are alike share a cell. ",
             Setting("alphabet", "cells"),
             " says that this is wanted, ",
             Setting("alphabet", "values"),
@@ -120,7 +122,9 @@ def names_of_cells(settings: Settings, rows: LabelledRows) -> tuple[Any, ...]:
     if len(rows.x_columns) < 2:
         raise ValueError(
             Message(
-                "Cells are for several columns, and X has one: use ",
+                "Cells are for several columns, and ",
+                InPython("X has one", "one is released"),
+                ": use ",
                 Setting("alphabet", "values"),
                 ".",
             )
@@ -172,6 +176,7 @@ def learn_cells(
     """
     _check_target(cells, v_codes)
     names = names_of_cells(settings, rows)
+    doing("learning cells")
     rows = replace(rows, x_columns={name: rows.x_columns[name] for name in names})
     options = [_options(settings, rows, name) for name in names]
     columns, positions = learn_cell_columns(

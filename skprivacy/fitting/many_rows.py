@@ -19,7 +19,8 @@ def cells_instead(settings: Settings, n_columns: int, error: TooManyRowsError) -
         raise ValueError(Message(error.args[0], *way_out)) from error
     warn(
         Message(
-            "X has too many combinations of values to count: rows that are alike share a cell. ",
+            InPython("X has", "The released columns have"),
+            " too many combinations of values to count: rows that are alike share a cell. ",
             Setting("alphabet", "cells"),
             " says that this is wanted; to keep combinations of values, give the edges of numbers "
             "in ",

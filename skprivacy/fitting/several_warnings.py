@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._messages import InPython, Message, Named, Setting
+from .._messages import RELEASED, InPython, Message, Named, Setting
 from .._typing import CountArray
 from .._warnings import warn
 from ..exceptions import FiniteSampleWarning, PrivacyLeakWarning
@@ -42,13 +42,21 @@ def _about_secret(name: str, sizes: CountArray, table: CountArray, is_sure: bool
         yield f"{name} has a single value: there is nothing to protect about it."
         return
     if n_x > 1 and ((table > 0).sum(axis=0) <= 1).all():
-        yield f"X determines {name} in the data: every symbol of X occurs with one value of it."
+        yield Message(
+            InPython("X determines", "The released columns determine"),
+            f" {name} in the data: every symbol of ",
+            RELEASED,
+            " occurs with one value of it.",
+        )
     if not is_sure and (n_small := np.count_nonzero(small := sizes < n_x)):
         have = "has" if n_small == 1 else "have"
         yield Message(
-            f"{n_small} of the {len(sizes)} groups of {name} {have} fewer rows than X has symbols "
-            f"({n_x}), {sizes[small].sum():g} rows in all: their distribution is poorly "
-            f"estimated, and the true leakage may exceed epsilon. Pool symbols of X or set ",
+            f"{n_small} of the {len(sizes)} groups of {name} {have} fewer rows than ",
+            InPython("X has", "the released columns have"),
+            f" symbols ({n_x}), {sizes[small].sum():g} rows in all: their distribution is poorly "
+            f"estimated, and the true leakage may exceed epsilon. Pool symbols of ",
+            RELEASED,
+            " or set ",
             Named("smoothing"),
             ".",
         )
@@ -59,13 +67,17 @@ def _about_noise(mechanism: SeveralSecretsMechanism) -> Iterator[str]:
         return
     if mechanism.normalized_utility > 1 - UTILITY_ROUNDING:
         yield Message(
-            "No noise is added to X: ",
+            "No noise is added to ",
+            RELEASED,
+            ": ",
             Setting("epsilon", mechanism.epsilon),
             " is large enough for all secrets to release its symbols unchanged.",
         )
     elif mechanism.normalized_utility < UTILITY_ROUNDING:
         yield Message(
-            "The output is constant or says nothing about X: ",
+            "The output is constant or says nothing about ",
+            RELEASED,
+            ": ",
             Setting("epsilon", mechanism.epsilon),
             " allows no more.",
         )
@@ -113,8 +125,9 @@ def warn_of_chance_in_several(
             f" holds for these {n_rows:,} rows. In the population that they are from, the leakage "
             f"may be up to {shown} (with {USUAL_CONFIDENCE:.0%} confidence for all secrets). ",
             Setting("confidence", USUAL_CONFIDENCE),
-            " keeps the budgets there too; the more rows there are, and the fewer values of X, "
-            "the less that costs.",
+            " keeps the budgets there too; the more rows there are, and the fewer values of ",
+            RELEASED,
+            ", the less that costs.",
         ),
         FiniteSampleWarning,
     )

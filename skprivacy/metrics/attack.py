@@ -27,7 +27,7 @@ from sklearn.preprocessing import TargetEncoder
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from .._messages import InPython, Message, Parameter, message_of
+from .._messages import SENSITIVE, InPython, Message, Parameter, message_of
 from .._progress import doing
 from .._typing import BoolArray, ColumnsLike, FloatArray, IntArray
 from .._validation import check_real, message
@@ -238,7 +238,9 @@ def _check_groups(target: IntArray, n_splits: int) -> None:
     if smallest < n_splits:
         raise ValueError(
             Message(
-                f"The smallest group of S has {smallest} rows, fewer than the {n_splits} folds",
+                "The smallest group of ",
+                SENSITIVE,
+                f" has {smallest} rows, fewer than the {n_splits} folds",
                 InPython(" of the 'cv' parameter of audit"),
                 ": pool groups",
                 InPython(", or pass a smaller cv"),

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .._messages import Message, Named
+from .._messages import InPython, Message, Named
 from .._typing import FloatArray, IntArray, Labels
 from ..fidelity import closest_names
 from ..mechanism import Mechanism, SeveralSecretsMechanism
@@ -92,8 +92,9 @@ def check_names_out(names: Iterable[Hashable]) -> None:
     if twice:
         raise ValueError(
             Message(
-                f"The output would have the column {twice[0]!r} twice: rename the column of X "
-                f"that is passed through, or use another ",
+                f"The output would have the column {twice[0]!r} twice: rename the column ",
+                InPython("of X "),
+                "that is passed through, or use another ",
                 Named("output"),
                 ".",
             )

@@ -5,12 +5,15 @@ from collections.abc import Hashable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from .._messages import Message, Setting
+from .._messages import InPython, Message, Setting
 from .._typing import IntArray
 from .._warnings import warn
 from ..encoding import UNKNOWN, Alphabet
 
 _LONGEST = 80  # of a value in a message
+
+# What is drawn where nothing is known.
+_OUTPUTS = InPython("P(Y)", "the distribution of the release")
 
 
 def warn_of_unknown(labels: Sequence[Hashable], unknown: Mapping[Hashable, int]) -> None:
@@ -26,7 +29,11 @@ def warn_of_unknown(labels: Sequence[Hashable], unknown: Mapping[Hashable, int])
         for label, n in unknown.items()
     ]
     warn(
-        f"Values that fit did not see are replaced by draws from P(Y): {', '.join(shown)}.",
+        Message(
+            "Values that fit did not see are replaced by draws from ",
+            _OUTPUTS,
+            f": {', '.join(shown)}.",
+        )
     )
 
 
@@ -63,6 +70,8 @@ def unknown_error(
         Message(
             f"Found unknown values in column {where} during transform: {', '.join(first)}. Use ",
             Setting("handle_unknown", "resample"),
-            " to draw them from P(Y).",
+            " to draw them from ",
+            _OUTPUTS,
+            ".",
         )
     )

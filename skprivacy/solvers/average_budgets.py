@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import OptimizeResult, linprog
 
+from .._messages import SMALLER, Message
 from .._typing import FloatArray
 from ..exceptions import SolverError
 from ..geometry import Points
@@ -157,6 +158,5 @@ def _solved(costs: FloatArray, charges: FloatArray, columns: FloatArray) -> Opti
         if answer.status == 0:
             return answer
     raise SolverError(
-        f"HiGHS could not mix {len(costs)} candidate outputs: {answer.message} Pool the rarest "
-        f"symbols of X, or coarsen S."
+        Message(f"HiGHS could not mix {len(costs)} candidate outputs: {answer.message} ", SMALLER)
     )

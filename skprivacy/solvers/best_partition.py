@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from .._messages import InPython, Message, Setting
+from .._messages import RELEASED, InPython, Message, Setting
 from .._typing import FloatArray
 from .._validation import check_integer
 from ..exceptions import SolverError
@@ -53,10 +53,13 @@ class BestPartitionSolver(Solver):
         if n_x > self.max_symbols:
             raise SolverError(
                 Message(
-                    f"The solver 'best_partition' examines every partition of X, which has {n_x} "
-                    f"symbols: more than ",
+                    "The solver 'best_partition' examines every partition of ",
+                    InPython("X, which has", "the released columns, which have"),
+                    f" {n_x} symbols: more than ",
                     InPython("max_symbols="),
-                    f"{self.max_symbols}. Pool rare symbols of X, ",
+                    f"{self.max_symbols}. Pool rare symbols of ",
+                    RELEASED,
+                    ", ",
                     InPython("use ", "or use "),
                     Setting("solver", "subset_merging"),
                     " for a good partition",

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .._messages import InPython, Message, Named, Setting
+from .._messages import SENSITIVE, InPython, Message, Named, Setting
 from .._typing import FloatArray
 from .._warnings import silenced, warn
 from ..exceptions import BesideError, SolverError
@@ -256,7 +256,7 @@ def _too_much_beside(
     name: Any, label: Any, leakage: float, epsilon: float, is_average: bool
 ) -> BesideError:
     """Return the error of columns that exceed a budget by themselves."""
-    about = "S" if name is None else repr(name)
+    about = SENSITIVE if name is None else repr(name)
     what = f"the value {label!r} says {leakage:.4g}"
     if is_average:
         what = f"their values say {leakage:.4g} on average ({label!r} says most)"
@@ -264,7 +264,9 @@ def _too_much_beside(
         Message(
             "No mechanism keeps ",
             Setting("epsilon", epsilon),
-            f" beside these columns: {what} about {about} by itself. The smallest ",
+            f" beside these columns: {what} about ",
+            about,
+            " by itself. The smallest ",
             Named("epsilon"),
             f" that would do is {_rounded_up(leakage)}; the other way out is to release these "
             f"columns too, instead of publishing them as they are.",

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._messages import SMALLER, Message
 from .._typing import BoolArray, FloatArray, IntArray
 from ..exceptions import SolverError
 from ..geometry import Points
@@ -208,8 +209,11 @@ class LabelProgram:
         answer = self._program.run()
         if answer is None:
             raise SolverError(
-                f"HiGHS could not solve a linear program with one output per label: "
-                f"{self._program.status!r}. Pool the rarest symbols of X, or coarsen S."
+                Message(
+                    f"HiGHS could not solve a linear program with one output per label: "
+                    f"{self._program.status!r}. ",
+                    SMALLER,
+                )
             )
         symbols, labels = (np.concatenate(part) for part in zip(*self._pairs, strict=True))
         channel = np.zeros(self._loss.shape)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .._messages import SMALLER, Message
 from .._typing import FloatArray
 from ..exceptions import SolverError
 from ..geometry import Points
@@ -78,8 +79,7 @@ class LinearOracle:
             if answer is None:
                 self._restart()
                 raise SolverError(
-                    f"HiGHS could not find an output: {self._program.status!r}. Pool the rarest "
-                    f"symbols of X, or coarsen S."
+                    Message(f"HiGHS could not find an output: {self._program.status!r}. ", SMALLER)
                 )
             weights = answer.values[:-1]
             weights = np.where(weights > _NEGLIGIBLE_PROBABILITY, weights, 0.0)

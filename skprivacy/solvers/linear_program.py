@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.optimize import nnls
 
+from .._messages import SMALLER, Message
 from .._typing import BoolArray, FloatArray, IntArray
 from ..exceptions import SolverError
 from ..geometry import Points
@@ -188,8 +189,11 @@ class MixtureProgram:
             best = safe if best is None or safe is None else _shared(best, safe, excess)
         if best is None:
             raise SolverError(
-                f"HiGHS could not solve the linear program over {len(points)} candidate outputs: "
-                f"{self._program.status!r}. Pool the rarest symbols of X."
+                Message(
+                    f"HiGHS could not solve the linear program over {len(points)} candidate "
+                    f"outputs: {self._program.status!r}. ",
+                    SMALLER,
+                )
             )
         return Mixture(*best, bound)
 
@@ -268,8 +272,11 @@ class MixtureProgram:
                 values = np.insert(answer.values[:-1], n_first, answer.values[-1])
                 return Answer(values, answer.duals, answer.is_optimal)
         raise SolverError(
-            f"HiGHS could not solve a linear program over {len(offers)} candidate outputs: "
-            f"{self._program.status!r}. Pool the rarest symbols of X, or coarsen S."
+            Message(
+                f"HiGHS could not solve a linear program over {len(offers)} candidate outputs: "
+                f"{self._program.status!r}. ",
+                SMALLER,
+            )
         )
 
     def _prices(self, duals: FloatArray) -> Prices:

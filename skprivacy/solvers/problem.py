@@ -4,7 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .._messages import Message, Setting
+from .._messages import InPython, Message, Setting
 from .._typing import FloatArray
 from ..exceptions import SolverError
 from ..geometry import Points, slab_vertices
@@ -127,7 +127,11 @@ class Problem:
                     Setting("epsilon", epsilon),
                     ". Use ",
                     Setting("solver", "column_generation"),
-                    ", pool rare symbols of X, or coarsen S.",
+                    InPython(
+                        ", pool rare symbols of X, or coarsen S.",
+                        ", pool rare values of the released columns, or take fewer groups of the "
+                        "sensitive ones.",
+                    ),
                 )
             )
         if threshold > 0:

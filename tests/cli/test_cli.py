@@ -22,7 +22,7 @@ import pytest
 from skprivacy import KL, PrivacyFunnelTransformer
 from skprivacy.cli import main
 from skprivacy.datasets import load_diabetes_bands
-from skprivacy.fitting import tally
+from skprivacy.fitting import encode_and_design, tally
 
 DESIGN = ["--sensitive", "sex", "--columns", "blood_pressure,bmi"]
 QUICK = ["--sensitive", "sex", "--columns", "bmi"]  # for the population, which takes longer
@@ -88,8 +88,9 @@ class TestSanitize:
             "every released value reveals at most epsilon = 0.02 about sex (kl; reached: 0.02)"
             in said
         )
-        assert "Wrote r.html" in said
-        assert warned.startswith("skprivacy: warning: What the columns ['zip'] reveal about S")
+        assert "\nWrote r.html: PASS in the " in said
+        assert "FAIL in the population" in said.splitlines()[-2]
+        assert warned.startswith("skprivacy: warning: What the columns ['zip'] reveal about the")
         assert "skprivacy: warning: Values that make up 16% of the rows are mostly" in warned
         assert "skprivacy: warning: --epsilon 0.02 holds for these 442 rows. In the" in warned
         assert warned.count("\n") == 3
@@ -141,9 +142,29 @@ class TestSanitize:
         assert "Taken at face value, 88.5% of the rows keep their values:" in said
         dash = "\N{EN DASH}"
         assert f"  bmi                 88.5%{dash:>12}{dash:>13}            0.086" in said
+        assert "Never released" not in said
         assert "The swaps that concern most rows:\n  73% of '105 to 133, 23.2 to 25.7' are" in said
         assert "sex 1" not in said
         assert "sex 2" not in said
+
+    def test_values_that_are_never_released(self, patients, capsys):
+        s, x = np.repeat(["a", "b"], 300), np.repeat(["of a", "common"], [60, 540])
+        x[:2] = "rare"  # which is not named
+        pd.DataFrame({"s": s, "x": x}).to_csv("in.csv", index=False)
+        design = ["in.csv", "out.csv", "--sensitive", "s", "--epsilon", 0, *ALONE, "--force"]
+        assert run("sanitize", *design) == 0
+        assert "\nNever released: 'of a' and 1 more.\n" in capsys.readouterr().out
+        assert set(pd.read_csv("out.csv")["x"]) == {"common"}
+        assert run("sanitize", *design, "--json") == 0
+        (gone,) = json.loads(capsys.readouterr().out)["fidelity"]["never_released"]
+        assert gone == {"column": "x", "value": "of a", "rows": pytest.approx(58 / 600)}
+
+    def test_a_terminal_without_our_letters(self, patients, monkeypatch):
+        screen = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
+        monkeypatch.setattr("sys.stdout", screen)
+        assert run("sanitize", "patients.csv", "out.csv", *DESIGN, *ALONE, "--epsilon", 0.02) == 0
+        screen.flush()
+        assert rb"\u2013" in screen.buffer.getvalue()
 
     def test_groups_are_named_if_asked_for(self, patients, capsys):
         arguments = [*DESIGN, *ALONE, "--epsilon", 0.02, "--show-groups"]
@@ -223,9 +244,9 @@ class TestSanitize:
         assert json.loads(capsys.readouterr().out)["symbols"] == 3
         shown = pd.read_csv("edges.csv", dtype=str)["age"].map(float)
         assert shown.isin(patients["age"]).all()
-        assert run("sanitize", "patients.csv", "no.csv", *arguments, "--edges", "ago=1,2") == 1
+        assert run("sanitize", "patients.csv", "no.csv", *arguments, "--edges", "bmi=1,2") == 1
         assert (
-            "--edges names 'ago', which is neither released nor sensitive"
+            "--edges names 'bmi', which is neither released nor sensitive"
             in capsys.readouterr().err
         )
 
@@ -430,7 +451,7 @@ class TestRemainder:
         assert self.sanitize() == 0
         assert list(pd.read_csv("out.csv")) == ["bmi"]
         assert self.sanitize("--remainder", "coin,zip") == 1  # each row has a zip of its own
-        assert "zip reveal about S cannot be judged" in capsys.readouterr().err
+        assert "zip reveal about the sensitive columns cannot be judged" in capsys.readouterr().err
         assert self.sanitize("--remainder", "coin,zip", "--allow-leaking") == 0
         assert list(pd.read_csv("out.csv")) == ["bmi", "zip", "coin"]
         assert self.sanitize("--remainder", "sex") == 1
@@ -439,7 +460,8 @@ class TestRemainder:
     def test_a_column_that_alone_exceeds_the_budget_is_refused(self, beside, capsys):
         assert self.sanitize("--remainder", "coin,club") == 1
         said = capsys.readouterr().err
-        assert "reveal more about S on their own than --epsilon 0.02 allows: club (0." in said
+        assert "reveal more about the sensitive columns on their own than --epsilon 0.02 " in said
+        assert " allows: club (0." in said
         assert "--allow-leaking copies them anyway" in said
         assert said.count("\n") == 1
         assert "out.csv" not in os.listdir()
@@ -447,6 +469,15 @@ class TestRemainder:
         warning = capsys.readouterr().err.splitlines()
         assert [line.split()[0] for line in warning[1:4]] == ["column", "blood_pressure", "club"]
         assert not any("{" in line for line in warning)
+
+    def test_what_the_table_alone_tells_is_told_before_the_design(
+        self, beside, capsys, monkeypatch
+    ):
+        monkeypatch.setattr(encode_and_design, "design_mechanism", None)
+        assert self.sanitize("--remainder", "club") == 1
+        assert "allows: club (0." in capsys.readouterr().err
+        assert self.sanitize("--beside", "zip") == 1
+        assert "'zip', in --beside, has 442 values" in capsys.readouterr().err
 
     def test_ids_are_copied_only_if_they_are_named(self, beside):
         run("key", "secret.key")
@@ -544,7 +575,10 @@ class TestApply:
         for arguments, text in [
             (("broken.json", "patients.csv"), "schema"),
             (("none.json", "patients.csv"), "none.json: No such file or directory"),
-            (("m.json", "less.csv"), "X lacks the columns ['bmi']"),
+            (
+                ("m.json", "less.csv"),
+                "m.json needs the column 'bmi', which less.csv does not have. It",
+            ),
         ]:
             assert run("apply", *arguments, "x.csv") == 1
             error = capsys.readouterr().err
@@ -602,11 +636,15 @@ class TestOtherCommands:
         assert capsys.readouterr().out.startswith(said)
         assert run("curve", "patients.csv", *DESIGN, *ALONE, "--epsilons", "0.01", *chosen) == 0
         said = capsys.readouterr().out
-        first, second, _, empty, header, _ = said.splitlines()
+        first, second, _, empty, header, row = said.splitlines()
         assert first == f'"kept" is the share of {KEPT[utility]}.'
         assert second.startswith('"leakage" is in these rows; in the population')
-        assert (empty, header) == ("", "epsilon  leakage   kept  attacker  outputs")
-        assert f"0.01        0.01  {kept}" in said
+        assert (empty, header.split()) == (
+            "",
+            ["epsilon", "leakage", "kept", "attacker", "outputs"],
+        )
+        assert row.split()[:3] == ["0.01", "0.01", kept]
+        assert len(row) == len(header)
 
     def test_a_target_is_a_utility(self, patients, capsys):
         design = ["patients.csv", "--sensitive", "sex", "--columns", "bmi", *ALONE, "--json"]
@@ -759,8 +797,11 @@ class TestOtherCommands:
     @pytest.mark.parametrize(
         ("arguments", "text"),
         [
-            (("--sensitive", "sx", "--released", "bmi"), "has no column 'sx'"),
-            (("--sensitive", "sex", "--released", "bmx"), "neither a file nor columns of"),
+            (("--sensitive", "sx", "--released", "bmi"), "does not have: did you mean 'sex'?"),
+            (
+                ("--sensitive", "sex", "--released", "bmx"),
+                "is no file, and names the column 'bmx'",
+            ),
             (("--sensitive", "sex", "--released", "sex,bmi"), "the sensitive column 'sex' itself"),
             (("--sensitive", "sex", "--released", "short.csv"), "short.csv has 10 rows and"),
             (("--sensitive", "sex", "--released", "same.csv"), "holds the sensitive column 'sex'"),
@@ -865,10 +906,16 @@ class TestCertify:
         [
             (["held_out.csv", "--sensitive", "bmi"], "'bmi' is released: it cannot be among"),
             (["held_out.csv", "--sensitive", "age"], "--sensitive names the column 'age'"),
-            (["held_out.csv", "--sensitive", "zip"], "more than 8 groups of S, the most that kl"),
+            (
+                ["held_out.csv", "--sensitive", "zip"],
+                "more than 8 groups of the sensitive columns",
+            ),
             (["held_out.csv", "--sensitive", "sex", "--confidence", 1], "--confidence must be"),
             (["none.csv", "--sensitive", "sex"], "none.csv has no rows."),
-            (["one.csv", "--sensitive", "sex"], "The rows have a single group of S"),
+            (
+                ["one.csv", "--sensitive", "sex"],
+                "The rows have a single group of the sensitive columns",
+            ),
         ],
     )
     def test_what_cannot_be_certified(self, halves, capsys, arguments, text):
@@ -915,7 +962,14 @@ class TestErrors:
     def test_errors_of_the_library_speak_of_options(self, patients, capsys):
         arguments = ["--sensitive", "sex", "--columns", "bmx", "--epsilon", 0.1]
         assert run("sanitize", "patients.csv", "x.csv", *arguments) == 1
-        assert "--columns names the column 'bmx', which X does not have" in capsys.readouterr().err
+        assert "which patients.csv does not have: did you mean 'bmi'?" in capsys.readouterr().err
+        arguments = ["--sensitive", "SEX", "--columns", "bmi", "--epsilon", 0.1]
+        assert run("sanitize", "patients.csv", "x.csv", *arguments) == 1
+        assert (
+            "--sensitive names the column 'SEX', which patients.csv does not have: did you "
+            in (said := capsys.readouterr().err)
+        )
+        assert "mean 'sex'? It has the columns 'sex', 'blood_pressure', 'bmi', 'zip'.\n" in said
         arguments = ["--sensitive", "sex", "--columns", "sex", "--epsilon", 0.1]
         assert run("sanitize", "patients.csv", "x.csv", *arguments) == 1
         assert "cannot be protected and released" in capsys.readouterr().err

@@ -50,7 +50,10 @@ class TestSanitize:
 
     def test_warnings_write_budgets_as_options(self, people, capsys):
         assert run(*sanitize("--epsilon", "sex=5,race=5")) == 0
-        assert "No noise is added to X: --epsilon sex=5,race=5" in capsys.readouterr().err
+        assert (
+            "No noise is added to the released columns: --epsilon sex=5,race"
+            in capsys.readouterr().err
+        )
 
     def test_facts(self, people, capsys):
         found = facts(capsys, *sanitize("--epsilon", "sex=0.02,race=0.05,sex+race=0.06"))

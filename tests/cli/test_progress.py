@@ -6,14 +6,16 @@ import re
 import time
 import warnings
 
+import numpy as np
 import pytest
 
 from skprivacy import design_mechanism, privacy_utility_path
-from skprivacy._progress import doing, watched
+from skprivacy._progress import doing, part_of, watched
 from skprivacy.cli import main, progress
 from skprivacy.datasets import load_diabetes_bands
+from skprivacy.solvers.optimal import OptimalSolver
 
-LINE = re.compile(r"skprivacy: [a-z][a-z0-9 ,%]* \.\.\. \d+ s")
+LINE = re.compile(r"skprivacy: [a-z][a-z0-9 ,%:]* \.\.\. \d+ s")
 JOINT = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]
 DESIGN = ["--sensitive", "sex", "--columns", "bmi", "--confidence", "none"]
 
@@ -29,8 +31,8 @@ class Terminal(io.StringIO):
 def patients(tmp_path, monkeypatch):
     """Go to a folder with patients.csv, where lines are written all the time."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(progress, "EVERY", 1e-3)
-    monkeypatch.setattr(progress, "EVERY_ON_TERMINAL", 1e-3)
+    for name in ("LOOK", "SOONEST", "LATEST"):
+        monkeypatch.setattr(progress, name, 1e-3)
     load_diabetes_bands().to_csv("patients.csv", index=False)
 
 
@@ -45,6 +47,34 @@ def test_what_is_done_is_told_to_whoever_watches():
         "designing 1 of 2 budgets",
         "designing 2 of 2 budgets",
     ]
+
+
+def test_what_is_done_is_a_part_of_something():
+    told = []
+    with part_of("nothing that anybody watches"):
+        doing("nothing")
+    with watched(told.append), part_of("the whole"):
+        privacy_utility_path(JOINT, [0.01, 0.02])
+    assert told == ["the whole", *(f"the whole: designing {i} of 2 budgets" for i in (1, 2))]
+
+
+def seconds_of_lines(is_new):
+    """The moments of two minutes at which a line is due; is_new : whether something changes."""
+    moments = [0.0]
+    for now in np.arange(0, 120, 0.25):
+        if progress.is_due(now, moments[-1], is_new):
+            moments.append(now)
+    return np.array(moments)
+
+
+def test_a_sign_of_life_every_few_seconds_and_ever_more_rarely():
+    pauses = np.diff(same := seconds_of_lines(is_new=False))
+    assert pauses[0] == 3
+    assert (np.diff(pauses) >= 0).all()
+    assert pauses[same[:-1] < 30].max() <= 5
+    assert pauses.max() <= 10
+    assert len(same) < 25
+    assert np.diff(seconds_of_lines(is_new=True)).max() == 3  # but what is new is told
 
 
 def test_lines_where_there_is_no_terminal(patients, capsys):
@@ -68,7 +98,7 @@ def test_nothing_if_it_is_to_be_quiet(patients, capsys, option):
 def test_a_line_on_a_terminal_makes_room(monkeypatch):
     screen = Terminal()
     monkeypatch.setattr("sys.stderr", screen)
-    monkeypatch.setattr(progress, "EVERY_ON_TERMINAL", 1e-3)
+    monkeypatch.setattr(progress, "LOOK", 1e-3)
     with progress.progress_lines(True):
         doing("waiting")
         while "waiting" not in screen.getvalue():
@@ -92,4 +122,23 @@ def test_a_report_without_its_curve(patients, capsys):
     assert "Utility kept against the budget" not in page
     told = capsys.readouterr().err
     assert "drawing the report" in told
+    assert "making the report: attacking" in told
     assert not re.search(r"designing \d of [2-9]", told)
+
+
+def test_the_rows_of_a_curve_are_printed_as_they_are_made(patients, monkeypatch, capsys):
+    shown = []
+
+    def solve_path(solver, task, epsilons):
+        for solution in of_solver(solver, task, epsilons):
+            yield solution
+            shown.append(capsys.readouterr().out)
+
+    of_solver = OptimalSolver.solve_path
+    monkeypatch.setattr(OptimalSolver, "solve_path", solve_path)
+    design = ["--solver", "optimal", "--epsilons", "0.05,0.01,0.02", "--quiet"]
+    assert main(["curve", "patients.csv", *DESIGN, *design]) == 0
+    first, second, third = shown = [*shown, capsys.readouterr().out]
+    assert first.count("\n") == 6
+    assert [rows.splitlines()[-1].split()[0] for rows in shown] == ["0.01", "0.02", "0.05"]
+    assert second.count("\n") == third.count("\n") == 1

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from skprivacy import PrivacyFunnelTransformer
-from skprivacy.cli import main, release
+from skprivacy.cli import explore, main, release
 from skprivacy.cli.arguments import parser
 from skprivacy.fitting import tally
 from skprivacy.fitting.parameters import ALPHABETS
@@ -109,13 +109,18 @@ def test_rows_of_a_person_stay_together(people, capsys, curve):
     assert "'age' is named by --groups" in capsys.readouterr().err
 
 
-def test_without_skops_or_matplotlib_nothing_is_begun(people, capsys, monkeypatch):
-    monkeypatch.setattr(release, "find_spec", lambda name: None)
+def test_without_an_extra_nothing_is_begun(people, capsys, monkeypatch):
+    for module in (release, explore):
+        monkeypatch.setattr(module, "find_spec", lambda name: None)
     options = [*DESIGN, "--target", "bought", "--save-mechanism", "m.json"]
     assert run("sanitize", "people.csv", "out.csv", *options) == 1
     assert "--save-mechanism needs skops" in capsys.readouterr().err
     assert run("sanitize", "people.csv", "out.csv", *DESIGN, "--report", "r.html") == 1
     assert "--report needs matplotlib" in capsys.readouterr().err
+    assert run("sanitize", "people.csv", "out.parquet", *DESIGN) == 1
+    assert "out.parquet: Parquet files need pyarrow" in capsys.readouterr().err
+    assert run("curve", "people.csv", "--sensitive", "sex", "-o", "curve.png") == 1
+    assert "curve.png: pictures need matplotlib" in capsys.readouterr().err
     assert sorted(path.name for path in Path().iterdir()) == ["people.csv"]
 
 
@@ -164,7 +169,7 @@ def test_the_usual_aim_is_a_share_of_what_cells_keep(people, capsys, kept):
     ("options", "message"),
     [
         (["--target", "sex"], "--target must name a column of the file that is not sensitive. Got"),
-        (["--target", "income"], "--target must name a column of the file that is not sensitive"),
+        (["--target", "income"], "--target names the column 'income', which people.csv does not"),
         (["--target", "bought", "--utility", "guess"], "--target says what is kept: leave out"),
         (["--max-cells", "9", "--alphabet", "values"], "--max-cells is about cells"),
         (["--max-cells", "1"], "--max-cells must be"),

@@ -1,6 +1,7 @@
 """What is said about a mechanism, and what is not."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,7 @@ import pytest
 from example_tables import funnel, people, quiet_fit
 
 from skprivacy import Mechanism, PrivacyReport, design_mechanism
-from skprivacy.describing import exposure, most_exposed, ranges_of, shown
+from skprivacy.describing import exposure, most_exposed, never_released, ranges_of, shown
 
 JOINT = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]
 COUNTS = [[200, 100, 90], [90, 200, 310]]
@@ -18,6 +19,30 @@ def ranges(prior, low, high):
     columns = {"prior": prior, "allowed_low": low, "allowed_high": high}
     columns |= {"reached_low": prior, "reached_high": prior}
     return pd.DataFrame(columns)
+
+
+class TestNeverReleased:
+    @pytest.fixture
+    def constant(self):
+        return design_mechanism([[0.3, 0.2, 0], [0.5, 0, 0]], 0, utility="guess").fidelity()
+
+    def test_values_that_occur_and_are_never_released(self, constant):
+        assert constant.never_released.to_dict("records") == [
+            {"column": "X", "value": 1, "rows": pytest.approx(0.2), "is_rare": False}
+        ]
+        assert never_released(constant) == ["Never released: '1'."]
+        assert never_released(design_mechanism(JOINT, 9).fidelity()) == []
+
+    def test_a_dozen_is_named_and_nothing_rare(self, constant):
+        values = pd.DataFrame({"column": "X", "value": range(20), "is_rare": [True, False] * 10})
+        (text,) = never_released(replace(constant, never_released=values))
+        assert text.startswith("Never released: '1', '3', ")
+        assert text.endswith(", '19' and 10 more.")
+        (text,) = never_released(replace(constant, never_released=values[::2]))
+        assert text == "Never released: 10 rare values."
+        two = pd.concat([constant.columns] * 2)
+        (text,) = never_released(replace(constant, never_released=values[1:2], columns=two))
+        assert text == "Never released: '1' (X)."
 
 
 class TestExposure:
