@@ -33,7 +33,7 @@ def face_value(fitted: Fitted, fidelity: Fidelity, names: str) -> Section:
         )
     swaps = listed_swaps(fidelity.swaps)
     points = [Points("The swaps that concern most rows", swaps)] if swaps else []
-    lost, changed = changed_values(fitted)
+    lost, changed = changed_values(fitted, fidelity)
     table = Table("Values before and after, column by column", compared_values(fidelity))
     return Section(
         "At face value",

@@ -422,7 +422,8 @@ class TestSigning:
         frame["sex"] = np.where(np.random.default_rng(0).random(400) < 0.5, "f", "m")
         frame.loc[:46, "band"] = ["hermit"] * 4 + ["big"] * 23 + ["small"] * 20
         options = {"columns": ["band", "size"], "solver": "watchdog", "output": "label"}
-        (points,), (table,) = changed_values(fitted_of(quiet_fit(funnel(1e-6, **options), frame)))
+        fitted = fitted_of(quiet_fit(funnel(1e-6, **options), frame))
+        (points,), (table,) = changed_values(fitted, fitted.fidelity)
         band, *_, together = points.sentences
         assert re.match(r"band, \d of 7 \([\d.]+% of the rows\): '\w' \(88 rows\), .*", band)
         assert band.endswith("'big' (23 rows), 'small' (20 rows), and 1 more.")
@@ -433,9 +434,11 @@ class TestSigning:
         assert table.cells.index.is_unique
         weights = np.where(np.arange(400) < 4, 100.0, 1.0)
         weighted = quiet_fit(funnel(1e-6, **options), frame, sample_weight=weights)
-        (points,), _ = changed_values(fitted_of(weighted))
+        fitted = fitted_of(weighted)
+        (points,), _ = changed_values(fitted, fitted.fidelity)
         assert points.sentences[-1].endswith("not named, because rows have weights.")
-        assert changed_values(fitted_of(quiet_fit(funnel(np.inf), people(300)))) == ([], [])
+        fitted = fitted_of(quiet_fit(funnel(np.inf), people(300)))
+        assert changed_values(fitted, fitted.fidelity) == ([], [])
 
     def test_where_guesses_show_nothing_that_is_said(self):
         common = design_mechanism([[0.05, 0.05], [0.3, 0.6]], 0.01)
