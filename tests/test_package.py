@@ -198,7 +198,7 @@ def test_the_comparison_of_a_table_of_ones_own(tmp_path, capsys):
             "smallest gain of any joint: ",
             marks=pytest.mark.slow,
         ),
-        (
+        pytest.param(
             [
                 "rows_per_second.py",
                 "--rows",
@@ -211,20 +211,23 @@ def test_the_comparison_of_a_table_of_ones_own(tmp_path, capsys):
                 "16",
             ],
             "fit without design, string / factorize both",
+            marks=pytest.mark.slow,
         ),
         (["simple_mechanisms.py", "--joints", "1"], "5 x 200:"),
-        (
+        pytest.param(
             ["one_per_label.py", "--cases", "1", "--series", "1", "--most-symbols", "8"],
             "3 x 8, average, smallest_epsilon: warm ",
+            marks=pytest.mark.slow,
         ),
         (
             ["population_limits.py", "--samples", "20", "--cell", "3", "--cell", "5"],
             "rare_group(0.02, 5)      1000  lip        1.000 [0.684, 1.000]",
         ),
         (["speed_of_confidence.py", "--tables", "1", "--cases", "4 x 7"], "\n4 x 7   "),
-        (
+        pytest.param(
             ["commands.py", "--rows", "300", "--commands", "sanitize", "--confidences", "none"],
             "\nsanitize                              none",
+            marks=pytest.mark.slow,
         ),
     ],
     ids=[

@@ -187,6 +187,7 @@ class TestCluster:
         with dask.config.set(scheduler="synchronous"):
             return released.compute()
 
+    @pytest.mark.slow
     def test_the_benchmark_runs(self, client, monkeypatch, capsys):
         # On the cluster that is there: a new one takes longer to start than all the rest.
         monkeypatch.setattr("distributed.LocalCluster", lambda **_: nullcontext(client.cluster))

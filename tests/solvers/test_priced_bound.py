@@ -179,7 +179,7 @@ def test_no_bound_is_below_what_is_reached():
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(50))
 def test_no_bound_is_below_what_is_reached_in_many_tables(part):
-    check_random_bounds(range(100 * part, 100 * (part + 1)), largest=(5, 8), tol=1e-3)
+    check_random_bounds(range(100 * part, 100 * (part + 1)), largest=(5, 8), tol=1e-2)
 
 
 def test_a_box_without_a_price_of_leakage_does_not_leave_its_parts_without_one():

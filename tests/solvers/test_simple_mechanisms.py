@@ -306,11 +306,17 @@ def test_where_the_optimum_stops_early_it_is_not_worse_than_a_simple_mechanism()
 
 class TestColumnGenerationIsNotWorse:
     # Whatever gap is proven; the proof takes most of the time.
-    @pytest.mark.parametrize("tol", [1e-2, pytest.param(1e-5, marks=pytest.mark.slow)])
+    @pytest.mark.parametrize(
+        ("tol", "shapes"),
+        [
+            (1e-2, [(2, 5), (3, 6)]),
+            pytest.param(1e-5, [(2, 5), (4, 4), (3, 7)], marks=pytest.mark.slow),
+        ],
+    )
     @problems
-    def test_than_any_simple_mechanism(self, measure, scope, tol):
+    def test_than_any_simple_mechanism(self, measure, scope, tol, shapes):
         rng = np.random.default_rng(6)
-        for shape in [(2, 5), (4, 4), (3, 7)]:
+        for shape in shapes:
             joint, epsilon = rng.random(shape), float(rng.choice([1e-3, 0.02, 0.3]))
             self.check(joint, epsilon, measure, scope, tol=tol)
 
@@ -327,7 +333,7 @@ class TestColumnGenerationIsNotWorse:
         with pytest.warns(ConvergenceWarning, match="max_time=0"):
             self.check(joint, 0.02, "kl", scope, max_time=0)
 
-    @pytest.mark.parametrize("tol", [1e-3, pytest.param(1e-5, marks=pytest.mark.slow)])
+    @pytest.mark.parametrize("tol", [1e-2, pytest.param(1e-5, marks=pytest.mark.slow)])
     @problems
     def test_nor_is_its_own_search(self, measure, scope, tol, monkeypatch):
         nothing = lambda task, epsilons: ([] for _ in epsilons)  # noqa: E731
