@@ -2,7 +2,7 @@ r"""The paper's linear program (23): how often to use which posterior."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -44,6 +44,9 @@ _CANDIDATE_ACCURACY = 1e-10
 
 # How far from 1 the rows of a channel may be after a correction; they are divided out later.
 _ROW_ERROR = 1e-9
+
+# So much of an answer that rounding has spoilt is kept, the rest of the mixture being replaced.
+_KEPT_SHARES = (1.0, 1 - 1e-4, 1 - 1e-3, 0.99, 0.9, 0.0)
 
 # Singular values below this share of the largest indicate linear dependence.
 _DEPENDENT = 1e-8
@@ -370,9 +373,20 @@ def _refined(
         rows, right = np.vstack([channel, charges]), np.append(right, charges @ shares)
     # Columns in use may be nearly dependent: take no step in directions that hardly matter.
     refined = shares + np.linalg.lstsq(rows, right - rows @ shares, rcond=_DEPENDENT)[0]
+    candidates = iter([refined])
     if (refined < 0).any():
-        refined = nnls(rows, right)[0]
-    return refined if np.abs(channel @ refined - 1).max() <= _ROW_ERROR else None
+        shares = np.maximum(shares, 0.0)
+        candidates = _completed(rows, right, shares / max((channel @ shares).max(), 1.0))
+    return next((x for x in candidates if np.abs(channel @ x - 1).max() <= _ROW_ERROR), None)
+
+
+def _completed(rows: FloatArray, right: FloatArray, shares: FloatArray) -> Iterator[FloatArray]:
+    """Yield `shares` scaled down, with something added so that ``rows @ shares`` is `right`.
+
+    As much of them is kept as can be: what is added may be any solution, however useless.
+    """
+    for kept in _KEPT_SHARES:
+        yield kept * shares + nnls(rows, right - kept * (rows @ shares))[0]
 
 
 def _most_of(index: IntArray, surplus: FloatArray, n: int) -> IntArray:

@@ -5,11 +5,13 @@ import warnings
 import numpy as np
 import pytest
 from reference import Hellinger
+from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 from test_optimal import SCOPES, certified, optimal
 
 from skprivacy import Lip, SolverError, design_mechanism, privacy_utility_path
 from skprivacy.measures import MEASURES
+from skprivacy.solvers.linear_program import _refined
 
 slow = pytest.mark.slow
 
@@ -128,3 +130,20 @@ class TestHardNumbers:
         joint = np.random.default_rng(0).random((5, 60))
         with pytest.raises(SolverError, match="Use solver='column_generation'"):
             optimal(joint, 0.05, measure="max_lift")
+
+    def test_an_answer_with_negative_weights_is_kept_but_for_what_is_wrong(self):
+        """A program of 396 symbols ended with them: what replaced its answer revealed nothing."""
+        rng = np.random.default_rng(0)
+        labels = 0.9 * np.eye(30) + 0.1 * rng.random((30, 30))
+        shares = np.append(rng.random(29), 0.0)
+        labels /= (labels @ shares)[:, None]
+        channel = np.hstack([labels, np.ones((30, 1))])  # the last output reveals nothing
+        spoilt = np.append(shares, 0.0) + 1e-4 * rng.normal(size=31)
+        spoilt[29] = -1e-4
+        refined = _refined(channel, spoilt, None)
+        assert refined.min() >= 0
+        np.testing.assert_allclose(channel @ refined, 1, atol=1e-9)
+        np.testing.assert_allclose(refined[:30], shares, atol=0.01)
+        assert nnls(channel, np.ones(30))[0][-1] == pytest.approx(
+            1
+        )  # a solution, but a useless one
