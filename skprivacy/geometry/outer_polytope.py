@@ -395,7 +395,9 @@ def _united(one: IntArray, other: IntArray, nothing: int) -> IntArray:
 
 def _common(one: IntArray, other: IntArray) -> IntArray:
     """Return the intersection of sets of cuts, preceded by at least one `_NO_CUT`."""
-    shared = (one[:, :, None] == other[:, None, :]).any(axis=2)
+    shared = one == other[:, :1]
+    for column in other.T[1:]:  # faster than a reduction over a few entries
+        shared |= one == column[:, None]
     common = np.where(shared, one, _NO_CUT)
     common.sort(axis=1)
     return common
@@ -404,8 +406,10 @@ def _common(one: IntArray, other: IntArray) -> IntArray:
 def _at(support: IntArray, supports: IntArray, values: FloatArray) -> FloatArray:
     """Return values that belong to `supports` at the symbols `support`, twice as many rows."""
     wanted = np.concatenate([support, support])
-    place = (wanted[:, None, :] < supports[:, :, None]).sum(axis=2)  # all rows are sorted
+    place = np.zeros(supports.shape, np.intp)
+    for column in wanted.T:  # all rows are sorted
+        place += column[:, None] < supports
     # Where a row is padded, its zeros go to the places left over, or to an extra column.
     result = np.zeros((len(wanted), wanted.shape[1] + 1))
-    np.put_along_axis(result, place, values, axis=1)
+    result[np.arange(len(wanted))[:, None], place] = values
     return result[:, :-1]
