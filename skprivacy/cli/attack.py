@@ -76,7 +76,7 @@ def _columns_of_in(options: argparse.Namespace, there: Sequence[str]) -> list[st
     if not Path(options.released).exists():
         raise ValueError(
             f"--released {options.released} is no file, and names the column {unknown[0]!r}, "
-            f"which {not_there(options, unknown[0], there)}"
+            f"which {not_there(options, unknown[0], there, is_header=True)}"
         )
     return None
 

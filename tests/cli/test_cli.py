@@ -577,7 +577,7 @@ class TestApply:
             (("none.json", "patients.csv"), "none.json: No such file or directory"),
             (
                 ("m.json", "less.csv"),
-                "m.json needs the column 'bmi', which less.csv does not have. It",
+                "m.json needs the column 'bmi', which less.csv does not have. Nor does it",
             ),
         ]:
             assert run("apply", *arguments, "x.csv") == 1
@@ -958,6 +958,16 @@ class TestErrors:
         assert text in error
         assert error.count("\n") == 1
         assert os.listdir() == ["patients.csv"]
+
+    def test_a_first_line_that_may_be_a_row_is_not_shown(self, patients, capsys):
+        Path("people.csv").write_text("Anna,f,tall\nBert,m,short\n")
+        arguments = ["--sensitive", "sex", "--columns", "size", "--epsilon", 0.1]
+        assert run("sanitize", "people.csv", "x.csv", *arguments) == 1
+        said = capsys.readouterr().err
+        assert "Anna" not in said
+        assert "if its first line is a row, and not a header, use --no-header" in said
+        assert run("sanitize", "people.csv", "x.csv", *arguments, "--no-header") == 1
+        assert "It has the columns 'c1', 'c2', 'c3'." in capsys.readouterr().err
 
     def test_errors_of_the_library_speak_of_options(self, patients, capsys):
         arguments = ["--sensitive", "sex", "--columns", "bmx", "--epsilon", 0.1]
