@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import secrets
 import shutil
 import stat
 import sys
@@ -148,16 +149,21 @@ def written(path: FilePath, force: bool = False) -> Iterator[BinaryIO]:
             _copy_to_pipe(spool, path)
         return
     target = Path(path).resolve()
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    # The name comes before the file: a signal may arrive as soon as there is one.
+    name = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
-        with os.fdopen(handle, "w+b") as file:
+        with open(name, "x+b", opener=_for_the_owner) as file:
             yield file
             file.flush()
             os.fchmod(file.fileno(), _permissions(target))
             os.fsync(file.fileno())
         _publish(name, target, force)
     finally:
-        Path(name).unlink(missing_ok=True)
+        name.unlink(missing_ok=True)
+
+
+def _for_the_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _copy_to_pipe(spool: BinaryIO, path: FilePath) -> None:
@@ -169,7 +175,7 @@ def _copy_to_pipe(spool: BinaryIO, path: FilePath) -> None:
     sys.stdout.buffer.flush()
 
 
-def _publish(name: str, target: Path, force: bool) -> None:
+def _publish(name: Path, target: Path, force: bool) -> None:
     """Give a finished file its name, in one step."""
     if force:
         os.replace(name, target)

@@ -39,7 +39,8 @@ _ACCURACY = 0.1  # of the tolerance
 _POLISHES = 8
 
 # Outputs are sought until none is worth this share of the tolerance more than it costs: that no
-# output is worth the whole tolerance is then proven with ease.
+# output is worth the whole tolerance is then proven with ease. With many symbols, the search would
+# take longer than the proof.
 _WORTH_HAVING = 0.3
 
 # Points move so many times from inside the simplex, where starts have such a share of P(X): all of
@@ -178,6 +179,7 @@ class ColumnSearch:
         self._oracle = problem.oracle(epsilon)
         self.n_x = len(problem.p_x)
         self._is_large = self.n_x >= _MANY_SYMBOLS and self._threshold > 0
+        self._worth_having = tol * (1 if self._is_large else _WORTH_HAVING)
 
     def run(self, before: list[Points], n_starts: int) -> Offers:
         """Return the offers that matter, including those of `before`."""
@@ -222,7 +224,7 @@ class ColumnSearch:
     def better_next_to(self, rows: FloatArray, prices: Prices) -> Offers:
         """Return what is worth more than it costs, next to outputs that need not be allowed."""
         offers = self._polished(self._allowed_offers(rows), prices)
-        return offers[prices.surplus(offers) > _WORTH_HAVING * self._tol]
+        return offers[prices.surplus(offers) > self._worth_having]
 
     def _searched(self, offers: Offers, patience: int) -> Offers:
         """Return offers and what is found, until so many starts in a row have found nothing."""
@@ -237,7 +239,7 @@ class ColumnSearch:
             if self._is_large:
                 new.append(self._moved_from_inside(self._starts(in_use)[:_MOST_INSIDE], prices))
             surplus = np.concatenate([prices.surplus(part) for part in new])
-            idle = 0 if (surplus > _WORTH_HAVING * self._tol).any() else idle + len(found)
+            idle = 0 if (surplus > self._worth_having).any() else idle + len(found)
             offers = Offers.concatenate([offers, Offers.concatenate(new)[surplus > 0]])
         return self._priced(offers)[0]
 
