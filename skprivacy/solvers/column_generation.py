@@ -26,7 +26,7 @@ from ..utilities import DEFAULT_TOL
 from .base import Solution, Solver
 from .coarser_groups import CoarserGroups
 from .linear_program import Offers, Prices
-from .priced_bound import Relaxation, can_be_proven, largest_surplus
+from .priced_bound import WORTH_OTHER_PRICES, Relaxation, can_be_proven, largest_surplus
 from .problem import Problem
 from .simple import most_useful, simple_solutions
 from .task import DesignTask
@@ -208,7 +208,7 @@ class ColumnSearch:
             found, used = largest_surplus(relaxation, target, room, self._deadline, missing)
             bound, spent = min(bound, prices.worth(self._problem.p_x) + found), spent + used
             offers = Offers.concatenate([offers, *missing.offers])
-            if missing.largest > target:  # prices will be others
+            if missing.largest > WORTH_OTHER_PRICES * target:
                 offers = self._searched(offers, self.n_x + _AT_ONCE)
                 continue
             before, target = target, max(_NEXT_TARGET * target, self._tol)

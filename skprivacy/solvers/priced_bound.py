@@ -37,6 +37,10 @@ _AT_ONCE = 1024
 
 _TRIED = 32  # of the worst boxes: outputs are sought there
 
+# An output whose surplus is above this share of the target calls for other prices: that nothing
+# exceeds a target takes a great many boxes if something comes close to it.
+WORTH_OTHER_PRICES = 0.5
+
 # The maximum of two ends is smoothed by so much, in nats, at first, and then by this share of what
 # the bound of a box is about.
 _SMOOTHED_AT_FIRST, _MOST_SMOOTHED, _LEAST_SMOOTHED, _SHARE_SMOOTHED = 0.05, 0.02, 1e-6, 0.1
@@ -355,14 +359,14 @@ def largest_surplus(
     """Return a surplus that no output exceeds, the target or more, and how many boxes it took.
 
     tried : takes outputs W where there may be more, and returns the largest surplus that is found
-    next to them. It stops when that is above the target: then other prices are needed.
+    next to them. It stops when that is near the target: then other prices are needed.
     """
     boxes, used = relaxation.whole(), 1
     while len(boxes) and boxes.bound.max() > target and used < most:
         worst = np.argsort(-boxes.bound, kind="stable")
         first, rest = worst[:_AT_ONCE], worst[_AT_ONCE:]
         late = time.perf_counter() >= deadline
-        if late or tried(relaxation.outputs(boxes[worst[:_TRIED]])) > target:
+        if late or tried(relaxation.outputs(boxes[worst[:_TRIED]])) > WORTH_OTHER_PRICES * target:
             break
         new = relaxation.halves(boxes[first], target)
         used += len(new)
