@@ -36,7 +36,13 @@ def test_the_notebooks_run_without_warnings(script, text, tmp_path, monkeypatch,
     ("script", "long", "short", "text"),
     [
         ("enough_rows.py", "range(4)", "range(1)", "about "),
-        ("parity_in_practice.py", "census(12_000", "census(3_000", " on these rows, at most 0."),
+        pytest.param(
+            "parity_in_practice.py",
+            "census(12_000",
+            "census(3_000",
+            " on these rows, at most 0.",
+            marks=slow,
+        ),
         (
             "large_data.py",
             "size=20_000",

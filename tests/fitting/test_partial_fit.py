@@ -84,7 +84,7 @@ def test_batches_are_one_fit(frame, columns):
 def test_hundreds_of_batches_are_one_fit(frame):
     rows = frame.iloc[:2000]
     settings = funnel(columns=["noise", "maybe"], sensitive=["sex", "label"], max_categories=4)
-    assert_same(streamed(settings, rows, 300), clone(settings).fit(rows), rows)
+    assert_same(streamed(settings, rows, 120), clone(settings).fit(rows), rows)
 
 
 @pytest.mark.parametrize(

@@ -197,10 +197,10 @@ class TestAudit:
         assert_allclose(ordered, shuffled, atol=0.03)
 
     def test_many_categories_beside_others(self):
-        frame = people(6000)
+        frame = people(3000)
         rng = np.random.default_rng(5)
         sex = (frame["sex"] == "m").to_numpy()
-        place = pd.Series([f"place {i}" for i in 2 * rng.integers(300, size=6000) + sex])
+        place = pd.Series([f"place {i}" for i in 2 * rng.integers(150, size=3000) + sex])
         alone = audit(place, frame["sex"])["advantage"].max()
         table = audit(frame[["band"]], frame["sex"], remainder=place.to_frame("place"))
         joint = table[table["attacked"] == "released and remainder"]["advantage"].max()

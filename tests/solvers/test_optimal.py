@@ -424,7 +424,7 @@ def joints(draw):
 class TestTheorems:
     """On random and degenerate joints: zeros, ties, low rank, 1e-9."""
 
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=25, deadline=None)
     @given(
         joint=joints(),
         measure=st.sampled_from([*CURVED, "lip"]),

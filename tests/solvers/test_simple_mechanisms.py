@@ -119,7 +119,7 @@ class TestTheOrder:
         elif "average" in get_measure(options.get("measure", "kl")).scopes:
             assert optimum.utility <= design("optimal", "average").upper_bound + 1e-9
 
-    @pytest.mark.parametrize("n_joints", [40, pytest.param(200, marks=pytest.mark.slow)])
+    @pytest.mark.parametrize("n_joints", [25, pytest.param(200, marks=pytest.mark.slow)])
     def test_on_random_joints_for_kl(self, n_joints):
         rng = np.random.default_rng(200)
         for i in range(n_joints):
