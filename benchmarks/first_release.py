@@ -45,7 +45,7 @@ def main():
                 command, cwd=folder, stderr=subprocess.DEVNULL, text=True
             )
             print(f"{what:<40} {time.perf_counter() - start:5.0f} s", flush=True)
-    minutes = (time.perf_counter() - began) / 60
+        minutes = (time.perf_counter() - began) / 60
     print(f"{'from a clone to a release':<40} {minutes:5.1f} min\n\n{said.splitlines()[0]}")
 
 
