@@ -14,8 +14,8 @@ import pandas as pd
 from scipy.special import rel_entr
 
 from skprivacy import PrivacyFunnelTransformer
+from skprivacy.fitting.fitted_estimator import fitted_of
 from skprivacy.fitting.held_out import symbols_of
-from skprivacy.transformer import fitted_of
 
 # What is published beside occupation, and a budget that allows it.
 COLUMNS = {"income": 0.1, "age_band": 0.1, "workclass": 0.2}

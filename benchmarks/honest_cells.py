@@ -24,8 +24,8 @@ import pandas as pd
 
 from skprivacy import PrivacyFunnelTransformer, ScoreCells
 from skprivacy.cells.folds import N_FOLDS
+from skprivacy.fitting.fitted_estimator import fitted_of
 from skprivacy.fitting.held_out import count_codes, symbols_of
-from skprivacy.transformer import fitted_of
 from skprivacy.utilities import mutual_information
 
 

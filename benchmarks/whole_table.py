@@ -33,8 +33,8 @@ from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import train_test_split
 
 from skprivacy import PrivacyFunnelTransformer, ScoreCells, TreeCells
+from skprivacy.fitting.fitted_estimator import fitted_of
 from skprivacy.fitting.held_out import count_codes, symbols_of
-from skprivacy.transformer import fitted_of
 from skprivacy.utilities import entropy
 from skprivacy.utilities import mutual_information as of_joint
 

@@ -3,47 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from copy import copy
-from typing import Any, Literal, Self, TypeAlias, TypeVar
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from sklearn import get_config
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.exceptions import NotFittedError
-from sklearn.utils import estimator_html_repr
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ._messages import Message, Setting
-from ._typing import ColumnsLike, FloatArray, Scope, Seed, TableLike
+from ._typing import ColumnsLike, Scope, Seed, TableLike
 from .cells import Cells
 from .certifying import Certificate, SeveralCertificates
-from .describing import as_html
-from .encoding import DEFAULT_BINS, Alphabet
+from .encoding import DEFAULT_BINS
 from .engines import as_lazy_table, lazy_inputs
-from .exceptions import NotDesignedError
-from .fidelity import Fidelity
-from .fitted import Fitted
 from .fitting.batches import Batches
 from .fitting.encode_and_design import code_rows, code_sensitive, fitted_to, judge_index
+from .fitting.fitted_estimator import FittedEstimator, fitted_of, set_fitted, settings_of
 from .fitting.held_out import certified_on, evaluated_on
 from .fitting.inputs import counts_nothing, read_inputs
 from .fitting.learned_cells import cells_of
-from .fitting.parameters import Settings
 from .measures import Measure
 from .mechanism import (
     Evaluation,
-    Mechanism,
     SeveralSecretsEvaluation,
-    SeveralSecretsMechanism,
 )
 from .persistence import read_transformer, write_transformer
 from .releasing.noise_sources import noise_source
 from .releasing.output_names import names_out
 from .releasing.release import Release, release_of
 from .solvers import Solver
-from .tables.column_roles import ColumnRoles
 from .tables.frames import as_table, converted
 from .utilities import Utility
 
@@ -53,10 +42,8 @@ _ColumnNames: TypeAlias = str | int | Sequence[Hashable]
 # How many bins, or their edges; for all columns, or by name.
 _Binning: TypeAlias = int | npt.ArrayLike | Sequence[Any] | dict[Any, Any] | None
 
-_Transformer = TypeVar("_Transformer", bound="PrivacyFunnelTransformer")
 
-
-class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
+class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
     """Replace columns X by a randomised Y that reveals at most epsilon about a sensitive S.
 
     `fit` learns the joint distribution of S and X and designs the channel P(Y|X) that keeps the
@@ -173,12 +160,6 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
     >>> bool(transformer.mechanism_.max_leakage <= 0.001 * (1 + 1e-9))
     True
     """
-
-    # What was fitted; the batches that it is designed for, if it was fitted to batches, and the
-    # parameters of that design.
-    _fitted: Fitted | None = None
-    _batches: Batches | None = None
-    _designed_for: tuple[Any, ...] | None = None
 
     def __init__(
         self,
@@ -325,94 +306,6 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         self.n_samples_seen_ = batches.n_rows
         return self
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return self._fitted is not None or self._batches is not None
-
-    def _is_current(self, settings: Settings) -> bool:
-        """Return whether there is a design for the batches, with these settings."""
-        return self._fitted is not None and self._designed_for == settings.of_design
-
-    def _up_to_date(self) -> Fitted:
-        """Return what was fitted; after batches, it is designed now if it is not yet."""
-        check_is_fitted(self)
-        if self._batches is not None:
-            settings = settings_of(self)
-            if not self._is_current(settings):
-                self._fitted = None  # should this fail, do not keep that of other parameters
-                inputs = self._batches.inputs(settings)
-                self._fitted = fitted_to(settings.for_batches(), inputs)
-                self._designed_for = settings.of_design
-        assert self._fitted is not None
-        return self._fitted
-
-    def _for_attribute(self) -> Fitted:
-        """Return what was fitted, for an attribute: `hasattr` must understand its errors."""
-        try:
-            return self._up_to_date()
-        except NotFittedError:
-            raise
-        except Exception as error:
-            raise NotDesignedError(*error.args) from error
-
-    @property
-    def mechanism_(self) -> Mechanism | SeveralSecretsMechanism:
-        """The channel and its figures, under the joint distribution that `fit` learned."""
-        return self._for_attribute().mechanism
-
-    @property
-    def fidelity_(self) -> Fidelity:
-        """How close released values are to the true ones, column by column."""
-        return self._for_attribute().fidelity
-
-    @property
-    def p_sx_(self) -> FloatArray:
-        """The joint distribution of S and X, as `fit` learned it."""
-        mechanism = self.mechanism_
-        figures = mechanism if isinstance(mechanism, Mechanism) else mechanism.together
-        if figures is None or (p_sx := figures.p_sx) is None:
-            raise self._no_attribute("p_sx_")
-        return p_sx
-
-    @property
-    def categories_(self) -> list[npt.NDArray[np.object_]]:
-        """The symbols of each column of X."""
-        return _categories(self._for_attribute().alphabet)
-
-    @property
-    def sensitive_categories_(self) -> list[npt.NDArray[np.object_]]:
-        """The symbols of each sensitive column."""
-        if (training := self._for_attribute().training) is None:
-            raise self._no_attribute("sensitive_categories_")
-        return _categories(training.alphabet)
-
-    @property
-    def cells_(self) -> pd.DataFrame:
-        """The cells of the table: their share of the rows, their rules and commonest values."""
-        if (described := self._for_attribute().cells) is None:
-            raise AttributeError(
-                Message(
-                    f"{type(self).__name__!r} object has no attribute 'cells_': the symbols of X "
-                    f"are combinations of values. For cells, set ",
-                    Setting("alphabet", "cells"),
-                    ".",
-                )
-            )
-        return described
-
-    def _no_attribute(self, name: str) -> AttributeError:
-        owner = type(self).__name__
-        return AttributeError(
-            f"{owner!r} object has no attribute {name!r}: it was loaded, and what is known about "
-            f"S stays where it was fitted."
-        )
-
-    def _set_features(self, roles: ColumnRoles) -> None:
-        self.n_features_in_ = roles.n_columns
-        if roles.has_string_names:
-            self.feature_names_in_ = np.array(roles.names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-
     def transform(
         self,
         X: TableLike,
@@ -503,7 +396,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         >>> bool(fitted.evaluate(frame).max_leakage <= 0.05 * (1 + 1e-9))
         True
         """
-        fitted, owner = self._up_to_date(), type(self).__name__
+        fitted, owner = fitted_of(self), type(self).__name__
         return evaluated_on(fitted, owner, self.sensitive, X, y, sensitive_features)
 
     def certify(
@@ -559,7 +452,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         >>> round(certificate.average_leakage, 3), round(certificate.average_leakage_bound, 3)
         (0.106, 0.123)
         """
-        fitted, owner = self._up_to_date(), type(self).__name__
+        fitted, owner = fitted_of(self), type(self).__name__
         rows = X, y, sensitive_features
         return certified_on(fitted, owner, self.sensitive, *rows, measure, confidence, n_settings)
 
@@ -579,7 +472,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         indent : int, default=None
             As in `json.dumps`.
         """
-        return write_transformer(self._up_to_date(), self.get_params(deep=False), indent)
+        return write_transformer(fitted_of(self), self.get_params(deep=False), indent)
 
     @classmethod
     def from_json(
@@ -622,10 +515,10 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         # A notebook asks for the names of what it shows: nothing is designed for that.
-        settings = _settings(self).for_batches()
-        needs_design = cells_of(settings) is not None or self._is_current(_settings(self))
+        settings = self._settings().for_batches()
+        needs_design = cells_of(settings) is not None or self._is_current(self._settings())
         if self._batches is None or needs_design:
-            fitted = self._up_to_date()
+            fitted = fitted_of(self)
             roles, labels = fitted.roles, fitted.posterior.labels
         else:
             roles, labels = self._batches.roles, ()
@@ -634,35 +527,6 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
                 labels = tuple(coded.alphabet.x_alphabet.labels)
         names = names_out(roles.renamed(input_features), labels, self.output)
         return np.array(names, dtype=object)
-
-    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
-        """Return what scikit-learn shows of a fitted transformer in a notebook: nothing about S.
-
-        It looks at every attribute. Before batches have a design there are few.
-        """
-        shown = copy(self)
-        if self._batches is not None and not self._is_current(_settings(self)):
-            shown._fitted = None
-        shown._batches = None
-        attributes = super(PrivacyFunnelTransformer, shown)._get_fitted_attr_html(doc_link)
-        for name in ("p_sx_", "sensitive_categories_"):
-            attributes.pop(name, None)
-        return attributes
-
-    def _html_repr(self) -> str:
-        """Return what a notebook shows: the diagram of scikit-learn, and the mechanism below it.
-
-        Nothing is designed for that.
-        """
-        diagram: str = estimator_html_repr(self)
-        fitted, is_designed = self._fitted, self._batches is None
-        if fitted is None or not (is_designed or self._is_current(_settings(self))):
-            return diagram
-        mechanism, roles = fitted.mechanism, fitted.roles
-        names = " and ".join(str(roles.name(position)) for position in roles.x_positions)
-        sentences = mechanism.sentences(fitted.fidelity, x_name=names)
-        shares, labels = (mechanism.p_x, mechanism.p_y), (mechanism.x_labels, mechanism.y_labels)
-        return diagram + as_html(sentences, mechanism.channel, shares, labels)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -674,43 +538,7 @@ class PrivacyFunnelTransformer(TransformerMixin, BaseEstimator):
         return tags
 
 
-def settings_of(transformer: PrivacyFunnelTransformer) -> Settings:
-    """Return the parameters of a transformer as they are now, checked."""
-    settings = _settings(transformer)
-    settings.check()
-    return settings
-
-
-def _settings(transformer: PrivacyFunnelTransformer) -> Settings:
-    return Settings.of(type(transformer).__name__, transformer.get_params(deep=False))
-
-
-def fitted_of(transformer: PrivacyFunnelTransformer) -> Fitted:
-    """Return what was fitted; after batches, it is designed now if need be."""
-    return transformer._up_to_date()
-
-
 def release_by(transformer: PrivacyFunnelTransformer) -> Release:
     """Return the release of a fitted transformer."""
     output, handle_unknown = transformer.output, transformer.handle_unknown
     return release_of(fitted_of(transformer), output, handle_unknown, type(transformer).__name__)
-
-
-def set_fitted(transformer: _Transformer, fitted: Fitted) -> _Transformer:
-    """Return the same transformer, fitted; batches that it has counted are forgotten.
-
-    Everything is set at once and last, so that a fit that fails leaves a transformer as it was.
-    """
-    transformer._fitted, transformer._batches = fitted, None
-    transformer._set_features(fitted.roles)
-    if fitted.training is not None:
-        transformer.n_samples_seen_ = fitted.training.n_rows
-    return transformer
-
-
-def _categories(alphabet: Alphabet) -> list[npt.NDArray[np.object_]]:
-    return [np.array(_hollow(c.symbol_labels), dtype=object) for c in alphabet.columns]
-
-
-def _hollow(labels: Iterable[Any]) -> list[Any]:
-    return [np.nan if label is None else label for label in labels]

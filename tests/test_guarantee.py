@@ -46,7 +46,7 @@ def _threshold(measure, epsilon):
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=str)
-@pytest.mark.parametrize("n_joints", [15, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_joints", [9, pytest.param(50, marks=pytest.mark.slow)])
 def test_sweep_of_hard_joints(measure, n_joints):
     rng = np.random.default_rng(20)
     for i in range(n_joints):
@@ -56,7 +56,7 @@ def test_sweep_of_hard_joints(measure, n_joints):
 @pytest.mark.parametrize(
     "measure", [m for m in MEASURES if "average" in get_measure(m).scopes], ids=str
 )
-@pytest.mark.parametrize("n_joints", [8, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_joints", [5, pytest.param(40, marks=pytest.mark.slow)])
 def test_sweep_of_hard_joints_on_average(measure, n_joints):
     rng = np.random.default_rng(20)
     for _ in range(n_joints):  # smaller ones: it is not the size that is hard about them
@@ -73,7 +73,7 @@ def test_sweep_of_hard_joints_on_average(measure, n_joints):
     ],
     ids=str,
 )
-@pytest.mark.parametrize("n_joints", [12, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_joints", [5, pytest.param(20, marks=pytest.mark.slow)])
 def test_simple_mechanisms_on_hard_joints(measure, scope, solver, n_joints):
     rng = np.random.default_rng(22)
     for _ in range(n_joints):

@@ -24,7 +24,7 @@ from skprivacy import (
 )
 from skprivacy.cli import main
 from skprivacy.files import fit_file, transform_file
-from skprivacy.transformer import fitted_of
+from skprivacy.fitting.fitted_estimator import fitted_of
 
 N = 400
 

@@ -31,7 +31,7 @@ from skprivacy import (
 )
 from skprivacy._json import encode_label
 from skprivacy._json_reader import Place, read_document
-from skprivacy.transformer import fitted_of
+from skprivacy.fitting.fitted_estimator import fitted_of
 
 COUNTS = pd.DataFrame([[20, 10, 5], [10, 20, 30]], ["ill", "well"], ["low", "mid", "top"])
 MECHANISM = design_mechanism(COUNTS, 0.05).to_json()

@@ -9,8 +9,8 @@ from house_style import QUIET
 from matplotlib.colors import LinearSegmentedColormap
 
 from skprivacy import PrivacyFunnelTransformer, TreeCells
+from skprivacy.fitting.fitted_estimator import fitted_of
 from skprivacy.fitting.held_out import symbols_of
-from skprivacy.transformer import fitted_of
 
 rng = np.random.default_rng(0)
 N_ROWS = 1500

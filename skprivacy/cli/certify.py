@@ -7,8 +7,9 @@ from typing import Any
 
 from ..certifying import Certificate, SeveralCertificates
 from ..files.held_out import certify_source
+from ..fitting.fitted_estimator import fitted_of
 from ..mechanism import Mechanism, SeveralSecretsMechanism
-from ..transformer import PrivacyFunnelTransformer, fitted_of
+from ..transformer import PrivacyFunnelTransformer
 from .column_names import check_needed
 from .inputs import source_of
 from .several import parts_of

@@ -20,6 +20,7 @@ from ..design import design_mechanism, privacy_utility_path
 from ..files.counting import count_source
 from ..files.locations import check_free, written
 from ..fitting.encode_and_design import code_rows, design_options, distances_of
+from ..fitting.fitted_estimator import settings_of
 from ..fitting.inputs import FitInputs
 from ..fitting.leak_warnings import warn_of_bins, warn_of_chance
 from ..fitting.several_warnings import warn_of_chance_in_several
@@ -31,7 +32,6 @@ from ..measures.leakage import leakage_unchanged
 from ..mechanism import Mechanism
 from ..plotting import PrivacyUtilityDisplay
 from ..secret_columns import Secrets
-from ..transformer import settings_of
 from ..utilities import NO_UTILITY, get_utility
 from .choices import KEPT_UTILITY
 from .curve_rows import CurveRows

@@ -19,11 +19,12 @@ from ..files.opening import sink_to, write_to
 from ..files.releasing import release_rows
 from ..files.tables import Source
 from ..fitted import Fitted
+from ..fitting.fitted_estimator import fitted_of, set_fitted, settings_of
 from ..mechanism import Mechanism
 from ..releasing.keyed import check_own_column
 from ..report import PrivacyReport
 from ..report.handover import FileRecord, sha256_of
-from ..transformer import PrivacyFunnelTransformer, fitted_of, set_fitted, settings_of
+from ..transformer import PrivacyFunnelTransformer
 from .column_names import check_needed
 from .inputs import (
     budgets_for,

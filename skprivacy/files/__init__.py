@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._typing import FilePath
-from ..transformer import PrivacyFunnelTransformer, fitted_of, set_fitted, settings_of
+from ..fitting.fitted_estimator import fitted_of, set_fitted, settings_of
+from ..transformer import PrivacyFunnelTransformer
 from .counting import fit_source
 from .opening import read_from, write_to
 from .releasing import release_rows

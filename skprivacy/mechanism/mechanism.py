@@ -14,7 +14,7 @@ from .._json import label_key, write_document
 from .._json_reader import Place, read_document
 from .._messages import Message, Parameter
 from .._typing import FloatArray, IntArray, Scope, TableLike
-from .._validation import check_confidence, check_real, message
+from .._validation import check_real, message
 from ..describing import (
     Sure,
     as_html,
@@ -31,7 +31,14 @@ from ..joint import as_joint
 from ..measures import Measure, check_scope
 from ..measures.ranges import posterior_ranges
 from ..utilities import BOUND_TOLERANCE, DEFAULT_TOL, UTILITY_ROUNDING, Utility
-from .content import ROW_TOLERANCE, fields_content, read_fields
+from .checks import (
+    check_distributions,
+    check_groups,
+    check_names,
+    checked_confidence,
+    checked_symbols,
+)
+from .content import fields_content, read_fields
 from .evaluation import Evaluation
 from .population import PopulationLeakage, population_limits
 
@@ -91,9 +98,14 @@ class Mechanism(Evaluation):
         super().__post_init__()
         check_real("Mechanism", "epsilon", self.epsilon, low=0)
         check_scope("Mechanism", self.scope, self.measure)
-        self._check_confidence()
-        self._check_distributions()
-        self._check_groups()
+        check_distributions(self)
+        check_names(self, self.solver)
+        check_groups(self)
+        sure = checked_confidence(self.confidence, self.n_samples)
+        object.__setattr__(self, "confidence", sure[0])
+        object.__setattr__(self, "n_samples", sure[1])
+        symbols = checked_symbols(self.symbol_of_output, *self.channel.shape)
+        object.__setattr__(self, "symbol_of_output", symbols)
         self._check_budget()
         largest = self._largest_utility
         bound = largest if self.upper_bound is None else min(self.upper_bound, largest)
@@ -101,73 +113,6 @@ class Mechanism(Evaluation):
         if not bound >= self.utility - BOUND_TOLERANCE * max(1.0, largest):
             raise ValueError(message("Mechanism", "upper_bound", f">= {self.utility}", bound))
         object.__setattr__(self, "upper_bound", float(max(bound, self.utility)))
-
-    def _check_confidence(self) -> None:
-        if (self.confidence is None) != (self.n_samples is None):
-            raise ValueError("A Mechanism has both a confidence and n_samples, or none of them.")
-        if self.confidence is not None:
-            confidence = check_confidence("Mechanism", self.confidence)
-            rows = check_real("Mechanism", "n_samples", self.n_samples, low=1, high_open=True)
-            object.__setattr__(self, "confidence", confidence)
-            object.__setattr__(self, "n_samples", rows)
-
-    def _check_distributions(self) -> None:
-        if self.p_sx is not None:
-            as_joint(self.p_sx, "Mechanism")
-            if not abs(self.p_sx.sum() - 1) <= ROW_TOLERANCE:
-                raise ValueError(f"p_sx must sum to 1. Got a sum of {self.p_sx.sum()}.")
-        if self.channel.ndim != 2 or self.p_x.shape != self.channel.shape[:1]:
-            raise ValueError(
-                f"The channel must have one row for each of the {len(self.p_x)} symbols of X. "
-                f"Got shape {self.channel.shape}."
-            )
-        if not (self.channel >= 0).all():  # NaN fails too
-            raise ValueError("The channel must hold probabilities: no negative numbers, no NaN.")
-        error = np.abs(self.channel.sum(axis=1) - 1).max()
-        if not error <= ROW_TOLERANCE:
-            raise ValueError(f"The rows of the channel must sum to 1. They are off by {error}.")
-        self._check_labels()
-        error = np.abs(self.p_y @ self.posterior - self.p_x).max()
-        if not error <= ROW_TOLERANCE or not abs(self.p_x.sum() - 1) <= ROW_TOLERANCE:
-            raise ValueError("The channel does not reproduce the distribution of X.")
-
-    def _check_labels(self) -> None:
-        counts = {"x_labels": self.channel.shape[0], "y_labels": self.channel.shape[1]}
-        if self.p_sx is not None:
-            counts["s_labels"] = len(self.p_sx)
-        for name, count in counts.items():
-            labels = getattr(self, name)
-            keys = {(type(label), label_key(label)) for label in labels}
-            if not isinstance(labels, tuple) or len(labels) != count or len(keys) != count:
-                requirement = f"a tuple of {count} different names"
-                raise ValueError(message("Mechanism", name, requirement, labels))
-        if not isinstance(self.solver, str):
-            raise TypeError(message("Mechanism", "solver", "a str", self.solver))
-        if self.symbol_of_output is not None:
-            self._check_symbols(np.array(self.symbol_of_output))
-
-    def _check_symbols(self, symbols: IntArray) -> None:
-        n_x, n_y = self.channel.shape
-        is_one_each = symbols.shape == (n_y,) and symbols.dtype.kind in "iu"
-        if not is_one_each or not ((symbols >= 0) & (symbols < n_x)).all():
-            requirement = f"None, or {n_y} positions of symbols of X, which has {n_x}"
-            given = self.symbol_of_output
-            raise ValueError(message("Mechanism", "symbol_of_output", requirement, given))
-        symbols.flags.writeable = False
-        object.__setattr__(self, "symbol_of_output", symbols)
-
-    def _check_groups(self) -> None:
-        if self.groups is None:
-            return
-        if self.groups.shape != self.p_x.shape:
-            requirement = f"None, or one group for each of the {len(self.p_x)} symbols of X"
-            raise ValueError(message("Mechanism", "groups", requirement, self.groups))
-        of_output = self.groups[self.channel.argmax(axis=0)]
-        if ((self.channel > 0) & (self.groups[:, None] != of_output)).any():
-            raise ValueError(
-                "An output mixes symbols of different groups: beside the columns that are "
-                "published it would say more than its leakage tells."
-            )
 
     def _check_budget(self) -> None:
         unseen, expected = (each[self.p_x == 0] for each in (self.channel, self.independent))

@@ -11,6 +11,7 @@ from .._typing import ColumnsLike, IntArray
 from .._validation import message
 from ..encoding import UNKNOWN
 from ..fitted import Fitted, Training
+from ..fitting.fitted_estimator import fitted_of
 from ..mechanism import (
     Evaluation,
     Mechanism,
@@ -22,7 +23,7 @@ from ..releasing.output_names import names_out
 from ..releasing.read_back import outputs_of
 from ..tables.cross_tables import coded
 from ..tables.vectors import are_made_up
-from ..transformer import PrivacyFunnelTransformer, fitted_of
+from ..transformer import PrivacyFunnelTransformer
 
 
 def outputs_and_mechanism(

@@ -6,6 +6,7 @@ import numpy as np
 
 from .._typing import FloatArray, Seed
 from .._validation import check_integer, check_real, message
+from ..fitting.fitted_estimator import fitted_of
 from ..mechanism import (
     Mechanism,
     PopulationLeakage,
@@ -13,7 +14,7 @@ from ..mechanism import (
     check_one_secret,
     population_limits,
 )
-from ..transformer import PrivacyFunnelTransformer, fitted_of
+from ..transformer import PrivacyFunnelTransformer
 
 _NO_JOINT = "{} needs the joint distribution, which was left out when the mechanism was saved."
 

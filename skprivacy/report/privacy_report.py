@@ -10,10 +10,11 @@ from typing import Self
 from .._typing import ColumnsLike, FilePath, TableLike
 from .._validation import message
 from ..fitted import Fitted
+from ..fitting.fitted_estimator import fitted_of, settings_of
 from ..mechanism import Mechanism
 from ..metrics import population_leakage
 from ..metrics.attack import Attacker, Splits
-from ..transformer import PrivacyFunnelTransformer, fitted_of, settings_of
+from ..transformer import PrivacyFunnelTransformer
 from .attackers import Attacked
 from .contents import sections_of
 from .handover import FileRecord, Handover

@@ -35,7 +35,7 @@ from skprivacy._json import checksum
 from skprivacy.cells import fewest_rows
 from skprivacy.cells.models import _TRUSTED
 from skprivacy.cells.tree_cells import _features
-from skprivacy.transformer import fitted_of
+from skprivacy.fitting.fitted_estimator import fitted_of
 
 
 def people(n=1500, seed=0):

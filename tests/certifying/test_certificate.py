@@ -205,9 +205,9 @@ class TestParity:
 )
 class TestTheTheorem:
     def test_it_holds_sample_after_sample(self, name, p_sx, n):
-        """Bounds that fail in 5% of samples at most: of 100, these never do."""
+        """Bounds that fail in 5% of samples at most: of 50, these never do."""
         rng, measure = np.random.default_rng(4), get_measure(name)
-        for _ in range(100):
+        for _ in range(50):
             channel = rng.dirichlet(np.full(3, 0.5), size=p_sx.shape[1])
             worst, average = true_figures(measure, p_sx, channel)
             uniform = np.full(len(p_sx), 1 / len(p_sx))

@@ -6,7 +6,7 @@ import pytest
 from example_tables import funnel, people, quiet_fit
 
 from skprivacy import Distortion, PrivacyFunnelTransformer
-from skprivacy.transformer import fitted_of
+from skprivacy.fitting.fitted_estimator import fitted_of
 
 ROWS = 1500
 

@@ -213,7 +213,7 @@ class TestCluster:
         assert leakage(sex, result["band"].to_numpy()) == pytest.approx(0.01, rel=0.4)
 
     def test_partitions_that_are_lost_are_drawn_again_as_they_were(self, client):
-        lazy = self.slow_frame().partitions[:8]
+        lazy = self.slow_frame().partitions[:4]
         fitted = funnel(0.01, random_state=None).fit(rows_to_release())
         released = client.persist(fitted.transform(lazy))
         wait(released)

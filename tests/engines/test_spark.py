@@ -59,7 +59,7 @@ class TestSpark(EngineChecks):
         table = pa.Table.from_pandas(rows.reset_index(drop=True), preserve_index=False)
         size = -(-len(rows) // n) or 1
         parts = [table.slice(i, size) for i in range(0, max(len(rows), 1), size)]
-        if len(rows) > 100_000:  # in any order, which files are read in fast
+        if len(rows) >= 100_000:  # in any order, which files are read in fast
             for i, part in enumerate(parts):
                 pq.write_table(part, self.folder / f"{i}.parquet")
             return self.spark.read.parquet(str(self.folder))

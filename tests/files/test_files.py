@@ -19,7 +19,7 @@ from skprivacy.files.locations import check_free, kind_of, opened, written
 from skprivacy.files.opening import read_from, write_to
 from skprivacy.files.releasing import release_rows
 from skprivacy.fitting import tally
-from skprivacy.transformer import fitted_of, set_fitted, settings_of
+from skprivacy.fitting.fitted_estimator import fitted_of, set_fitted, settings_of
 
 
 def people(n=600, seed=0):
@@ -366,7 +366,7 @@ class TestDelimited:
         np.testing.assert_array_equal(transformer.p_sx_, whole.p_sx_)
 
     def test_long_texts_of_s_and_x(self, tmp_path):
-        rows = people()[["sex", "band"]] + "a" * 300
+        rows = people(600)[["sex", "band"]] + "a" * 300
         rows["note"] = "b" * 5000
         rows.to_csv(tmp_path / "in.csv", index=False)
         transformer = funnel()

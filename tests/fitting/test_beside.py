@@ -21,8 +21,8 @@ from skprivacy import (
     audit,
     estimate_distribution,
 )
+from skprivacy.fitting.fitted_estimator import fitted_of
 from skprivacy.releasing.read_back import outputs_of
-from skprivacy.transformer import fitted_of
 
 KEY = bytes(range(32))
 

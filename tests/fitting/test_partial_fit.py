@@ -18,9 +18,9 @@ from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning, TreeCells
 from skprivacy.exceptions import NotDesignedError
 from skprivacy.files import fit_file
 from skprivacy.fitting import tally
+from skprivacy.fitting.fitted_estimator import fitted_of
 from skprivacy.fitting.tally import Tally
 from skprivacy.solvers import OptimalSolver
-from skprivacy.transformer import fitted_of
 
 
 def batches_of(frame, n):

@@ -310,7 +310,7 @@ def said(transformer, table, text, category=PrivacyLeakWarning):
 
 def fitted_leaks(transformer, table):
     fit_quietly(transformer, table)
-    return skprivacy.transformer.fitted_of(transformer).leaking
+    return skprivacy.fitting.fitted_estimator.fitted_of(transformer).leaking
 
 
 class TestHeldOut:

@@ -5,7 +5,7 @@ import pytest
 from example_tables import make, quiet_fit
 from numpy.testing import assert_allclose
 
-from skprivacy.transformer import fitted_of
+from skprivacy.fitting.fitted_estimator import fitted_of
 
 
 class TestUnknownValues:

@@ -25,6 +25,7 @@ from skprivacy import (
     population_leakage,
 )
 from skprivacy.describing import DOES_NOT_APPLY
+from skprivacy.fitting.fitted_estimator import fitted_of, settings_of
 from skprivacy.plotting import path_around
 from skprivacy.report.attackers import best_attacker
 from skprivacy.report.changed_values import changed_values
@@ -35,7 +36,6 @@ from skprivacy.report.recipe import recipe
 from skprivacy.report.sections import BLANK
 from skprivacy.report.small_numbers import small_numbers
 from skprivacy.report.text import as_text
-from skprivacy.transformer import fitted_of, settings_of
 
 mpl.use("agg")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

@@ -23,9 +23,9 @@ class TestColumnGeneration:
     @pytest.mark.parametrize("measure", ["kl", "chi2", "l1", AlphaLift(3), "max_lift"], ids=str)
     def test_is_close_to_the_certified_optimum(self, measure, scope, tol):
         options = {"measure": measure, "scope": scope}
-        for seed, (shape, epsilon) in enumerate([((3, 8), 0.02), ((4, 7), 0.2)]):
+        for seed, (shape, epsilon) in enumerate([((3, 7), 0.02), ((4, 6), 0.2)]):
             joint = np.random.default_rng(seed).random(shape)
-            best = optimal(joint, epsilon, **options)
+            best = optimal(joint, epsilon, tol=1e-4, **options)
             mechanism = design_mechanism(
                 joint, epsilon, solver="column_generation", tol=tol, **options
             )

@@ -47,7 +47,7 @@ class TestHardNumbers:
 
     @pytest.mark.parametrize(
         "epsilon",
-        [1e-12, pytest.param(1e-10, marks=slow), 1e-8, pytest.param(1e-6, marks=slow), 1e-4],
+        [1e-12, 1e-8, *(pytest.param(each, marks=slow) for each in (1e-10, 1e-6, 1e-4))],
     )
     @pytest.mark.parametrize("measure", ["kl", "l1", "chi2", "alpha_lift"])
     @pytest.mark.parametrize("scope", SCOPES)
@@ -76,19 +76,13 @@ class TestHardNumbers:
     )
     @pytest.mark.parametrize("measure", ["kl", "l1", "chi2", "max_lift", "alpha_lift", "lip"])
     @pytest.mark.parametrize(
-        "epsilons", [(1e-6, 1e-12, 1e-15), pytest.param((1e-11, 1e-13), marks=slow)], ids=str
+        "epsilons", [(1e-12, 1e-15), pytest.param((1e-6, 1e-11, 1e-13), marks=slow)], ids=str
     )
     def test_budgets_below_the_tolerances_of_the_programs(self, counts, measure, epsilons):
         nothing = design_mechanism(counts, 0.0, measure=measure).utility
-        designs = [("optimal", "average"), ("auto", "average"), ("auto", "per_output")]
-        designs = [
-            (solver, scope) for solver, scope in designs if scope in MEASURES[measure].scopes
-        ]
-        for solver, scope in designs:
+        for scope in MEASURES[measure].scopes:
             for epsilon in epsilons:
-                mechanism = design_mechanism(
-                    counts, epsilon, measure=measure, scope=scope, solver=solver
-                )
+                mechanism = design_mechanism(counts, epsilon, measure=measure, scope=scope)
                 assert mechanism.leakage_in(scope) <= epsilon * (1 + 1e-9) + 1e-12
                 assert mechanism.utility >= nothing - 1e-5
                 assert certified(mechanism, 1e-5)

@@ -150,7 +150,7 @@ def test_a_utility_of_ones_own_says_that_it_is_a_loss():
     ("measure", "scope"), [(m, s) for m in MEASURES for s in get_measure(m).scopes], ids=str
 )
 def test_the_smoothed_dual_changes_no_answer(measure, scope, monkeypatch):
-    joint, utility = a_joint(12, (3, 14)), steps(14)
+    joint, utility = a_joint(12, (3, 9)), steps(9)
     options = {"measure": measure, "scope": scope, "utility": utility}
     without = design_mechanism(joint, 0.05, **options)
     monkeypatch.setattr(one_per_label, "MANY_PAIRS", 0)
@@ -188,7 +188,7 @@ def test_budgets_in_any_order(scope, many, monkeypatch):
     joint, utility = a_joint(13, (3, 7)), steps(7)
     task = DesignTask.checked("test", joint, [], "kl", scope, utility)
     solve = OnePerLabelSolver().prepared(task)
-    for epsilon in (0.1, 0.01, 0.0, 0.03, 10.0, 0.02):
+    for epsilon in (0.1, 0.0, 10.0, 0.02):
         alone = design_mechanism(joint, epsilon, scope=scope, utility=utility)
         solution = solve(epsilon)
         tolerance = 1.1e-4 * utility.span(alone.p_x)
@@ -277,7 +277,7 @@ def test_it_needs_a_loss():
 
 
 def test_a_polyhedral_measure_with_more_facets_than_can_be_listed():
-    joint = np.random.default_rng(0).random((18, 32))
+    joint = np.random.default_rng(0).random((18, 20))
     mechanism = design_mechanism(joint, 0.02, measure="l1", utility="guess")
     assert mechanism.solver == "one_per_label"
     assert mechanism.gap <= 1e-4

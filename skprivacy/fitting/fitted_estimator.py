@@ -1,0 +1,192 @@
+"""FittedEstimator: what a transformer is once it has seen rows, and what it shows of that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from copy import copy
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import estimator_html_repr
+from sklearn.utils.validation import check_is_fitted
+
+from .._messages import Message, Setting
+from .._typing import FloatArray
+from ..describing import as_html
+from ..encoding import Alphabet
+from ..exceptions import NotDesignedError
+from ..fidelity import Fidelity
+from ..fitted import Fitted
+from ..mechanism import Mechanism, SeveralSecretsMechanism
+from ..tables.column_roles import ColumnRoles
+from .batches import Batches
+from .encode_and_design import fitted_to
+from .parameters import Settings
+
+_Estimator = TypeVar("_Estimator", bound="FittedEstimator")
+
+
+class FittedEstimator(BaseEstimator):
+    """An estimator that is fitted at once, or to batches and designed when that is needed."""
+
+    # What was fitted; the batches that it is designed for, if it was fitted to batches, and the
+    # parameters of that design.
+    _fitted: Fitted | None = None
+    _batches: Batches | None = None
+    _designed_for: tuple[Any, ...] | None = None
+
+    def _settings(self) -> Settings:
+        return Settings.of(type(self).__name__, self.get_params(deep=False))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._fitted is not None or self._batches is not None
+
+    def _is_current(self, settings: Settings) -> bool:
+        """Return whether there is a design for the batches, with these settings."""
+        return self._fitted is not None and self._designed_for == settings.of_design
+
+    def _up_to_date(self) -> Fitted:
+        """Return what was fitted; after batches, it is designed now if it is not yet."""
+        check_is_fitted(self)
+        if self._batches is not None:
+            settings = settings_of(self)
+            if not self._is_current(settings):
+                self._fitted = None  # should this fail, do not keep that of other parameters
+                inputs = self._batches.inputs(settings)
+                self._fitted = fitted_to(settings.for_batches(), inputs)
+                self._designed_for = settings.of_design
+        assert self._fitted is not None
+        return self._fitted
+
+    def _for_attribute(self) -> Fitted:
+        """Return what was fitted, for an attribute: `hasattr` must understand its errors."""
+        try:
+            return self._up_to_date()
+        except NotFittedError:
+            raise
+        except Exception as error:
+            raise NotDesignedError(*error.args) from error
+
+    @property
+    def mechanism_(self) -> Mechanism | SeveralSecretsMechanism:
+        """The channel and its figures, under the joint distribution that `fit` learned."""
+        return self._for_attribute().mechanism
+
+    @property
+    def fidelity_(self) -> Fidelity:
+        """How close released values are to the true ones, column by column."""
+        return self._for_attribute().fidelity
+
+    @property
+    def p_sx_(self) -> FloatArray:
+        """The joint distribution of S and X, as `fit` learned it."""
+        mechanism = self.mechanism_
+        figures = mechanism if isinstance(mechanism, Mechanism) else mechanism.together
+        if figures is None or (p_sx := figures.p_sx) is None:
+            raise self._no_attribute("p_sx_")
+        return p_sx
+
+    @property
+    def categories_(self) -> list[npt.NDArray[np.object_]]:
+        """The symbols of each column of X."""
+        return _categories(self._for_attribute().alphabet)
+
+    @property
+    def sensitive_categories_(self) -> list[npt.NDArray[np.object_]]:
+        """The symbols of each sensitive column."""
+        if (training := self._for_attribute().training) is None:
+            raise self._no_attribute("sensitive_categories_")
+        return _categories(training.alphabet)
+
+    @property
+    def cells_(self) -> pd.DataFrame:
+        """The cells of the table: their share of the rows, their rules and commonest values."""
+        if (described := self._for_attribute().cells) is None:
+            raise AttributeError(
+                Message(
+                    f"{type(self).__name__!r} object has no attribute 'cells_': the symbols of X "
+                    f"are combinations of values. For cells, set ",
+                    Setting("alphabet", "cells"),
+                    ".",
+                )
+            )
+        return described
+
+    def _no_attribute(self, name: str) -> AttributeError:
+        owner = type(self).__name__
+        return AttributeError(
+            f"{owner!r} object has no attribute {name!r}: it was loaded, and what is known about "
+            f"S stays where it was fitted."
+        )
+
+    def _set_features(self, roles: ColumnRoles) -> None:
+        self.n_features_in_ = roles.n_columns
+        if roles.has_string_names:
+            self.feature_names_in_ = np.array(roles.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
+        """Return what scikit-learn shows of a fitted transformer in a notebook: nothing about S.
+
+        It looks at every attribute. Before batches have a design there are few.
+        """
+        shown = copy(self)
+        if self._batches is not None and not self._is_current(self._settings()):
+            shown._fitted = None
+        shown._batches = None
+        attributes = super(FittedEstimator, shown)._get_fitted_attr_html(doc_link)
+        for name in ("p_sx_", "sensitive_categories_"):
+            attributes.pop(name, None)
+        return attributes
+
+    def _html_repr(self) -> str:
+        """Return what a notebook shows: the diagram of scikit-learn, and the mechanism below it.
+
+        Nothing is designed for that.
+        """
+        diagram: str = estimator_html_repr(self)
+        fitted, is_designed = self._fitted, self._batches is None
+        if fitted is None or not (is_designed or self._is_current(self._settings())):
+            return diagram
+        mechanism, roles = fitted.mechanism, fitted.roles
+        names = " and ".join(str(roles.name(position)) for position in roles.x_positions)
+        sentences = mechanism.sentences(fitted.fidelity, x_name=names)
+        shares, labels = (mechanism.p_x, mechanism.p_y), (mechanism.x_labels, mechanism.y_labels)
+        return diagram + as_html(sentences, mechanism.channel, shares, labels)
+
+
+def settings_of(estimator: FittedEstimator) -> Settings:
+    """Return the parameters of an estimator as they are now, checked."""
+    settings = estimator._settings()
+    settings.check()
+    return settings
+
+
+def fitted_of(estimator: FittedEstimator) -> Fitted:
+    """Return what was fitted; after batches, it is designed now if need be."""
+    return estimator._up_to_date()
+
+
+def set_fitted(estimator: _Estimator, fitted: Fitted) -> _Estimator:
+    """Return the same estimator, fitted; batches that it has counted are forgotten.
+
+    Everything is set at once and last, so that a fit that fails leaves an estimator as it was.
+    """
+    estimator._fitted, estimator._batches = fitted, None
+    estimator._set_features(fitted.roles)
+    if fitted.training is not None:
+        estimator.n_samples_seen_ = fitted.training.n_rows
+    return estimator
+
+
+def _categories(alphabet: Alphabet) -> list[npt.NDArray[np.object_]]:
+    return [np.array(_hollow(c.symbol_labels), dtype=object) for c in alphabet.columns]
+
+
+def _hollow(labels: Iterable[Any]) -> list[Any]:
+    return [np.nan if label is None else label for label in labels]
