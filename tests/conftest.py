@@ -4,13 +4,7 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
-from example_tables import graduates
 from hypothesis import settings
-from sklearn.ensemble import HistGradientBoostingClassifier
-
-from skprivacy.cells import score_cells
-from skprivacy.cli import progress
-from skprivacy.metrics import attack
 
 # Deadlines say more about the machine than about the code; CI draws the same examples each time.
 # There are dozens of properties for nine measures: fifty examples each; `thorough` has more.
@@ -42,9 +36,14 @@ def pytest_make_collect_report(collector):
     return report
 
 
+# What follows is imported where it is used: the process that hands out the tests needs none of it.
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _no_lines_of_progress():
     """How often they are written depends on the machine: tests that want them ask for them."""
+    from skprivacy.cli import progress
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(progress, "LOOK", 3600.0)
         yield
@@ -52,20 +51,9 @@ def _no_lines_of_progress():
 
 @pytest.fixture(scope="module")
 def frame():
+    from example_tables import graduates
+
     return graduates()
-
-
-class FewTrees(HistGradientBoostingClassifier):
-    """An attacker that takes next to no time."""
-
-    def fit(self, X, y):
-        self.set_params(max_iter=5)
-        return super().fit(X, y)
-
-
-def small_model(**options):
-    """Return a model of a target as it is, which can be saved, but for the number of trees."""
-    return HistGradientBoostingClassifier(**options | {"max_iter": 20})
 
 
 # Where releases are attacked, but tests are about what is made of the figures; and where cells are
@@ -76,20 +64,20 @@ LEARNED = {"cli"}
 
 @pytest.fixture(autouse=True, scope="module")
 def _few_trees(request):
+    import quick_models
+
     folder = request.path.parent.name
     with pytest.MonkeyPatch.context() as patch:
         if folder in ATTACKED:
-            attack_quickly(patch)
+            quick_models.attack_quickly(patch)
         if folder in LEARNED:
-            patch.setattr(score_cells, "HistGradientBoostingClassifier", small_model)
+            quick_models.learn_quickly(patch)
         yield
-
-
-def attack_quickly(patch):
-    patch.setattr(attack, "HistGradientBoostingClassifier", FewTrees)
 
 
 @pytest.fixture
 def quick_attackers(monkeypatch):
     """For tests that are about what is done, and elsewhere about its figures."""
-    attack_quickly(monkeypatch)
+    import quick_models
+
+    quick_models.attack_quickly(monkeypatch)

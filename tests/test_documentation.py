@@ -130,6 +130,7 @@ def test_the_code_cites_every_correction_to_the_paper_and_no_other():
 PICTURES = [p for p in sorted((DOCS / "pictures").glob("*.py")) if p.stem != "house_style"]
 
 
+@pytest.mark.slow  # the documentation draws them too
 @pytest.mark.parametrize("script", PICTURES, ids=lambda script: script.stem)
 def test_the_pictures_are_drawn(script, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(script.parent)

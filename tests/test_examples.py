@@ -10,7 +10,7 @@ slow = pytest.mark.slow  # shorter below
     ("script", "text"),
     [
         ("quickstart.py", "Privacy report: band released, sex protected"),
-        ("pipelines.py", "{'privacyfunneltransformer__epsilon': 0.02}"),
+        pytest.param("pipelines.py", "{'privacyfunneltransformer__epsilon': 0.02}", marks=slow),
         ("face_value.py", ""),
         pytest.param("enough_rows.py", "about ", marks=slow),
         ("whole_table.py", ""),

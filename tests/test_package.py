@@ -138,7 +138,7 @@ def test_the_figures_of_the_readme_about_randomised_response(tmp_path, monkeypat
 @pytest.mark.parametrize(
     ("script", "tables"),
     [
-        (["figure_1.py", "--joints", "1", "--jobs", "1"], 3),
+        pytest.param(["figure_1.py", "--joints", "1", "--jobs", "1"], 3, marks=pytest.mark.slow),
         pytest.param(["figure_2.py", "--joints", "1", "--jobs", "1"], 6, marks=pytest.mark.slow),
         (["figure_3.py"], 3),
         pytest.param(["which_mechanism.py"], 1, marks=pytest.mark.slow),  # another table is below

@@ -110,13 +110,13 @@ class TestWhatXIs:
 
     def test_a_frame_with_many_combinations_is_pooled_and_says_so(self):
         rng = np.random.default_rng(0)
-        table = pd.DataFrame(rng.normal(size=(3000, 25)))
+        table = pd.DataFrame(rng.normal(size=(2000, 13)))
         with (
             pytest.warns(PrivacyLeakWarning, match="sensitive column 0 holds numbers"),
             pytest.warns(UserWarning, match=r"X has \d+ symbols, too many .* rarest are pooled"),
         ):
             quiet = make(sensitive=[0], columns=None, n_bins=3, alphabet="values").fit(table)
-        assert quiet.transform(table).shape == (3000, 24)
+        assert quiet.transform(table).shape == (2000, 12)
 
     @pytest.mark.parametrize(
         "cell", [np.int64, Decimal, lambda i: datetime(2020, 1, 1) + timedelta(i)]
@@ -132,7 +132,9 @@ class TestWhatXIs:
     def test_many_groups_and_symbols_end_in_seconds_for_every_measure(self, measure):
         rng = np.random.default_rng(0)
         table = pd.DataFrame({"sex": rng.integers(0, 8, 5000), "x": rng.integers(0, 14, 5000)})
-        fitted = quiet_fit(make(columns=["x"], measure=measure, n_bins=None), table)
+        fitted = quiet_fit(
+            make(columns=["x"], measure=measure, n_bins=None, solver_options={"tol": 1e-3}), table
+        )
         assert fitted.mechanism_.solver == "column_generation"  # not by all vertices
         assert fitted.mechanism_.max_leakage <= 0.01 * (1 + 1e-9)
 

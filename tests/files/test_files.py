@@ -366,7 +366,7 @@ class TestDelimited:
         np.testing.assert_array_equal(transformer.p_sx_, whole.p_sx_)
 
     def test_long_texts_of_s_and_x(self, tmp_path):
-        rows = people(600)[["sex", "band"]] + "a" * 300
+        rows = people(120)[["sex", "band"]] + "a" * 300
         rows["note"] = "b" * 5000
         rows.to_csv(tmp_path / "in.csv", index=False)
         transformer = funnel()

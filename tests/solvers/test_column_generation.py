@@ -57,7 +57,7 @@ class TestColumnGeneration:
         "measure", ["kl", "chi2", "l1", "max_lift", "lip", Lip(lower=0.1), "parity"], ids=str
     )
     def test_is_not_worse_than_bounded_lifts(self, measure, tol):
-        joint = np.random.default_rng(2).random((4, 12))
+        joint = np.random.default_rng(2).random((4, 8))
         ours, lifts = (
             design_mechanism(joint, 0.1, measure=measure, solver=solver, **options)
             for solver, options in (("column_generation", {"tol": tol}), ("max_lift", {}))

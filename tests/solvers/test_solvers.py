@@ -354,14 +354,13 @@ class TestOwnMeasure:
     @pytest.mark.parametrize("solver", ["auto", "algorithm1", "max_lift", "column_generation"])
     @pytest.mark.parametrize("scope", ["per_output", "average"])
     def test_works_with_every_solver_and_scope(self, solver, scope):
-        for seed in range(2):
-            joint = np.random.default_rng(seed).random((3, 5))
-            for mechanism in privacy_utility_path(
-                joint, [0.0, 0.01, 0.1, 5.0], measure=Hellinger(), solver=solver, scope=scope
-            ):
-                leakage = mechanism.leakage_in(scope)
-                assert leakage <= mechanism.epsilon * (1 + 1e-9) + 1e-12
-            assert_allclose(mechanism.normalized_utility, 1.0)
+        joint = np.random.default_rng(0).random((3, 5))
+        for mechanism in privacy_utility_path(
+            joint, [0.0, 0.01, 0.1, 5.0], measure=Hellinger(), solver=solver, scope=scope
+        ):
+            leakage = mechanism.leakage_in(scope)
+            assert leakage <= mechanism.epsilon * (1 + 1e-9) + 1e-12
+        assert_allclose(mechanism.normalized_utility, 1.0)
 
     def test_the_lift_that_implies_its_budget_is_found_from_the_data(self):
         joint = np.random.default_rng(0).random((3, 6))
