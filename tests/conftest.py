@@ -7,9 +7,9 @@ import pytest
 from hypothesis import settings
 
 # Deadlines say more about the machine than about the code; CI draws the same examples each time.
-# There are dozens of properties for nine measures: fifty examples each; `thorough` has more.
+# There are dozens of properties for nine measures: thirty examples each; `thorough` has more.
 settings.register_profile(
-    "skprivacy", deadline=None, max_examples=50, derandomize=os.environ.get("CI") == "true"
+    "skprivacy", deadline=None, max_examples=30, derandomize=os.environ.get("CI") == "true"
 )
 settings.register_profile("thorough", deadline=None, max_examples=1000)
 settings.load_profile("skprivacy")

@@ -218,7 +218,7 @@ class TestScikitLearn:
     def test_check_estimator(self):
         # Fewer bins than usual: this is not about the design, which takes most of the time.
         results = estimator_checks.check_estimator(
-            PrivacyFunnelTransformer(n_bins=3, random_state=0),
+            PrivacyFunnelTransformer(n_bins=2, random_state=0),
             expected_failed_checks=EXPECTED_FAILURES,
             on_fail=None,
             on_skip=None,
