@@ -117,6 +117,18 @@ SMALLER = InPython(
 )
 
 
+def table_size(n_s: int, n_x: int) -> InPython:
+    """Return how large a joint of S and X is, at the start of a sentence.
+
+    >>> table_size(2, 5).elsewhere
+    'A table of 2 groups of the sensitive columns and 5 released values'
+    """
+    return InPython(
+        f"A joint of {n_s} symbols of S and {n_x} of X",
+        f"A table of {n_s} groups of the sensitive columns and {n_x} released values",
+    )
+
+
 class Message(str):
     """A text that keeps its parts; a message among them is split into its own.
 

@@ -298,7 +298,11 @@ class TestCommands:
             ("in.parquet --columns x --record-ids half --key-file k",
              "--record-ids must be all integers or all texts. Got dtype float64: convert them first."),
             ("in.csv --columns x --solver chi2_design", "needs --measure chi2. skprivacy got"),
-            ("in.csv --columns x --solver chi2_design --measure chi2", "Use --solver optimal."),
+            ("in.csv --columns x --solver chi2_design --measure chi2 --confidence none",
+             "as many groups of the sensitive columns as released values, none of them a mixture of "
+             "others. Got 2 and 3. Use --solver optimal."),
+            ("in.csv --columns id --bins 60 --solver max_lift --measure max_lift --confidence none "
+             "--sensitive few", "A table of 8 groups of the sensitive columns and 60 released values has"),
             ("in.csv --columns x --solver greedy_funnel", "needs --scope average. skprivacy got"),
             ("in.csv --columns few,x --solver best_partition",
              "more than 10. Pool rare symbols of the released columns, or use --solver "

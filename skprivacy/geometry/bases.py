@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._messages import InPython, Message
+from .._messages import SMALLER, InPython, Message, table_size
 from .._typing import BoolArray, FloatArray, IntArray
 from ..exceptions import SolverError
 
@@ -71,12 +71,13 @@ def check_count(n_rows: int, n_symbols: int, rank: int, max_bases: int, sides: i
     if count > max_bases or count * n_rows > _MOST_CELLS:
         raise SolverError(
             Message(
-                f"A joint of {n_rows} symbols of S and {n_symbols} of X has up to {count:,} "
-                f"candidate vertices, more than ",
+                table_size(n_rows, n_symbols),
+                f" has up to {count:,} candidate vertices, more than ",
                 InPython("max_bases="),
-                f"{max_bases:,}. Pool rare symbols of X",
-                InPython(", coarsen S, or raise max_bases", ", or coarsen S"),
-                ".",
+                f"{max_bases:,}. ",
+                InPython(
+                    "Pool rare symbols of X, coarsen S, or raise max_bases.", SMALLER.elsewhere
+                ),
             )
         )
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .._messages import Message, Setting
+from .._messages import InPython, Message, Setting
 from .._typing import FloatArray
 from ..exceptions import SolverError
 from ..joint import Joint
@@ -57,7 +57,9 @@ class Chi2DesignSolver(Solver):
                 raise SolverError(
                     Message(
                         f"The solver 'chi2_design' needs a small epsilon, at most {largest:.6g} "
-                        f"here: beyond it P(X|Y) would be negative. Got {epsilon:g}. Use ",
+                        f"here: beyond it ",
+                        InPython("P(X|Y)", "a probability"),
+                        f" would be negative. Got {epsilon:g}. Use ",
                         Setting("solver", "optimal"),
                         ".",
                     )
@@ -74,9 +76,14 @@ def _direction(joint: Joint) -> FloatArray:
     if n_s != n_x or rank < n_x:
         raise SolverError(
             Message(
-                f"The solver 'chi2_design' needs a square and invertible P(S|X). Got {n_s} x "
-                f"{n_x} of rank {rank}. (Symbols that never occur do not count, and copies of a "
-                f"symbol of S count once.) Use ",
+                InPython(
+                    f"The solver 'chi2_design' needs a square and invertible P(S|X). Got {n_s} x "
+                    f"{n_x} of rank {rank}. (Symbols that never occur do not count, and copies of "
+                    f"a symbol of S count once.) Use ",
+                    f"The solver 'chi2_design' needs as many groups of the sensitive columns as "
+                    f"released values, none of them a mixture of others. Got {n_s} and {n_x}. "
+                    f"Use ",
+                ),
                 Setting("solver", "optimal"),
                 ".",
             )

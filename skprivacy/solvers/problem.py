@@ -4,7 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .._messages import InPython, Message, Setting
+from .._messages import InPython, Message, Setting, table_size
 from .._typing import FloatArray
 from ..exceptions import SolverError
 from ..geometry import Points, slab_vertices
@@ -119,11 +119,11 @@ class Problem:
             around = self._slab(threshold + self.leakage.rounding) if threshold > 0 else vertices
             return self._enumerated(vertices, around, epsilon)
         if self.count_bases() > DEFAULT_MAX_BASES:
-            shape = "{} symbols of S and {} of X".format(*self._merged.joint.p_sx.shape)
             raise SolverError(
                 Message(
-                    f"A joint of {shape} has up to {self.count_bases():,} candidate vertices, too "
-                    f"many for a certificate at ",
+                    table_size(*self._merged.joint.p_sx.shape),
+                    f" has up to {self.count_bases():,} candidate vertices, too many for a "
+                    f"certificate at ",
                     Setting("epsilon", epsilon),
                     ". Use ",
                     Setting("solver", "column_generation"),

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._messages import Message, Setting
+from .._messages import InPython, Message, Setting
 from .._typing import FloatArray, IntArray
 from ..exceptions import SolverError
 from ..geometry import OuterPolytope, Points, SlabEpigraph, TooManyVerticesError
@@ -340,8 +340,9 @@ class OnAverage(Refinement):
         if self._high == np.inf:
             raise ValueError(
                 Message(
-                    f"The measure {problem.measure!r} is infinite for some symbol of X, and "
-                    f"cannot be averaged over outputs here: use ",
+                    f"The measure {problem.measure!r} is infinite for some ",
+                    InPython("symbol of X", "released value"),
+                    ", and cannot be averaged over outputs here: use ",
                     Setting("scope", "per_output"),
                     ", or smooth the joint.",
                 )
