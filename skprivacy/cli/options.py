@@ -97,7 +97,7 @@ def add_show_groups(command: argparse.ArgumentParser) -> None:
         "--show-groups",
         action="store_true",
         help="name the most exposed group of the sensitive columns (default: no value of theirs "
-        "is shown)",
+        "is shown on the screen; a report names the groups)",
     )
 
 

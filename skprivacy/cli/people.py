@@ -62,7 +62,7 @@ def face_value_lines(fidelity: Fidelity, in_cells: bool = False) -> list[str]:
     lines = [f"{rows_kept(fidelity)}:"]
     lines += [f"  {line}" for line in aligned(rows)]
     if in_cells:
-        return [*lines, "Each column of a released row is drawn by itself from rows of a cell."]
+        return lines
     if fidelity.pooled:
         lines.append(f"{fidelity.pooled:.1%} of the rows have rare values, which are pooled.")
     if swaps := listed_swaps(fidelity.swaps):

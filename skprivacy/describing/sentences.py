@@ -261,6 +261,14 @@ def exposure(ranges: pd.DataFrame, names: Sequence[str] | None = None) -> str:
     return f"{text}, at most, if groups have the same shares as here."
 
 
+def largest_move(ranges: pd.DataFrame) -> float:
+    """Return the most by which the probability of any group moves, in either direction.
+
+    ranges : `Mechanism.posterior_ranges`.
+    """
+    return max(found.width for found in ranges_of(ranges))
+
+
 def ranges_of(ranges: pd.DataFrame) -> list[Range]:
     """Return what the budget allows each group or, if it bounds no single value, what is reached.
 

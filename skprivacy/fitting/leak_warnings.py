@@ -182,6 +182,15 @@ def _about_release(mechanism: Mechanism, counts: CountArray) -> Iterator[str]:
             f" is large enough to release its symbols unchanged, with a leakage of "
             f"{mechanism.leakage_in(mechanism.scope):.3g}.",
         )
+    elif mechanism.allows_certainty:
+        yield Message(
+            Setting("epsilon", mechanism.epsilon),
+            " protects next to nothing: with it, a released value may tell a group of ",
+            SENSITIVE,
+            " with certainty. Use a smaller ",
+            Named("epsilon"),
+            ".",
+        )
     elif mechanism.normalized_utility < UTILITY_ROUNDING and mechanism.confidence is None:
         yield Message(
             "The output is constant or says nothing about ",

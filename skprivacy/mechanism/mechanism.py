@@ -42,6 +42,9 @@ from .content import fields_content, read_fields
 from .evaluation import Evaluation
 from .population import PopulationLeakage, population_limits
 
+# A probability that is as good as 1, and the largest one from which it would be a surprise.
+_CERTAIN, _LIKELY = 0.99, 0.5
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Mechanism(Evaluation):
@@ -255,6 +258,17 @@ class Mechanism(Evaluation):
         }
         labels = pd.Index(self.s_labels or (), name="s", tupleize_cols=False)
         return pd.DataFrame(figures, index=labels)
+
+    @property
+    def allows_certainty(self) -> bool:
+        """Whether the budget lets one value tell a group with near certainty.
+
+        A group that is the likeliest anyway does not count. A budget on average bounds no single
+        value: there, what the outputs tell counts.
+        """
+        ranges = self.posterior_ranges()
+        high = ranges["allowed_high"].fillna(ranges["reached_high"])
+        return bool((high[ranges["prior"] <= _LIKELY] > _CERTAIN).any())
 
     def fidelity(self) -> Fidelity:
         """Return how close values are to the true ones if outputs are taken at face value.

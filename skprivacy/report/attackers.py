@@ -28,8 +28,8 @@ _OWNER = "PrivacyReport"
 _NEARLY_ALL, _NO_LEAKAGE = 0.99, 1e-9
 
 _WHY_NOTHING = (
-    "This is no sign that nothing leaks: the commonest group stays the likeliest for nearly every "
-    "released row, so the best guess hardly ever changes. Go by how far probabilities move."
+    "This is no sign that nothing leaks: the best guess is the commonest group for nearly every "
+    "released row. Go by how far probabilities move."
 )
 
 
@@ -53,10 +53,20 @@ def best_attacker(mechanism: Mechanism, protected: str) -> str:
         f"with the true values in these rows. From one released value, such an attacker is right "
         f"about {protected} in {mechanism.attacker_accuracy:.1%} of the rows; a blind guess is "
         f"right in {mechanism.attacker_accuracy - advantage:.1%}. That is "
-        f"{in_points(advantage, '.2f')} more; the budget alone allows at most "
-        f"{in_points(mechanism.advantage_bound, '.2f')}."
+        f"{in_points(advantage, '.2f')} more; the budget alone allows "
+        f"{_allowed(mechanism)}."
     )
     return f"{said} {_WHY_NOTHING}" if _hides_what_leaks(mechanism) else said
+
+
+def _allowed(mechanism: Mechanism) -> str:
+    """Say how much more often than blindly the budget allows anybody to be right."""
+    ranges = mechanism.posterior_ranges()
+    low, high = ranges["allowed_low"].to_numpy(), ranges["allowed_high"].to_numpy()
+    commonest = int(np.argmax(ranges["prior"]))
+    if (np.delete(high, commonest) < low[commonest]).all():  # NaN fails
+        return "none, because no value makes another group the likeliest"
+    return f"at most {in_points(mechanism.advantage_bound, '.2f')}"
 
 
 def _hides_what_leaks(mechanism: Mechanism) -> bool:
@@ -82,8 +92,8 @@ def attack_section(fitted: Fitted, settings: Settings, attacked: Attacked, secre
     n_rows = as_table(attacked.df, _OWNER).n_rows
     again = "a fresh release of each" if settings.random_state is None else "their release"
     text = (
-        f"Here, models were trained to guess {s_name} on {n_rows:,} rows with {again}, and tested "
-        f"on rows that they had not seen: from the columns as they were, before anything was cut "
+        f"Here, models were trained to guess {s_name} on parts of {n_rows:,} rows with {again}, "
+        f"and tested on the rest of them: from the columns as they were, before anything was cut "
         f"into bins or pooled (raw), and as they are released. The advantage is what exceeds a "
         f"blind guess."
     )

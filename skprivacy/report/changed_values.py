@@ -135,7 +135,7 @@ def _changed_most(columns: Sequence[ReleasedColumn]) -> list[Table]:
         return []
     names = pd.Index([name for _, name, _ in rows], name="value")
     cells = pd.DataFrame([figures for *_, figures in rows], index=names)
-    return [Table("The values that change most, column by column", cells)]
+    return [Table("The values with most changed rows, column by column", cells)]
 
 
 def _columns(fitted: Fitted) -> list[ReleasedColumn]:

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..fitted import Fitted
-from ..mechanism import Mechanism, SeveralSecretsMechanism
 from .sections import Table, facts
+
+# What can become of X.
+RANDOMISED, COARSER, UNCHANGED = "randomised", "made coarser", "unchanged"
 
 
 @dataclass(frozen=True)
@@ -118,25 +120,17 @@ def columns_of(fitted: Fitted) -> Columns:
         copied=names(roles.kept_positions),
         dropped=names(dropped),
         apart=names(apart),
-        treatment=_treatment(fitted.mechanism),
+        treatment=_treatment(fitted),
         exceeding={str(name): leakage for name, leakage in fitted.leaking.items()},
     )
 
 
-def _treatment(mechanism: Mechanism | SeveralSecretsMechanism) -> str:
-    if not is_without_noise(mechanism):
-        return "randomised"
-    return "unchanged" if is_unchanged(mechanism) else "made coarser"
-
-
-def is_without_noise(mechanism: Mechanism | SeveralSecretsMechanism) -> bool:
-    """Tell whether each symbol has a single output."""
-    return bool(np.isin(mechanism.channel, [0.0, 1.0]).all())
-
-
-def is_unchanged(mechanism: Mechanism | SeveralSecretsMechanism) -> bool:
-    """Tell whether all of X is released as it is."""
-    return is_without_noise(mechanism) and bool(mechanism.channel.sum(axis=0).max() == 1)
+def _treatment(fitted: Fitted) -> str:
+    """Return what became of X; values of a cell are drawn anew, even where cells are kept."""
+    channel = fitted.mechanism.channel
+    if fitted.alphabet.of_cells or not np.isin(channel, [0.0, 1.0]).all():
+        return RANDOMISED
+    return UNCHANGED if channel.sum(axis=0).max() == 1 else COARSER
 
 
 def listed(names: tuple[str, ...]) -> str:

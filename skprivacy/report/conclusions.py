@@ -1,10 +1,12 @@
 """What the report says to the recipient of a release: what follows from it, and what does not."""
 
+import math
 from typing import TypeAlias
 
 import numpy as np
 
-from ..describing import exposure
+from .._messages import in_points
+from ..describing import largest_move
 from ..fidelity import Fidelity
 from ..mechanism import Mechanism, SeveralSecretsMechanism
 from .columns import Columns, listed
@@ -16,6 +18,7 @@ _NOT_TOGETHER = (
     "a released value reveals about several of them together may be more."
 )
 _FEW_COLUMNS = 4
+_ROUNDING = 1e-9
 
 AnyMechanism: TypeAlias = Mechanism | SeveralSecretsMechanism
 
@@ -23,6 +26,13 @@ AnyMechanism: TypeAlias = Mechanism | SeveralSecretsMechanism
 _RARE = (
     "That a value which is rare in the release, or does not appear, is so in the table: rare "
     "values are often released as common ones."
+)
+
+
+_SEPARATE = (
+    "How two columns go together, such as the average of one for each value of another: each "
+    "column of a released row is drawn separately, and what binds them is what a cell has in "
+    "common."
 )
 
 
@@ -41,17 +51,23 @@ def conclusions(
         "What the recipient may and may not conclude",
         [what_it_is_about(mechanism), *columns.covered(), *several, *notes],
         points=[
-            Points("May conclude", _may(columns, fidelity is not None)),
+            Points("May conclude", _may(columns, fidelity)),
             Points("May not conclude", _may_not(mechanism, columns, fidelity)),
         ],
     )
 
 
-def _may(columns: Columns, are_values: bool) -> list[str]:
+def _is_separate(columns: Columns, fidelity: Fidelity | None) -> bool:
+    """Return whether the columns of a released row are drawn separately."""
+    return fidelity is not None and fidelity.of_cells and len(columns.released) > 1
+
+
+def _may(columns: Columns, fidelity: Fidelity | None) -> list[str]:
     names = _named(columns.released)
-    errors = ", with the errors that are under 'At face value'" if are_values else ""
+    errors = "" if fidelity is None else ", with the errors that are under 'At face value'"
+    alone = ", one column at a time" if _is_separate(columns, fidelity) else ""
     said = [
-        f"How the values of {names} are spread over many rows{errors}.",
+        f"How the values of {names} are spread over many rows{alone}{errors}.",
         f"What a model learns from {names} as released, about rows that are released alike.",
     ]
     if columns.unchanged:
@@ -65,6 +81,7 @@ def _may_not(mechanism: AnyMechanism, columns: Columns, fidelity: Fidelity | Non
         _about_one_person(mechanism, protected),
         *([] if fidelity is None else _about_one_row(fidelity)),
         *([] if fidelity is None else [_RARE]),
+        *([_SEPARATE] if _is_separate(columns, fidelity) else []),
         f"That the release is anonymous. It is {protected} that is protected, and nothing else in "
         f"a row; and this is not differential privacy, which would hide whether a person is in "
         f"the data.",
@@ -86,11 +103,17 @@ def _about_one_row(fidelity: Fidelity) -> list[str]:
 
 
 def _about_one_person(mechanism: AnyMechanism, protected: str) -> str:
-    """Say how little follows about one person; no group is named, for the recipient."""
+    """Say how little follows about one person; shares of groups are not for the recipient."""
     start = f"Which {protected} a single person has"
     if not isinstance(mechanism, Mechanism):
         return f"{start}: the budgets are there to prevent that."
-    return f"{start}. {exposure(mechanism.posterior_ranges())}"
+    moved = largest_move(mechanism.posterior_ranges())
+    moved = math.ceil(1000 * moved - _ROUNDING) / 1000  # a limit is rounded up
+    where = "" if mechanism.scope == "per_output" else " in these rows"
+    return (
+        f"{start}: no released value moves the probability of a group by more than "
+        f"{in_points(moved, '.1f')}{where}."
+    )
 
 
 def _named(names: tuple[str, ...]) -> str:

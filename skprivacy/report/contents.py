@@ -24,7 +24,7 @@ from ..plotting.canvas import MOST_TICKS, text_of_measure, text_of_solver
 from ..utilities import UTILITY_ROUNDING
 from .attackers import Attacked, attack_section, best_attacker
 from .cells import cells_section, target_beside
-from .columns import Columns, columns_of, is_unchanged, is_without_noise, listed
+from .columns import COARSER, UNCHANGED, Columns, columns_of, listed
 from .conclusions import conclusions
 from .face_value import face_value
 from .glossary import glossary, unit
@@ -39,6 +39,11 @@ from .small_numbers import small_numbers
 _SEEDED = (
     "The noise was drawn with a fixed random_state: whoever knows it can undo the noise. Release "
     "with random_state=None."
+)
+
+_WEAK = (
+    "The budget is kept, but it is so large that it protects next to nothing: it lets a released "
+    "value tell a group with certainty."
 )
 
 # More columns than these are counted rather than listed.
@@ -100,6 +105,7 @@ def _about_secrets(
     files = Section("Files and columns", handover.notes(protected), tables)
     if isinstance(mechanism, Mechanism):
         first, outcome = _summary(mechanism, limits[None], protected, headline, learned_from)
+        beside = [*_rule_of_worst(mechanism, fitted.cells), *beside]
         at_length = [_guarantee(mechanism, limits[None], protected, beside)]
     else:
         said = [headline, *beside]
@@ -109,8 +115,14 @@ def _about_secrets(
     warned = replace(
         first,
         lead=f"{first.lead}{_about_copied(columns)}",
-        paragraphs=[*columns.leaking(), *seeded, *first.paragraphs, *handover.in_short()],
-        points=[_to_do(outcome, columns, handover)],
+        paragraphs=[
+            *([_WEAK] if _is_weak(mechanism) else []),
+            *columns.leaking(),
+            *seeded,
+            *first.paragraphs,
+            *handover.in_short(),
+        ],
+        points=[_to_do(outcome, columns, handover, _is_weak(mechanism))],
     )
     return [warned, files, *at_length]
 
@@ -121,12 +133,21 @@ def _about_copied(columns: Columns) -> str:
     return f" {FAIL} for columns that are copied: {', '.join(columns.failing)}."
 
 
-def _to_do(outcome: str, columns: Columns, handover: Handover) -> Points:
+def _is_weak(mechanism: AnyMechanism) -> bool:
+    """Return whether a budget protects next to nothing."""
+    if isinstance(mechanism, Mechanism):
+        return mechanism.allows_certainty
+    return any(secret.allows_certainty for secret in mechanism.secrets.values())
+
+
+def _to_do(outcome: str, columns: Columns, handover: Handover, is_weak: bool) -> Points:
     """Return what to do before anybody signs; outcome : for the population."""
-    of_outcome = [] if outcome == PASS and columns.failing else to_do(outcome)
-    last = ["Sign under 'Signatures'."] if outcome == PASS and not columns.failing else []
+    is_fine = outcome == PASS and not columns.failing and not is_weak
+    of_outcome = [] if outcome == PASS and not is_fine else to_do(outcome)
+    weak = ["Do not sign yet: send it back, and ask for a smaller epsilon."] if is_weak else []
+    last = ["Sign under 'Signatures'."] if is_fine else []
     return Points(
-        "To do before you sign", [*columns.to_do(), *of_outcome, *handover.to_do(), *last]
+        "To do before you sign", [*weak, *columns.to_do(), *of_outcome, *handover.to_do(), *last]
     )
 
 
@@ -181,10 +202,10 @@ def _headline(mechanism: AnyMechanism, columns: Columns, protected: str) -> str:
     if mechanism.confidence is None:
         limit += ", judging by the rows seen"
     that = f"that{columns.together} reveals {limit}"
-    if is_unchanged(mechanism):
+    if columns.treatment == UNCHANGED:
         return f"{names} {verb} released unchanged, without noise: {that}."
-    without_noise = is_without_noise(mechanism)
-    kind = "coarser release, without noise," if without_noise else "randomised release"
+    is_coarser = columns.treatment == COARSER
+    kind = "coarser release, without noise," if is_coarser else "randomised release"
     kept = mechanism.objective.in_words(_as_one(columns.released))
     return (
         f"{names} {verb} replaced by a {kind} {that}. It keeps "
@@ -238,6 +259,14 @@ def _worst_value(mechanism: Mechanism) -> list[str]:
         f"The released value that reveals most in the rows is {shown(mechanism.y_labels[worst])}, "
         f"which makes up {mechanism.p_y[worst]:.1%} of the release."
     ]
+
+
+def _rule_of_worst(mechanism: Mechanism, cells: pd.DataFrame | None) -> list[str]:
+    """Say what is in the cell that reveals most, whose name says nothing."""
+    worst = mechanism.y_labels[int(np.argmax(mechanism.leakage))]
+    if cells is None or worst not in cells.index:
+        return []
+    return [f"Rows of {shown(worst)}: {cells['rule'].to_dict()[worst]}."]
 
 
 def _budget(mechanism: Mechanism, scope: Scope) -> str:

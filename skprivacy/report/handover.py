@@ -101,7 +101,11 @@ class Handover:
 
     def signatures(self) -> Section:
         """Return who signs what; what is not known is filled in by hand."""
-        texts = {name: text or BLANK for name, text in self._purposes.items()}
+        texts = {
+            "output": _name(self.output_file),
+            **_fingerprint("output", self.output_file),
+            **{name: text or BLANK for name, text in self._purposes.items()},
+        }
         lines = pd.DataFrame(
             BLANK,
             index=pd.Index(["prepared by", "checked by", "approved by"], name=""),
@@ -113,7 +117,7 @@ class Handover:
                 "For the files above, this purpose and this recipient. What is empty is filled in "
                 "by hand."
             ],
-            [facts("What for, and to whom", texts), Table("Names and signatures", lines)],
+            [facts("What, what for, and to whom", texts), Table("Names and signatures", lines)],
         )
 
 

@@ -120,7 +120,7 @@ def rows_and_population(mechanism: Mechanism, limits: PopulationLeakage) -> str:
         return (
             f"The budget holds for the population that the rows were drawn from: the first "
             f"column of figures has upper limits of what leaks there, with {sure} confidence. In "
-            f"the rows themselves it is no more."
+            f"the rows themselves no more leaks than that."
         )
     return (
         f"The budget holds for the rows. The release was fitted to them, and in the population "

@@ -1,0 +1,105 @@
+"""What a report says where its first lines could be taken for more than they are."""
+
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skprivacy import PrivacyFunnelTransformer, PrivacyReport, design_mechanism
+from skprivacy.exceptions import PrivacyLeakWarning
+from skprivacy.report.attackers import best_attacker
+
+
+def people(n=4000):
+    """Return rows in which two columns give sex away; a third of them are women."""
+    rng = np.random.default_rng(0)
+    sex = rng.random(n) < 1 / 3
+    return pd.DataFrame({
+        "sex": np.where(sex, "f", "m"),
+        "work": rng.binomial(12, 0.4 + 0.2 * sex),
+        "hours": rng.binomial(40, 0.6 - 0.1 * sex),
+    })  # fmt: skip
+
+
+def report_of(epsilon, **options):
+    options = {"sensitive": "sex", "alphabet": "cells"} | options
+    fitted = PrivacyFunnelTransformer(epsilon, **options).fit(people())
+    return " ".join(str(PrivacyReport.from_estimator(fitted, with_curve=False)).split())
+
+
+class TestABudgetThatProtectsNothing:
+    def test_it_is_told_first_and_nobody_is_to_sign(self):
+        with pytest.warns(PrivacyLeakWarning, match="epsilon=3 protects next to nothing"):
+            said = report_of(3)
+        first = said.partition("Files and columns")[0]
+        assert "so large that it protects next to nothing" in first
+        assert "Do not sign yet: send it back, and ask for a smaller epsilon." in first
+        assert "Sign under" not in first
+
+    def test_others_are_signed(self):
+        first = report_of(0.05, confidence=0.95).partition("Files and columns")[0]
+        assert "protects next to nothing" not in first
+        assert "Sign under 'Signatures'." in first
+
+    @pytest.mark.parametrize(("epsilon", "is_weak"), [(0.9, False), (1.09, True)])
+    def test_certainty_about_the_smaller_group_counts(self, epsilon, is_weak):
+        """A third of the rows: to be sure of it takes log(3) = 1.0986."""
+        joint = np.array([[0.2, 0.1, 1 / 30], [0.1, 0.3, 8 / 30]])
+        assert design_mechanism(joint, epsilon).allows_certainty == is_weak
+
+    def test_on_average_what_is_reached_counts(self):
+        joint = np.array([[0.3, 0.0], [0.2, 0.5]])
+        weak, other = (
+            design_mechanism(joint, epsilon, scope="average").allows_certainty
+            for epsilon in (9.0, 0.01)
+        )
+        assert not weak  # the first symbol tells nobody apart, and the second the larger group
+        assert not other
+        assert design_mechanism(np.eye(3) / 3, 9.0, scope="average").allows_certainty
+
+
+@pytest.fixture(scope="module")
+def said():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        return report_of(3)
+
+
+class TestCells:
+    def test_values_are_drawn_anew_whatever_the_budget(self, said):
+        assert "unchanged, without noise" not in said
+        assert re.search(r"randomised work, hours: \d+ symbols", said)
+
+    def test_columns_are_not_to_be_read_together(self, said):
+        assert (
+            "How the values of work and hours are spread over many rows, one column at a time"
+            in said
+        )
+        assert "How two columns go together" in said.partition("May not conclude")[2]
+        assert "How two columns go together" not in report_of(
+            0.05, columns=["work"], alphabet="auto"
+        )
+
+    def test_the_worst_one_is_described(self, said):
+        assert re.search(
+            r"reveals most in the rows is '(cell \d+)'.* Rows of '\1': .*(work|hours)", said
+        )
+
+
+def test_the_recipient_is_told_no_shares():
+    said = report_of(0.05).partition("What the recipient may and may not conclude")[2]
+    said = said.partition("Signatures")[0]
+    assert re.search(
+        r"no released value moves the probability of a group by more than [\d.]+ points\.", said
+    )
+    assert "33." not in said
+
+
+def test_a_guess_that_the_budget_cannot_change():
+    joint = np.array([[0.2, 0.1, 0.03], [0.1, 0.3, 0.27]])
+    small, large = (design_mechanism(joint, epsilon) for epsilon in (0.02, 0.2))
+    assert "the budget alone allows none, because" in best_attacker(small, "sex")
+    assert "the budget alone allows at most" in best_attacker(large, "sex")
+    assert small.attacker_advantage == pytest.approx(0, abs=1e-12)
