@@ -168,7 +168,7 @@ class TestNamesOfTheUser:
         return capsys.readouterr().err
 
     def test_a_column_that_is_called_like_an_option(self, capsys):
-        said = self.said(capsys, "record_ids")
+        said = self.said(capsys, "record_ids", "--header")
         assert said.startswith(
             "skprivacy: error: --columns names the column 'record_ids', which in.csv does not have."
         )

@@ -18,7 +18,7 @@ from ..fitting.row_sample import most_rows
 from ..metrics import audit
 from ..metrics.attack_notes import attack_notes
 from ..secret_columns import columns_of_secrets, secrets_of
-from .column_names import not_there
+from .column_names import found_in, not_there
 from .inputs import source_of
 from .several import parts_of, secret_keys
 from .words import key_of, listed, say
@@ -74,9 +74,10 @@ def _columns_of_in(options: argparse.Namespace, there: Sequence[str]) -> list[st
             raise ValueError(f"--released names the sensitive column {shared[0]!r} itself.")
         return columns
     if not Path(options.released).exists():
+        n_found = found_in(options, [*named, *options.sensitive], there)
         raise ValueError(
             f"--released {options.released} is no file, and names the column {unknown[0]!r}, "
-            f"which {not_there(options, unknown[0], there, is_header=True)}"
+            f"which {not_there(options, unknown[0], there, n_found=n_found)}"
         )
     return None
 

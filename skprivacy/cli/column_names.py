@@ -1,6 +1,7 @@
 """Columns that options name: the file must have them, or the error says which was meant."""
 
 import argparse
+import math
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 
@@ -14,6 +15,11 @@ _NO_HEADER = (
     "Nor does it have any other column that is named: if its first line is a row, and not a "
     "header, use --no-header."
 )
+_MORE_WITH_HEADER = "If its first line is a header, --header lists its columns here."
+
+# From so many columns on that options name and the first line has, it is a header; one may be a
+# value that a row of texts happens to have.
+_ENOUGH_NAMES = 2
 
 # An error names so many of the columns that there are.
 _MOST_NAMES = 20
@@ -22,20 +28,21 @@ _MOST_NAMES = 20
 def check_columns(options: argparse.Namespace, there: Sequence[str]) -> None:
     """Check that IN has all columns that options name; there : those that it has."""
     named = list(_named(options))
-    is_header = _is_header(options, [name for _, name in named], there)
+    others = (getattr(options, "released", None) or "").split(",")  # of audit: columns, or a file
+    n_found = found_in(options, [*(name for _, name in named), *others], there)
     for option, name in named:
         if name not in there:
-            missing = not_there(options, name, there, is_header=is_header)
+            missing = not_there(options, name, there, n_found=n_found)
             raise ValueError(f"{option} names the column {name!r}, which {missing}")
 
 
 def check_needed(options: argparse.Namespace, roles: ColumnRoles, there: Sequence[str]) -> None:
     """Check that IN has all columns that a saved mechanism reads; roles : of its columns."""
     needed = [] if roles.names is None else [roles.names[position] for position in roles.read]
-    is_header = _is_header(options, needed, there)
+    n_found = found_in(options, needed, there)
     for name in needed:
         if name not in there:
-            missing = not_there(options, name, there, is_header=is_header)
+            missing = not_there(options, name, there, n_found=n_found)
             raise ValueError(
                 f"{options.mechanism} needs the column {name!r}, which "
                 f"{missing}{roles.about_groups([name])}"
@@ -43,22 +50,27 @@ def check_needed(options: argparse.Namespace, roles: ColumnRoles, there: Sequenc
 
 
 def not_there(
-    options: argparse.Namespace, name: str, there: Sequence[str], *, is_header: bool
+    options: argparse.Namespace, name: str, there: Sequence[str], *, n_found: float
 ) -> str:
     """Say that IN does not have a column, and which one may be meant; it is no sentence yet.
 
-    is_header : whether the names are known to be names: a row is not shown.
+    n_found : how many columns that are named were found: a row of texts is not shown.
     """
     file = "the standard input" if options.source == PIPE else options.source
-    found = f"It has {_listed(there)}." if is_header else _NO_HEADER
-    return f"{file} does not have{_meant(name, there)} {found}"
+    found = _MORE_WITH_HEADER if n_found else _NO_HEADER
+    if n_found >= _ENOUGH_NAMES:
+        found = f"It has {_listed(there)}."
+    return f"{file} does not have{_meant(name, there) if n_found else '.'} {found}"
 
 
-def _is_header(options: argparse.Namespace, named: Sequence[str], there: Sequence[str]) -> bool:
-    """Return whether IN names its columns; there : its first line, which may be a row of texts."""
+def found_in(options: argparse.Namespace, named: Sequence[str], there: Sequence[str]) -> float:
+    """Return how many columns that are named IN has; infinity if it is sure to name them.
+
+    there : its first line, which may be a row of texts.
+    """
     is_said = options.header is not None or options.names is not None
     is_parquet = kind_of(options.source, options.format)[0] == "parquet"
-    return is_said or is_parquet or any(name in there for name in named)
+    return math.inf if is_said or is_parquet else len({*named} & {*there})
 
 
 def _meant(name: str, there: Sequence[str]) -> str:

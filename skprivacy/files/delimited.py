@@ -91,6 +91,8 @@ class DelimitedSource(Source):
         first = self._first_line()
         has_header = header is not False and names is None
         self._skipped = first.text if has_header else b""
+        # That of the first row, which is no header, would tell something about this row.
+        self.line_end = b"\r\n" if self._skipped.endswith(b"\r\n") else b"\n"
         self.header = first if has_header else self._made_header(first, names)
         self.names = [self.decoded(unquoted(field), "the header") for field in self.header.row(0)]
         self.check_names()
@@ -139,8 +141,7 @@ class DelimitedSource(Source):
             )
         delimiter = self.delimiter.encode()
         fields = [quoted(name.encode(self.encoding), delimiter) for name in names]
-        line_end = b"\r\n" if first.text.endswith(b"\r\n") else b"\n"
-        return split(delimiter.join(fields) + line_end, self.delimiter, n_columns, 1)
+        return split(delimiter.join(fields) + b"\n", self.delimiter, n_columns, 1)
 
     def check_names(self) -> None:
         """Check that each name stands for one column, and that the line was split into columns."""
@@ -287,7 +288,8 @@ class DelimitedSink(Sink):
                 part if isinstance(part, int) else self._new(name, part, len(parts) == 1)
                 for name, part in parts.items()
             ]
-            self._file.write(block.fields.spliced(rows, self._delimiter.encode()))
+            delimiter, line_end = self._delimiter.encode(), block.source.line_end
+            self._file.write(block.fields.spliced(rows, delimiter, line_end))
         else:
             self._write_texts(block, parts)
 
@@ -320,7 +322,7 @@ class DelimitedSink(Sink):
             for name, part in parts.items()
         ]
         self._file.write(block.source.mark)
-        self._file.write(block.source.header.spliced(row, delimiter))
+        self._file.write(block.source.header.spliced(row, delimiter, block.source.line_end))
 
     def _write_texts(self, block: Block, parts: Mapping[str, Any]) -> None:
         """Write the rows of a table of another kind."""

@@ -86,12 +86,15 @@ class Fields:
         return codes, [self.text[start:end] for start, end in spans]
 
     def spliced(
-        self, parts: Iterable[int | tuple[IntArray, list[bytes]]], delimiter: bytes
+        self,
+        parts: Iterable[int | tuple[IntArray, list[bytes]]],
+        delimiter: bytes,
+        line_end: bytes,
     ) -> Bytes:
         """Return rows of copied columns and new ones, as an array of bytes.
 
         parts : in their order, the position of a column that is copied, or (codes, texts) of a
-        new one.
+        new one; line_end : of all rows. Their own ends may differ, and tell what is left out.
         """
         pieces, extra = [], [np.frombuffer(self.text, np.uint8)]
         n_bytes = len(self.text)
@@ -113,7 +116,8 @@ class Fields:
                 n_bytes += len(delimiter) * bool(place)
                 pieces.append((begin, np.full(len(self), n_bytes)))
                 pieces.append((self.starts[:, part], self.ends[:, part]))
-        pieces.append((self.ends[:, -1], self.row_ends))
+        extra.append(np.frombuffer(line_end, np.uint8))
+        pieces.append((np.full(len(self), n_bytes), np.full(len(self), n_bytes + len(line_end))))
         return _joined(np.concatenate(extra), pieces)
 
 

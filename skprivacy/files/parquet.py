@@ -53,8 +53,7 @@ class ParquetSource(Source):
 
     def _batches(self) -> Iterator[Any]:
         try:
-            n_rows = max(1, min(BATCH_ROWS, _BATCH_CELLS // max(1, len(self.names))))
-            yield from self._file.iter_batches(batch_size=n_rows)
+            yield from self._file.iter_batches(batch_size=_rows_at_once(len(self.names)))
         except (OSError, self._pyarrow.ArrowException) as error:
             raise ValueError(f"{self.input.name} is damaged: {error}") from error
 
@@ -86,13 +85,21 @@ class ParquetSink(Sink):
         self._file = file
         self._pyarrow = _pyarrow()
         self._writer: Any = None
+        self._waiting: Any = None
 
     def write(self, block: Block, parts: Mapping[str, Any]) -> None:
+        """Write as many rows as fill row groups; where these of the input end may tell of S."""
         arrays = {name: self._array(block, part) for name, part in parts.items()}
         rows = self._pyarrow.table(arrays)
         if self._writer is None:
             self._writer = self._pyarrow.parquet.ParquetWriter(self._file, rows.schema)
-        self._writer.write_table(rows.cast(self._writer.schema))
+            self._waiting = rows.schema.empty_table()
+        rows = rows.cast(self._writer.schema)
+        self._waiting = self._pyarrow.concat_tables([self._waiting, rows])
+        size = _rows_at_once(len(parts))
+        while len(self._waiting) >= size:
+            self._writer.write_table(self._waiting[:size])
+            self._waiting = self._waiting[size:]
 
     def _array(self, block: Block, part: Any) -> Any:
         """Return a column of a block, or a new one, in pyarrow."""
@@ -109,4 +116,9 @@ class ParquetSink(Sink):
 
     def close(self) -> None:
         if self._writer is not None:
+            self._writer.write_table(self._waiting)
             self._writer.close()
+
+
+def _rows_at_once(n_columns: int) -> int:
+    return max(1, min(BATCH_ROWS, _BATCH_CELLS // max(1, n_columns)))

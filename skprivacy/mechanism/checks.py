@@ -48,7 +48,8 @@ def check_names(figures: Evaluation, solver: Any) -> None:
         keys = {(type(label), label_key(label)) for label in labels}
         if not isinstance(labels, tuple) or len(labels) != count or len(keys) != count:
             requirement = f"a tuple of {count} different names"
-            raise ValueError(message(_OWNER, name, requirement, labels))
+            given = "others" if name == "s_labels" else labels  # groups of S are not shown
+            raise ValueError(message(_OWNER, name, requirement, given))
     if not isinstance(solver, str):
         raise TypeError(message(_OWNER, "solver", "a str", solver))
 

@@ -969,6 +969,19 @@ class TestErrors:
         assert run("sanitize", "people.csv", "x.csv", *arguments, "--no-header") == 1
         assert "It has the columns 'c1', 'c2', 'c3'." in capsys.readouterr().err
 
+    @pytest.mark.parametrize("job", ["job", "smoker"])
+    def test_a_first_row_is_not_told_by_mistake(self, tmp_path, monkeypatch, capsys, job):
+        """Even where it looks like a header, and one of its values like a name."""
+        monkeypatch.chdir(tmp_path)
+        lines = ["HIV+ since 1999,smoker,north", *["HIV-,nurse,n", "HIV+,clerk,s"] * 150]
+        Path("nohead.csv").write_text("\n".join(lines) + "\n")
+        options = ["--sensitive", "illness", "--columns", job, "--epsilon", 0.1]
+        assert run("sanitize", "nohead.csv", "out.csv", *options) == 1
+        said = capsys.readouterr().err
+        assert "--sensitive names the column 'illness', which nohead.csv does not have." in said
+        assert "1999" not in said
+        assert "north" not in said
+
     def test_errors_of_the_library_speak_of_options(self, patients, capsys):
         arguments = ["--sensitive", "sex", "--columns", "bmx", "--epsilon", 0.1]
         assert run("sanitize", "patients.csv", "x.csv", *arguments) == 1
@@ -979,6 +992,11 @@ class TestErrors:
             "--sensitive names the column 'SEX', which patients.csv does not have: did you "
             in (said := capsys.readouterr().err)
         )
+        assert (
+            "mean 'sex'? If its first line is a header, --header lists its columns here.\n" in said
+        )
+        assert run("sanitize", "patients.csv", "x.csv", *arguments, "--header") == 1
+        said = capsys.readouterr().err
         assert "mean 'sex'? It has the columns 'sex', 'blood_pressure', 'bmi', 'zip'.\n" in said
         arguments = ["--sensitive", "sex", "--columns", "sex", "--epsilon", 0.1]
         assert run("sanitize", "patients.csv", "x.csv", *arguments) == 1

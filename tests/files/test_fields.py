@@ -78,11 +78,11 @@ class TestFields:
         csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(rows)
         fields = split(text.getvalue().encode(), ",", 3, 1)
         codes = np.arange(len(rows)) % 2
-        spliced = fields.spliced([0, (codes, [b"yes", b"no"]), 2], b",").tobytes().decode()
+        spliced = fields.spliced([0, (codes, [b"yes", b"no"]), 2], b",", b"\n").tobytes().decode()
         again = list(csv.reader(io.StringIO(spliced, newline="")))
         assert again == [[a, ["yes", "no"][i % 2], c] for i, (a, _, c) in enumerate(rows)]
-        assert fields.spliced([0, 1, 2], b",").tobytes() == fields.text
-        dropped = fields.spliced([1, 2], b",").tobytes().decode()
+        assert fields.spliced([0, 1, 2], b",", b"\n").tobytes() == fields.text
+        dropped = fields.spliced([1, 2], b",", b"\n").tobytes().decode()
         assert list(csv.reader(io.StringIO(dropped, newline=""))) == [[b, c] for _, b, c in rows]
 
     @pytest.mark.parametrize("order", list(permutations(range(3))))
@@ -90,13 +90,13 @@ class TestFields:
         fields = split(b"a,bb,ccc\r\nd,ee,\r\n", ",", 3, 1)
         rows = [[b"a", b"bb", b"ccc"], [b"d", b"ee", b""]]
         expected = b"".join(b",".join(row[c] for c in order) + b"\r\n" for row in rows)
-        assert fields.spliced(list(order), b",").tobytes() == expected
+        assert fields.spliced(list(order), b",", b"\r\n").tobytes() == expected
         new = (np.array([1, 0]), [b"x", b"yy"])
         expected = b"".join(
             b",".join([row[order[0]], text, row[order[1]]]) + b"\r\n"
             for row, text in zip(rows, [b"yy", b"x"], strict=True)
         )
-        assert fields.spliced([order[0], new, order[1]], b",").tobytes() == expected
+        assert fields.spliced([order[0], new, order[1]], b",", b"\r\n").tobytes() == expected
 
     def test_a_quote_inside_of_a_field_is_a_character(self):
         fields = split(b'5" pipe,a\n"x,y",b\n6",c\n', ",", 2, 1)
@@ -135,7 +135,7 @@ class TestFields:
             assert fields.holds(column, values[codes[-1]])
         assert [unquoted(field).decode() for field in fields.row(0)] == list(rows[0])
         new = (np.zeros(len(rows), dtype=int), [b"new"])
-        spliced = fields.spliced([1, new, 0], b",").tobytes().decode()
+        spliced = fields.spliced([1, new, 0], b",", b"\n").tobytes().decode()
         again = list(csv.reader(io.StringIO(spliced, newline="")))
         assert again == [[b, "new", a] for a, b in rows]
 
@@ -164,7 +164,7 @@ class TestFields:
         codes, values = fields.distinct(1)
         assert unquoted(values[codes[1]]) == unquoted(field)
         assert codes[0] == codes[2] != codes[1]
-        copied = fields.spliced([1, (np.zeros(3, dtype=int), [b"new"])], b",").tobytes()
+        copied = fields.spliced([1, (np.zeros(3, dtype=int), [b"new"])], b",", b"\n").tobytes()
         assert copied == b"short,new\n%s,new\nshort,new\n" % field
         assert max(asked) <= 256  # eight bytes of all fields at a time, for so many only
         assert time.perf_counter() - began < 20

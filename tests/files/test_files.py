@@ -8,12 +8,13 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from example_tables import quick_scores
 
 from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning, TreeCells
-from skprivacy.files import counting, delimited, fit_file, transform_file
+from skprivacy.files import counting, delimited, fit_file, parquet, transform_file
 from skprivacy.files.counting import count_source, fit_source
 from skprivacy.files.locations import check_free, kind_of, opened, written
 from skprivacy.files.opening import read_from, write_to
@@ -248,6 +249,29 @@ class TestDelimited:
         assert out.startswith(mark + b"zip,band" + line_end.encode())
         assert out.count(line_end.encode()) >= len(rows)
         assert (b"\r" in out) == (line_end == "\r\n")
+
+    def test_row_groups_do_not_tell_what_is_left_out(self, tmp_path, monkeypatch):
+        rows = people(900).sort_values("sex", ignore_index=True)
+        with pq.ParquetWriter(tmp_path / "in.parquet", pa.Schema.from_pandas(rows)) as file:
+            for _, group in rows.groupby("sex"):
+                file.write_table(pa.Table.from_pandas(group, preserve_index=False))
+        monkeypatch.setattr(parquet, "BATCH_ROWS", 400)
+        sanitized(funnel(remainder="drop"), tmp_path / "in.parquet", tmp_path / "out.parquet")
+        out = pq.ParquetFile(tmp_path / "out.parquet").metadata
+        assert [out.row_group(i).num_rows for i in range(out.num_row_groups)] == [400, 400, 100]
+
+    @pytest.mark.parametrize("order", [["sex", "zip", "band"], ["zip", "band", "sex"]])
+    def test_line_ends_do_not_tell_what_is_left_out(self, tmp_path, order):
+        """Two sources that were merged, or values of S that end with a carriage return."""
+        rows = people(500)[order]
+        lines = rows.to_csv(index=False, lineterminator="\n").splitlines()
+        ends = ["\n", *np.where(rows["sex"] == "f", "\r\n", "\n")]
+        text = "".join(line + end for line, end in zip(lines, ends, strict=True))
+        (tmp_path / "in.csv").write_bytes(text.encode())
+        sanitized(funnel(), tmp_path / "in.csv", tmp_path / "out.csv")
+        out = (tmp_path / "out.csv").read_bytes()
+        assert b"\r" not in out
+        assert out.count(b"\n") == 501
 
     def test_it_learns_what_a_frame_teaches(self, tmp_path):
         rows = people()
