@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import csv
 import math
+import re
 from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from ..measures import Measure
 
 
+_DECIMAL_COMMA = re.compile(r"\d+,\d+")
+
+
 def names(text: str) -> list[str]:
     """Return names separated by commas; one with a comma in it goes in double quotes."""
     try:
@@ -25,7 +29,9 @@ def names(text: str) -> list[str]:
     except csv.Error as error:
         raise argparse.ArgumentTypeError(f"{text!r} is not a list of names: {error}") from None
     if not found or not all(found):
-        raise argparse.ArgumentTypeError(f"{text!r} has an empty name in it")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} has an empty name in it: write names as age,region, without spaces"
+        )
     return found
 
 
@@ -38,7 +44,8 @@ def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+        point = f": write {text.replace(',', '.')}" if _DECIMAL_COMMA.fullmatch(text) else ""
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number{point}") from None
 
 
 def budget(text: str) -> float:
