@@ -42,8 +42,8 @@ _SEEDED = (
 )
 
 _WEAK = (
-    "The budget is kept, but it is so large that it protects next to nothing: it lets a released "
-    "value tell a group with certainty."
+    f" {FAIL} as a protection: a budget as large as this lets a released value tell a group with "
+    f"certainty."
 )
 
 # More columns than these are counted rather than listed.
@@ -114,9 +114,8 @@ def _about_secrets(
     seeded = [] if settings.random_state is None else [_SEEDED]
     warned = replace(
         first,
-        lead=f"{first.lead}{_about_copied(columns)}",
+        lead=f"{first.lead}{_about_copied(columns)}{_WEAK if _is_weak(mechanism) else ''}",
         paragraphs=[
-            *([_WEAK] if _is_weak(mechanism) else []),
             *columns.leaking(),
             *seeded,
             *first.paragraphs,
