@@ -11,9 +11,9 @@ slow = pytest.mark.slow  # shorter below
     [
         ("quickstart.py", "Privacy report: band released, sex protected"),
         pytest.param("pipelines.py", "{'privacyfunneltransformer__epsilon': 0.02}", marks=slow),
-        ("face_value.py", ""),
+        pytest.param("face_value.py", "", marks=slow),
         pytest.param("enough_rows.py", "about ", marks=slow),
-        ("whole_table.py", ""),
+        pytest.param("whole_table.py", "", marks=slow),
         ("several_secrets.py", "as one: keeps 55.2% of the information"),
         ("choosing_epsilon.py", "at epsilon = 0, 58.7% of H(X) is kept"),
         pytest.param(

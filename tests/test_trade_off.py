@@ -103,6 +103,7 @@ def test_the_parts_of_a_split_share_no_row(tables):
     assert len(set.union(*rows)) == 442
 
 
+@pytest.mark.slow
 def test_the_comparison_runs(monkeypatch, capsys):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")  # which it sets
     arguments = ["nowhere.csv", "--quick", "--table", "diabetes"]

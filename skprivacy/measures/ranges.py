@@ -8,7 +8,7 @@ within it.
 
 import numpy as np
 
-from .._typing import FloatArray
+from .._typing import BoolArray, FloatArray
 from .base import Measure
 
 _BISECTIONS = 60  # to 1e-18
@@ -25,19 +25,28 @@ def posterior_ranges(measure: Measure, prior: FloatArray, epsilon: float) -> Flo
     return np.array([[_furthest(measure, p, limit, end) for end in (0.0, 1.0)] for p in prior])
 
 
+def may_reach(measure: Measure, prior: FloatArray, epsilon: float, share: float) -> BoolArray:
+    """Return whether such a budget lets each P(s|y) reach a share; False where it is not known."""
+    if not measure.is_monotone:
+        return np.zeros(len(prior), bool)
+    limit = measure.budget(epsilon)
+    return np.array([_is_allowed(measure, p, limit, share) for p in prior])
+
+
+def _is_allowed(measure: Measure, p: float, limit: float, a: float) -> bool:
+    """Return whether a probability may move from p to a."""
+    if p in (0.0, 1.0):  # a group that does not occur, or is all there is, stays so
+        return a == p
+    return bool(measure.leakage(np.array([a, 1 - a]), np.array([p, 1 - p])) <= limit)
+
+
 def _furthest(measure: Measure, p: float, limit: float, end: float) -> float:
     """Return how far from p toward an end a probability may be; rounded outward."""
-
-    def is_allowed(a: float) -> bool:
-        if p in (0.0, 1.0):  # a group that does not occur, or is all there is, stays so
-            return a == p
-        two = np.array([p, 1 - p])
-        return bool(measure.leakage(np.array([a, 1 - a]), two) <= limit)
-
-    if is_allowed(end):
+    if _is_allowed(measure, p, limit, end):
         return end
     inside, outside = p, end
     for _ in range(_BISECTIONS):
         middle = (inside + outside) / 2
-        inside, outside = (middle, outside) if is_allowed(middle) else (inside, middle)
+        is_allowed = _is_allowed(measure, p, limit, middle)
+        inside, outside = (middle, outside) if is_allowed else (inside, middle)
     return outside

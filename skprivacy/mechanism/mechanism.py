@@ -29,7 +29,7 @@ from ..describing import (
 from ..fidelity import Fidelity, NamedChannel, closest_names, fidelity_of_symbols
 from ..joint import as_joint
 from ..measures import Measure, check_scope
-from ..measures.ranges import posterior_ranges
+from ..measures.ranges import may_reach, posterior_ranges
 from ..utilities import BOUND_TOLERANCE, DEFAULT_TOL, UTILITY_ROUNDING, Utility
 from .checks import (
     check_distributions,
@@ -263,12 +263,12 @@ class Mechanism(Evaluation):
     def allows_certainty(self) -> bool:
         """Whether the budget lets one value tell a group with near certainty.
 
-        A group that is the likeliest anyway does not count. A budget on average bounds no single
-        value: there, what the outputs tell counts.
+        A group that is the likeliest anyway does not count. False for a budget on average, which
+        bounds no single value, and for a measure of your own of which that is not known.
         """
-        ranges = self.posterior_ranges()
-        high = ranges["allowed_high"].fillna(ranges["reached_high"])
-        return bool((high[ranges["prior"] <= _LIKELY] > _CERTAIN).any())
+        prior = self._joint.sum(axis=1)
+        is_allowed = may_reach(self.measure, prior, self.epsilon, _CERTAIN)
+        return self.scope == "per_output" and bool(is_allowed[prior <= _LIKELY].any())
 
     def fidelity(self) -> Fidelity:
         """Return how close values are to the true ones if outputs are taken at face value.
