@@ -330,6 +330,13 @@ def add_report(command: argparse.ArgumentParser) -> None:
         "finds that value by it, so leave it out of a report that leaves the house (default: yes)",
     )
     group.add_argument(
+        "--attack",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="whether models are trained to guess the sensitive columns from the release, which "
+        "can take minutes; the report says so if not (default: yes)",
+    )
+    group.add_argument(
         "--curve",
         action=argparse.BooleanOptionalAction,
         default=True,

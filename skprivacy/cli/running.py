@@ -2,14 +2,13 @@
 
 import argparse
 import io
-import os
 import signal
 import sys
 from importlib import import_module
 
 from ..files.locations import PIPE
 from .progress import progress_lines
-from .words import one_line, warnings_as_lines
+from .words import one_line, warnings_as_lines, while_somebody_reads
 
 _INTERRUPTED = 130
 _TERMINATED = 143
@@ -32,14 +31,13 @@ def run(options: argparse.Namespace, is_closed: bool) -> int:
         signal.signal(number, lambda *_: sys.exit(_TERMINATED))
     try:
         with (
+            while_somebody_reads(),
             progress_lines(getattr(options, "progress", False)),
             warnings_as_lines() as options.warnings,
         ):
             command(options)
     except KeyboardInterrupt:
         return _INTERRUPTED
-    except BrokenPipeError:  # whoever reads our output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Exception as error:
         print(f"skprivacy: error: {one_line(error)}", file=sys.stderr)
         return 1

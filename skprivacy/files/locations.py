@@ -5,6 +5,7 @@ What is read can be read twice. What is written appears whole or not at all.
 
 from __future__ import annotations
 
+import glob
 import gzip
 import os
 import secrets
@@ -20,6 +21,7 @@ from typing import BinaryIO, TypeAlias
 
 from .._messages import Message, Setting
 from .._typing import FilePath
+from .._warnings import warn
 
 PIPE = "-"
 _STANDARD_OUTPUT = {PIPE, "/dev/stdout"}  # a device or not: it may be redirected to a file
@@ -27,6 +29,8 @@ _STANDARD_OUTPUT = {PIPE, "/dev/stdout"}  # a device or not: it may be redirecte
 _KINDS = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet", ".pq": "parquet"}
 _GZIP_MAGIC = b"\x1f\x8b"
 _PARQUET_MAGIC = b"PAR1"
+
+_TOKEN_BYTES = 4  # tell hidden files of several processes apart
 
 # Fast, and within a few percent of the size that gzip's own default reaches.
 _COMPRESSION = 4
@@ -138,8 +142,9 @@ def is_pipe(path: FilePath) -> bool:
 def written(path: FilePath, force: bool = False) -> Iterator[BinaryIO]:
     """Yield a binary file, to write and read, that becomes `path` if the block ends well.
 
-    Before that there is only a hidden file beside it, which is removed after an error. A pipe
-    ("-" or a device) gets its bytes only at the end, too.
+    Before that there is only a hidden file beside it, which is removed after an error. A process
+    that is killed leaves it, and the next one to write `path` warns of it. A pipe ("-" or a
+    device) gets its bytes only at the end, too.
     """
     check_free(path, force)
     if is_pipe(path):
@@ -149,17 +154,29 @@ def written(path: FilePath, force: bool = False) -> Iterator[BinaryIO]:
             _copy_to_pipe(spool, path)
         return
     target = Path(path).resolve()
+    _warn_of_unfinished(target)
+    permissions = _permissions(target)
     # The name comes before the file: a signal may arrive as soon as there is one.
-    name = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    name = target.with_name(f".{target.name}.{secrets.token_hex(_TOKEN_BYTES)}.part")
     try:
         with open(name, "x+b", opener=_for_the_owner) as file:
             yield file
             file.flush()
-            os.fchmod(file.fileno(), _permissions(target))
+            os.fchmod(file.fileno(), permissions)
             os.fsync(file.fileno())
         _publish(name, target, force)
     finally:
         name.unlink(missing_ok=True)
+
+
+def _warn_of_unfinished(target: Path) -> None:
+    """Name what is left of runs that were killed, or belongs to one that still runs."""
+    token = "[0-9a-f]" * (2 * _TOKEN_BYTES)
+    for path in sorted(target.parent.glob(f".{glob.escape(target.name)}.{token}.part")):
+        warn(
+            f"{str(path)!r} is an unfinished {target.name!r} of another process: delete it, "
+            f"unless that process is still running."
+        )
 
 
 def _for_the_owner(path: str, flags: int) -> int:

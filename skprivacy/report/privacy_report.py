@@ -73,7 +73,8 @@ class PrivacyReport:
         transformer : PrivacyFunnelTransformer
             Fitted.
         df : frame, default=None
-            Rows with their S: they are released again, and the release is attacked.
+            Rows with their S: they are released again, and the release is attacked. Without them,
+            the report says that no attack was tried.
         sensitive_features : array-like, default=None
             S of `df`, if `fit` got S this way.
         confidence : float, default=0.95

@@ -88,8 +88,9 @@ class TestSanitize:
             "every released value reveals at most epsilon = 0.02 about sex (kl; reached: 0.02)"
             in said
         )
-        assert "\nWrote r.html: PASS in the " in said
-        assert "FAIL in the population" in said.splitlines()[-2]
+        assert said.splitlines()[-2] == "Wrote m.json."
+        assert said.splitlines()[-1].startswith("Wrote r.html: PASS in the ")
+        assert "FAIL in the population" in said.splitlines()[-1]
         assert warned.startswith("skprivacy: warning: What the columns ['zip'] reveal about the")
         assert "skprivacy: warning: Values that make up 16% of the rows are mostly" in warned
         assert "skprivacy: warning: --epsilon 0.02 holds for these 442 rows. In the" in warned
