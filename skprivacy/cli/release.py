@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import combinations
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -220,7 +221,7 @@ def _check_outputs(paths: Sequence[str], options: argparse.Namespace) -> None:
         raise ValueError(
             f"{', '.join(beside)}: each of these must be a file of its own, neither a pipe nor IN."
         )
-    if len({str(Path(path).resolve()) for path in paths}) < len(paths):
+    if any(is_same(*pair) for pair in combinations(paths, 2)):
         raise ValueError(f"Two of the outputs {', '.join(paths)} are the same file.")
 
 

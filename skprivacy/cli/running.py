@@ -10,6 +10,9 @@ from ..files.locations import PIPE
 from .progress import progress_lines
 from .words import one_line, warnings_as_lines, while_somebody_reads
 
+# What tells a process to stop; no system has all of them.
+_STOPPING = ("SIGTERM", "SIGHUP", "SIGBREAK")
+
 _INTERRUPTED = 130
 _TERMINATED = 143
 
@@ -27,8 +30,9 @@ def run(options: argparse.Namespace, is_closed: bool) -> int:
     module, name = options.run.split(":")
     command = getattr(import_module(f".{module}", __package__), name)
     # When told to stop, tidy up as after an error.
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: sys.exit(_TERMINATED))
+    for name in _STOPPING:
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), lambda *_: sys.exit(_TERMINATED))
     try:
         with (
             while_somebody_reads(),

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import BinaryIO, TypeAlias, cast
 
 from .._messages import Message, Setting
 from .._typing import FilePath
@@ -94,8 +94,7 @@ class Input:
 def opened(path: FilePath, kind: str | None = None) -> Iterator[Input]:
     """Open a path, or "-" for the standard input, as an `Input`.
 
-    A pipe is copied to a temporary file first, which only this user can read and which has no
-    name: it is gone with the process, whatever happens to it.
+    A pipe is copied to a temporary file first.
     """
     found, compressed = kind_of(path, kind)
     if str(path) == PIPE and sys.stdin is None:
@@ -105,7 +104,7 @@ def opened(path: FilePath, kind: str | None = None) -> Iterator[Input]:
         if source.seekable() and str(path) != PIPE:
             yield Input(str(path), found, source, compressed)
             return
-        with tempfile.TemporaryFile(prefix="skprivacy-") as spool:
+        with temporary() as spool:
             shutil.copyfileobj(source, spool)
             spool.seek(0)
             magic = spool.read(4)
@@ -114,6 +113,22 @@ def opened(path: FilePath, kind: str | None = None) -> Iterator[Input]:
     finally:
         if str(path) != PIPE:
             source.close()
+
+
+@contextmanager
+def temporary() -> Iterator[BinaryIO]:
+    """Yield a temporary file, to write and read.
+
+    Only this user can read it, and it is gone with the process, whatever happens to that. It has
+    no name, but on Windows, where it lies in a folder of the user.
+    """
+    with tempfile.TemporaryFile(prefix="skprivacy-") as file:
+        yield cast(BinaryIO, file)  # on Windows it is an object that passes everything on
+
+
+def has_modes() -> bool:
+    """Whether a file has a mode: on Windows it has the permissions of its folder instead."""
+    return hasattr(os, "getuid")
 
 
 def check_free(path: FilePath, force: bool = False) -> None:
@@ -148,7 +163,7 @@ def written(path: FilePath, force: bool = False) -> Iterator[BinaryIO]:
     """
     check_free(path, force)
     if is_pipe(path):
-        with tempfile.TemporaryFile(prefix="skprivacy-") as spool:
+        with temporary() as spool:
             yield spool
             spool.seek(0)
             _copy_to_pipe(spool, path)
@@ -162,7 +177,8 @@ def written(path: FilePath, force: bool = False) -> Iterator[BinaryIO]:
         with open(name, "x+b", opener=_for_the_owner) as file:
             yield file
             file.flush()
-            os.fchmod(file.fileno(), permissions)
+            if has_modes():
+                os.chmod(file.fileno(), permissions)
             os.fsync(file.fileno())
         _publish(name, target, force)
     finally:

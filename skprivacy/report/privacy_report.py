@@ -169,7 +169,7 @@ class PrivacyReport:
         ...     file.read_text(encoding="utf-8")[:15]
         '<!DOCTYPE html>'
         """
-        Path(path).write_text(self.to_html(), encoding="utf-8")
+        Path(path).write_bytes(self.to_html().encode())  # the same on every system
 
 
 def _limits(transformer: PrivacyFunnelTransformer, fitted: Fitted, confidence: float) -> Limits:

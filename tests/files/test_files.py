@@ -5,6 +5,7 @@ import gzip
 import os
 import stat
 import warnings
+from threading import Thread
 
 import numpy as np
 import pandas as pd
@@ -206,12 +207,11 @@ class TestLocations:
     def test_a_named_pipe_can_be_read_twice(self, tmp_path):
         pipe = tmp_path / "pipe.csv"
         os.mkfifo(pipe)
-        if not (child := os.fork()):
-            pipe.write_text("a\n1\n")
-            os._exit(0)
+        writer = Thread(target=pipe.write_text, args=["a\n1\n"])
+        writer.start()
         with opened(pipe) as input_:
             assert [input_.stream().read(), input_.stream().read()] == [b"a\n1\n"] * 2
-        os.waitpid(child, 0)
+        writer.join()
 
 
 def _umask():
