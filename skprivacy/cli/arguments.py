@@ -98,7 +98,8 @@ examples, in the folder that `skprivacy demo` makes:
       --epsilon 0.02 --record-ids patient --key-file own.key
 
 FILE gets 64 hexadecimal digits from the operating system's cryptographic source, and
-only you can read it. An existing file is never replaced.
+only you can read it; on Windows, whoever may read the files of its folder. An existing
+file is never replaced.
 """
 _CURVE = """\
 examples, in the folder that `skprivacy demo` makes:
