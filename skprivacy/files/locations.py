@@ -211,7 +211,13 @@ def _copy_to_pipe(spool: BinaryIO, path: FilePath) -> None:
 def _publish(name: Path, target: Path, force: bool) -> None:
     """Give a finished file its name, in one step."""
     if force:
-        os.replace(name, target)
+        try:
+            os.replace(name, target)
+        except PermissionError as error:  # on Windows also while somebody reads it
+            raise PermissionError(
+                f"{str(target)!r} cannot be replaced: close it in other programs, or name another "
+                f"file."
+            ) from error
         return
     try:
         os.link(name, target)  # fails if the target was created in the meantime

@@ -193,6 +193,20 @@ class TestLocations:
         with pytest.raises(FileNotFoundError, match="does not exist"):
             check_free(tmp_path / "nowhere" / "out.csv")
 
+    def test_a_file_that_somebody_has_open_may_stay(self, tmp_path, monkeypatch):
+        target = tmp_path / "out.csv"
+        target.write_text("old")
+
+        def locked(*_):
+            raise PermissionError(13, "The process cannot access the file")
+
+        monkeypatch.setattr(os, "replace", locked)  # as on Windows
+        refused = pytest.raises(PermissionError, match="out.csv' cannot be replaced: close it")
+        with refused, written(target, force=True) as file:
+            file.write(b"new")
+        assert os.listdir(tmp_path) == ["out.csv"]
+        assert target.read_text() == "old"
+
     def test_a_link_is_followed_and_a_device_is_not_replaced(self, tmp_path):
         (tmp_path / "real.csv").write_text("old")
         (tmp_path / "link.csv").symlink_to("real.csv")
