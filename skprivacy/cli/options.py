@@ -333,8 +333,8 @@ def add_report(command: argparse.ArgumentParser) -> None:
         "--attack",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="whether models are trained to guess the sensitive columns from the release, which "
-        "can take minutes; the report says so if not (default: yes)",
+        help="whether the release is attacked for the report, by models that are trained to guess "
+        "the sensitive columns, which can take minutes (default: yes)",
     )
     group.add_argument(
         "--curve",

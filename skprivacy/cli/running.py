@@ -30,9 +30,9 @@ def run(options: argparse.Namespace, is_closed: bool) -> int:
     module, name = options.run.split(":")
     command = getattr(import_module(f".{module}", __package__), name)
     # When told to stop, tidy up as after an error.
-    for name in _STOPPING:
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), lambda *_: sys.exit(_TERMINATED))
+    for stopping in _STOPPING:
+        if hasattr(signal, stopping):
+            signal.signal(getattr(signal, stopping), lambda *_: sys.exit(_TERMINATED))
     try:
         with (
             while_somebody_reads(),

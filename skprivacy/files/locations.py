@@ -120,7 +120,7 @@ def temporary() -> Iterator[BinaryIO]:
     """Yield a temporary file, to write and read.
 
     Only this user can read it, and it is gone with the process, whatever happens to that. It has
-    no name, but on Windows, where it lies in a folder of the user.
+    no name, except on Windows, where it is in the user's own folder for temporary files.
     """
     with tempfile.TemporaryFile(prefix="skprivacy-") as file:
         yield cast(BinaryIO, file)  # on Windows it is an object that passes everything on
