@@ -4,7 +4,6 @@ from fractions import Fraction
 from functools import cache
 from itertools import combinations
 
-import cdd
 import numpy as np
 from scipy.optimize import linprog
 
@@ -100,6 +99,8 @@ def _solve(matrix, right):
 
 def cdd_vertices(lifts, bound):
     """Return the vertices of (22) by cdd, in floating point."""
+    import cdd  # which has no wheel: the tests that need it are not run on every system
+
     n_x = lifts.shape[1]
     inequalities = [[0.0, *row] for row in np.eye(n_x)]
     inequalities += [[bound, *-row] for row in lifts]

@@ -155,7 +155,8 @@ def test_the_demo_prints_the_table_of_the_readme(demo):
     assert "Wrote to skprivacy-demo:" in said
     files = sorted(path.name for path in folder.iterdir())
     assert files == ["patients.csv", "released.csv", "report.html"]
-    assert max(map(len, said.splitlines())) <= 99
+    *lines, _ = said.splitlines()  # the last is a command, which no shell may have to put together
+    assert max(map(len, lines)) <= 99
 
 
 def test_the_command_at_the_end_of_the_demo_says_what_the_demo_says(
@@ -165,7 +166,7 @@ def test_the_command_at_the_end_of_the_demo_says_what_the_demo_says(
     monkeypatch.chdir(tmp_path)
     shutil.copytree(folder, folder.name)
     before, command = said.split("Do it yourself:\n")
-    main(shlex.split(command.replace("\\\n", ""))[1:])
+    main(shlex.split(command)[1:])
     figures = capsys.readouterr().out.partition("Taken at face value")[2]
     assert figures
     assert figures in before

@@ -19,9 +19,16 @@ def citation():
 
 
 @pytest.fixture(scope="module")
-def job():
-    (job,) = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())["jobs"].values()
-    return job
+def jobs():
+    return yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())["jobs"]
+
+
+def commands_of(job):
+    """Return what a job runs, after it has got the clone and Python."""
+    checkout, python, *steps = job["steps"]
+    assert checkout["uses"].startswith("actions/checkout@")
+    assert python["uses"].startswith("actions/setup-python@")
+    return [step["run"] for step in steps]
 
 
 def test_the_citation_is_of_this_version(citation):
@@ -47,8 +54,9 @@ def test_every_extra_is_on_the_page_about_installing():
     assert f"You need Python {PROJECT['requires-python'][2:]} or newer" in page
 
 
-def test_every_python_that_is_promised_is_tested(job):
-    tested = job["strategy"]["matrix"]["python"]
+def test_every_python_that_is_promised_is_tested(jobs):
+    tested = jobs["ci"]["strategy"]["matrix"]["python"]
+    assert jobs["ci"]["steps"][1]["with"] == {"python-version": "${{ matrix.python }}"}
     named = [re.fullmatch(r".* :: Python :: (3\.\d+)", text) for text in PROJECT["classifiers"]]
     assert tested == [found[1] for found in named if found]
     assert PROJECT["requires-python"] == f">={tested[0]}"
@@ -56,9 +64,25 @@ def test_every_python_that_is_promised_is_tested(job):
     assert minors == list(range(minors[0], minors[-1] + 1))
 
 
-def test_the_workflow_runs_what_has_to_pass(job):
-    assert job["steps"][-1] == {"run": "bash .ci/run"}
-    assert job["steps"][-2]["with"] == {"python-version": "${{ matrix.python }}"}
+def test_the_workflow_runs_what_has_to_pass(jobs):
+    assert commands_of(jobs["ci"]) == ["bash .ci/run"]
+    assert commands_of(jobs["lint"])[-1] == "bash .ci/lint"
+    assert 'run test "bash .ci/lint"' in (ROOT / ".ci/run").read_text().splitlines()
+
+
+def test_the_lowest_versions_are_tested_with_the_lowest_python(jobs):
+    assert commands_of(jobs["lowest"]) == ["bash .ci/lowest"]
+    version = jobs["lowest"]["steps"][1]["with"]["python-version"]
+    assert PROJECT["requires-python"] == f">={version}"
+
+
+def test_other_systems_run_the_main_command_and_tests_that_exist(jobs):
+    assert jobs["systems"]["strategy"]["matrix"]["system"] == ["windows-latest", "macos-latest"]
+    main, _, tests = commands_of(jobs["systems"])
+    assert f"```sh\n{main}\n```" in (ROOT / "README.md").read_text()
+    runner, *paths = tests.split(" tests/")
+    assert runner == "python3 -m pytest"
+    assert all((ROOT / "tests" / path).exists() for path in paths)
 
 
 def test_the_first_command_is_run_without_a_compiler():

@@ -25,4 +25,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _nowhere() -> TextIO:
-    return open(os.devnull, "w")
+    return open(os.devnull, "w", encoding="utf-8")

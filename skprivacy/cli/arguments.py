@@ -64,11 +64,11 @@ codes, rare values, and columns that are copied although they leak:
   skprivacy sanitize patients.csv codes.csv --sensitive sex --columns blood_pressure \\
       --categorical blood_pressure --max-categories 4 --min-frequency 8 --epsilon 0.1 \\
       --remainder bmi --allow-leaking --handle-unknown resample
-a file without a header, read as you say; a report without its curve replaces another:
+a file without a header, read as you say; a quick report replaces another:
   awk -F, -v OFS=';' 'NR > 1 {print $2, $3, $4}' patients.csv > rows.txt
   skprivacy sanitize rows.txt named.csv --format csv --delimiter ';' --encoding latin-1 \\
       --no-header --names sex,blood_pressure,bmi --sensitive sex --columns bmi --bins 3 \\
-      --epsilon 0.02 --report bmi.html --no-curve --force
+      --epsilon 0.02 --report bmi.html --no-attack --no-curve --force
 
 A first pass over IN counts and a second one writes OUT: memory does not grow with the
 file. Without --columns, all columns that no other option names are released; with it,
@@ -98,7 +98,8 @@ examples, in the folder that `skprivacy demo` makes:
       --epsilon 0.02 --record-ids patient --key-file own.key
 
 FILE gets 64 hexadecimal digits from the operating system's cryptographic source, and
-only you can read it. An existing file is never replaced.
+only you can read it; on Windows, whoever may read the files of its folder. An existing
+file is never replaced.
 """
 _CURVE = """\
 examples, in the folder that `skprivacy demo` makes:

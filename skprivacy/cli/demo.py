@@ -62,8 +62,8 @@ Wrote to {folder}:
   report.html    what was protected, and by how much
 
 Do it yourself:
-  skprivacy sanitize {folder}/patients.csv mine.csv --sensitive sex \\
-      --columns blood_pressure,bmi --bins {bins} --epsilon {epsilon:g}{confidence}"""
+  skprivacy sanitize {table} mine.csv --sensitive sex --columns blood_pressure,bmi \
+--bins {bins} --epsilon {epsilon:g}{confidence}"""  # one line: shells differ in how to go on
 _SURE = (
     "442 rows are few: the population may differ from them. Epsilon = {epsilon:g} holds there "
     "too, with {sure} confidence, and that has its price: for the rows alone, {alone:.1%} would "
@@ -143,6 +143,7 @@ def _after(chosen: PrivacyFunnelTransformer, right: pd.Series, folder: Path) -> 
         released=right["released"],
         few_rows="\n".join(textwrap.wrap(_about_few_rows(chosen), _WIDTH)),
         folder=folder,
+        table=folder / _FILES[0],
         confidence=option,
     )
 

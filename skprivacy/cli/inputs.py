@@ -16,8 +16,13 @@ from .several import secret_keys
 
 
 def is_same(path: str, other: str) -> bool:
-    """Return whether two paths lead to the same file."""
-    return Path(path).resolve() == Path(other).resolve()
+    """Return whether two paths lead to the same file, or would if there were one."""
+    paths = Path(path), Path(other)
+    if any(each.exists() for each in paths):
+        return all(each.exists() for each in paths) and paths[0].samefile(paths[1])
+    # In file systems of Windows and macOS, upper and lower case do not tell files apart.
+    one, two = (str(each.resolve()).casefold() for each in paths)
+    return one == two
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .._warnings import warn
 from ..exceptions import PrivacyLeakWarning
-from ..files.locations import PIPE
+from ..files.locations import PIPE, has_modes
 from .words import say
 
 _N_BYTES = 32
@@ -19,10 +19,11 @@ _KEY = re.compile(rb"\s*((?:[0-9a-fA-F]{2}){16,})\s*")
 
 
 def key(options: argparse.Namespace) -> None:
-    """Write a new key to a file that only this user can read."""
+    """Write a new key to a file that only this user can read, where files have modes."""
     write_key(options.file)
+    readers = "only you" if has_modes() else "whoever may read the files of its folder"
     lines = [
-        f"{options.file}: a new key, which only you can read.",
+        f"{options.file}: a new key, which {readers} can read.",
         "Keep it: without it, rows that are released again get new values. Keep it secret: with "
         "it and the ids, the noise can be undone.",
     ]
@@ -40,7 +41,7 @@ def write_key(path: str) -> None:
             f"{path!r} already exists, and a key is never replaced: name another file."
         ) from None
     try:
-        with os.fdopen(handle, "w") as file:
+        with os.fdopen(handle, "w", encoding="ascii", newline="\n") as file:
             file.write(secrets.token_hex(_N_BYTES) + "\n")
             file.flush()
             os.fsync(file.fileno())
@@ -60,7 +61,7 @@ def read_key(path: str) -> bytes:
             f"{path} does not hold a key: it needs an even number of hexadecimal digits on one "
             f"line, at least 32, and nothing else. `skprivacy key FILE` makes one."
         )
-    if stat.S_ISREG(mode) and mode & _OTHERS:
+    if has_modes() and stat.S_ISREG(mode) and mode & _OTHERS:
         warn(
             f"{path} is open to other users, who could undo the noise with it: run chmod 600 "
             f"{path}",

@@ -330,6 +330,13 @@ def add_report(command: argparse.ArgumentParser) -> None:
         "finds that value by it, so leave it out of a report that leaves the house (default: yes)",
     )
     group.add_argument(
+        "--attack",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="whether the release is attacked for the report, by models that are trained to guess "
+        "the sensitive columns, which can take minutes (default: yes)",
+    )
+    group.add_argument(
         "--curve",
         action=argparse.BooleanOptionalAction,
         default=True,

@@ -18,8 +18,6 @@ LOOK = 0.25
 # time so far, up to so many.
 SOONEST, LATEST, SHARE = 3.0, 9.0, 0.15
 
-_START_OF_LINE = "\r\x1b[K"  # and nothing on it
-
 
 def is_due(now: float, last: float, is_new: bool) -> bool:
     """Return whether it is time for another line.
@@ -52,24 +50,28 @@ class _Lines:
                 last, said = now, what
 
     def _write(self, line: str) -> None:
-        start, end = "", "\n"
-        if self._is_terminal:  # where a line that is broken could not be replaced
-            start, end, line = _START_OF_LINE, "", line[: get_terminal_size().columns - 1]
         with self._lock:
             self._is_shown = self._is_terminal
-            print(start + line, end=end, file=sys.stderr, flush=True)
+            text, end = (_whole_line(line), "") if self._is_terminal else (line, "\n")
+            print(text, end=end, file=sys.stderr, flush=True)
 
     def clear(self) -> None:
         """Make room for something else."""
         with self._lock:
             if self._is_shown:
-                print(_START_OF_LINE, end="", file=sys.stderr, flush=True)
+                print(_whole_line(""), end="\r", file=sys.stderr, flush=True)
             self._is_shown = False
 
     def end(self) -> None:
         """Write no more."""
         self._is_over.set()
         self.clear()
+
+
+def _whole_line(text: str) -> str:
+    """Return a text that replaces the line on any terminal, and is not broken into two lines."""
+    width = get_terminal_size().columns - 1
+    return f"\r{text[:width]:<{width}}"
 
 
 # Those of the command that runs, if there are any.

@@ -3,7 +3,9 @@
 import argparse
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import combinations
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -38,63 +40,110 @@ from .key_files import read_key
 from .people import face_value_lines, fidelity_facts, group_facts
 from .populations import claimed, population_facts
 from .several import AnyMechanism, budget_fact, leakage_facts, revealed_lines
-from .words import listed, say
+from .words import listed, one_line, say, say_now, while_somebody_reads
 
 # What symbols are.
 _SYMBOLS = {"values": "symbols (values, bins and pools)", "cells": "cells"}
 
 
+@dataclass(frozen=True, eq=False)
+class _Released:
+    """What a report on a release is made from; records : of IN and OUT; sample : rows of IN."""
+
+    transformer: PrivacyFunnelTransformer
+    sample: pd.DataFrame | None
+    n_rows: int
+    records: tuple[FileRecord, FileRecord] | None
+
+
 def sanitize(options: argparse.Namespace) -> None:
-    """Fit a mechanism to a file and release the file through it."""
+    """Fit a mechanism to a file, release the file through it, and report on that."""
     outputs = [options.target, options.report, options.save_mechanism]
     _check_outputs([path for path in outputs if path], options)
     _check_report_options(options)
     keyed = _keyed(options)
     _check_mechanism_file(options)
+    with ExitStack() as files:
+        # Opened before any work is done, which shows that it can be; written at the end.
+        page = _opened(files, options.report, options)
+        released = _release(options, keyed)
+        facts, lines = _outcome(released, options)
+        with while_somebody_reads():  # the report is for somebody else
+            say_now(options, lines)
+        if page is not None:
+            facts["verdict"] = _report_on(released, page, files, options)
+    said = [f"Wrote {options.report}: {facts['verdict']}"] if options.report else []
+    say(options, facts, said)
+
+
+def _opened(files: ExitStack, path: str | None, options: argparse.Namespace) -> BinaryIO | None:
+    """Return a file that becomes `path` when the stack is closed, if there is to be one."""
+    return files.enter_context(written(path, options.force)) if path else None
+
+
+def _release(options: argparse.Namespace, keyed: dict[str, Any]) -> _Released:
+    """Fit and release; the release is in its place when this returns, and its mechanism too."""
     with source_of(options) as source, ExitStack() as files:
-        transformer = transformer_for(
-            options,
-            source.names,
-            epsilon=budgets_for(options),
-            output=options.output,
-            handle_unknown=options.handle_unknown,
-        )
-        named = {*released_columns(options, source.names), *options.sensitive}
-        named |= {*(options.beside or ())}
-        if options.record_ids:  # errors come before any work is done
-            id_position(source, options.record_ids)
-            check_own_column(options.record_ids, list(named))
-        named.add(options.groups)
-        copied = _copied(options, [name for name in source.names if name not in named])
-        transformer.set_params(remainder=copied or "drop")
-        # Written last, committed last: where OUT is, the others are.
+        transformer = _transformer(options, source)
+        # They appear in reverse: where OUT is, its mechanism is.
         out = files.enter_context(written(options.target, options.force))
+        saved = _opened(files, options.save_mechanism, options)
         stamp = source.input.stamp
         settings = settings_of(transformer)
         fitted, sample = fit_source(
             settings,
             source,
-            with_sample=bool(options.report),
+            with_sample=bool(options.report) and options.attack,
             allow_leaking=options.allow_leaking,
             **counting_options(options),
         )
         set_fitted(transformer, fitted)
-        if options.save_mechanism:
-            file = files.enter_context(written(options.save_mechanism, options.force))
-            file.write(transformer.to_json(indent=1).encode())
+        if saved is not None:
+            saved.write(transformer.to_json(indent=1).encode())
         with sink_to(out, options.target, source) as sink:
             n_rows = release_rows(fitted, settings, source, sink, **keyed)
-        verdict = None
-        if options.report:
-            about = transformer, sample, n_rows, _records(options, source, out)
-            file = files.enter_context(written(options.report, options.force))
-            verdict = _write_report(file, *about, options)
+        records = _records(options, source, out) if options.report else None
         if n_rows != transformer.n_samples_seen_ or source.input.stamp != stamp:
             raise RuntimeError(f"{options.source} changed while it was being read.")
-    fidelity = fitted.fidelity
-    facts = _facts(transformer, fitted, fidelity, n_rows, options) | {"verdict": verdict}
-    lines = _sentences(facts, fitted.mechanism, fidelity, options)
-    say(options, facts, [*lines, *_files_written(facts)])
+        if options.report and options.force:  # or it would seem to be about this release
+            Path(options.report).resolve().unlink(missing_ok=True)
+        with while_somebody_reads():  # OUT, if it is a pipe
+            files.close()
+    return _Released(transformer, sample, n_rows, records)
+
+
+def _transformer(options: argparse.Namespace, source: Source) -> PrivacyFunnelTransformer:
+    """Return a transformer for a table that has all columns it needs."""
+    transformer = transformer_for(
+        options,
+        source.names,
+        epsilon=budgets_for(options),
+        output=options.output,
+        handle_unknown=options.handle_unknown,
+    )
+    named = {*released_columns(options, source.names), *options.sensitive}
+    named |= {*(options.beside or ())}
+    if options.record_ids:
+        id_position(source, options.record_ids)
+        check_own_column(options.record_ids, list(named))
+    named.add(options.groups)
+    copied = _copied(options, [name for name in source.names if name not in named])
+    return transformer.set_params(remainder=copied or "drop")
+
+
+def _report_on(
+    released: _Released, page: BinaryIO, files: ExitStack, options: argparse.Namespace
+) -> str:
+    """Write the report into its file, close that, and return the verdict."""
+    try:
+        verdict = _write_report(page, released, options)
+        files.close()
+    except Exception as error:
+        raise RuntimeError(
+            f"The release is complete, but the report {options.report} could not be written: "
+            f"{one_line(error)}"
+        ) from error
+    return verdict
 
 
 def apply(options: argparse.Namespace) -> None:
@@ -172,7 +221,7 @@ def _check_outputs(paths: Sequence[str], options: argparse.Namespace) -> None:
         raise ValueError(
             f"{', '.join(beside)}: each of these must be a file of its own, neither a pipe nor IN."
         )
-    if len({str(Path(path).resolve()) for path in paths}) < len(paths):
+    if any(is_same(*pair) for pair in combinations(paths, 2)):
         raise ValueError(f"Two of the outputs {', '.join(paths)} are the same file.")
 
 
@@ -245,30 +294,35 @@ def _file_name(path: str, direction: str) -> str:
     return f"the standard {direction}" if path == PIPE else Path(path).name
 
 
-def _write_report(
-    file: BinaryIO,
-    transformer: PrivacyFunnelTransformer,
-    sample: pd.DataFrame,
-    n_rows: int,
-    records: tuple[FileRecord, FileRecord],
-    options: argparse.Namespace,
-) -> str:
-    """Write the report, and return the verdict that it begins with; records : of IN and OUT."""
+def _write_report(file: BinaryIO, released: _Released, options: argparse.Namespace) -> str:
+    """Write the report, and return the verdict that it begins with."""
+    assert released.records is not None  # as a report is asked for
     with part_of("making the report"):
         report = PrivacyReport.from_estimator(
-            transformer,
-            sample,
+            released.transformer,
+            released.sample if options.attack else None,
             purpose=options.purpose,
             recipient=options.recipient,
-            input_file=records[0],
-            output_file=records[1],
-            n_rows_out=n_rows,
+            input_file=released.records[0],
+            output_file=released.records[1],
+            n_rows_out=released.n_rows,
             notes=_keyed_lines(options.record_ids),
             with_curve=options.curve,
         )
     doing("drawing the report")
     file.write(report.to_html().encode())
     return report.sections[0].lead
+
+
+def _outcome(released: _Released, options: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
+    """Return what became of the table: for machines, and in sentences."""
+    fitted = fitted_of(released.transformer)
+    fidelity = fitted.fidelity
+    facts = _facts(released.transformer, fitted, fidelity, released.n_rows, options)
+    lines = _sentences(facts, fitted.mechanism, fidelity, options)
+    if options.save_mechanism:
+        lines.append(f"Wrote {options.save_mechanism}.")
+    return facts | {"verdict": None}, lines
 
 
 def _facts(
@@ -355,9 +409,3 @@ def _at_most(mechanism: AnyMechanism, facts: dict[str, Any]) -> str:
 def _of_raw_values(fidelity: Fidelity) -> str:
     kept = fidelity.raw_utility
     return "" if np.isnan(kept) else f" Of the values before bins and pools, it keeps {kept:.1%}."
-
-
-def _files_written(facts: dict[str, Any]) -> list[str]:
-    report, mechanism = facts["report"], facts["mechanism"]
-    lines = [f"Wrote {report}: {facts['verdict']}"] if report else []
-    return [*lines, f"Wrote {mechanism}."] if mechanism else lines

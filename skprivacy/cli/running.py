@@ -2,14 +2,16 @@
 
 import argparse
 import io
-import os
 import signal
 import sys
 from importlib import import_module
 
 from ..files.locations import PIPE
 from .progress import progress_lines
-from .words import one_line, warnings_as_lines
+from .words import one_line, warnings_as_lines, while_somebody_reads
+
+# What tells a process to stop; no system has all of them.
+_STOPPING = ("SIGTERM", "SIGHUP", "SIGBREAK")
 
 _INTERRUPTED = 130
 _TERMINATED = 143
@@ -28,18 +30,18 @@ def run(options: argparse.Namespace, is_closed: bool) -> int:
     module, name = options.run.split(":")
     command = getattr(import_module(f".{module}", __package__), name)
     # When told to stop, tidy up as after an error.
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: sys.exit(_TERMINATED))
+    for stopping in _STOPPING:
+        if hasattr(signal, stopping):
+            signal.signal(getattr(signal, stopping), lambda *_: sys.exit(_TERMINATED))
     try:
         with (
+            while_somebody_reads(),
             progress_lines(getattr(options, "progress", False)),
             warnings_as_lines() as options.warnings,
         ):
             command(options)
     except KeyboardInterrupt:
         return _INTERRUPTED
-    except BrokenPipeError:  # whoever reads our output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Exception as error:
         print(f"skprivacy: error: {one_line(error)}", file=sys.stderr)
         return 1

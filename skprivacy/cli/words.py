@@ -4,6 +4,7 @@ import argparse
 import json
 import math
 import numbers
+import os
 import sys
 import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping
@@ -165,6 +166,15 @@ def say_now(options: argparse.Namespace, lines: Iterable[str]) -> None:
     is_piped = target is not None and is_pipe(target)
     clear_progress()
     print("\n".join(told), file=sys.stderr if is_piped else sys.stdout, flush=True)
+
+
+@contextmanager
+def while_somebody_reads() -> Iterator[None]:
+    """Leave the block, without an error, when nobody reads the standard output any more."""
+    try:
+        yield
+    except BrokenPipeError:  # whoever reads our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _finite(value: Any) -> Any:

@@ -5,6 +5,7 @@ What is read can be read twice. What is written appears whole or not at all.
 
 from __future__ import annotations
 
+import glob
 import gzip
 import os
 import secrets
@@ -16,10 +17,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import BinaryIO, TypeAlias, cast
 
 from .._messages import Message, Setting
 from .._typing import FilePath
+from .._warnings import warn
 
 PIPE = "-"
 _STANDARD_OUTPUT = {PIPE, "/dev/stdout"}  # a device or not: it may be redirected to a file
@@ -27,6 +29,8 @@ _STANDARD_OUTPUT = {PIPE, "/dev/stdout"}  # a device or not: it may be redirecte
 _KINDS = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet", ".pq": "parquet"}
 _GZIP_MAGIC = b"\x1f\x8b"
 _PARQUET_MAGIC = b"PAR1"
+
+_TOKEN_BYTES = 4  # tell hidden files of several processes apart
 
 # Fast, and within a few percent of the size that gzip's own default reaches.
 _COMPRESSION = 4
@@ -90,8 +94,7 @@ class Input:
 def opened(path: FilePath, kind: str | None = None) -> Iterator[Input]:
     """Open a path, or "-" for the standard input, as an `Input`.
 
-    A pipe is copied to a temporary file first, which only this user can read and which has no
-    name: it is gone with the process, whatever happens to it.
+    A pipe is copied to a temporary file first.
     """
     found, compressed = kind_of(path, kind)
     if str(path) == PIPE and sys.stdin is None:
@@ -101,7 +104,7 @@ def opened(path: FilePath, kind: str | None = None) -> Iterator[Input]:
         if source.seekable() and str(path) != PIPE:
             yield Input(str(path), found, source, compressed)
             return
-        with tempfile.TemporaryFile(prefix="skprivacy-") as spool:
+        with temporary() as spool:
             shutil.copyfileobj(source, spool)
             spool.seek(0)
             magic = spool.read(4)
@@ -110,6 +113,22 @@ def opened(path: FilePath, kind: str | None = None) -> Iterator[Input]:
     finally:
         if str(path) != PIPE:
             source.close()
+
+
+@contextmanager
+def temporary() -> Iterator[BinaryIO]:
+    """Yield a temporary file, to write and read.
+
+    Only this user can read it, and it is gone with the process, whatever happens to that. It has
+    no name, except on Windows, where it is in the user's own folder for temporary files.
+    """
+    with tempfile.TemporaryFile(prefix="skprivacy-") as file:
+        yield cast(BinaryIO, file)  # on Windows it is an object that passes everything on
+
+
+def has_modes() -> bool:
+    """Whether a file has a mode: on Windows it has the permissions of its folder instead."""
+    return hasattr(os, "getuid")
 
 
 def check_free(path: FilePath, force: bool = False) -> None:
@@ -138,28 +157,42 @@ def is_pipe(path: FilePath) -> bool:
 def written(path: FilePath, force: bool = False) -> Iterator[BinaryIO]:
     """Yield a binary file, to write and read, that becomes `path` if the block ends well.
 
-    Before that there is only a hidden file beside it, which is removed after an error. A pipe
-    ("-" or a device) gets its bytes only at the end, too.
+    Before that there is only a hidden file beside it, which is removed after an error. A process
+    that is killed leaves it, and the next one to write `path` warns of it. A pipe ("-" or a
+    device) gets its bytes only at the end, too.
     """
     check_free(path, force)
     if is_pipe(path):
-        with tempfile.TemporaryFile(prefix="skprivacy-") as spool:
+        with temporary() as spool:
             yield spool
             spool.seek(0)
             _copy_to_pipe(spool, path)
         return
     target = Path(path).resolve()
+    _warn_of_unfinished(target)
+    permissions = _permissions(target)
     # The name comes before the file: a signal may arrive as soon as there is one.
-    name = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    name = target.with_name(f".{target.name}.{secrets.token_hex(_TOKEN_BYTES)}.part")
     try:
         with open(name, "x+b", opener=_for_the_owner) as file:
             yield file
             file.flush()
-            os.fchmod(file.fileno(), _permissions(target))
+            if has_modes():
+                os.chmod(file.fileno(), permissions)
             os.fsync(file.fileno())
         _publish(name, target, force)
     finally:
         name.unlink(missing_ok=True)
+
+
+def _warn_of_unfinished(target: Path) -> None:
+    """Name what is left of runs that were killed, or belongs to one that still runs."""
+    token = "[0-9a-f]" * (2 * _TOKEN_BYTES)
+    for path in sorted(target.parent.glob(f".{glob.escape(target.name)}.{token}.part")):
+        warn(
+            f"{str(path)!r} is an unfinished {target.name!r} of another process: delete it, "
+            f"unless that process is still running."
+        )
 
 
 def _for_the_owner(path: str, flags: int) -> int:
@@ -178,7 +211,13 @@ def _copy_to_pipe(spool: BinaryIO, path: FilePath) -> None:
 def _publish(name: Path, target: Path, force: bool) -> None:
     """Give a finished file its name, in one step."""
     if force:
-        os.replace(name, target)
+        try:
+            os.replace(name, target)
+        except PermissionError as error:  # on Windows also while somebody reads it
+            raise PermissionError(
+                f"{str(target)!r} cannot be replaced: close it in other programs, or name another "
+                f"file."
+            ) from error
         return
     try:
         os.link(name, target)  # fails if the target was created in the meantime

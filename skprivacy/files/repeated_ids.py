@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from contextlib import AbstractContextManager, ExitStack
 from typing import BinaryIO
 
@@ -11,6 +10,7 @@ import numpy as np
 from .._typing import IntArray
 from ..releasing.noise import Words
 from ..releasing.siphash import n_repeated
+from .locations import temporary
 
 RUN_ROWS = 1 << 20  # kept in memory: 8 MB
 _ROW_BYTES = 8
@@ -20,9 +20,9 @@ _SHARE_BITS = 10  # of a hash, which say in which of 1,024 shares it is
 class RepeatedIds(AbstractContextManager["RepeatedIds"]):
     """Hashes of ids, compared at the end.
 
-    Beyond a million rows they go to a temporary file, 8 bytes for each row. It has no name and
-    only this user can read it. Each run of rows in it is ordered by the first bits of the hashes,
-    so that the rows of equal ids can be read together, a share of all ids at a time.
+    Beyond a million rows they go to a temporary file, 8 bytes for each row. Each run of rows in
+    it is ordered by the first bits of the hashes, so that the rows of equal ids can be read
+    together, a share of all ids at a time.
     """
 
     def __init__(self) -> None:
@@ -56,9 +56,7 @@ class RepeatedIds(AbstractContextManager["RepeatedIds"]):
 
     def _write(self, hashes: Words) -> None:
         if self._file is None:
-            self._file = self._closing.enter_context(
-                tempfile.TemporaryFile(prefix="skprivacy-")  # noqa: SIM115  # the stack closes it
-            )
+            self._file = self._closing.enter_context(temporary())
         shares = (hashes >> np.uint64(64 - _SHARE_BITS)).astype(np.uint16)
         sizes = np.bincount(shares, minlength=1 << _SHARE_BITS)
         self._runs.append(self._n_written + np.concatenate([[0], sizes.cumsum()]))

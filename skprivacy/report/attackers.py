@@ -77,6 +77,18 @@ def _hides_what_leaks(mechanism: Mechanism) -> bool:
     return same > _NEARLY_ALL and mechanism.max_leakage > _NO_LEAKAGE
 
 
+def no_attack(protected: str) -> Section:
+    """Say that nobody attacked the release; protected : S."""
+    return Section(
+        "Attacked",
+        [
+            f"No attack was tried: no model was trained to guess {protected} from the release. "
+            f"How often the best possible attacker is right is known without one: see 'What "
+            f"leaks'."
+        ],
+    )
+
+
 def attack_section(fitted: Fitted, settings: Settings, attacked: Attacked, secret: Any) -> Section:
     """Return how well trained models guess a secret; the only one is called None."""
     assert fitted.training is not None  # or there would be no report

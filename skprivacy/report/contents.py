@@ -22,7 +22,7 @@ from ..mechanism import (
 from ..plotting import LeakageDisplay, MechanismDisplay, PrivacyUtilityDisplay, path_around
 from ..plotting.canvas import MOST_TICKS, text_of_measure, text_of_solver
 from ..utilities import UTILITY_ROUNDING
-from .attackers import Attacked, attack_section, best_attacker
+from .attackers import Attacked, attack_section, best_attacker, no_attack
 from .cells import cells_section, target_beside
 from .columns import COARSER, UNCHANGED, Columns, columns_of, listed
 from .conclusions import conclusions
@@ -77,7 +77,9 @@ def sections_of(
     ]
     if are_values:
         sections.append(face_value(fitted, fidelity, _as_one(columns.released)))
-    if attacked is not None:
+    if attacked is None:
+        sections.append(no_attack(protected))
+    else:
         sections += [attack_section(fitted, settings, attacked, name) for name in limits]
     sections += [
         conclusions(mechanism, columns, fidelity if are_values else None, notes),

@@ -14,8 +14,9 @@ from .._validation import check_integer, message
 from .sections import BLANK, Section, Table, facts
 
 _FINGERPRINTS = (
-    "SHA-256 is the fingerprint of a file: 'sha256sum FILE' computes it again, and any change to "
-    "the file changes it."
+    "SHA-256 is the fingerprint of a file: 'sha256sum FILE' computes it again (on Windows "
+    "'certutil -hashfile FILE SHA256', on macOS 'shasum -a 256 FILE'), and any change to the file "
+    "changes it."
 )
 _NOT_FOR_THE_RECIPIENT = (
     "This report is for those who sign, not for the recipient of the data: {reasons}. The "

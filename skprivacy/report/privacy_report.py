@@ -73,7 +73,8 @@ class PrivacyReport:
         transformer : PrivacyFunnelTransformer
             Fitted.
         df : frame, default=None
-            Rows with their S: they are released again, and the release is attacked.
+            Rows with their S: they are released again, and the release is attacked. Without them,
+            the report says that no attack was tried.
         sensitive_features : array-like, default=None
             S of `df`, if `fit` got S this way.
         confidence : float, default=0.95
@@ -168,7 +169,7 @@ class PrivacyReport:
         ...     file.read_text(encoding="utf-8")[:15]
         '<!DOCTYPE html>'
         """
-        Path(path).write_text(self.to_html(), encoding="utf-8")
+        Path(path).write_bytes(self.to_html().encode())  # the same on every system
 
 
 def _limits(transformer: PrivacyFunnelTransformer, fitted: Fitted, confidence: float) -> Limits:

@@ -225,7 +225,9 @@ class TestFiles:
         found = quiet(fit_file, funnel(), path, target="bought")
         assert found.mechanism_.channel.tobytes() == fitted.mechanism_.channel.tobytes()
         transform_file(found, path, out, record_ids="id", secret_key=KEY)
-        released = (pd.read_csv if kind == "csv" else pd.read_parquet)(out)
+        # By way of texts: before pandas 3, read_csv is off by a bit.
+        is_text = kind == "csv"
+        released = pd.read_csv(out, dtype=str).astype(float) if is_text else pd.read_parquet(out)
         expected = fitted.transform(TABLE, record_ids=rows["id"], secret_key=KEY)
         assert released.columns.tolist() == X
         assert_array_equal(released, expected)

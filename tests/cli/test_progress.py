@@ -106,9 +106,10 @@ def test_a_line_on_a_terminal_makes_room(monkeypatch):
         progress.clear_progress()
         print("a word", file=screen)
     shown = screen.getvalue()
-    assert "\r\x1b[Kskprivacy: waiting ... 0 s" in shown
-    assert "\r\x1b[Ka word\n" in re.sub(r"(skprivacy: waiting \.\.\. 0 s)", "", shown)
+    assert "\rskprivacy: waiting ... 0 s " in shown
+    assert re.search(r"\r +\ra word\n", shown)
     assert shown.count("\n") == 1
+    assert "\x1b" not in shown  # which not every terminal understands
 
 
 def test_a_report_without_its_curve(patients, capsys):

@@ -52,7 +52,8 @@ def observed(before, after):
     same = (before == after) | (before.isna() & after.isna())
     figures = {"unchanged": same.mean()}
     shares = [
-        c.astype(object).fillna("missing").value_counts(normalize=True) for c in (before, after)
+        c.astype(object).where(c.notna(), "missing").map(str).value_counts(normalize=True)
+        for c in (before, after)
     ]
     figures["total_variation"] = shares[0].sub(shares[1], fill_value=0).abs().sum() / 2
     if before.dtype != object and before.dtype != "str":

@@ -5,6 +5,7 @@ import gzip
 import os
 import stat
 import warnings
+from threading import Thread
 
 import numpy as np
 import pandas as pd
@@ -192,6 +193,20 @@ class TestLocations:
         with pytest.raises(FileNotFoundError, match="does not exist"):
             check_free(tmp_path / "nowhere" / "out.csv")
 
+    def test_a_file_that_somebody_has_open_may_stay(self, tmp_path, monkeypatch):
+        target = tmp_path / "out.csv"
+        target.write_text("old")
+
+        def locked(*_):
+            raise PermissionError(13, "The process cannot access the file")
+
+        monkeypatch.setattr(os, "replace", locked)  # as on Windows
+        refused = pytest.raises(PermissionError, match="out.csv' cannot be replaced: close it")
+        with refused, written(target, force=True) as file:
+            file.write(b"new")
+        assert os.listdir(tmp_path) == ["out.csv"]
+        assert target.read_text() == "old"
+
     def test_a_link_is_followed_and_a_device_is_not_replaced(self, tmp_path):
         (tmp_path / "real.csv").write_text("old")
         (tmp_path / "link.csv").symlink_to("real.csv")
@@ -206,12 +221,11 @@ class TestLocations:
     def test_a_named_pipe_can_be_read_twice(self, tmp_path):
         pipe = tmp_path / "pipe.csv"
         os.mkfifo(pipe)
-        if not (child := os.fork()):
-            pipe.write_text("a\n1\n")
-            os._exit(0)
+        writer = Thread(target=pipe.write_text, args=["a\n1\n"])
+        writer.start()
         with opened(pipe) as input_:
             assert [input_.stream().read(), input_.stream().read()] == [b"a\n1\n"] * 2
-        os.waitpid(child, 0)
+        writer.join()
 
 
 def _umask():
