@@ -24,7 +24,7 @@ from .buckets import N_BUCKETS, buckets, kept_buckets
 from .columns import CellColumn, coded_rows
 
 # How often all columns keep their value is computed from about so many distinct rows at most.
-_MOST_COMPARED = 20_000
+MOST_COMPARED = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +158,7 @@ def _kept(
     distinct, of_row = combine([cells, *positions], sizes_of)
     own = np.bincount(of_row, weights).astype(float)
     bucket = buckets(distinct.T.astype(np.uint64), len(distinct))
-    factors = kept_buckets(np.bincount(bucket, own, N_BUCKETS), _MOST_COMPARED)
+    factors = kept_buckets(np.bincount(bucket, own, N_BUCKETS), MOST_COMPARED)
     if factors is not None:
         own *= factors[bucket]
         distinct, own = distinct[own > 0], own[own > 0]

@@ -127,7 +127,8 @@ class ScoreCells(Cells):
         It scores rows, from a pandas frame with numbers as floats and categories as pandas
         categories, and must have `predict_proba`. A `random_state` of None is set to 0, so that
         a second fit to the same rows gives the same cells. None: gradient boosting
-        (`HistGradientBoostingClassifier`).
+        (`HistGradientBoostingClassifier`). Files hold no other models than these,
+        `LogisticRegression` and `GaussianNB`.
     max_cells : int, default=64
         How many cells there are at most.
     groups : str or int, default=None
