@@ -218,6 +218,14 @@ def test_the_order_of_rows_does_not_matter_for_how_many_stay_whole(monkeypatch):
     assert (every != first).any()
 
 
+def test_cells_without_a_target_do_not_depend_on_s(monkeypatch):
+    monkeypatch.setattr(teachers, "MOST_ROWS", 1000)
+    settings, rows = funnel(0.05, columns=COLUMNS, **SETTINGS["tree"]), rows_of(3000)
+    other = rows.assign(sex=rows["sex"].sample(frac=1, random_state=0).to_numpy())
+    rules = [clone(settings).fit(table).cells_["rule"].tolist() for table in (rows, other)]
+    assert rules[0] == rules[1]
+
+
 def test_a_weight_makes_no_people(monkeypatch):
     monkeypatch.setattr(teachers, "MOST_ROWS", 300)
     n = 3000
