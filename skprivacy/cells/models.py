@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import base64
 import binascii
-import io
 import json
 import zipfile
 from collections.abc import Iterator
+from io import BytesIO
 from typing import Any
 
 from .model_checks import KINDS
 
-# What gradient boosting is made of, besides what skops knows to be harmless.
-_TREES = "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"
-_TRUSTED = ("functools.partial", _TREES, "sklearn.utils.validation.check_array")
-
 # To skops most of scikit-learn is harmless, as long as nothing is called. Nothing is made from a
 # text but models that can be checked afterwards, what these are made of,
 _PARTS = (
-    *("TreePredictor", "_BinMapper", "LabelEncoder"),
-    *("ColumnTransformer", "OrdinalEncoder", "FunctionTransformer", "check_array"),
+    *("TreePredictor", "_BinMapper", "LabelEncoder", "partial", "check_array"),
+    *("ColumnTransformer", "OrdinalEncoder", "FunctionTransformer", "_RemainderColsList"),
     *("HalfBinomialLoss", "CyHalfBinomialLoss", "LogitLink", "Interval"),
     *("HalfMultinomialLoss", "CyHalfMultinomialLoss", "MultinomialLogit"),
 )
-_LIBRARIES = ("builtins", "functools", "numpy")
+_OF_MODELS = ("sklearn", "_loss", "functools")  # the second up to scikit-learn 1.8
+
+# what they hold,
+_LIBRARIES = ("builtins", "numpy")
 
 # and by these loaders: that of a tree, say, makes one of any class that it is told.
 _LOADERS = (
@@ -48,11 +47,11 @@ def write_models(models: list[Any]) -> str:
 
 def read_models(text: str) -> list[Any]:
     """Return the models that a text holds, unchecked; it may come from anybody."""
-    loads = _skops("read").loads
+    io = _skops("read")
     try:
         data = base64.b64decode(text, validate=True)
         others = _others(data)
-        models = None if others else loads(data, trusted=list(_TRUSTED))
+        models = None if others else _made(io, data)
     except binascii.Error:
         raise ValueError("models are not written as base64") from None
     except Exception as error:  # whatever skops meets in a text that it has not written
@@ -67,9 +66,15 @@ def read_models(text: str) -> list[Any]:
     return models
 
 
+def _made(io: Any, data: bytes) -> Any:
+    """Return what is written, once it is known to hold nothing else; io : of skops."""
+    held = io.get_untrusted_types(data=data)
+    return io.loads(data, trusted=[name for name in held if name.rpartition(".")[2] in _PARTS])
+
+
 def _others(data: bytes) -> list[str]:
     """Return the names of what is written that no model which can be checked is made of."""
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+    with zipfile.ZipFile(BytesIO(data)) as archive:
         parts = list(_parts(json.loads(archive.read("schema.json"))))
     return [
         f"{module}.{name}" for module, name, loader in parts if not _is_known(module, name, loader)
@@ -78,8 +83,8 @@ def _others(data: bytes) -> list[str]:
 
 def _is_known(module: str, name: str, loader: str) -> bool:
     library = module.partition(".")[0]
-    is_part = library in _LIBRARIES or (library == "sklearn" and name in (*KINDS, *_PARTS))
-    return is_part and loader in _LOADERS
+    is_part = library in _OF_MODELS and name in (*KINDS, *_PARTS)
+    return (is_part or library in _LIBRARIES) and loader in _LOADERS
 
 
 def _parts(node: Any) -> Iterator[tuple[str, str, str]]:
