@@ -16,6 +16,10 @@ UNKNOWN = -1
 
 _CHUNK = 1 << 15
 
+# Constants of splitmix64, a mixer of integers without structure.
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+
 # Up to this many codes of one byte, comparing with every one of them is the fastest way to count.
 _FEW = 8
 
@@ -23,6 +27,13 @@ _FEW = 8
 def chunks(n: int, size: int = _CHUNK) -> Iterator[slice]:
     """Yield the rows from 0 to n in slices."""
     return (slice(start, min(start + size, n)) for start in range(0, n, size))
+
+
+def mixed(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return words that look random, different ones for different words."""
+    words = (words ^ (words >> np.uint64(30))) * _FIRST
+    words = (words ^ (words >> np.uint64(27))) * _SECOND
+    return words ^ (words >> np.uint64(31))
 
 
 def narrow(codes: IntArray) -> IntArray:

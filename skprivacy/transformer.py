@@ -465,7 +465,7 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
 
         With `ScoreCells` it holds models, among them one of P(S|x): it tells what columns say
         about S, and must not be published. It needs skops, the extra ``models``; it is not a
-        pickle, and what may be made from it is fixed.
+        pickle, and holds no models but those that can be checked: see `ScoreCells`.
 
         Parameters
         ----------

@@ -16,14 +16,15 @@ import pandas as pd
 
 from .._typing import BoolArray, FloatArray, IntArray
 from ..codes import chunks
-from ..encoding.alphabets import Alphabet
+from ..encoding.alphabets import Alphabet, combine
 from ..encoding.columns import ColumnAlphabet
 from ..encoding.showing import ShownColumn, shown_pools
 from .base import Partition
+from .buckets import N_BUCKETS, buckets, kept_buckets
 from .columns import CellColumn, coded_rows
 
-# How often all columns keep their value is computed from at most so many rows.
-_MOST_COMPARED = 20_000
+# How often all columns keep their value is computed from about so many distinct rows at most.
+MOST_COMPARED = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,14 +153,20 @@ def _kept(
     weights: FloatArray | None,
 ) -> FloatArray:
     """Return how often a row of each cell, shown as each, keeps the values of all columns."""
-    some = np.linspace(0, len(cells) - 1, min(len(cells), _MOST_COMPARED)).astype(np.intp)
-    of_row = np.ones(len(some)) if weights is None else weights[some]
-    total = np.zeros((alphabet.n_symbols,) * 2)
     by_column = [alphabet.shown_shares(position).T for position in range(len(positions))]
-    for rows in chunks(len(some), 2048):
-        kept = np.ones((rows.stop - rows.start, alphabet.n_symbols))
-        for shares, values in zip(by_column, positions, strict=True):
-            kept *= shares[values[some[rows]]]
-        np.add.at(total, cells[some[rows]], of_row[rows, None] * kept)
-    sizes = np.bincount(cells[some], of_row, alphabet.n_symbols)
+    sizes_of = [alphabet.n_symbols, *map(len, by_column)]
+    distinct, of_row = combine([cells, *positions], sizes_of)
+    own = np.bincount(of_row, weights).astype(float)
+    bucket = buckets(distinct.T.astype(np.uint64), len(distinct))
+    factors = kept_buckets(np.bincount(bucket, own, N_BUCKETS), MOST_COMPARED)
+    if factors is not None:
+        own *= factors[bucket]
+        distinct, own = distinct[own > 0], own[own > 0]
+    total = np.zeros((alphabet.n_symbols,) * 2)
+    for rows in chunks(len(own), 2048):
+        kept = np.repeat(own[rows, None], alphabet.n_symbols, axis=1)
+        for shares, values in zip(by_column, distinct[rows, 1:].T, strict=True):
+            kept *= shares[values]
+        np.add.at(total, distinct[rows, 0], kept)
+    sizes = np.bincount(distinct[:, 0], own, alphabet.n_symbols)
     return total / np.where(sizes > 0, sizes, 1.0)[:, None]

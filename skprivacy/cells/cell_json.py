@@ -14,9 +14,9 @@ from .._typing import FloatArray, IntArray
 from ..encoding.alphabet_json import HEAVIEST, read_column, write_column
 from .alphabet import CellAlphabet
 from .base import Partition
-from .boosted_trees import has_sound_trees, is_boosting
 from .columns import CellColumn
 from .folds import N_FOLDS
+from .model_checks import check_model
 from .models import read_models, write_models
 from .score_cells import PARTS, ScorePartition, Scorer, model_frame
 from .tree_cells import TreePartition
@@ -36,16 +36,20 @@ def cell_content(alphabet: CellAlphabet) -> dict[str, Any]:
         "columns": [write_column(column) for column in alphabet.columns],
         "questions": partition.tree.to_lists(),
         "counted": [[part.tolist() for part in counted] for counted in alphabet.counted],
-        "scores": None if isinstance(partition, TreePartition) else _scores_content(partition),
+        "scores": None
+        if isinstance(partition, TreePartition)
+        else _scores_content(partition, alphabet.cell_columns),
     }
 
 
-def _scores_content(partition: ScorePartition) -> dict[str, Any]:
+def _scores_content(partition: ScorePartition, columns: Sequence[CellColumn]) -> dict[str, Any]:
     scorers = partition.target, partition.sensitive
+    models = write_models([list(scorer.models) for scorer in scorers])
+    _check_scorers(columns, *scorers)  # what is written can be read
     return {
         "n_classes": [scorer.n_classes for scorer in scorers],
         "constants": [list(scorer.constants) for scorer in scorers],
-        "models": write_models([list(scorer.models) for scorer in scorers]),
+        "models": models,
         "digest": partition.digest,
         "information": partition.information,
     }
@@ -85,23 +89,22 @@ def _read_scorers(place: Place, columns: Sequence[CellColumn]) -> tuple[Scorer, 
             Scorer(tuple(of), tuple(given.tolist()), n)
             for of, given, n in zip(models, constants, n_classes, strict=True)
         )
-        _check_scores(columns, target, sensitive)
+        _check_scorers(columns, target, sensitive)
     return target, sensitive
 
 
-def _check_scores(columns: Sequence[CellColumn], *scorers: Scorer) -> None:
-    """Check that every model scores a row, before rows depend on it."""
+def _check_scorers(columns: Sequence[CellColumn], *scorers: Scorer) -> None:
+    """Check that every model is sound and scores a row, before rows depend on it."""
     row = model_frame(columns, np.zeros((1, len(columns)), dtype=int))
     for scorer, fold in itertools.product(scorers, range(N_FOLDS)):
-        model = scorer.models[fold]
         try:
-            is_sound = not is_boosting(model) or has_sound_trees(model, row)
-            if is_sound:
-                scorer.scores(row, fold)
+            if scorer.models[fold] is not None:
+                check_model(scorer.models[fold], row)
+            scorer.scores(row, fold)
+        except ValueError as error:
+            raise ValueError(f"every model must score a row of these columns: {error}") from error
         except Exception as error:  # whatever is wrong inside a model that anybody may have made
             raise ValueError("every model must score a row of these columns") from error
-        if not is_sound:
-            raise ValueError("every tree of a model must end, and ask for what there is")
 
 
 def _check_models(models: list[Any], n_classes: list[int], n_columns: int) -> None:
@@ -122,7 +125,7 @@ def _check_models(models: list[Any], n_classes: list[int], n_columns: int) -> No
 
 def _are_classes(classes: Any, n_classes: int) -> bool:
     """Return whether these are some of the first integers, in their order."""
-    if classes.ndim != 1 or classes.dtype.kind not in "iu" or not len(classes):
+    if classes.ndim != 1 or classes.dtype.kind not in "iu" or len(classes) < 2:
         return False
     increase = (np.diff(classes.astype(float)) > 0).all()
     return bool(increase and classes[0] >= 0 and classes[-1] < n_classes)

@@ -125,8 +125,10 @@ class ScoreCells(Cells):
     ----------
     estimator : classifier, default=None
         It scores rows, from a pandas frame with numbers as floats and categories as pandas
-        categories, and must have `predict_proba`. None: gradient boosting
-        (`HistGradientBoostingClassifier`).
+        categories, and must have `predict_proba`. A `random_state` of None is set to 0, so that
+        a second fit to the same rows gives the same cells. None: gradient boosting
+        (`HistGradientBoostingClassifier`). Files hold no other models than these,
+        `LogisticRegression` and `GaussianNB`.
     max_cells : int, default=64
         How many cells there are at most.
     groups : str or int, default=None
@@ -214,7 +216,7 @@ class ScoreCells(Cells):
             rows, options = np.repeat(rows, own.astype(int)), {}
         else:
             options = {"sample_weight": own}
-        model = clone(self.estimator)
+        model = _seeded(self.estimator)
         model.fit(frame.iloc[rows], classes[rows], **options)
         _check_classes(model, np.unique(classes[rows]))
         return model
@@ -227,6 +229,14 @@ class ScoreCells(Cells):
             early_stopping=False,
             random_state=0,
         )
+
+
+def _seeded(estimator: Any) -> Any:
+    """Return a new estimator like another one that draws the same whenever it is fitted."""
+    model = clone(estimator)
+    own = model.get_params().items()
+    is_open = [name for name, value in own if name.endswith("random_state") and value is None]
+    return model.set_params(**dict.fromkeys(is_open, 0))
 
 
 def _check_classes(model: Any, given: IntArray) -> None:

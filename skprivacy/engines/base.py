@@ -12,7 +12,7 @@ import pandas as pd
 from .._typing import FloatArray, NamedColumns
 from ..encoding.bins import BinsLike, as_edges
 from ..encoding.values import as_numbers
-from ..fitting.known_cells import KnownCells
+from ..fitting.known_cells import RowNumbers
 from ..fitting.tally import too_many
 from ..releasing.keyed import GivenRecords
 from ..releasing.noise import NoiseSource
@@ -40,12 +40,11 @@ class LazyTable(ABC):
         """
 
     @abstractmethod
-    def sample(self, names: Sequence[str], limit: int) -> NamedColumns:
-        """Return some columns of about `limit` rows drawn uniformly, of all if there are fewer."""
+    def numbered(self, numbers: RowNumbers, names: Sequence[str], number: str) -> LazyTable:
+        """Return a table of some columns, and of the number of each row under the name `number`.
 
-    @abstractmethod
-    def in_cells(self, known: KnownCells, names: Sequence[str], cell: str) -> LazyTable:
-        """Return a table of some columns, and of the cell of each row under the name `cell`."""
+        Rows without a number, -1, are left out.
+        """
 
     @abstractmethod
     def released(self, release: Release, source: NoiseSource) -> Any:

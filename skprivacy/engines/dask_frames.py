@@ -6,15 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dask.dataframe as dd
-import numpy as np
 import pandas as pd
 from dask.base import compute
 from dask.delayed import delayed
 
-from .._typing import FloatArray, IntArray, NamedColumns
+from .._typing import FloatArray, NamedColumns
 from ..encoding.bins import BinsLike
-from ..fitting.known_cells import KnownCells
-from ..fitting.row_sample import drawn_rows
+from ..fitting.known_cells import RowNumbers
 from ..fitting.tally import Tally
 from ..releasing.noise import POSITION_BITS, NoiseSource
 from ..releasing.release import Release
@@ -45,24 +43,14 @@ class DaskTable(LazyTable):
         (tally,) = compute(*tallies)
         return tally.columns(), tally.counts.astype(float)
 
-    def sample(self, names: Sequence[str], limit: int) -> NamedColumns:
-        parts = _fixed(self._frame[list(names)]).to_delayed(optimize_graph=False)
-        sizes = compute(*(delayed(len, pure=False)(part) for part in parts))
-        drawn, starts = drawn_rows(sum(sizes), limit), np.cumsum([0, *sizes[:-1]])
-        of_parts = np.split(drawn, np.searchsorted(drawn, starts[1:]))
-        take = delayed(_rows_of, pure=False)
-        found = zip(parts, of_parts, starts, strict=True)
-        frame = pd.concat(compute(*(take(part, rows - start) for part, rows, start in found)))
-        return {name: frame[name].reset_index(drop=True) for name in names}
-
-    def in_cells(self, known: KnownCells, names: Sequence[str], cell: str) -> DaskTable:
-        frame = _fixed(self._frame[list(dict.fromkeys([*names, *known.read]))])
-        find, shared = delayed(_in_cells, pure=False), delayed(known, pure=False, traverse=False)
+    def numbered(self, numbers: RowNumbers, names: Sequence[str], number: str) -> DaskTable:
+        frame = _fixed(self._frame[list(dict.fromkeys([*names, *numbers.read]))])
+        find, shared = delayed(_numbered, pure=False), delayed(numbers, pure=False, traverse=False)
         parts = [
-            find(part, shared, list(names), cell)
+            find(part, shared, list(names), number)
             for part in frame.to_delayed(optimize_graph=False)
         ]
-        meta = _in_cells(frame._meta, known, list(names), cell)
+        meta = _numbered(frame._meta, numbers, list(names), number)
         return DaskTable(dd.from_delayed(parts, meta=meta, verify_meta=False))
 
     def empty(self, names: Sequence[str]) -> Table:
@@ -110,12 +98,11 @@ def _compared(part: pd.DataFrame) -> list[tuple[bool, set[Any]]]:
     return [(are_equal(index, column), set(column.unique()[:2])) for _, column in part.items()]
 
 
-def _rows_of(part: pd.DataFrame, rows: IntArray) -> pd.DataFrame:
-    return part.iloc[rows]
-
-
-def _in_cells(part: pd.DataFrame, known: KnownCells, names: list[str], cell: str) -> pd.DataFrame:
-    return part[names].assign(**{cell: known.of_frame(part)})
+def _numbered(
+    part: pd.DataFrame, numbers: RowNumbers, names: list[str], number: str
+) -> pd.DataFrame:
+    found = numbers.of_frame(part)
+    return part[names].assign(**{number: found})[found >= 0]
 
 
 def count_part(part: pd.DataFrame, *, names: list[str], **options: Any) -> Tally:

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..cells import Cells
+from ..cells.buckets import N_BUCKETS
 from ..fitting.encode_and_design import cells_taught_by
 from ..fitting.inputs import CountedColumns, FitInputs, LabelledRows, roles_of_names
 from ..fitting.known_cells import cell_name
 from ..fitting.leak_warnings import warn_of_unjudged
-from ..fitting.learned_cells import MOST_ROWS, cells_of
+from ..fitting.learned_cells import cells_of
 from ..fitting.many_rows import cells_instead
 from ..fitting.parameters import Settings
 from ..fitting.tally import MOST_DISTINCT, TooManyRowsError, edges_of
+from ..fitting.teachers import MOST_ROWS, Buckets, Sample
 from ..tables.column_roles import ColumnRoles
 from .base import LazyTable
+
+# Rows that teach may differ in S, in the target and in what is beside them.
+_MOST_TEACHERS = 10 * MOST_ROWS
 
 
 def lazy_inputs(
@@ -70,15 +77,29 @@ def _rows_in_cells(
     settings: Settings, table: LazyTable, counted: CountedColumns, cells: Cells
 ) -> LabelledRows:
     """Learn cells from some rows of a lazy frame, and count them in all of it."""
-    sample = table.sample(list(dict.fromkeys(counted.in_table)), MOST_ROWS)
-    teachers = counted.sampled(sample)
-    _check_not_empty(settings, teachers)
-    known = cells_taught_by(settings, teachers, cells)
+    known = cells_taught_by(settings, _teachers(settings, table, counted, cells), cells)
     names = list(dict.fromkeys([*counted.s, *counted.beside, *(counted.target or ())]))
     in_cells = counted.in_cells(cell := cell_name(names))
     edges = edges_of(settings.n_bins, ())
-    found, counts = table.in_cells(known, names, cell).count([*names, cell], edges, MOST_DISTINCT)
+    found, counts = table.numbered(known, names, cell).count([*names, cell], edges, MOST_DISTINCT)
     return in_cells.rows([found[name] for name in in_cells.in_table], counts, cells=known)
+
+
+def _teachers(
+    settings: Settings, table: LazyTable, counted: CountedColumns, cells: Cells
+) -> LabelledRows:
+    """Return the rows of a lazy frame that teach cells: by the sizes of buckets, some of these."""
+    buckets, bucket = Buckets.of(settings, counted, cells), "bucket"
+    found, counts = table.numbered(buckets, (), bucket).count([bucket], {}, N_BUCKETS)
+    sizes = np.bincount(found[bucket].to_numpy(dtype=np.intp), counts, N_BUCKETS)
+    sample = Sample.of_sizes(buckets, sizes, int(counts.sum()))
+    names = [name for name in dict.fromkeys(counted.in_table) if name not in counted.groups]
+    kept = table.numbered(sample.kept(counted.groups), names, fold := cell_name(names))
+    found, counts = kept.count([*names, fold], {}, _MOST_TEACHERS)
+    in_order = [found[fold if name in counted.groups else name] for name in counted.in_table]
+    rows = counted.rows(in_order, counts)
+    _check_not_empty(settings, rows)
+    return sample.weighted(rows)
 
 
 def _counted(settings: Settings, roles: ColumnRoles, y: Any) -> CountedColumns:

@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from .._typing import NamedColumns
 from .._warnings import warn
 from ..exceptions import PrivacyLeakWarning
-from ..fitting.known_cells import KnownCells
-from ..fitting.row_sample import drawn_rows
+from ..fitting.known_cells import RowNumbers
 from ..releasing.noise import FreshSource, NoiseSource
 from ..releasing.release import Release
 from ..tables.frames import Table, as_table
@@ -67,20 +65,12 @@ class PolarsTable(QueriedTable):
         query = self._frame.group_by(by).agg(**found).select(*found).head(most)
         return as_table(query.collect(engine="streaming"), "fit")
 
-    def sample(self, names: Sequence[str], limit: int) -> NamedColumns:
-        n_rows = int(self._frame.select(pl.len()).collect(engine="streaming").item())
-        row = _unlike("row", names)
-        drawn = pl.LazyFrame({row: drawn_rows(n_rows, limit)}, schema={row: pl.get_index_type()})
-        query = self._frame.select(names).with_row_index(row).join(drawn, on=row, how="semi")
-        table = as_table(query.drop(row).collect(engine="streaming"), "fit")
-        return table.named(range(table.n_columns))
-
-    def in_cells(self, known: KnownCells, names: Sequence[str], cell: str) -> PolarsTable:
+    def numbered(self, numbers: RowNumbers, names: Sequence[str], number: str) -> PolarsTable:
         def find(batch: pl.DataFrame) -> pl.DataFrame:
-            cells = pl.Series(cell, known.of_frame(batch), dtype=pl.Int32)
-            return batch.select(names).with_columns(cells)
+            found = pl.Series(number, numbers.of_frame(batch), dtype=pl.Int32)
+            return batch.with_columns(found).select(*names, number).filter(found >= 0)
 
-        needed = list(dict.fromkeys([*names, *known.read]))
+        needed = list(dict.fromkeys([*names, *numbers.read]))
         return PolarsTable(_rewritten(self._frame.select(needed), find, self._nothing(needed)))
 
     def empty(self, names: Sequence[str]) -> Table:

@@ -22,8 +22,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from .._typing import NamedColumns
-from ..fitting.known_cells import KnownCells
+from ..fitting.known_cells import RowNumbers
 from ..releasing.noise import NoiseSource
 from ..releasing.release import Release
 from ..tables.frames import Table, as_table
@@ -72,20 +71,14 @@ class SparkTable(QueriedTable):
         query = self._frame.groupBy(*by).agg(*found).drop(*(f"key {i}" for i in range(len(keys))))
         return as_table(query.limit(most).toArrow(), "fit")
 
-    def sample(self, names: Sequence[str], limit: int) -> NamedColumns:
-        share = min(1.0, limit / max(1, self._frame.count()))
-        rows = self._frame.select(*map(_quoted, names)).sample(fraction=share, seed=0)
-        table = as_table(rows.toArrow(), "fit")
-        return table.named(range(table.n_columns))
-
-    def in_cells(self, known: KnownCells, names: Sequence[str], cell: str) -> SparkTable:
-        needed = list(dict.fromkeys([*names, *known.read]))
+    def numbered(self, numbers: RowNumbers, names: Sequence[str], number: str) -> SparkTable:
+        needed = list(dict.fromkeys([*names, *numbers.read]))
         columns = [_quoted(name).alias(f"column {i}") for i, name in enumerate(needed)]
         frame = self._frame.select(*columns)
         own = frame.schema.fields[: len(names)]
-        schema = StructType([*own, StructField("cell", IntegerType())])
-        find = partial(_in_cells, needed, known, len(names))
-        return SparkTable(frame.mapInArrow(find, schema).toDF(*names, cell))
+        schema = StructType([*own, StructField("number", IntegerType())])
+        find = partial(_numbered, needed, numbers, len(names))
+        return SparkTable(frame.mapInArrow(find, schema).toDF(*names, number))
 
     def empty(self, names: Sequence[str]) -> Table:
         return as_table(self._frame.select(*map(_quoted, names)).limit(0).toArrow(), "fit")
@@ -121,14 +114,15 @@ class Rewriting:
         return _without_dictionaries(released)
 
 
-def _in_cells(
-    names: list[str], known: KnownCells, n_kept: int, batches: Iterable[pa.RecordBatch]
+def _numbered(
+    names: list[str], numbers: RowNumbers, n_kept: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the first columns of the batches of a partition, and the cells of their rows."""
+    """Yield the first columns of the batches of a partition, and the numbers of their rows."""
     for batch in batches:
-        cells = known.of_frame(pa.table(batch.columns, names=names))
-        parts = [*batch.columns[:n_kept], pa.array(cells, type=pa.int32())]
-        yield pa.RecordBatch.from_arrays(parts, [*batch.schema.names[:n_kept], "cell"])
+        found = numbers.of_frame(pa.table(batch.columns, names=names))
+        parts = [*batch.columns[:n_kept], pa.array(found, type=pa.int32())]
+        own = pa.RecordBatch.from_arrays(parts, [*batch.schema.names[:n_kept], "number"])
+        yield own.filter(pa.array(found >= 0))
 
 
 def _without_dictionaries(table: pa.Table) -> pa.Table:

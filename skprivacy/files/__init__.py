@@ -42,7 +42,7 @@ def fit_file(
         numbers, and as categories otherwise; fields with leading zeros are categories, empty ones
         are missing. Up to 500,000 distinct combinations of S and X are counted as they are. Beyond
         that, numbers need edges in `n_bins`, and a bin is shown as roughly its median; or, with
-        cells, these are learned from 200,000 rows and counted in all.
+        cells, these are learned from about 200,000 distinct rows and counted in all.
     path : str or Path
         .csv, .tsv (both also .gz) or .parquet; "-" is the standard input.
     target : str, default=None

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from .._messages import InPython, Message, Parameter
 from .._typing import IntArray, NamedColumns
 from ..cells import Cells
+from ..cells.buckets import N_BUCKETS
 from ..encoding.bins import BinsLike
 from ..fitted import Fitted
 from ..fitting.encode_and_design import cells_taught_by, fitted_to
 from ..fitting.inputs import CountedColumns, FitInputs, LabelledRows, roles_of_names
-from ..fitting.known_cells import cell_name
-from ..fitting.learned_cells import MOST_ROWS, cells_of
+from ..fitting.known_cells import RowNumbers, cell_name
+from ..fitting.learned_cells import cells_of
 from ..fitting.many_rows import cells_instead
 from ..fitting.parameters import Settings
 from ..fitting.row_sample import RowSample
 from ..fitting.tally import Tally, TooManyRowsError, edges_of
+from ..fitting.teachers import Buckets, Sample
 from ..tables.column_roles import ColumnRoles
 from ..tables.column_types import ColumnType
-from ..tables.frames import as_table
 from .delimited import DelimitedSource
 from .tables import Block, Source
 from .text_values import are_numbers, has_values, meant
@@ -111,9 +114,9 @@ class _Plan:
     edges: dict[Any, BinsLike]
     is_watched: bool
 
-    def column(self, block: Block, name: str) -> pd.Series:
+    def column(self, block: Block, name: str, rows: slice | IntArray = slice(None)) -> pd.Series:
         """Return a column of a block as it can be counted."""
-        column = block.column(self.source.names.index(name))
+        column = block.column(self.source.names.index(name), rows)
         if name not in self.edges or not isinstance(column.dtype, pd.CategoricalDtype):
             return column
         return meant(column, "numbers", name)  # others wait until all are known
@@ -125,6 +128,12 @@ class _Plan:
             self.sample.add(len(block), _reader(block, self.source.names))
         if not len(tally.counts):
             raise _no_rows(self.source)
+
+    def numbers(self, numbers: RowNumbers, block: Block, families: _Families) -> IntArray:
+        """Return the number of each row of a block."""
+        positions = [self.source.names.index(name) for name in numbers.read]
+        frame = block.frame(positions, [families.found[name] for name in numbers.read])
+        return numbers.of_frame(frame)
 
     def typed(self, columns: Mapping[Any, pd.Series], families: Mapping[Any, str]) -> NamedColumns:
         """Return columns as what they mean."""
@@ -162,31 +171,17 @@ def _in_values(plan: _Plan) -> CountedSource:
 
 
 def _in_cells(settings: Settings, plan: _Plan, cells: Cells) -> CountedSource:
-    """Learn cells from some rows in one pass, and count them in another one."""
-    source, counted = plan.source, plan.counted
+    """Learn cells from some rows in two passes, and count them in another one."""
+    counted = plan.counted
     plan = replace(plan, sample=plan.sample.emptied())
-    names = list(dict.fromkeys(counted.in_table))
-    sample, families = RowSample(names, MOST_ROWS, whole=names), _Families(names, plan.edges)
-    for block in source.watched_blocks("sampling", plan.is_watched):
-        sample.add(len(block), _reader(block, source.names))
-        if isinstance(source, DelimitedSource):
-            families.add(block, source.names)
-    families.found |= dict.fromkeys(counted.groups, "str")  # keys are what is written
-    sampled = sample.rows()
-    if not len(sampled):
-        raise _no_rows(source)
-    columns = plan.typed({name: sampled[name] for name in names}, families.found)
-    columns |= {name: sampled[name] for name in counted.groups}
-    known = cells_taught_by(settings, counted.sampled(columns), cells)
+    families = _Families(dict.fromkeys(counted.in_table), plan.edges, counted.groups)
+    sample = _sample(Buckets.of(settings, counted, cells), plan, families)
+    teachers = _teachers(sample, plan, families)
+    known = cells_taught_by(settings, teachers, cells)
     in_cells = counted.in_cells(cell := cell_name(counted.in_table))
-    x_positions = [source.names.index(name) for name in known.names]
-    x_families = [families.found[name] for name in known.names]
 
     def columns_of(block: Block) -> list[pd.Series]:
-        table = as_table(block.frame(x_positions, x_families), settings.owner)
-        keys = {name: block.column(source.names.index(name)) for name in known.groups}
-        x_columns = table.named(range(table.n_columns))
-        found = pd.Series(known.of_columns(x_columns, known.folds(keys)))
+        found = pd.Series(plan.numbers(known, block, families))
         return [found if name == cell else plan.column(block, name) for name in in_cells.in_table]
 
     tally = Tally(in_cells.names, edges=plan.edges)
@@ -196,15 +191,51 @@ def _in_cells(settings: Settings, plan: _Plan, cells: Cells) -> CountedSource:
     labelled = {**plan.typed(labelled, families.found), cell: of_cells}
     in_order = [labelled[name] for name in in_cells.in_table]
     rows = in_cells.rows(in_order, tally.counts.astype(float), cells=known)
-    return plan.found(rows, {name: columns[name] for name in counted.x}, families.found)
+    return plan.found(rows, teachers.x_columns, families.found)
+
+
+def _sample(buckets: Buckets, plan: _Plan, families: _Families) -> Sample:
+    """Choose the rows that teach in one pass, or two if a column turns out to hold texts."""
+    sizes, before = np.zeros(N_BUCKETS, dtype=np.int64), families.n_texts
+    for block in plan.source.watched_blocks("sampling", plan.is_watched):
+        if isinstance(plan.source, DelimitedSource):
+            families.add(block, plan.source.names)
+        sizes += np.bincount(plan.numbers(buckets, block, families), minlength=N_BUCKETS)
+    if families.n_texts > before:  # what was taken for numbers so far has other words as texts
+        return _sample(buckets, plan, families)
+    return Sample.of_sizes(buckets, sizes, int(sizes.sum()))
+
+
+def _teachers(sample: Sample, plan: _Plan, families: _Families) -> LabelledRows:
+    """Count the rows that teach cells in one pass."""
+    counted, kept = plan.counted, sample.kept(plan.counted.groups)
+    tally = Tally(counted.names, limit=sys.maxsize)
+    for block in plan.source.watched_blocks("sampling", plan.is_watched):
+        folds = plan.numbers(kept, block, families)
+        chosen = np.flatnonzero(folds >= 0)
+        of_fold = pd.Series(folds[chosen])
+        tally.add(
+            of_fold if name in counted.groups else plan.column(block, name, chosen)
+            for name in counted.in_table
+        )
+    if not len(tally.counts):
+        raise _no_rows(plan.source)
+    found = dict(zip(counted.in_table, tally.columns().values(), strict=True))
+    of_groups = {name: found.pop(name) for name in counted.groups}
+    found = plan.typed(found, families.found) | of_groups
+    in_order = [found[name] for name in counted.in_table]
+    return sample.weighted(counted.rows(in_order, tally.counts.astype(float)))
 
 
 class _Families:
-    """What the texts of some columns are, told block by block."""
+    """What the texts of some columns are, told block by block; keys are what is written."""
 
-    def __init__(self, names: Iterable[str], edges: Container[Hashable]) -> None:
+    def __init__(
+        self, names: Iterable[str], edges: Container[Hashable], keys: Container[Hashable]
+    ) -> None:
         self.found = {name: "numbers" if name in edges else "str" for name in names}
-        self._open = {name for name in self.found if name not in edges}
+        self.n_texts = 0
+        self._open = {name for name in self.found if name not in edges and name not in keys}
 
     def add(self, block: Block, names: list[str]) -> None:
         """Look at some more rows; names : of all columns of the file."""
@@ -213,6 +244,7 @@ class _Families:
             if are_numbers(texts):
                 self.found[name] = "numbers"
             elif has_values(texts):  # once a text, always a text
+                self.n_texts += self.found[name] == "numbers"
                 self.found[name] = "str"
                 self._open.remove(name)
 

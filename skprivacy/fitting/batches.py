@@ -20,6 +20,7 @@ from .many_rows import cells_instead
 from .parameters import Settings
 from .row_sample import RowSample
 from .tally import Tally, TooManyRowsError, edges_of
+from .teachers import teaching_rows
 
 # Fewer rows before a batch that is too large teach no cells: it teaches them itself.
 _FEWEST_TEACHERS = 1000
@@ -74,6 +75,7 @@ class Batches:
         counted = self._tally.unlimited()
         before = self._rows(counted) if self.n_rows else None
         teachers = rows if before is None or self.n_rows < _FEWEST_TEACHERS else before
+        teachers = teaching_rows(settings, teachers, cells)
         known = cells_taught_by(settings, teachers, cells)
         tallied = self._counted.in_cells(cell_name(self._counted.names))
         tally = Tally(tallied.names, edges=self._tally.edges)

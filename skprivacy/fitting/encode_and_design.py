@@ -62,6 +62,7 @@ from .learned_cells import automatic_cells, cells_of, check_groups, check_known,
 from .parameters import Settings, frozen
 from .raw_values import CodedX, raw_x
 from .several_warnings import warn_of_chance_in_several, warn_of_several
+from .teachers import teaching_rows
 
 # Outputs of cells are merged as long as that costs at most this share of the utility.
 _MERGED_UTILITY = 0.005
@@ -136,7 +137,11 @@ def _code_x(
         cells = automatic_cells(settings, rows, alphabet, x_codes, secrets.n_groups)
         if cells is None:
             return *_pooled(settings, rows, alphabet, x_codes, secrets.n_groups), names
-    return learn_cells(settings, rows, cells, secrets, s_codes, v_codes)
+    teachers = teaching_rows(settings, rows, cells)
+    if teachers is rows:
+        return learn_cells(settings, rows, cells, secrets, s_codes, v_codes)
+    known = cells_taught_by(settings, teachers, cells)
+    return known.alphabet, known.of_columns(rows.x_columns, rows.fold), known.names
 
 
 def _code_beside(settings: Settings, rows: LabelledRows) -> tuple[ValueAlphabet, IntArray]:
@@ -146,7 +151,7 @@ def _code_beside(settings: Settings, rows: LabelledRows) -> tuple[ValueAlphabet,
 
 
 def cells_taught_by(settings: Settings, rows: LabelledRows, cells: Cells) -> KnownCells:
-    """Learn cells from some rows, by which others can be counted."""
+    """Learn cells from the rows that teach them, by which others can be counted."""
     _, s_codes, secrets = code_sensitive(settings, rows)
     _, v_codes = _code_target(settings, rows)
     alphabet, _, names = learn_cells(settings, rows, cells, secrets, s_codes, v_codes)

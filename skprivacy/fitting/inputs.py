@@ -17,7 +17,7 @@ from .._typing import ColumnsLike, FloatArray, IntArray, NamedColumns
 from .._validation import message
 from .._warnings import warn
 from ..exceptions import PrivacyLeakWarning
-from ..releasing.group_folds import folds_in, folds_of_keys
+from ..releasing.group_folds import folds_in
 from ..tables.column_roles import ColumnRoles
 from ..tables.column_types import ColumnType
 from ..tables.frames import Table, as_table
@@ -121,13 +121,6 @@ class CountedColumns:
     def in_cells(self, name: str) -> CountedColumns:
         """Return the columns with one in place of X: the number of its cell."""
         return replace(self, x=(name,), groups=())
-
-    def sampled(self, columns: NamedColumns) -> LabelledRows:
-        """Return some rows of a table as they are."""
-        parts = self.s, self.x, self.target or (), self.beside
-        s, x, v, z = ({n: columns[n] for n in part} for part in parts)
-        folds = {name: pd.Series(folds_of_keys(columns[name], name)) for name in self.groups}
-        return LabelledRows(s, x, v or None, folds=folds, beside=z)
 
     def columns(self, rows: LabelledRows) -> list[pd.Series]:
         """Return the columns of some rows in the order of `names`."""

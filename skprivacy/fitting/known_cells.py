@@ -1,7 +1,8 @@
-"""Cells that some rows have taught, by which all others are counted."""
+"""Cells that some rows have taught, by which all others are counted; numbers of rows."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +13,27 @@ from ..releasing.group_folds import folds_of_keys
 from ..tables.frames import as_table
 
 
+class RowNumbers(ABC):
+    """A number for each row of a table that follows from the row alone: any engine can tell it."""
+
+    @property
+    @abstractmethod
+    def read(self) -> tuple[Any, ...]:
+        """The columns that tell the number of a row."""
+
+    @abstractmethod
+    def of_table(self, columns: NamedColumns) -> IntArray:
+        """Return the number of each row, -1 for none; columns : these and any others."""
+
+    def of_frame(self, frame: Any) -> IntArray:
+        """Return the number of each row of any frame that has these columns."""
+        table = as_table(frame, "fit")
+        assert table.names is not None
+        return self.of_table(table.named(map(table.names.index, self.read)))
+
+
 @dataclass(frozen=True, eq=False)
-class KnownCells:
+class KnownCells(RowNumbers):
     """The cells of some columns.
 
     names : of these columns; taught_as : what cells were asked for; groups : the column that
@@ -27,7 +47,6 @@ class KnownCells:
 
     @property
     def read(self) -> tuple[Any, ...]:
-        """The columns that tell the cell of a row."""
         return (*self.names, *self.groups)
 
     def of_columns(self, columns: NamedColumns, folds: IntArray | None = None) -> IntArray:
@@ -36,16 +55,9 @@ class KnownCells:
         codes, _ = self.alphabet.encode(series, self.names, folds)
         return codes
 
-    def of_frame(self, frame: Any) -> IntArray:
-        """Return the cell of each row of any frame that has these columns."""
-        table = as_table(frame, "fit")
-        assert table.names is not None
-        columns = table.named(map(table.names.index, self.read))
-        return self.of_columns(columns, self.folds(columns))
-
-    def folds(self, columns: NamedColumns) -> IntArray | None:
-        """Return the fold of each row by its key, None where no column tells people apart."""
-        return next((folds_of_keys(columns[name], name) for name in self.groups), None)
+    def of_table(self, columns: NamedColumns) -> IntArray:
+        folds = next((folds_of_keys(columns[name], name) for name in self.groups), None)
+        return self.of_columns(columns, folds)
 
 
 def cell_name(others: Container[Any]) -> str:

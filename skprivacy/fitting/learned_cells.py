@@ -27,9 +27,6 @@ from .inputs import LabelledRows
 from .known_cells import KnownCells
 from .parameters import Settings, frozen
 
-# Cells are learned from at most so many rows, drawn at random.
-MOST_ROWS = 200_000
-
 # A design with a confidence, or a loss of labels, takes minutes for more cells than these.
 _MOST_WITH_CONFIDENCE, _MOST_WITH_DISTANCES = 128, 100
 
@@ -273,9 +270,6 @@ def _task(
     labels = [s_codes, v_codes] if cells.needs_target and v_codes is not None else []
     labels += [fold.to_numpy() for fold in rows.folds.values()]
     parts = np.column_stack([*labels, codes])
-    if len(parts) > MOST_ROWS:
-        some = np.random.default_rng(0).choice(len(parts), MOST_ROWS, replace=False)
-        parts, weights = parts[some], weights[some]
     sizes = [int(label.max()) + 1 for label in labels] + [column.n_codes for column in columns]
     distinct, of_row = combine(list(parts.T), sizes)
     least = max(

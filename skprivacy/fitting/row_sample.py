@@ -5,29 +5,20 @@ from hashlib import sha256
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from .._typing import IntArray
+from ..codes import GOLDEN, mixed
 
 _MOST_ROWS = 50_000
 _MOST_CELLS = 1_000_000
 
 _LONG = 200
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-
 
 def most_rows(n_columns: int) -> int:
     """Return how many rows of `n_columns` columns may be kept."""
     return min(_MOST_ROWS, _MOST_CELLS // max(1, n_columns))
-
-
-def drawn_rows(n_rows: int, limit: int) -> IntArray:
-    """Return the numbers of at most `limit` rows drawn at random, in order; always the same."""
-    if n_rows <= limit:
-        return np.arange(n_rows)
-    return np.sort(np.random.default_rng(0).choice(n_rows, limit, replace=False, shuffle=False))
 
 
 class RowSample:
@@ -61,7 +52,7 @@ class RowSample:
             return
         numbers = np.arange(self._n_seen, self._n_seen + n_rows, dtype=np.uint64)
         self._n_seen += n_rows
-        ranks = _ranks(numbers)
+        ranks = mixed((numbers + np.uint64(1)) * GOLDEN)
         chosen = np.flatnonzero(ranks <= self._share)
         if not len(chosen):
             return
@@ -97,11 +88,3 @@ def _short(value: Any) -> Any:
     if not isinstance(value, str) or len(value) <= _LONG:
         return value
     return f"{value[:_LONG]} {sha256(value.encode()).hexdigest()}"
-
-
-def _ranks(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Return numbers that look random: the finaliser of splitmix64."""
-    mixed = (numbers + np.uint64(1)) * _GOLDEN
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
