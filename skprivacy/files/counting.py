@@ -33,9 +33,9 @@ from .text_values import are_numbers, has_values, meant
 class CountedSource:
     """What one pass over a file has found.
 
-    roles : which column is what; types : of the columns of X; rows : of S and X, with how often
-    they occur; sample : some rows of the columns that may be released and of S, spread over the
-    file.
+    roles : which column is what; types : of the columns of X and beside it; rows : of S and X,
+    with how often they occur; sample : some rows of the columns that may be released and of S,
+    spread over the file.
     """
 
     roles: ColumnRoles
@@ -136,7 +136,8 @@ class _Plan:
         self, rows: LabelledRows, x_columns: NamedColumns, families: Mapping[Any, str]
     ) -> CountedSource:
         """Return what was found; families : of columns whose texts are all known."""
-        types = map(self.source.type_of, self.roles.x_positions, x_columns.values())
+        read = *x_columns.values(), *rows.beside.values()
+        types = map(self.source.type_of, self.roles.read_positions, read)
         sampled = self.sample.rows()
         if isinstance(self.source, DelimitedSource):
             own = {name: families.get(name) or _family(name, sampled[name]) for name in sampled}

@@ -315,7 +315,7 @@ def _code_target(
 
 def distances_of(settings: Settings, inputs: FitInputs, coded: CodedRows) -> FloatArray:
     """Return how far symbols of X are from each other, by the weights of its columns."""
-    in_order = [type_.is_ordered for type_ in inputs.types]
+    in_order = [type_.is_ordered for type_ in inputs.x_types]
     return gower(coded.alphabet, in_order, _column_weights(settings, inputs.rows))
 
 
