@@ -55,7 +55,8 @@ class Fitted:
     roles : which column is what; types : those that the columns of X, and then those beside it,
     are released as; alphabet : their symbols; mechanism : its outputs are named; leaking : what
     columns that are passed through were found to leak, NaN where that cannot be judged;
-    of_target : P(V|y) where rows are cells that keep a target V; training : None for one that was loaded.
+    of_target : P(V|y) where rows are cells that keep a target V; training : None for one that was
+    loaded.
     """
 
     roles: ColumnRoles

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import narwhals as nw
@@ -23,6 +24,13 @@ _MOST_TEXTS = 1 << 16
 # The name of a dictionary type of pyarrow, with the types of its values and codes.
 _DICTIONARY = re.compile(r"dictionary<values=(.+), indices=(\w+), ordered=[01]>")
 
+# The names of types of decimals, in pyarrow and in polars.
+_DECIMAL = re.compile(r"(decimal\d+|Decimal)\((?:precision=)?(\d+), (?:scale=)?(-?\d+)\)")
+
+# Types of pyarrow that it cannot take rows from.
+_NOT_TAKEN = ("halffloat", "string_view", "binary_view")
+
+_TIMES = {"time": "M8", "duration": "m8"}
 _WHOLE = ("int", "uint")
 _NUMBERS = {"int": "Int", "uint": "UInt", "float": "Float"}
 _NUMBER = re.compile(r"(U?Int|Float)(\d+)")
@@ -97,39 +105,55 @@ class NarwhalsTable(Table):
             return self._of_categories(present(shown), type_, values, codes)
         # Typed together with all values that may be shown, whichever of them are needed here.
         typed = self._typed(type_, [*shown, *values])
-        native = self._native_type(type_)
-        if native is None or typed.to_native().type != native:
+        found = getattr(typed.to_native(), "type", None)
+        if str(found) not in _NOT_TAKEN:
             return typed[len(shown) :][np.asarray(codes)]
-        # pyarrow cannot take from all of its types.
-        plain = self._series(_alike([*shown, *values], is_whole=type_.family in _WHOLE))
+        plain = self._series(_alike([*shown, *values], is_whole=False))
         taken = plain[len(shown) :][np.asarray(codes)].to_native()
-        return nw.from_native(taken.cast(native), series_only=True)
+        return nw.from_native(taken.cast(found), series_only=True)
 
     def _typed(self, type_: ColumnType, values: list[Any]) -> nw.Series:
         """Return values in a type, or in their own where that cannot hold them."""
         values = _alike(values, is_whole=type_.family in _WHOLE)
         try:
+            if type_.family in _TIMES:
+                return self._times(type_, values)
             if (native := self._native_type(type_)) is not None:
-                return nw.from_native(
-                    self._series(values).to_native().cast(native), series_only=True
-                )
+                widest = nw.UInt64() if type_.family == "uint" else None
+                made = self._series(values, widest).to_native()
+                return nw.from_native(made.cast(native), series_only=True)
             return self._series(values, _dtype_for(type_))
         except Exception:  # every engine has errors of its own
             return self._series(values)
 
+    def _times(self, type_: ColumnType, values: list[Any]) -> nw.Series:
+        """Return moments or durations to the nanosecond, which Python's own do not have."""
+        make: Any = pd.Timestamp if type_.family == "time" else pd.Timedelta
+        dtype = f"{_TIMES[type_.family]}[{type_.unit}]"
+        array = np.array([None if v is None else make(v).asm8 for v in values], dtype=dtype)
+        series = self._series(array, _dtype_for(replace(type_, zone=None)))
+        if type_.zone is None:
+            return series
+        return series.dt.replace_time_zone("UTC").dt.convert_time_zone(type_.zone)
+
     def _native_type(self, type_: ColumnType) -> Any:
-        """Return the type of pyarrow that `fit` saw: they are finer than those of narwhals."""
-        if not (self._is_arrow and type_.library == "pyarrow"):
+        """Return the type that `fit` saw, where it is finer than those of narwhals."""
+        if type_.library != self._frame.implementation.name.lower():
             return None
-        return self._arrow_type(type_.native)
+        return self._arrow_type(type_.native) if self._is_arrow else self._decimal(type_.native)
 
     def _arrow_type(self, name: str | None) -> Any:
         try:
             return None if name is None else self._library.type_for_alias(name)
-        except ValueError:  # with parameters: narwhals knows most of them
-            return None
+        except ValueError:  # with parameters: narwhals knows most of the others
+            return self._decimal(name)
 
-    def _series(self, values: list[Any], dtype: Any = None) -> nw.Series:
+    def _decimal(self, name: str | None) -> Any:
+        """Return a type of decimals by its name, None for another one."""
+        found = _DECIMAL.fullmatch(name or "")
+        return getattr(self._library, found[1])(int(found[2]), int(found[3])) if found else None
+
+    def _series(self, values: Any, dtype: Any = None) -> nw.Series:
         series = nw.new_series("", values, dtype, backend=self._frame.implementation)
         return series if dtype is None or series.dtype == dtype else series.cast(dtype)
 
@@ -191,7 +215,8 @@ def _to_pandas(series: nw.Series) -> pd.Series:
         return _to_pandas(decoded).rename(series.name)
     if series.dtype.is_integer() and series.null_count():
         # As floats, large integers would lose their last digits.
-        values = series.fill_null(0).to_numpy().astype(np.int64)
+        is_large = series.dtype == nw.UInt64()
+        values = series.fill_null(0).to_numpy().astype(np.uint64 if is_large else np.int64)
         array = pd.arrays.IntegerArray(values, series.is_null().to_numpy().astype(bool))
         return pd.Series(array, name=series.name)
     if type_ is not None:
