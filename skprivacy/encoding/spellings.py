@@ -34,7 +34,7 @@ def plain_objects(values: list[Any], kind: str) -> list[Any]:
     kind : of the column, as `pandas.api.types.infer_dtype` tells it. Numbers of one kind keep it;
     among several, whole ones are integers.
     """
-    return list(map(_OF_KIND.get(kind, plain), values))
+    return list(map(KINDS.get(kind, plain), values))
 
 
 def plain(value: Any) -> Any:
@@ -49,7 +49,9 @@ def plain(value: Any) -> Any:
         return _time(value)
     if isinstance(value, bytes):
         return bytes(value)
-    return tuple(map(plain, value)) if isinstance(value, tuple) else value
+    if isinstance(value, dict):
+        return {name: plain(part) for name, part in value.items()}
+    return type(value)(map(plain, value)) if type(value) in (tuple, list) else value
 
 
 def _text(value: str) -> str:
@@ -95,7 +97,8 @@ def _time(value: Any) -> Any:
     return written.tz_localize("UTC") if getattr(found, "tz", None) is not None else written
 
 
-_OF_KIND: dict[str, Callable[[Any], Any]] = {
+# How values are written in columns of one kind, as pandas calls it.
+KINDS: dict[str, Callable[[Any], Any]] = {
     "string": _text,
     "integer": int,
     "floating": _float,

@@ -12,7 +12,7 @@ import pandas as pd
 from .._typing import FloatArray, IntArray
 from ..codes import UNKNOWN, take
 from .dictionaries import dictionary_codes
-from .spellings import plain_objects
+from .spellings import KINDS, plain_objects
 
 # Integers that span less than this, with this many rows for each, serve as codes after an offset.
 _WIDEST = 1 << 16
@@ -50,7 +50,10 @@ def _of_categories(codes: IntArray, categories: pd.Index) -> tuple[IntArray, lis
 
 def _of_objects(codes: IntArray, values: list[Any], kind: str) -> tuple[IntArray, list[Any]]:
     """Return codes and values of objects in one spelling, in which more of them may be equal."""
-    again, distinct = pd.factorize(pd.Series(plain_objects(values, kind), dtype=object))
+    written = plain_objects(values, kind)
+    if kind in KINDS:
+        return codes, written
+    again, distinct = pd.factorize(pd.Series(written, dtype=object))
     if len(distinct) < len(values):  # a datetime and a Timestamp, say
         codes = take(np.append(again, UNKNOWN), codes)
     return codes, distinct.tolist()

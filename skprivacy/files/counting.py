@@ -26,7 +26,7 @@ from ..tables.column_types import ColumnType
 from ..tables.frames import as_table
 from .delimited import DelimitedSource
 from .tables import Block, Source
-from .text_values import are_numbers, has_values, meant
+from .text_values import are_numbers, has_values, meant, written_numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,13 +35,14 @@ class CountedSource:
 
     roles : which column is what; types : of the columns of X and beside it; rows : of S and X,
     with how often they occur; sample : some rows of the columns that may be released and of S,
-    spread over the file.
+    spread over the file; written : how a text file writes the numbers of the sample, by column.
     """
 
     roles: ColumnRoles
     types: tuple[ColumnType, ...]
     rows: LabelledRows
     sample: pd.DataFrame
+    written: dict[Any, list[pd.Series]]
 
 
 def count_source(
@@ -138,11 +139,12 @@ class _Plan:
         """Return what was found; families : of columns whose texts are all known."""
         read = *x_columns.values(), *rows.beside.values()
         types = map(self.source.type_of, self.roles.read_positions, read)
-        sampled = self.sample.rows()
+        sampled, written = self.sample.rows(), {}
         if isinstance(self.source, DelimitedSource):
             own = {name: families.get(name) or _family(name, sampled[name]) for name in sampled}
+            written = {n: written_numbers(sampled[n]) for n in own if own[n] == "numbers"}
             sampled = pd.DataFrame({name: _meant(sampled[name], own[name]) for name in sampled})
-        return CountedSource(self.roles, tuple(types), rows, sampled)
+        return CountedSource(self.roles, tuple(types), rows, sampled, written)
 
 
 def _no_rows(source: Source) -> ValueError:
@@ -271,5 +273,6 @@ def fit_source(
     roles, sample = counted.roles, counted.sample
     kept = {(name := roles.name(p)): sample[name] for p in roles.kept_positions}
     s_passed = {name: sample[name] for name in roles.s_names} if kept else None
-    inputs = FitInputs(roles, counted.types, counted.rows, kept, s_passed)
+    written = {name: counted.written[name] for name in kept if name in counted.written}
+    inputs = FitInputs(roles, counted.types, counted.rows, kept, s_passed, written=written)
     return fitted_to(settings, inputs, allow_leaking=allow_leaking), sample

@@ -170,7 +170,8 @@ class FitInputs:
     roles : which column is what; types : of the columns of X, and then of those beside it; rows :
     S, X and the target;
     passed_through : the columns that are released as they are; s_passed : the columns of S of the
-    same rows, None where these are `rows`; index : the levels of an index, of the same rows.
+    same rows, None where these are `rows`; index : the levels of an index, of the same rows;
+    written : what else can be read in columns that are passed through, see `judged`.
     """
 
     roles: ColumnRoles
@@ -179,6 +180,7 @@ class FitInputs:
     passed_through: NamedColumns = field(default_factory=dict)
     s_passed: NamedColumns | None = None
     index: NamedColumns = field(default_factory=dict)
+    written: dict[Any, list[pd.Series]] = field(default_factory=dict)
 
     @property
     def x_types(self) -> tuple[ColumnType, ...]:

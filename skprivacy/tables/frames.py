@@ -19,6 +19,7 @@ from .._typing import FloatArray, IntArray
 from ..codes import look_up, take
 from .column_types import ColumnType, present, type_of_dtype
 from .narwhals_frames import as_narwhals_table, as_series, converted, lazy_kind
+from .plain_columns import plain_array, plain_column, plain_index
 from .table import Table
 
 __all__ = ["Table", "as_series", "as_table", "converted", "lazy_kind"]
@@ -57,6 +58,9 @@ class PandasTable(Table):
         return self.original.iloc[:, position]
 
     native = column
+
+    def kept(self, position: int, type_: ColumnType) -> pd.Series:
+        return plain_column(self.column(position))
 
     def type_of(self, position: int) -> ColumnType:
         return type_of_dtype(self.original.dtypes.iloc[position], "pandas")
@@ -100,6 +104,7 @@ class PandasTable(Table):
             index=self.original.index,
             copy=False,
         )
+        frame.index = plain_index(frame.index)
         if isinstance(self.original.columns, pd.MultiIndex) and set(names) <= set(self.names):
             frame.columns = pd.MultiIndex.from_tuples(names, names=self.original.columns.names)
         else:
@@ -161,7 +166,11 @@ class ArrayTable(Table):
         return self.original[:, position]
 
     def kept(self, position: int, type_: ColumnType) -> npt.NDArray[Any]:
-        column = self.original[:, position]
+        return plain_array(self._typed(self.original[:, position], type_))
+
+    @staticmethod
+    def _typed(column: npt.NDArray[Any], type_: ColumnType) -> npt.NDArray[Any]:
+        """Return a column in a type of its own: that of the array tells about other columns."""
         dtype = type_.numpy_dtype([]) if type_.library == "numpy" else None
         if dtype is not None and dtype not in ("U", "S"):
             if column.dtype == dtype:

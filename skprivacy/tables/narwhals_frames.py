@@ -14,6 +14,7 @@ import pandas as pd
 from .._typing import FloatArray, IntArray
 from ..codes import UNKNOWN, take
 from ..encoding.dictionaries import dictionary_codes
+from ..encoding.spellings import plain
 from .column_types import ColumnType, is_name, present
 from .table import Table
 
@@ -27,8 +28,8 @@ _DICTIONARY = re.compile(r"dictionary<values=(.+), indices=(\w+), ordered=[01]>"
 # The names of types of decimals, in pyarrow and in polars.
 _DECIMAL = re.compile(r"(decimal\d+|Decimal)\((?:precision=)?(\d+), (?:scale=)?(-?\d+)\)")
 
-# Types of pyarrow that it cannot take rows from.
-_NOT_TAKEN = ("halffloat", "string_view", "binary_view")
+# Types of pyarrow that it cannot take rows from, and others that hold the same values.
+_NOT_TAKEN = {"halffloat": "float", "string_view": "string", "binary_view": "binary"}
 
 _TIMES = {"time": "M8", "duration": "m8"}
 _WHOLE = ("int", "uint")
@@ -88,6 +89,11 @@ class NarwhalsTable(Table):
 
     def native(self, position: int) -> nw.Series:
         return self._frame[self.names[position]]
+
+    def kept(self, position: int, type_: ColumnType) -> nw.Series:
+        native = self.native(position).to_native()
+        plain = plain_arrow(native) if self._is_arrow else _plain_polars(native)
+        return nw.from_native(plain, series_only=True)
 
     @property
     def _library(self) -> Any:
@@ -198,6 +204,67 @@ class NarwhalsTable(Table):
         # A new frame: the metadata of one of pyarrow may hold anything, even rows of people.
         natives = {name: column.to_native() for name, column in columns}
         return self._library.table(natives) if self._is_arrow else self._library.DataFrame(natives)
+
+
+def plain_arrow(column: Any) -> Any:
+    """Return a copy of a column of pyarrow: its values in one spelling, in one chunk, and no more.
+
+    Slices share the buffers of the whole, there may be values under missing ones, and dictionaries
+    may list values of other rows: they are decoded.
+    """
+    library = nw.Implementation.PYARROW.to_native_namespace()
+    if not hasattr(column, "chunks"):
+        column = library.chunked_array([column])
+    if hasattr(column.type, "index_type"):
+        column = column.cast(column.type.value_type)
+    if not _is_flat(column.type):
+        values = list(map(plain, column.to_pylist()))
+        return library.chunked_array([library.array(values, type=column.type)])
+    type_, can_be_taken = column.type, _NOT_TAKEN.get(str(column.type))
+    if can_be_taken is not None:
+        column = column.cast(can_be_taken)
+    series = nw.from_native(column, series_only=True)
+    present, more, rows = _present(series)
+    more = [library.array([value], column.type) for value in more]
+    taken = library.chunked_array([*present.to_native().chunks, *more]).take(rows)
+    return library.chunked_array([taken.cast(type_).combine_chunks()])
+
+
+def _plain_polars(column: Any) -> Any:
+    """Return a copy of a column of polars, as `plain_arrow` does."""
+    series = nw.from_native(column, series_only=True)
+    if isinstance(series.dtype, nw.Categorical | nw.Enum):
+        series = series.cast(nw.String())
+    if series.dtype.is_nested() or series.dtype == nw.Object():
+        return type(column)(column.name, list(map(plain, column.to_list())), column.dtype)
+    present, more, rows = _present(series)
+    made = present.to_native()
+    for value in more:
+        made = made.extend_constant(value, 1)
+    return made.gather(rows).rechunk()
+
+
+def _present(series: nw.Series) -> tuple[nw.Series, list[Any], IntArray]:
+    """Return what is not missing in a column, what else it needs, and which of both each row is.
+
+    For numbers that is a zero without a sign as well, for -0.0: adding 0.0 is nothing to polars.
+    """
+    is_there = ~series.is_null()
+    if series.dtype.is_float():
+        is_there = is_there & ~series.is_nan().fill_null(False)
+    known = is_there.to_numpy().astype(bool)
+    n_present = np.count_nonzero(known)
+    rows = np.where(known, np.cumsum(known) - 1, n_present)
+    if not series.dtype.is_float():
+        return series.filter(is_there), [None], rows
+    rows[(series == 0.0).fill_null(False).to_numpy().astype(bool)] = n_present + 1
+    return series.filter(is_there), [None, 0.0], rows
+
+
+def _is_flat(type_: Any) -> bool:
+    """Return whether a type of pyarrow holds one value in each row, which it can take."""
+    stored = getattr(type_, "storage_type", type_)
+    return not (stored.num_fields or hasattr(stored, "value_type"))
 
 
 def as_series(vector: Any) -> pd.Series | None:
