@@ -12,7 +12,7 @@ import pandas as pd
 from .._typing import FloatArray, IntArray
 from ..codes import UNKNOWN, take
 from .dictionaries import dictionary_codes
-from .spellings import KINDS, plain_objects
+from .spellings import plain
 
 # Integers that span less than this, with this many rows for each, serve as codes after an offset.
 _WIDEST = 1 << 16
@@ -38,20 +38,20 @@ def factorize(series: pd.Series, label: Hashable) -> tuple[IntArray, list[Any]]:
     if series.dtype == object:
         values = uniques.tolist()
         _check_booleans(series, codes, values, label)
-        return _of_objects(codes, values, pd.api.types.infer_dtype(series))
+        return _of_objects(codes, values)
     return codes, (uniques + 0.0 if series.dtype.kind == "f" else uniques).tolist()
 
 
 def _of_categories(codes: IntArray, categories: pd.Index) -> tuple[IntArray, list[Any]]:
     if categories.dtype != object:
         return codes, (categories + 0.0 if categories.dtype.kind == "f" else categories).tolist()
-    return _of_objects(codes, categories.tolist(), pd.api.types.infer_dtype(categories))
+    return _of_objects(codes, categories.tolist())
 
 
-def _of_objects(codes: IntArray, values: list[Any], kind: str) -> tuple[IntArray, list[Any]]:
+def _of_objects(codes: IntArray, values: list[Any]) -> tuple[IntArray, list[Any]]:
     """Return codes and values of objects in one spelling, in which more of them may be equal."""
-    written = plain_objects(values, kind)
-    if kind in KINDS:
+    written = list(map(plain, values))
+    if all(isinstance(value, str) for value in written):
         return codes, written
     again, distinct = pd.factorize(pd.Series(written, dtype=object))
     if len(distinct) < len(values):  # a datetime and a Timestamp, say

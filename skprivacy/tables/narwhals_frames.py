@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import narwhals as nw
@@ -316,11 +317,16 @@ def _few_texts(series: nw.Series) -> pd.Series:
 
 
 def _alike(values: list[Any], is_whole: bool) -> list[Any]:
-    """Return numbers all as integers, if `is_whole` and they can be, or all as floats."""
-    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
-    if len(numbers) < len(present(values)) or not any(isinstance(v, float) for v in numbers):
+    """Return numbers all as integers, if `is_whole` and they can be, or all as floats.
+
+    Where there are decimals, all become such.
+    """
+    numbers = [v for v in values if isinstance(v, int | float | Decimal) and type(v) is not bool]
+    kinds = {*map(type, numbers)}
+    if len(numbers) < len(present(values)) or kinds <= {int}:
         return values
-    convert = int if is_whole and all(number == int(number) for number in numbers) else float
+    convert: Any = int if is_whole and all(number == int(number) for number in numbers) else float
+    convert = Decimal if Decimal in kinds else convert
     return [None if value is None else convert(value) for value in values]
 
 
