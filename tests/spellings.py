@@ -270,3 +270,11 @@ def rows_of(released, names):
         for name in names
     ]
     return [tuple(map(cell, row)) for row in zip(*columns, strict=True)]
+
+
+def check(drawn, released, names):
+    """Check that rows tell of S what their values tell, and no more."""
+    traces = rows_of(released, names)
+    assert len(set(traces)) == len(set(drawn.codes))
+    told = leakage_of(drawn.codes.tolist(), drawn.sex)
+    assert leakage_of(traces, drawn.sex) <= told + 1e-12

@@ -15,6 +15,7 @@ import pytest
 from spellings import (
     Drawn,
     all_of,
+    check,
     copied,
     leakage_of,
     masked,
@@ -87,14 +88,6 @@ def tied_to_s(drawn, make, release, mode):
     released = [release(make(tied), mode) for tied in drawn.ties()]
     assert same([*map(all_of, released)])
     return released[0]
-
-
-def check(drawn, released, names):
-    """Check that rows tell of S what their values tell, and that there is something to tell."""
-    traces = rows_of(released, names)
-    assert len(set(traces)) == len(set(drawn.codes))
-    told = leakage_of(drawn.codes.tolist(), drawn.sex)
-    assert leakage_of(traces, drawn.sex) == pytest.approx(told, abs=1e-12)
 
 
 @DRAWS
