@@ -244,9 +244,12 @@ def _family(name: Hashable, texts: pd.Series, edges: Container[Hashable] = ()) -
 
 
 def _decoded(column: pd.Series) -> pd.Series:
-    """Return a dictionary-encoded column as its values, which have no order of their own."""
+    """Return a dictionary-encoded column as its values, which have no order of their own.
+
+    A sample holds all values as objects: numbers and times get their types back.
+    """
     is_dictionary = isinstance(column.dtype, pd.CategoricalDtype)
-    return column.astype(column.cat.categories.dtype) if is_dictionary else column
+    return column.astype(column.cat.categories.dtype) if is_dictionary else column.infer_objects()
 
 
 def _meant(column: pd.Series, family: str) -> pd.Series:

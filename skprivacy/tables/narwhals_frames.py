@@ -29,6 +29,8 @@ _DICTIONARY = re.compile(r"dictionary<values=(.+), indices=(\w+), ordered=[01]>"
 # The names of types of decimals, in pyarrow and in polars.
 _DECIMAL = re.compile(r"(decimal\d+|Decimal)\((?:precision=)?(\d+), (?:scale=)?(-?\d+)\)")
 
+_MOST_DIGITS = 38
+
 # Types of pyarrow that it cannot take rows from, and others that hold the same values.
 _NOT_TAKEN = {"halffloat": "float", "string_view": "string", "binary_view": "binary"}
 
@@ -326,8 +328,14 @@ def _alike(values: list[Any], is_whole: bool) -> list[Any]:
     if len(numbers) < len(present(values)) or kinds <= {int}:
         return values
     convert: Any = int if is_whole and all(number == int(number) for number in numbers) else float
-    convert = Decimal if Decimal in kinds else convert
+    convert = _decimal if Decimal in kinds else convert
     return [None if value is None else convert(value) for value in values]
+
+
+def _decimal(value: Any) -> Decimal:
+    """Return a number as a decimal; the middle of a bin may need more digits than one can have."""
+    exact = Decimal(value)
+    return exact if len(exact.as_tuple().digits) <= _MOST_DIGITS else Decimal(repr(value))
 
 
 def _none_for_missing(values: list[Any]) -> list[Any]:
