@@ -160,7 +160,9 @@ class ArrayTable(Table):
         self.n_rows, self.n_columns = self.original.shape
 
     def column(self, position: int) -> pd.Series:
-        return pd.Series(self.original[:, position])
+        # Objects stay objects: what pandas makes of them depends on all of them.
+        dtype = object if self.original.dtype == object else None
+        return pd.Series(self.original[:, position], dtype=dtype)
 
     def native(self, position: int) -> npt.NDArray[Any]:
         return self.original[:, position]
