@@ -249,3 +249,23 @@ def test_the_index_of_a_frame(n_levels):
         return quietly(fitted.fit, table).transform(table)
 
     tied_to_s(drawn, make, release, "")
+
+
+@MODES
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow", "array"])
+def test_the_type_of_a_batch_is_that_of_fit(kind, mode):
+    """A batch of one row may come from a source that writes 1 or from one that writes 1.0."""
+    make = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}.get(kind)
+    drawn = Drawn(0)
+    rows = {"sex": drawn.sex == "f", "band": drawn.codes % 2, "count": drawn.codes * 1.0}
+    options = {"sensitive": "sex", "columns": ["band"], mode: ["count"]}
+    batches = [{"sex": [False], "band": [1], "count": [one]} for one in (1, 1.0)]
+    if kind == "array":
+        options = {"sensitive": 0, "columns": [1], mode: [2]}
+        batches = [np.array([[False, 1, 1]]), np.array([[False, 1, 1.0]])]
+        rows = np.column_stack([*rows.values()]).astype(float)
+    else:
+        rows, *batches = map(make, [rows, *batches])
+    fitted = quietly(PrivacyFunnelTransformer(2.0, random_state=0, **options).fit, rows)
+    for funnel in (fitted, PrivacyFunnelTransformer.from_json(fitted.to_json())):
+        assert same([all_of(funnel.set_params(random_state=0).transform(b)) for b in batches])

@@ -33,8 +33,8 @@ from .text_values import are_numbers, has_values, meant, written_numbers
 class CountedSource:
     """What one pass over a file has found.
 
-    roles : which column is what; types : of the columns of X and beside it; rows : of S and X,
-    with how often they occur; sample : some rows of the columns that may be released and of S,
+    roles : which column is what; types : of its `typed_positions`; rows : of S and X, with how
+    often they occur; sample : some rows of the columns that may be released and of S,
     spread over the file; written : how a text file writes the numbers of the sample, by column.
     """
 
@@ -137,13 +137,14 @@ class _Plan:
         self, rows: LabelledRows, x_columns: NamedColumns, families: Mapping[Any, str]
     ) -> CountedSource:
         """Return what was found; families : of columns whose texts are all known."""
-        read = *x_columns.values(), *rows.beside.values()
-        types = map(self.source.type_of, self.roles.read_positions, read)
         sampled, written = self.sample.rows(), {}
         if isinstance(self.source, DelimitedSource):
             own = {name: families.get(name) or _family(name, sampled[name]) for name in sampled}
             written = {n: written_numbers(sampled[n]) for n in own if own[n] == "numbers"}
             sampled = pd.DataFrame({name: _meant(sampled[name], own[name]) for name in sampled})
+        kept = (sampled[self.roles.name(p)] for p in self.roles.kept_positions)
+        columns = *x_columns.values(), *rows.beside.values(), *kept
+        types = map(self.source.type_of, self.roles.typed_positions, columns)
         return CountedSource(self.roles, tuple(types), rows, sampled, written)
 
 

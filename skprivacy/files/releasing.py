@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Hashable
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any
 
 import pandas as pd
@@ -55,7 +56,7 @@ def release_rows(
     families, key_position = families_of(fitted), roles.group_in(header, owner)
     release = release_of(fitted, settings.output, settings.handle_unknown, owner)
     if isinstance(source, DelimitedSource):  # which writes categories without looking at each row
-        types = zip(release.types, families, strict=True)
+        types = zip_longest(release.types, families)
         release = replace(release, types=tuple(_CATEGORY if f == "str" else t for t, f in types))
     n_rows, unknown = 0, Counter[Hashable]()
     with noise_of_blocks(release, settings.random_state, source, record_ids, secret_key) as noise:

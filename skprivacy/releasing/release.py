@@ -35,8 +35,8 @@ Replacements: TypeAlias = dict[int, list[tuple[Any, Any]]]
 class Release:
     """How rows are released.
 
-    roles, types, alphabet : the columns of X and beside it, what they are released as, and their
-    symbols;
+    roles, types, alphabet : the columns, what those that come out are released as, and the symbols
+    of X and of what is beside it;
     symbol_of_output : that each output stands for; channel : P(Y|X); unknown : P(Y), or P(Y|z) for
     each z of the columns beside X; posterior : P(x|y) or P(v|y), a row for each y; y_names,
     x_names : texts for outputs, and for its columns; output, handle_unknown : as the parameters of
@@ -78,10 +78,11 @@ class Release:
         released = self.replacements(table, x_positions, noise, unknown, folds)
         warn_of_unknown([table.label(p) for p in x_positions], unknown)
         columns: list[tuple[Any, Any]] = []
+        types = dict(zip(self.roles.typed_positions, self.types, strict=True))
         for position in self.roles.order:
             if position in self.roles.kept_positions:
                 name = self.roles.name(position)
-                columns.append((name, table.kept(positions[position], self.types[0])))
+                columns.append((name, table.kept(positions[position], types[position])))
             else:
                 columns += released.get(position, [])
         return table.assemble(columns)
@@ -140,10 +141,9 @@ class Release:
 
         Cells of the table could tell more than z: how each of them was written.
         """
-        positions = self.roles.beside_positions
-        types = self.types[len(self.roles.x_positions) :]
+        n_x, n_read = len(self.roles.x_positions), len(self.roles.read_positions)
         decoded = self.alphabet.decode_beside(self.symbol_of_output, outputs)
-        columns = zip(positions, types, decoded, strict=True)
+        columns = zip(self.roles.beside_positions, self.types[n_x:n_read], decoded, strict=True)
         return {
             position: [(self.roles.name(position), table.decoded(type_, found[0], *found))]
             for position, type_, found in columns

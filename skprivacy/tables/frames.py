@@ -60,7 +60,7 @@ class PandasTable(Table):
     native = column
 
     def kept(self, position: int, type_: ColumnType) -> pd.Series:
-        return plain_column(self.column(position))
+        return _as_seen(plain_column(self.column(position)), type_)
 
     def type_of(self, position: int) -> ColumnType:
         return type_of_dtype(self.original.dtypes.iloc[position], "pandas")
@@ -110,6 +110,23 @@ class PandasTable(Table):
         else:
             frame.columns = pd.Index(names, name=self.original.columns.name, tupleize_cols=False)
         return frame
+
+
+def _as_seen(column: pd.Series, type_: ColumnType) -> pd.Series:
+    """Return numbers and times in the type that `fit` saw, if it can hold them.
+
+    A type of the batch's own would tell how its rows are written: 1 or 1.0.
+    """
+    dtype = type_.pandas_dtype([None] if column.hasnans else [])
+    kinds = {column.dtype.kind, getattr(dtype, "kind", "")}
+    if dtype == column.dtype or not (kinds <= set("iuf") or kinds in ({"m"}, {"M"})):
+        return column
+    try:
+        typed = column.astype(dtype)
+        is_same = typed.astype(column.dtype).equals(column)
+    except (TypeError, ValueError, OverflowError):
+        return column
+    return plain_column(typed) if is_same else column
 
 
 def _typed(values: list[Any], dtype: Any, shown: list[Any]) -> Any:

@@ -94,7 +94,11 @@ class NarwhalsTable(Table):
         return self._frame[self.names[position]]
 
     def kept(self, position: int, type_: ColumnType) -> nw.Series:
-        native = self.native(position).to_native()
+        plain = self._plain(self.native(position))
+        return plain if (seen := _as_seen(plain, type_)) is plain else self._plain(seen)
+
+    def _plain(self, series: nw.Series) -> nw.Series:
+        native = series.to_native()
         plain = plain_arrow(native) if self._is_arrow else _plain_polars(native)
         return nw.from_native(plain, series_only=True)
 
@@ -207,6 +211,20 @@ class NarwhalsTable(Table):
         # A new frame: the metadata of one of pyarrow may hold anything, even rows of people.
         natives = {name: column.to_native() for name, column in columns}
         return self._library.table(natives) if self._is_arrow else self._library.DataFrame(natives)
+
+
+def _as_seen(series: nw.Series, type_: ColumnType) -> nw.Series:
+    """Return numbers and times in the type that `fit` saw, if it can hold them."""
+    dtype = _dtype_for(type_)
+    both_numbers = series.dtype.is_numeric() and type_.family in _NUMBERS
+    both_times = isinstance(series.dtype, nw.Datetime) and type_.family == "time"
+    if dtype == series.dtype or not (both_numbers or both_times):
+        return series
+    try:
+        typed = series.cast(dtype)
+        return typed if (typed.cast(series.dtype) == series).all() else series
+    except Exception:  # every engine has errors of its own
+        return series
 
 
 def plain_arrow(column: Any) -> Any:
