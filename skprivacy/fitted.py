@@ -52,10 +52,10 @@ class Posterior:
 class Fitted:
     """What `fit` has learned and designed.
 
-    roles : which column is what; types : those that the columns of X are released as; alphabet :
-    their symbols; mechanism : its outputs are named; leaking : what columns that are passed
-    through were found to leak, NaN where that cannot be judged; of_target : P(V|y) where rows are
-    cells that keep a target V; training : None for one that was loaded.
+    roles : which column is what; types : those that its `typed_positions` are released as;
+    alphabet : the symbols; mechanism : its outputs are named; leaking : what columns that are
+    passed through were found to leak, NaN where that cannot be judged; of_target : P(V|y) where
+    rows are cells that keep a target V; training : None for one that was loaded.
     """
 
     roles: ColumnRoles
@@ -117,6 +117,6 @@ class Fitted:
             named_channel(one_of(self.mechanism)),
             self.alphabet,
             self.x_names,
-            [type_.is_ordered for type_ in self.types],
+            [type_.is_ordered for type_ in self.types[: len(self.x_names)]],
             *((raw.columns, raw.utility) if raw is not None else ()),
         )

@@ -126,7 +126,7 @@ def read_transformer(
     if roles.group_position is not None:
         by_scores = of_cells and part["scores"].optional(lambda _: True) is not None
         part["layout"]["groups"].require(by_scores, "left out where cells are not by scores")
-    types = tuple(map(_read_type, part["types"].items(n_replaced)))
+    types = tuple(map(_read_type, part["types"].items(len(roles.typed_positions))))
     mechanism = make_any_mechanism(part["mechanism"], measure, utility)
     _check_labels(part["mechanism"]["x_labels"], mechanism.x_labels, alphabet.labels)
     _check_groups(part["mechanism"], mechanism.groups, alphabet.groups)

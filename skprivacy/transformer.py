@@ -75,7 +75,7 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         Columns with few values that come out unchanged, whatever `remainder` and `output` say,
         and that the guarantee covers: the budget holds for them and Y together. For every
         combination of their values, Y is drawn in a way of its own. Values of theirs that `fit`
-        did not see are an error.
+        did not see are an error. Equal values come out alike, however a row writes them.
     measure, scope, utility, solver : default="kl", "per_output", "mutual_information", "auto"
         As in `design_mechanism`. With utility="target", V is the y that is passed to `fit`: the
         output keeps what X says about y. With utility="distortion", released values are as close
@@ -95,9 +95,10 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         separately. "symbol": one categorical column. "posterior": a column of P(x|y) for each
         symbol x; for cells that keep a target V, of P(v|y) for each value v.
     remainder : {"drop", "passthrough"} or list of columns, default="drop"
-        What happens to the other columns: all are dropped, all are passed through unchanged, or
-        those listed are, outside of the guarantee. The sensitive ones are always dropped, and so
-        is the column that tells people apart (`groups` of `ScoreCells`). This is decided by `fit`.
+        What happens to the other columns: all are dropped, all are passed through by value (equal
+        values come out alike), or those listed are, outside of the guarantee. The sensitive ones
+        are always dropped, and so is the column that tells people apart (`groups` of
+        `ScoreCells`). This is decided by `fit`.
     alphabet : {"auto", "values", "cells"}, TreeCells or ScoreCells, default="auto"
         "values": each combination of values is a symbol of X. "cells": rows that are alike share
         one, a cell, for tables of many columns; with utility="target" these are `ScoreCells`, else

@@ -467,6 +467,7 @@ class TestTransformer:
         content["parameters"] |= {"output": "posterior"}
         content["layout"]["names"][1] = "town_a"
         content["layout"]["copied"] = ["town_a"]
+        content["types"] *= 2
         content["layout"]["leaking"] = []
         sentence = refusal(PrivacyFunnelTransformer, sealed(content))
         assert "layout: The output would have the column 'town_a' twice" in sentence

@@ -72,10 +72,11 @@ a file without a header, read as you say; a quick report replaces another:
 
 A first pass over IN counts and a second one writes OUT: memory does not grow with the
 file. Without --columns, all columns that no other option names are released; with it,
-those that no option names are left out. Those of --remainder are copied byte for byte,
-unless one of them alone reveals more about the sensitive columns than the budget allows;
-what they reveal together with the release is not bounded. The budget holds for the release
-and the columns of --beside together, which are published as they are. Budgets for each of
+those that no option names are left out. Those of --remainder are copied, unless one of them
+alone reveals more about the sensitive columns than the budget allows; what they reveal
+together with the release is not bounded. The text of a copied field stays byte for byte;
+quotes are written only where it needs them. The budget holds for the release and the
+columns of --beside together, whose values are published as they are. Budgets for each of
 several columns bound no combination of them; one for sex+blood_pressure does.
 """
 _APPLY = """\

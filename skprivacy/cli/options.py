@@ -302,8 +302,9 @@ def add_remainder(command: argparse.ArgumentParser) -> None:
         type=remainder,
         default="drop",
         metavar="drop|passthrough|NAMES",
-        help="which other columns are copied as they are: none, all but the sensitive ones and "
-        "that of --record-ids, or those named, separated by commas (default: drop)",
+        help="which other columns are copied, with quotes only where a text needs them: none, all "
+        "but the sensitive ones and that of --record-ids, or those named, separated by commas "
+        "(default: drop)",
     )
     command.add_argument(
         "--allow-leaking",

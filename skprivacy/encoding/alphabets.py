@@ -46,7 +46,7 @@ class Alphabet(ABC):
 
     @property
     def read_columns(self) -> tuple[ColumnAlphabet, ...]:
-        """The columns that are encoded; those beside X are never decoded."""
+        """The columns that are encoded: those of X, then those beside it."""
         return self.columns
 
     @property
@@ -134,6 +134,12 @@ class Alphabet(ABC):
             (column.values, column.codes(symbols, rows, uniform(rows, position)))
             for position, column in enumerate(self.shown)
         ]
+
+    def decode_beside(
+        self, symbol_of_output: IntArray, outputs: IntArray
+    ) -> list[tuple[list[Any], IntArray]]:
+        """Return, for each column beside X, a list of values and an index into it for each row."""
+        return []
 
     def tables(self) -> list[FloatArray]:
         """Return how often each value of each column (rows) occurs with each symbol (columns)."""

@@ -134,6 +134,17 @@ class PairedAlphabet(Alphabet):
     ) -> list[tuple[list[Any], IntArray]]:
         return self.inner.decode(self.x_symbols[symbol_of_output], outputs, uniform)
 
+    def decode_beside(
+        self, symbol_of_output: IntArray, outputs: IntArray
+    ) -> list[tuple[list[Any], IntArray]]:
+        values_of_z = np.empty((self.beside.n_symbols, len(self.beside.columns)), dtype=np.intp)
+        values_of_z[self.beside.symbols[self.beside.member_of]] = self.beside.members
+        of_output = values_of_z[self.groups[symbol_of_output]]
+        return [
+            (list(column.values), look_up(narrow(places), outputs))
+            for column, places in zip(self.beside.columns, of_output.T, strict=True)
+        ]
+
     def held(self, position: int) -> tuple[IntArray, IntArray, FloatArray]:
         values, symbols, weights = self.inner.held(position)
         totals = np.bincount(self.x_symbols, self.weights, self.inner.n_symbols)

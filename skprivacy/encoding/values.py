@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 
 from .._typing import FloatArray, IntArray
-from ..codes import UNKNOWN
+from ..codes import UNKNOWN, take
 from .dictionaries import dictionary_codes
+from .spellings import plain
 
 # Integers that span less than this, with this many rows for each, serve as codes after an offset.
 _WIDEST = 1 << 16
@@ -21,11 +22,12 @@ _ROWS_PER_VALUE = 8
 def factorize(series: pd.Series, label: Hashable) -> tuple[IntArray, list[Any]]:
     """Return codes, -1 for missing, and the list of distinct values as Python objects."""
     if isinstance(series.dtype, pd.CategoricalDtype):
-        return series.array.codes, series.cat.categories.tolist()
+        return _of_categories(series.array.codes, series.cat.categories)
     if isinstance(series.dtype, pd.StringDtype) and series.dtype.storage == "pyarrow":
         return dictionary_codes(series.array.__arrow_array__().dictionary_encode())
-    if isinstance(series.dtype, pd.ArrowDtype) and series.dtype.kind == "f":
-        series = series + 0.0  # to Arrow, -0.0 is another value than 0.0
+    if series.dtype.kind == "f" and not isinstance(series.dtype, np.dtype):
+        # Among numbers that may be null, NaN would be another value than null, and -0.0 than 0.0.
+        series = pd.Series(series.to_numpy(dtype=float, na_value=np.nan))
     try:
         codes, uniques = pd.factorize(series)
     except TypeError as error:
@@ -33,10 +35,28 @@ def factorize(series: pd.Series, label: Hashable) -> tuple[IntArray, list[Any]]:
             f"The column {label!r} has cells that cannot be compared ({error}): convert it to "
             f"strings or numbers first."
         ) from error
-    values = uniques.tolist()
     if series.dtype == object:
+        values = uniques.tolist()
         _check_booleans(series, codes, values, label)
-    return codes, values
+        return _of_objects(codes, values)
+    return codes, (uniques + 0.0 if series.dtype.kind == "f" else uniques).tolist()
+
+
+def _of_categories(codes: IntArray, categories: pd.Index) -> tuple[IntArray, list[Any]]:
+    if categories.dtype != object:
+        return codes, (categories + 0.0 if categories.dtype.kind == "f" else categories).tolist()
+    return _of_objects(codes, categories.tolist())
+
+
+def _of_objects(codes: IntArray, values: list[Any]) -> tuple[IntArray, list[Any]]:
+    """Return codes and values of objects in one spelling, in which more of them may be equal."""
+    written = list(map(plain, values))
+    if all(isinstance(value, str) for value in written):
+        return codes, written
+    again, distinct = pd.factorize(pd.Series(written, dtype=object))
+    if len(distinct) < len(values):  # a datetime and a Timestamp, say
+        codes = take(np.append(again, UNKNOWN), codes)
+    return codes, distinct.tolist()
 
 
 def _check_booleans(

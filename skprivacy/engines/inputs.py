@@ -48,7 +48,7 @@ def lazy_inputs(
     rows = _rows(settings, table, counted)
     _check_not_empty(settings, rows)
     warn_of_unjudged([*index, *(roles.name(p) for p in roles.kept_positions)])
-    return FitInputs(roles, table.types(counted.x), rows)
+    return FitInputs(roles, table.types([*map(roles.name, roles.typed_positions)]), rows)
 
 
 def _rows(settings: Settings, table: LazyTable, counted: CountedColumns) -> LabelledRows:

@@ -1,7 +1,7 @@
 """Tables in files, of any size: CSV, TSV and Parquet, compressed or piped.
 
-Rows are read and written in blocks, so that memory does not grow with the file; fields that are
-not replaced are copied as bytes.
+Rows are read and written in blocks, so that memory does not grow with the file; the text of fields
+that are not replaced is copied as bytes.
 """
 
 from __future__ import annotations
@@ -103,8 +103,9 @@ def transform_file(
 ) -> int:
     """Release the rows of a file through a fitted transformer, in bounded memory.
 
-    From text to text with the same delimiter, fields that are not replaced are copied byte for
-    byte. `out` appears once it is complete, and always has a header.
+    From text to text, the text of fields that are not replaced is copied byte for byte; quotes are
+    written where a text needs them, whichever fields had them. `out` appears once it is complete,
+    and always has a header.
 
     Parameters
     ----------

@@ -29,22 +29,23 @@ from ..tables.column_roles import ColumnRoles
 from ..tables.column_types import ColumnType
 from .delimited import DelimitedSource
 from .tables import Block, Source
-from .text_values import are_numbers, has_values, meant
+from .text_values import are_numbers, has_values, meant, written_numbers
 
 
 @dataclass(frozen=True, eq=False)
 class CountedSource:
     """What one pass over a file has found.
 
-    roles : which column is what; types : of the columns of X; rows : of S and X, with how often
-    they occur; sample : some rows of the columns that may be released and of S, spread over the
-    file.
+    roles : which column is what; types : of its `typed_positions`; rows : of S and X, with how
+    often they occur; sample : some rows of the columns that may be released and of S,
+    spread over the file; written : how a text file writes the numbers of the sample, by column.
     """
 
     roles: ColumnRoles
     types: tuple[ColumnType, ...]
     rows: LabelledRows
     sample: pd.DataFrame
+    written: dict[Any, list[pd.Series]]
 
 
 def count_source(
@@ -145,12 +146,15 @@ class _Plan:
         self, rows: LabelledRows, x_columns: NamedColumns, families: Mapping[Any, str]
     ) -> CountedSource:
         """Return what was found; families : of columns whose texts are all known."""
-        types = map(self.source.type_of, self.roles.x_positions, x_columns.values())
-        sampled = self.sample.rows()
+        sampled, written = self.sample.rows(), {}
         if isinstance(self.source, DelimitedSource):
             own = {name: families.get(name) or _family(name, sampled[name]) for name in sampled}
+            written = {n: written_numbers(sampled[n]) for n in own if own[n] == "numbers"}
             sampled = pd.DataFrame({name: _meant(sampled[name], own[name]) for name in sampled})
-        return CountedSource(self.roles, tuple(types), rows, sampled)
+        kept = (sampled[self.roles.name(p)] for p in self.roles.kept_positions)
+        columns = *x_columns.values(), *rows.beside.values(), *kept
+        types = map(self.source.type_of, self.roles.typed_positions, columns)
+        return CountedSource(self.roles, tuple(types), rows, sampled, written)
 
 
 def _no_rows(source: Source) -> ValueError:
@@ -273,9 +277,12 @@ def _family(name: Hashable, texts: pd.Series, edges: Container[Hashable] = ()) -
 
 
 def _decoded(column: pd.Series) -> pd.Series:
-    """Return a dictionary-encoded column as its values, which have no order of their own."""
+    """Return a dictionary-encoded column as its values, which have no order of their own.
+
+    A sample holds all values as objects: numbers and times get their types back.
+    """
     is_dictionary = isinstance(column.dtype, pd.CategoricalDtype)
-    return column.astype(column.cat.categories.dtype) if is_dictionary else column
+    return column.astype(column.cat.categories.dtype) if is_dictionary else column.infer_objects()
 
 
 def _meant(column: pd.Series, family: str) -> pd.Series:
@@ -302,5 +309,6 @@ def fit_source(
     roles, sample = counted.roles, counted.sample
     kept = {(name := roles.name(p)): sample[name] for p in roles.kept_positions}
     s_passed = {name: sample[name] for name in roles.s_names} if kept else None
-    inputs = FitInputs(roles, counted.types, counted.rows, kept, s_passed)
+    written = {name: counted.written[name] for name in kept if name in counted.written}
+    inputs = FitInputs(roles, counted.types, counted.rows, kept, s_passed, written=written)
     return fitted_to(settings, inputs, allow_leaking=allow_leaking), sample

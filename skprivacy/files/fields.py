@@ -1,8 +1,9 @@
 """Delimited text as bytes: where each field of each row is, and rows put together from fields.
 
-Fields are found and copied without being decoded: what is not replaced stays the same byte for
-byte, with its quotes and its leading zeros. A quote has a meaning only at the start of a field,
-and a doubled quote in a quoted field stands for one (RFC 4180).
+Fields are found and copied without being decoded: the text of what is not replaced stays the same
+byte for byte, with its leading zeros. Quotes are written where a text needs them and nowhere else:
+they are no part of it, and may tell which source a row is from. A quote has a meaning only at the
+start of a field, and a doubled quote in a quoted field stands for one (RFC 4180).
 """
 
 from __future__ import annotations
@@ -96,29 +97,87 @@ class Fields:
         parts : in their order, the position of a column that is copied, or (codes, texts) of a
         new one; line_end : of all rows. Their own ends may differ, and tell what is left out.
         """
-        pieces, extra = [], [np.frombuffer(self.text, np.uint8)]
-        n_bytes = len(self.text)
+        more = _Pool(self.text)
+        pieces: list[tuple[IntArray, IntArray]] = []
+        same = np.zeros(len(self), dtype=np.intp)
         for place, part in enumerate(parts):
+            before = delimiter * bool(place)
             if isinstance(part, tuple):
                 codes, texts = part
-                texts = [delimiter * bool(place) + text for text in texts]
-                sizes = np.array([len(text) for text in texts])
-                begins = n_bytes + np.cumsum(sizes) - sizes
-                extra.append(np.frombuffer(b"".join(texts), np.uint8))
-                n_bytes += int(sizes.sum())
-                pieces.append((begins[codes], begins[codes] + sizes[codes]))
-            elif part:
+                pieces.append(more.added([before + text for text in texts], codes))
+            elif part and not self._has_quotes(part):
                 # With the delimiter before it, unless it is the first.
                 pieces.append((self.starts[:, part] - bool(place), self.ends[:, part]))
             else:
-                begin = np.full(len(self), n_bytes)  # there is no delimiter before it
-                extra.append(np.frombuffer(delimiter * bool(place), np.uint8))
-                n_bytes += len(delimiter) * bool(place)
-                pieces.append((begin, np.full(len(self), n_bytes)))
-                pieces.append((self.starts[:, part], self.ends[:, part]))
-        extra.append(np.frombuffer(line_end, np.uint8))
-        pieces.append((np.full(len(self), n_bytes), np.full(len(self), n_bytes + len(line_end))))
-        return _joined(np.concatenate(extra), pieces)
+                pieces += [more.added([before], same), self._plainly_quoted(part, delimiter, more)]
+        pieces.append(more.added([line_end], same))
+        return _joined(more.bytes(), pieces)
+
+    def _has_quotes(self, column: int) -> bool:
+        """Tell whether a field of a column has a quote, or a line end that needs some."""
+        return bool((self._counts(b'"', column) + self._counts(b"\r", column)).any())
+
+    def _counts(self, characters: bytes, column: int) -> IntArray:
+        """Return how many of some characters each field of a column has, with its quotes."""
+        places = self._places(characters)
+        if not len(places):
+            return np.zeros(len(self), dtype=np.intp)
+        ends, starts = self.ends[:, column], self.starts[:, column]
+        return np.searchsorted(places, ends) - np.searchsorted(places, starts)
+
+    @cached_property
+    def _found(self) -> dict[bytes, IntArray]:
+        return {}
+
+    def _places(self, characters: bytes) -> IntArray:
+        """Return where any of some characters are in the text."""
+        if characters not in self._found:
+            is_one = np.isin(np.arange(256), list(characters))
+            self._found[characters] = np.flatnonzero(is_one.take(self._array))
+        return self._found[characters]
+
+    @cached_property
+    def _array(self) -> Bytes:
+        return np.frombuffer(self.text, np.uint8)
+
+    def _plainly_quoted(
+        self, column: int, delimiter: bytes, more: _Pool
+    ) -> tuple[IntArray, IntArray]:
+        """Return where each field of a column is, with quotes only where its text needs them.
+
+        more : is given the fields that have to be written anew.
+        """
+        starts, ends = self.starts[:, column], self.ends[:, column]
+        n_quotes, n_returns = self._counts(b'"', column), self._counts(b"\r", column)
+        is_quoted = (n_quotes == 2) & (self._array.take(starts) == _QUOTE)
+        is_quoted &= self._array.take(np.maximum(ends - 1, 0)) == _QUOTE
+        needs = self._counts(delimiter + b"\r\n", column) > 0
+        is_stripped = is_quoted & ~needs
+        starts, ends = starts + is_stripped, ends - is_stripped
+        if len(odd := np.flatnonzero(~is_quoted & (n_quotes + n_returns > 0))):
+            codes, raw = self.distinct(column, odd)
+            written = [quoted(unquoted(field), delimiter) for field in raw]
+            starts[odd], ends[odd] = more.added(written, codes)
+        return starts, ends
+
+
+class _Pool:
+    """The bytes that rows are put together from: those of a text, and more."""
+
+    def __init__(self, text: bytes) -> None:
+        self._parts, self._size = [text], len(text)
+
+    def added(self, texts: Sequence[bytes], codes: IntArray) -> tuple[IntArray, IntArray]:
+        """Add some texts; return where the one that each code stands for starts and ends."""
+        sizes = np.array([len(text) for text in texts])
+        begins = self._size + np.cumsum(sizes) - sizes
+        self._parts += texts
+        self._size += int(sizes.sum())
+        return begins[codes], begins[codes] + sizes[codes]
+
+    def bytes(self) -> Bytes:
+        """Return all of them."""
+        return np.frombuffer(b"".join(self._parts), np.uint8)
 
 
 def _factorized(text: bytes, starts: IntArray, lengths: IntArray) -> tuple[IntArray, IntArray]:

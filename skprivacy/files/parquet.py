@@ -9,6 +9,7 @@ import pandas as pd
 from .._typing import IntArray
 from ..tables.column_types import ColumnType
 from ..tables.frames import as_series, as_table
+from ..tables.narwhals_frames import plain_arrow
 from .locations import ByteStream, Input
 from .tables import Block, Sink, Source
 
@@ -98,13 +99,13 @@ class ParquetSink(Sink):
         self._waiting = self._pyarrow.concat_tables([self._waiting, rows])
         size = _rows_at_once(len(parts))
         while len(self._waiting) >= size:
-            self._writer.write_table(self._waiting[:size])
+            self._writer.write_table(self._waiting[:size].combine_chunks())
             self._waiting = self._waiting[size:]
 
     def _array(self, block: Block, part: Any) -> Any:
         """Return a column of a block, or a new one, in pyarrow."""
         if isinstance(part, int) and isinstance(block, ParquetBlock):
-            return block.rows.column(part)
+            return plain_arrow(block.rows.column(part))
         if hasattr(part, "to_native"):  # made by narwhals from a table of pyarrow
             return part.to_native()
         column = block.column(part) if isinstance(part, int) else part
@@ -116,7 +117,7 @@ class ParquetSink(Sink):
 
     def close(self) -> None:
         if self._writer is not None:
-            self._writer.write_table(self._waiting)
+            self._writer.write_table(self._waiting.combine_chunks())
             self._writer.close()
 
 

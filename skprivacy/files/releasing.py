@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Hashable, Sequence
+from collections.abc import Container, Hashable
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any
 
 import pandas as pd
@@ -18,9 +19,8 @@ from ..fitting.parameters import Settings
 from ..releasing.group_folds import folds_of_keys
 from ..releasing.release import release_of
 from ..releasing.unknown_values import warn_of_unknown
-from ..tables.column_roles import ColumnRoles
 from ..tables.column_types import ColumnType
-from ..tables.frames import Table, as_table
+from ..tables.frames import as_table
 from .block_noise import noise_of_blocks
 from .delimited import DelimitedSource
 from .tables import Block, Sink, Source
@@ -56,7 +56,7 @@ def release_rows(
     families, key_position = families_of(fitted), roles.group_in(header, owner)
     release = release_of(fitted, settings.output, settings.handle_unknown, owner)
     if isinstance(source, DelimitedSource):  # which writes categories without looking at each row
-        types = zip(release.types, families[: len(release.types)], strict=True)
+        types = zip_longest(release.types, families)
         release = replace(release, types=tuple(_CATEGORY if f == "str" else t for t, f in types))
     n_rows, unknown = 0, Counter[Hashable]()
     with noise_of_blocks(release, settings.random_state, source, record_ids, secret_key) as noise:
@@ -65,35 +65,17 @@ def release_rows(
             own, of_block = range(len(x_positions)), noise.of(block, n_rows)
             folds = folds_of_block(block, key_position, source)
             released = release.replacements(table, own, of_block, unknown, folds)
-            plain = _written_plainly(source, table, roles, families)
             parts: dict[str, Any] = {}
             for position in roles.order:
-                if position in roles.x_positions:
-                    parts |= {str(name): column for name, column in released.get(position, [])}
+                if position in roles.kept_positions:
+                    parts[str(roles.name(position))] = positions[position]
                 else:
-                    parts[str(roles.name(position))] = plain.get(position, positions[position])
+                    parts |= {str(name): column for name, column in released.get(position, [])}
             sink.write(block, parts)
             n_rows += len(block)
         noise.check()
     warn_of_unknown([source.names[position] for position in x_positions], unknown)
     return n_rows
-
-
-def _written_plainly(
-    source: Source, table: Table, roles: ColumnRoles, families: Sequence[str]
-) -> dict[int, pd.Series]:
-    """Return columns of text that are published beside X, by their position at fit, as values.
-
-    Copied as bytes, they would also tell how each value was written: 1 or 1.0, quoted or not.
-    """
-    if not isinstance(source, DelimitedSource):
-        return {}
-    read = zip(roles.read_positions, families, strict=True)
-    return {
-        position: table.column(i)
-        for i, (position, family) in enumerate(read)
-        if position in roles.beside_positions and family in ("numbers", "str")
-    }
 
 
 def folds_of_block(block: Block, position: int | None, source: Source) -> IntArray | None:

@@ -18,6 +18,7 @@ _MISSING = {"", "NA", "N/A", "NaN", "nan", "NULL", "null", "None"}
 _NUMBER = re.compile(r"\s*+[+-]?(\d++(\.\d*+)?|\.\d++)([eE][+-]?\d++)?\s*+", re.ASCII)
 _INTEGER = re.compile(r"\s*+[+-]?\d++\s*+", re.ASCII)
 _CODE = re.compile(r"\s*[+-]?0\d", re.ASCII)  # 00123 is a name made of digits
+_DIGITS = re.compile(r"(\.?)(\d+)", re.ASCII)
 
 # The largest integers that can be told apart: in a column of integers, and among floats.
 _LARGEST_INTEGER = 2**63 - 1
@@ -91,6 +92,24 @@ def _numbers(texts: Iterable[str], name: Hashable) -> Any:
             [None if text is None else _integer(text) for text in stripped], dtype="Int64"
         )
     return pd.array([np.nan if text is None else float(text) for text in stripped])
+
+
+def written_numbers(texts: pd.Series) -> list[pd.Series]:
+    """Return what can be read in numbers as they are written: the texts, and their forms.
+
+    Texts that all differ are too many to judge; their forms (9, 9.9, 9.99, +9e9) are few.
+    """
+    forms = {text: _form(text) for text in texts.unique()}
+    return [texts, texts.map(forms)]
+
+
+def _form(text: str) -> str:
+    """Return a text with all digits alike, and only as many as decimals."""
+    if _NUMBER.fullmatch(text) is None:
+        return text
+    if float(text):  # of others than zero, the sign is a part of the number
+        text = text.replace("-", "", 1) if text.lstrip().startswith("-") else text
+    return _DIGITS.sub(lambda found: found[1] + "9" * (len(found[2]) if found[1] else 1), text)
 
 
 def _boolean(text: str, name: Hashable) -> bool | None:

@@ -10,6 +10,7 @@ import pandas as pd
 from .._messages import Message, Named, Parameter
 from .._typing import FloatArray, IntArray, NamedColumns
 from ..encoding import ValueAlphabet, learn_alphabet
+from ..tables.plain_columns import plain_column
 from ..tables.table import Table
 from .parameters import Settings
 
@@ -98,7 +99,9 @@ def code_beside(
     """Return the values z of columns that are published beside a release, and that of each row."""
     exact = {"n_bins": None, "multiplicities": multiplicities}
     options: list[dict[str, Any]] = [exact] * len(columns)
-    alphabet, codes = learn_alphabet(list(columns.values()), list(columns), weights, options)
+    # Which categories there are, and in what order, must not tell more than the values.
+    plain = list(map(plain_column, columns.values()))
+    alphabet, codes = learn_alphabet(plain, list(columns), weights, options)
     _check_few(list(columns), alphabet.n_symbols, n_rows)
     if settings.max_outputs is not None and settings.max_outputs < alphabet.n_symbols:
         raise ValueError(

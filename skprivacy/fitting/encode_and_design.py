@@ -320,7 +320,7 @@ def _code_target(
 
 def distances_of(settings: Settings, inputs: FitInputs, coded: CodedRows) -> FloatArray:
     """Return how far symbols of X are from each other, by the weights of its columns."""
-    in_order = [type_.is_ordered for type_ in inputs.types]
+    in_order = [type_.is_ordered for type_ in inputs.x_types]
     return gower(coded.alphabet, in_order, _column_weights(settings, inputs.rows))
 
 
@@ -467,7 +467,8 @@ def _judge_passed_through(
         weights = None
     of_each = {name: groups.codes(s_codes) for name, groups in secrets.groups.items()}
     budgets = _budgets(settings, secrets)
-    found = judged_for_each(budgets, inputs.passed_through, of_each, weights)
-    few = few_valued({name: inputs.passed_through[name] for name in found.leaking})
+    passed, written = inputs.passed_through, inputs.written
+    found = judged_for_each(budgets, passed, of_each, weights, written=written)
+    few = few_valued({name: passed[name] for name in found.leaking})
     warn_of_passed_through(found, settings.epsilon, allow_leaking, few)
     return {**found.leaking, **dict.fromkeys(found.unclear, np.nan)}

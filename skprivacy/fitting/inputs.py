@@ -160,9 +160,10 @@ class CountedColumns:
 class FitInputs:
     """What was passed to `fit`.
 
-    roles : which column is what; types : of the columns of X; rows : S, X and the target;
+    roles : which column is what; types : of its `typed_positions`; rows : S, X and the target;
     passed_through : the columns that are released as they are; s_passed : the columns of S of the
-    same rows, None where these are `rows`; index : the levels of an index, of the same rows.
+    same rows, None where these are `rows`; index : the levels of an index, of the same rows;
+    written : what else can be read in columns that are passed through, see `judged`.
     """
 
     roles: ColumnRoles
@@ -171,11 +172,18 @@ class FitInputs:
     passed_through: NamedColumns = field(default_factory=dict)
     s_passed: NamedColumns | None = None
     index: NamedColumns = field(default_factory=dict)
+    written: dict[Any, list[pd.Series]] = field(default_factory=dict)
+
+    @property
+    def x_types(self) -> tuple[ColumnType, ...]:
+        """The types of the columns of X."""
+        return self.types[: len(self.roles.x_positions)]
 
     def released_as(self, names: Collection[Hashable], of_cells: bool) -> FitInputs:
         """Return the same with only some of the columns of X, which may be released as cells."""
         is_kept = [self.roles.name_or_position(p) in names for p in self.roles.x_positions]
         positions = compress(self.roles.x_positions, is_kept)
+        of_others = self.types[len(is_kept) :]
         rows = self.rows
         if rows.cells is None:
             columns = {name: c for name, c in rows.x_columns.items() if name in names}
@@ -183,7 +191,7 @@ class FitInputs:
         return replace(
             self,
             roles=replace(self.roles, x_positions=tuple(positions), of_cells=of_cells),
-            types=tuple(compress(self.types, is_kept)),
+            types=(*compress(self.x_types, is_kept), *of_others),
             rows=rows,
         )
 
@@ -232,7 +240,7 @@ def read_inputs(
     )
     return FitInputs(
         roles,
-        tuple(map(table.type_of, roles.x_positions)),
+        tuple(map(table.type_of, roles.typed_positions)),
         rows,
         rows_of(table.named(roles.kept_positions)),
         index=rows_of(dict(zip(labels_of(levels), levels, strict=True))),

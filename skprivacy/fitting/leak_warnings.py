@@ -265,15 +265,22 @@ def judged(
     s_codes: IntArray,
     weights: FloatArray | None,
     *,
+    written: Mapping[Any, Sequence[pd.Series]] | None = None,
     in_order: bool = False,
 ) -> Judgement:
-    """Judge columns one by one; in_order : by the order of their values only."""
+    """Judge columns one by one.
+
+    written : what else can be read in some of them, such as how a text file writes numbers;
+    in_order : by the order of their values only.
+    """
     leaking, unclear = {}, []
     for name, column in columns.items():
         try:
             codes = list(_codings(name, _ranks(column) if in_order else column, in_order))
         except (TypeError, ValueError):  # names, lists, mixed types: not ours to encode
             codes = []
+        if codes and written:
+            codes += [code for more in written.get(name, ()) for code in _codings(name, more)]
         found = [_excess(budget, s_codes, coded, weights) for coded in codes]
         if not found:
             unclear.append(name)
@@ -287,15 +294,14 @@ def judged_for_each(
     columns: NamedColumns,
     s_codes: Mapping[Any, IntArray],
     weights: FloatArray | None,
-    *,
-    in_order: bool = False,
+    **options: Any,
 ) -> Judgement:
     """Judge columns by each secret and its budget; the only secret is called None.
 
-    Told of a column is how it reveals most, in units of the budget.
+    options : of `judged`. Told of a column is how it reveals most, in units of the budget.
     """
     found = {
-        name: judged(budget, columns, s_codes[name], weights, in_order=in_order)
+        name: judged(budget, columns, s_codes[name], weights, **options)
         for name, budget in budgets.items()
     }
     if None in found:
@@ -445,7 +451,7 @@ def _ranks(column: pd.Series) -> pd.Series:
     return pd.Series(codes).where(codes >= 0)
 
 
-def _codings(name: Hashable, column: pd.Series, in_order: bool) -> Iterator[IntArray]:
+def _codings(name: Hashable, column: pd.Series, in_order: bool = False) -> Iterator[IntArray]:
     """Yield a column as codes in the ways in which it may reveal S: by value, or by bin.
 
     Nothing is yielded where nearly every row has a value of its own and there are no bins.

@@ -61,7 +61,7 @@ def raw_x(
     compared = tuple(None if column is None else column.compared() for column in columns)
     if column_weights is None:
         return RawX(compared, _utility(mechanism, raw, x.v_codes, inputs.rows.weights))
-    in_order = [type_.is_ordered for type_ in inputs.types]
+    in_order = [type_.is_ordered for type_ in inputs.x_types]
     pairs = zip(columns, ranked_columns(alphabet, in_order), strict=True)
     ranked = [other if column is None else column.ranked() for column, other in pairs]
     return RawX(compared, _closeness(mechanism, ranked, column_weights))

@@ -26,7 +26,8 @@ from .output_names import output_names, posterior_names
 from .sampler import Sampler
 from .unknown_values import unknown_error, warn_of_unknown
 
-# For each column of X, by its position at fit: the (name, column) pairs that replace it.
+# For each column of X and beside it, by its position at fit: the (name, column) pairs that replace
+# it.
 Replacements: TypeAlias = dict[int, list[tuple[Any, Any]]]
 
 
@@ -34,7 +35,8 @@ Replacements: TypeAlias = dict[int, list[tuple[Any, Any]]]
 class Release:
     """How rows are released.
 
-    roles, types, alphabet : the columns of X, what they are released as, and their symbols;
+    roles, types, alphabet : the columns, what those that come out are released as, and the symbols
+    of X and of what is beside it;
     symbol_of_output : that each output stands for; channel : P(Y|X); unknown : P(Y), or P(Y|z) for
     each z of the columns beside X; posterior : P(x|y) or P(v|y), a row for each y; y_names,
     x_names : texts for outputs, and for its columns; output, handle_unknown : as the parameters of
@@ -76,12 +78,13 @@ class Release:
         released = self.replacements(table, x_positions, noise, unknown, folds)
         warn_of_unknown([table.label(p) for p in x_positions], unknown)
         columns: list[tuple[Any, Any]] = []
+        types = dict(zip(self.roles.typed_positions, self.types, strict=True))
         for position in self.roles.order:
-            if position in self.roles.x_positions:
-                columns += released.get(position, [])
-            else:
+            if position in self.roles.kept_positions:
                 name = self.roles.name(position)
-                columns.append((name, table.kept(positions[position], self.types[0])))
+                columns.append((name, table.kept(positions[position], types[position])))
+            else:
+                columns += released.get(position, [])
         return table.assemble(columns)
 
     def _check_index(self, table: Table) -> None:
@@ -98,7 +101,7 @@ class Release:
         all_unknown: Counter[Hashable],
         folds: IntArray | None = None,
     ) -> Replacements:
-        """Return the (name, column) pairs that replace each column of X.
+        """Return the (name, column) pairs that replace each column of X and beside it.
 
         x_positions : where the columns of X, and those beside it, are in the table; all_unknown :
         rows with values that `fit` did not see are added to it, by column; folds : of the rows,
@@ -110,7 +113,8 @@ class Release:
         if unknown and self.handle_unknown == "error":
             raise unknown_error(self.alphabet, series, labels, symbols, unknown)
         all_unknown.update(unknown)
-        return self._shown(table, self._sampler.draw(symbols, noise), noise)
+        outputs = self._sampler.draw(symbols, noise)
+        return {**self._shown(table, outputs, noise), **self._shown_beside(table, outputs)}
 
     def _shown(self, table: Table, outputs: IntArray, noise: Noise) -> Replacements:
         """Return outputs as the columns that stand for them, of the kind of a table."""
@@ -125,10 +129,24 @@ class Release:
                 ]
             }
         decoded = self.alphabet.decode(self.symbol_of_output, outputs, noise.uniform)
-        columns = zip(positions, self.types, self.alphabet.shown, decoded, strict=True)
+        types = self.types[: len(positions)]
+        columns = zip(positions, types, self.alphabet.shown, decoded, strict=True)
         return {
             position: [(self.roles.name(position), table.decoded(type_, shown.values, *found))]
             for position, type_, shown, found in columns
+        }
+
+    def _shown_beside(self, table: Table, outputs: IntArray) -> Replacements:
+        """Return the columns beside X, made anew from the outputs, each of which belongs to one z.
+
+        Cells of the table could tell more than z: how each of them was written.
+        """
+        n_x, n_read = len(self.roles.x_positions), len(self.roles.read_positions)
+        decoded = self.alphabet.decode_beside(self.symbol_of_output, outputs)
+        columns = zip(self.roles.beside_positions, self.types[n_x:n_read], decoded, strict=True)
+        return {
+            position: [(self.roles.name(position), table.decoded(type_, found[0], *found))]
+            for position, type_, found in columns
         }
 
 

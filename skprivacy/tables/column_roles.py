@@ -49,6 +49,11 @@ class ColumnRoles:
         return *self.x_positions, *self.beside_positions
 
     @property
+    def typed_positions(self) -> tuple[int, ...]:
+        """The columns whose types `fit` learns: replaced, beside them, and passed through."""
+        return *self.read_positions, *self.kept_positions
+
+    @property
     def read(self) -> list[int]:
         """The columns that `transform` reads."""
         return self.order if self.group_position is None else [*self.order, self.group_position]

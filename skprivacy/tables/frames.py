@@ -19,6 +19,7 @@ from .._typing import FloatArray, IntArray
 from ..codes import look_up, take
 from .column_types import ColumnType, present, type_of_dtype
 from .narwhals_frames import as_narwhals_table, as_series, converted, lazy_kind
+from .plain_columns import plain_array, plain_column, plain_index
 from .table import Table
 
 __all__ = ["Table", "as_series", "as_table", "converted", "lazy_kind"]
@@ -57,6 +58,9 @@ class PandasTable(Table):
         return self.original.iloc[:, position]
 
     native = column
+
+    def kept(self, position: int, type_: ColumnType) -> pd.Series:
+        return _as_seen(plain_column(self.column(position)), type_)
 
     def type_of(self, position: int) -> ColumnType:
         return type_of_dtype(self.original.dtypes.iloc[position], "pandas")
@@ -100,11 +104,29 @@ class PandasTable(Table):
             index=self.original.index,
             copy=False,
         )
+        frame.index = plain_index(frame.index)
         if isinstance(self.original.columns, pd.MultiIndex) and set(names) <= set(self.names):
             frame.columns = pd.MultiIndex.from_tuples(names, names=self.original.columns.names)
         else:
             frame.columns = pd.Index(names, name=self.original.columns.name, tupleize_cols=False)
         return frame
+
+
+def _as_seen(column: pd.Series, type_: ColumnType) -> pd.Series:
+    """Return numbers and times in the type that `fit` saw, if it can hold them.
+
+    A type of the batch's own would tell how its rows are written: 1 or 1.0.
+    """
+    dtype = type_.pandas_dtype([None] if column.hasnans else [])
+    kinds = {column.dtype.kind, getattr(dtype, "kind", "")}
+    if dtype == column.dtype or not (kinds <= set("iuf") or kinds in ({"m"}, {"M"})):
+        return column
+    try:
+        typed = column.astype(dtype)
+        is_same = typed.astype(column.dtype).equals(column)
+    except (TypeError, ValueError, OverflowError):
+        return column
+    return plain_column(typed) if is_same else column
 
 
 def _typed(values: list[Any], dtype: Any, shown: list[Any]) -> Any:
@@ -155,13 +177,19 @@ class ArrayTable(Table):
         self.n_rows, self.n_columns = self.original.shape
 
     def column(self, position: int) -> pd.Series:
-        return pd.Series(self.original[:, position])
+        # Objects stay objects: what pandas makes of them depends on all of them.
+        dtype = object if self.original.dtype == object else None
+        return pd.Series(self.original[:, position], dtype=dtype)
 
     def native(self, position: int) -> npt.NDArray[Any]:
         return self.original[:, position]
 
     def kept(self, position: int, type_: ColumnType) -> npt.NDArray[Any]:
-        column = self.original[:, position]
+        return plain_array(self._typed(self.original[:, position], type_))
+
+    @staticmethod
+    def _typed(column: npt.NDArray[Any], type_: ColumnType) -> npt.NDArray[Any]:
+        """Return a column in a type of its own: that of the array tells about other columns."""
         dtype = type_.numpy_dtype([]) if type_.library == "numpy" else None
         if dtype is not None and dtype not in ("U", "S"):
             if column.dtype == dtype:

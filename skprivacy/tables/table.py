@@ -66,13 +66,13 @@ class Table(ABC):
         """
         return []
 
+    @abstractmethod
     def kept(self, position: int, type_: ColumnType) -> Any:
-        """Return a column that is passed through.
+        """Return a column that is passed through: its values in one spelling each, and no more.
 
         type_ : the type that `fit` saw. In an array all columns share one type, which must not
         reveal anything about the others.
         """
-        return self.native(position)
 
     def label(self, position: int) -> Any:
         """Return what to call a column in a message."""

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from engine_checks import KEY, EngineChecks, plain, rows_to_release
 from example_tables import funnel
+from spellings import Drawn, all_of, check, copied, quietly
 
 from skprivacy.releasing.noise_sources import noise_source
 from skprivacy.transformer import release_by
@@ -140,6 +141,17 @@ class TestSpark(EngineChecks):
         assert released.select("nested", "when").distinct().count() == 1
         assert released.first()["nested"] == lazy.first()["nested"]
         assert released.first()["when"] == lazy.first()["when"]
+
+    @pytest.mark.parametrize("mode", ["beside", "remainder"])
+    def test_how_values_are_written_does_not_leave(self, mode):
+        drawn, released = Drawn(0), []
+        for tied in drawn.ties()[:2]:
+            lazy = self.spark.createDataFrame(drawn.arrow(tied).drop_columns("level"))
+            lazy = lazy.coalesce(1)
+            fitted = quietly(copied(lazy.columns[2:], mode).fit, lazy)
+            released.append(fitted.transform(lazy).toArrow())
+        assert all_of(released[0]) == all_of(released[1])
+        check(drawn, released[0], lazy.columns[2:])
 
     def test_neither_key_nor_joint_travels(self, rows):
         fitted = funnel().fit(rows)

@@ -73,7 +73,7 @@ class TestFields:
             assert texts == [row[column] for row in expected]
 
     @given(st.lists(st.tuples(ANY_FIELD, ANY_FIELD, ANY_FIELD), min_size=1, max_size=6))
-    def test_splicing_copies_bytes(self, rows):
+    def test_splicing_copies_texts(self, rows):
         text = io.StringIO(newline="")
         csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(rows)
         fields = split(text.getvalue().encode(), ",", 3, 1)
@@ -81,9 +81,44 @@ class TestFields:
         spliced = fields.spliced([0, (codes, [b"yes", b"no"]), 2], b",", b"\n").tobytes().decode()
         again = list(csv.reader(io.StringIO(spliced, newline="")))
         assert again == [[a, ["yes", "no"][i % 2], c] for i, (a, _, c) in enumerate(rows)]
-        assert fields.spliced([0, 1, 2], b",", b"\n").tobytes() == fields.text
+        plainly = [b",".join(quoted(field.encode(), b",") for field in row) for row in rows]
+        copied = fields.spliced([0, 1, 2], b",", b"\n").tobytes()
+        assert copied == b"".join(row + b"\n" for row in plainly)
         dropped = fields.spliced([1, 2], b",", b"\n").tobytes().decode()
         assert list(csv.reader(io.StringIO(dropped, newline=""))) == [[b, c] for _, b, c in rows]
+
+    @given(st.lists(st.tuples(ANY_FIELD, st.booleans(), st.booleans()), min_size=1, max_size=8))
+    def test_how_a_field_was_quoted_is_not_copied(self, drawn):
+        """Of two rows with one text, none tells which of them had quotes."""
+
+        def written(text, has_quotes):
+            field = quoted(text.encode(), b",")
+            return b'"%s"' % field if has_quotes and not field.startswith(b'"') else field
+
+        def copied(rows):
+            text = b"".join(b"x,%s,y\n" % row for row in rows)
+            return split(text, ",", 3, 1).spliced([1, 0], b",", b"\n").tobytes()
+
+        texts, *has_quotes = zip(*drawn, strict=True)
+        assert copied(map(written, texts, has_quotes[0])) == copied(
+            map(written, texts, has_quotes[1])
+        )
+
+    @pytest.mark.parametrize(
+        ("field", "expected"),
+        [
+            (b'"a"', b"a"),
+            (b'""', b""),
+            (b'"a"b', b"ab"),
+            (b'"a,b"', b'"a,b"'),
+            (b'5" pipe', b'"5"" pipe"'),
+            (b"a\rb", b'"a\rb"'),
+            (b'"007"', b"007"),
+        ],
+    )
+    def test_quotes_are_where_a_text_needs_them(self, field, expected):
+        fields = split(b"%s,x\n" % field, ",", 2, 1)
+        assert fields.spliced([0, 1], b",", b"\n").tobytes() == b"%s,x\n" % expected
 
     @pytest.mark.parametrize("order", list(permutations(range(3))))
     def test_columns_may_be_copied_in_any_order(self, order):
@@ -165,7 +200,8 @@ class TestFields:
         assert unquoted(values[codes[1]]) == unquoted(field)
         assert codes[0] == codes[2] != codes[1]
         copied = fields.spliced([1, (np.zeros(3, dtype=int), [b"new"])], b",", b"\n").tobytes()
-        assert copied == b"short,new\n%s,new\nshort,new\n" % field
+        written = quoted(unquoted(field), b",")
+        assert copied == b"short,new\n%s,new\nshort,new\n" % written
         assert max(asked) <= 256  # eight bytes of all fields at a time, for so many only
         assert time.perf_counter() - began < 20
 
