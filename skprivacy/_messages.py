@@ -106,6 +106,12 @@ class InPython(Mention):
         return self.words
 
 
+# Where a key meets a fresh fit. Designs agree between processors, but not to the last bit.
+UNSAVED = (
+    "A key draws the same rows only with the very same mechanism, and another fit, on another "
+    "machine for instance, differs in its last digits: what it releases is a second release."
+)
+
 # What formulas call S and X: where there are options, there are columns.
 SENSITIVE = InPython("S", "the sensitive columns")
 RELEASED = InPython("X", "the released columns")

@@ -15,7 +15,7 @@ from ._progress import doing, each_done, made
 from ._typing import Scope, TableLike
 from ._validation import check_real, message
 from ._warnings import warn
-from .confidence import BroadConfidentDesign, ConfidentDesign
+from .confidence import ConfidentDesign
 from .exceptions import FiniteSampleWarning
 from .finishing import finish, finished
 from .measures import Measure
@@ -189,7 +189,8 @@ def design_mechanism(
     if confidence is not None and epsilon > 0 and mechanism.normalized_utility < _HARDLY_ANY:
         alone = designer(replace(task, confidence=None, n_samples=None), owner, solver, options)
         if alone(epsilon).normalized_utility >= _HARDLY_ANY:  # so rows are what is missing
-            _warn_of_few_rows(task, epsilon, _for_sample(task, owner, solver, options)[1])
+            design = _confident_design(task, owner, solver, options, with_margins=False)
+            _warn_of_few_rows(task, epsilon, design.rows_for_a_release(budgets))
     return mechanism
 
 
@@ -390,21 +391,36 @@ def designer(
 def _confident(
     task: DesignTask, owner: str, solver: str | Solver, options: dict[str, Any]
 ) -> tuple[str, Callable[[Any], Solution]]:
-    """Return what a design with a confidence says of itself, and what makes it."""
-    if not task.is_plain:
-        name, for_sample = _for_sample(task, owner, solver, options)
-        return name, BroadConfidentDesign(task, for_sample).solve
+    """Return the name of the solver, and what designs with a confidence."""
     # A solver that was asked for by name is asked for smaller budgets.
     is_free = isinstance(solver, str) and solver == "auto"
 
-    def solve(epsilon: float) -> Solution:
+    def solve(budget: Budget) -> Solution:
         # Nothing is shared between budgets: the search goes on from what solvers find, and the
         # same budget must lead to the same design whichever ones came before it.
-        for_sample = _for_sample(task, owner, solver, options)[1]
-        return ConfidentDesign(task, for_sample, with_limits=is_free).solve(epsilon)
+        return _confident_design(task, owner, solver, options, is_free).solve(_by_secret(budget))
 
-    chosen = get_solver(solver, options, owner, OccurringSymbols(task).task)
-    return _CONFIDENT if is_free else chosen.name, solve
+    name = _CONFIDENT if is_free else _for_sample(task, owner, solver, options)[0]
+    return name, solve
+
+
+def _confident_design(
+    task: DesignTask,
+    owner: str,
+    solver: str | Solver,
+    options: dict[str, Any],
+    with_margins: bool,
+) -> ConfidentDesign:
+    for_sample = _for_sample(task, owner, solver, options)[1]
+
+    def plug_in(budgets: Mapping[Any, float]) -> Solution:
+        return for_sample(budgets if task.secrets else budgets[None])
+
+    return ConfidentDesign(task, plug_in, with_margins)
+
+
+def _by_secret(budget: Budget) -> Mapping[Any, float]:
+    return budget if isinstance(budget, Mapping) else {None: budget}
 
 
 def _for_sample(
@@ -420,11 +436,8 @@ def _for_sample(
     return chosen.name, lambda epsilon: _whole(symbols, solve(epsilon), epsilon)
 
 
-def _warn_of_few_rows(
-    task: DesignTask, epsilon: float, for_sample: Callable[[float], Solution]
-) -> None:
-    """Warn that nothing can be released from so few rows, and say how many more would help."""
-    enough = ConfidentDesign(task, for_sample, with_limits=False).rows_for_a_release(epsilon)
+def _warn_of_few_rows(task: DesignTask, epsilon: float, enough: float | None) -> None:
+    """Warn that nothing can be released from so few rows; enough : how many would do, if any."""
     way_out = "Not even a million times as many would do."
     if not task.joint.p_s.all():
         way_out = "No number of rows would help where some group of S has none: leave it out."

@@ -47,8 +47,18 @@ class Merging:
         """What the cheapest merger costs."""
         return float(self._costs.min())
 
-    def merge(self) -> None:
-        """Merge the two outputs whose merger costs least."""
+    def cheapest_pairs(self) -> list[tuple[int, int]]:
+        """Return, for each output, the pair with the one that it is cheapest to merge it with."""
+        costs = np.minimum(self._costs, self._costs.T)
+        pairs = [
+            (min(i, j), max(i, j))
+            for i, j in enumerate(costs.argmin(axis=1).tolist())
+            if np.isfinite(costs[i, j])
+        ]
+        return list(dict.fromkeys(pairs))
+
+    def merge(self) -> int:
+        """Merge the two outputs whose merger costs least; return which one is gone."""
         i, j = map(int, np.unravel_index(self._costs.argmin(), self._costs.shape))
         channel = np.delete(self.channel, j, axis=1)
         channel[:, i] += self.channel[:, j]
@@ -61,6 +71,7 @@ class Merging:
         before, after = np.arange(i), np.arange(i + 1, len(joint))
         self._costs[before, i] = self._costs_with(i, before)
         self._costs[i, after] = self._costs_with(i, after)
+        return j
 
     def _worth_of(self, joint: FloatArray) -> FloatArray:
         """Return the utility of outputs with P(X, y) as rows, without the offset."""

@@ -19,7 +19,13 @@ from .encoding import DEFAULT_BINS
 from .engines import as_lazy_table, lazy_inputs
 from .fitting.batches import Batches
 from .fitting.encode_and_design import code_rows, code_sensitive, fitted_to, judge_index
-from .fitting.fitted_estimator import FittedEstimator, fitted_of, set_fitted, settings_of
+from .fitting.fitted_estimator import (
+    FittedEstimator,
+    fitted_of,
+    set_fitted,
+    settings_of,
+    warn_of_unsaved,
+)
 from .fitting.held_out import certified_on, evaluated_on
 from .fitting.inputs import counts_nothing, read_inputs
 from .fitting.learned_cells import cells_of
@@ -350,6 +356,7 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         True
         """
         owner, release = type(self).__name__, release_by(self)
+        warn_of_unsaved(self, secret_key)
         source = noise_source(release, self.random_state, record_ids, secret_key)
         container = self._container()
         if (lazy := as_lazy_table(X, owner)) is not None:
@@ -473,7 +480,9 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         indent : int, default=None
             As in `json.dumps`.
         """
-        return write_transformer(fitted_of(self), self.get_params(deep=False), indent)
+        text = write_transformer(fitted_of(self), self.get_params(deep=False), indent)
+        self._saved = fitted_of(self)
+        return text
 
     @classmethod
     def from_json(

@@ -113,7 +113,7 @@ def check_what_the_readme_says_of(demo_said, printed):
     assert all(is_said(block, demo_said + printed.out) for block in blocks_of_readme("text"))
     words = " ".join((ROOT / "README.md").read_text().split())
     (smallest,) = re.findall(r"^epsilon = (\S+) keeps", printed.out, re.MULTILINE)
-    (shown,) = re.findall(r"\((0\.\d+) here\)", words)
+    (shown,) = re.findall(r"\(about (0\.\d+) here\)", words)
     assert float(shown) == pytest.approx(float(smallest), rel=0.1)
     (swapped,) = re.findall(r"Values that make up (\S+) of the rows", printed.err)
     (shown,) = re.findall(r"the values of (\d+)% of the rows", words)

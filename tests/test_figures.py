@@ -49,15 +49,15 @@ CHOSEN = {
 }
 OF_A_PAGE = {
     "README.md": {
-        "0.167": "compared in test_documented_commands.py",
-        "33%": "compared in test_documented_commands.py",
+        "0.16": "compared in test_documented_commands.py",
+        "21%": "compared in test_documented_commands.py",
         "0.69": "the logarithm of 2",
         "0.01%": "1.0e-05, rounded up",
         "0.3%": "2.7e-03, rounded up",
         "0.55": "a setting of benchmarks/trade_off.py",
         "0.005007": "what choose --max-shift prints",
         "81%": "what examples/correlation_remover.py prints, compared in test_package.py",
-        "25.7%": "what sanitize --solver randomized_response prints",
+        "26.2%": "what sanitize --solver randomized_response prints",
     },
     "docs/beyond.rst": {"500,000": "a limit in the code"},
     "docs/commands.rst": {

@@ -12,7 +12,10 @@ from typing import Any, BinaryIO
 import numpy as np
 import pandas as pd
 
+from .._messages import UNSAVED
 from .._progress import doing, part_of
+from .._warnings import warn
+from ..exceptions import PrivacyLeakWarning
 from ..fidelity import Fidelity
 from ..files.block_noise import id_position
 from ..files.counting import fit_source
@@ -255,6 +258,9 @@ def _keyed(options: argparse.Namespace) -> dict[str, Any]:
     outputs = [getattr(options, name, None) for name in ("target", "report", "save_mechanism")]
     if any(is_same(path, options.key_file) for path in outputs if path):
         raise ValueError(f"{options.key_file} is the key itself: name another file.")
+    if not getattr(options, "save_mechanism", True):
+        advice = " Use --save-mechanism, and release other rows with `skprivacy apply`."
+        warn(UNSAVED + advice, PrivacyLeakWarning)
     return {"record_ids": options.record_ids, "secret_key": read_key(options.key_file)}
 
 

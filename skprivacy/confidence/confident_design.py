@@ -1,160 +1,257 @@
-"""Designs that keep their budget in the population: a limit per output, or a smaller budget."""
+"""Designs whose budgets hold in the population, with some confidence."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import cached_property
-from typing import TypeAlias
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from .._messages import SENSITIVE, Message, Named, Setting
 from .._typing import FloatArray
+from ..exceptions import BesideError
 from ..limits import upper_limits
 from ..merging import merged_to
+from ..repair import expanded
 from ..solvers import DesignTask, Solution
-from .calibration import Aim, Part, budgets_on_roots, confident_channel
-from .channel_limits import KEPT, ChannelLimits, Reached
-from .limit_of_measure import output_limit
-from .output_limits import Sample, root_budget
-from .softening import softened
+from .channel_limits import ChannelLimits, Reached, reached
+from .robust_budget import RobustBudget
+from .search import ConfidentSearch
+from .softening import softened, telling_nothing
 
-Solve: TypeAlias = Callable[[float], Solution]
+Budgets: TypeAlias = Mapping[Any, float]
+Solve: TypeAlias = Callable[[Budgets], Solution]
 
 # Up to so many pairs (s, x), or with two groups, a design for the sample takes a second or so. It
 # gives the search a start, and a bound.
 _FEW_PAIRS = 50
 
-# With so many rows that the limit exceeds the budget by less than this factor, a somewhat smaller
-# budget for all outputs is tried too: the search has no certificate, the solvers have.
+# With so many rows that the limit exceeds the budget by less than this factor, somewhat smaller
+# budgets for all outputs are tried too: the search has no certificate, the solvers have.
 _MANY_ROWS = 1.5
 
-# The search for a smaller budget ends when the limit is so close to the budget, after so many
-# designs, or below this share of epsilon.
-_CLOSE, _MOST_DESIGNS, _SMALLEST_SHARE = 0.98, 8, 0.02
+# The search for smaller budgets ends when the limit is so close to the budget, after so many
+# designs, or below this share of the budgets.
+_CLOSE, _MOST_DESIGNS, _SMALLEST_SHARE = 0.999, 10, 0.02
+
+# The shares of the budgets that designs for the sample are made for, to start from.
+_START_SHARES = (1.0, 0.5, 0.25)
+
+# Where the average is bounded, single outputs may leak so many times as much.
+_MORE_THAN_AVERAGE = 2.0
 
 # No more than about a million times as many rows are asked for, by a rough limit.
 _MOST_DOUBLINGS, _ROUGH_DRAWS = 20, 199
 
 
 class ConfidentDesign:
-    """Channels whose limits for the population are within a budget.
+    """Channels whose limits for the population are within all budgets.
 
-    task : with a confidence; plug_in : solves it for the sample itself, given an epsilon;
-    with_limits : whether outputs may have limits of their own, rather than one smaller budget.
+    task : with a confidence; plug_in : solves it for the sample itself, given budgets;
+    with_margins : whether outputs may have margins of their own, rather than smaller budgets.
     """
 
-    def __init__(self, task: DesignTask, plug_in: Solve, with_limits: bool) -> None:
-        assert task.confidence is not None
+    def __init__(self, task: DesignTask, plug_in: Solve, with_margins: bool) -> None:
+        assert task.confidence_of_each is not None
         assert task.n_samples is not None
-        self._task, self._plug_in = task, plug_in
-        self._with_limits = with_limits
-        p_sx = task.joint.p_sx
-        self._asks_solver = not with_limits or len(p_sx) == 2 or p_sx.size <= _FEW_PAIRS
-        self._confidence = task.confidence
-        self._counts = task.n_samples * task.joint.p_sx
-        self._seen = task.joint.p_x > 0
+        self._task, self._with_margins = task, with_margins
+        self._plug_in = _remembered(plug_in)
+        self._confidence = task.confidence_of_each
+        self._counts = {name: task.n_samples * table for name, table in task.tables().items()}
+        self._seen, self._p_x = task.joint.p_x > 0, task.joint.p_x
+        self._limits = {
+            name: ChannelLimits(counts, task.measure, task.scope, self._confidence)
+            for name, counts in self._counts.items()
+        }
 
-    def solve(self, epsilon: float) -> Solution:
+    def solve(self, budgets: Budgets) -> Solution:
         """Return the channel of the largest utility that is found, for all symbols of X."""
+        nothing = telling_nothing(self._p_x, self._task.groups)
+        self._check_room(nothing, budgets)
+        finite = {name: epsilon for name, epsilon in budgets.items() if epsilon < np.inf}
         unchanged = self._merged(self._expanded(np.eye(int(self._seen.sum()))))
-        if self._limits.reported(unchanged).in_scope(self._task.scope) <= epsilon:
+        if self._keeps(unchanged, finite):
             return Solution(unchanged)
-        for_sample = self._plug_in(epsilon) if self._asks_solver else None
-        found = max(self._candidates(epsilon, for_sample), key=self._utility)
-        return Solution(found, None if for_sample is None else for_sample.upper_bound)
+        if min(finite.values()) == 0:  # no number of rows shows that nothing at all is told
+            return Solution(nothing, self._bound(budgets))
+        found = max([nothing, *self._candidates(budgets, finite)], key=self._utility)
+        return Solution(found, self._bound(budgets))
 
-    @cached_property
-    def _limits(self) -> ChannelLimits:
-        task = self._task
-        return ChannelLimits(self._counts, task.measure, task.scope, self._confidence)
+    def _keeps(self, channel: FloatArray, finite: Budgets) -> bool:
+        """Whether the limits that mechanisms report are within the budgets."""
+        scope = self._task.scope
+        limits = {name: self._limits[name].reported(channel).in_scope(scope) for name in finite}
+        return all(limits[name] <= epsilon for name, epsilon in finite.items())
 
-    def _allowed(self, epsilon: float) -> float:
-        return root_budget(self._task.measure, epsilon) * KEPT
+    @property
+    def _asks_solver(self) -> bool:
+        tables = list(self._counts.values())
+        n_s = sum(len(table) - 1 for table in tables) + 1
+        return not self._with_margins or n_s == 2 or n_s * len(self._p_x) <= _FEW_PAIRS
 
-    def rows_for_a_release(self, epsilon: float) -> float | None:
+    def _bound(self, budgets: Budgets) -> float | None:
+        return self._plug_in(budgets).upper_bound if self._asks_solver else None
+
+    def rows_for_a_release(self, budgets: Budgets) -> float | None:
         """Return how many rows like these would allow a first release; None where none would.
 
-        That is one with two outputs, designed for half the budget.
+        That is one with two outputs, designed for half the budgets.
         """
-        p_x, utility = self._task.joint.p_x, self._task.utility
-        channel = merged_to(self._plug_in(epsilon / 2).channel, p_x, utility, 2)
+        task = self._task
+        smaller = {name: epsilon / 2 for name, epsilon in budgets.items()}
+        channel = merged_to(self._plug_in(smaller).channel, self._p_x, task.utility, 2)
         for doublings in range(1, _MOST_DOUBLINGS):
-            counts = 2.0**doublings * self._counts
-            limits = upper_limits(
-                counts, channel, self._task.measure, self._confidence, n_draws=_ROUGH_DRAWS
-            )
-            if limits.in_scope(self._task.scope) <= epsilon:
-                return float(counts.sum())
+            each = {name: 2.0**doublings * counts for name, counts in self._counts.items()}
+            limits = {
+                name: upper_limits(
+                    counts, channel, task.measure, self._confidence, n_draws=_ROUGH_DRAWS
+                )
+                for name, counts in each.items()
+            }
+            if all(limits[n].in_scope(task.scope) <= e for n, e in budgets.items()):
+                return float(next(iter(each.values())).sum())
         return None
 
-    def _candidates(self, epsilon: float, for_sample: Solution | None) -> Iterator[FloatArray]:
-        yield np.ones((len(self._task.joint.p_x), 1))
-        if epsilon == 0:
-            return
+    def _candidates(self, budgets: Budgets, finite: Budgets) -> Iterator[FloatArray]:
         is_average, excess = self._task.scope == "average", np.inf
-        if for_sample is not None:
-            reached = self._limits(self._merged(for_sample.channel)).limit
-            excess = reached / self._allowed(epsilon)
-            if not self._with_limits or is_average or excess <= _MANY_ROWS:
-                yield self._with_a_smaller_budget(epsilon)
-        if self._with_limits and excess > (_MANY_ROWS if is_average else 1):
-            yield self._with_a_limit_per_output(epsilon, for_sample)
+        if self._asks_solver:
+            for_sample = self._merged(self._plug_in(budgets).channel)
+            excess = self._reached(for_sample, finite).limit
+            if excess <= 1:
+                yield for_sample
+            elif not self._with_margins or is_average or excess <= _MANY_ROWS:
+                yield self._with_smaller_budgets(budgets, finite)
+        if self._with_margins and excess > 1:
+            # Where every lift has a bound of its own, either margin may be the better guide.
+            for by_group in (False, True) if self._task.measure.is_lift_box else (False,):
+                found = self._with_margins_for_outputs(budgets, finite, by_group)
+                if found is not None:
+                    yield found
 
-    def _with_a_limit_per_output(self, epsilon: float, start: Solution | None) -> FloatArray:
-        task = self._task
-        sample = Sample.of(self._counts[:, self._seen])
-        first = sample.p_x[None] if start is None else self._posteriors(start)[:, self._seen]
-        utility = task.utility.restricted(self._seen)
-        budgets = budgets_on_roots(task.measure, epsilon, task.scope)
-        aim = Aim(*budgets, utility, sample.p_x, self._confidence, task.max_outputs)
-        limit = output_limit(sample, task.measure, epsilon, self._confidence)
-        part = Part(limit, utility, np.ones(len(sample.p_x), dtype=bool), first, aim)
+    def _with_margins_for_outputs(
+        self, budgets: Budgets, finite: Budgets, by_group: bool
+    ) -> FloatArray | None:
+        task, measure = self._task, self._task.measure
+        more = 1.0 if task.scope == "per_output" else _MORE_THAN_AVERAGE
+        faces, more_rows = task.groups_that_occur, -math.log(1 - self._confidence)
+        robust = [
+            RobustBudget(
+                self._counts[name][:, self._seen],
+                measure,
+                more * epsilon,
+                faces,
+                more_rows,
+                by_group,
+            )
+            for name, epsilon in finite.items()
+            if len(self._counts[name]) > 1
+        ]
 
         def limits(channel: FloatArray) -> Reached:
-            return self._limits(self._expanded(channel))
+            return self._reached(self._expanded(channel), finite)
 
-        return self._expanded(confident_channel([part], aim, limits))
+        utility = task.utility.restricted(self._seen)
+        search = ConfidentSearch(robust, limits, utility, faces, task.max_outputs)
+        attempt = search.run(self._confidence, self._starts(budgets))
+        return None if attempt is None else self._expanded(attempt.channel)
 
-    def _expanded(self, channel: FloatArray) -> FloatArray:
-        """Return a channel for symbols with rows as one for all: the others tell nothing."""
-        whole = np.tile(self._task.joint.p_x[self._seen] @ channel, (len(self._seen), 1))
-        whole[self._seen] = channel
-        return whole
+    def _starts(self, budgets: Budgets) -> Iterator[FloatArray]:
+        """Yield designs for the sample, of the symbols that occur."""
+        for share in _START_SHARES if self._asks_solver else ():
+            channel = self._for_sample(share, budgets)
+            if channel is not None:
+                yield channel[self._seen]
 
-    def _posteriors(self, solution: Solution) -> FloatArray:
-        joint = (self._task.joint.p_x[:, None] * solution.channel).T
-        p_y = joint.sum(axis=1, keepdims=True)
-        return joint[p_y[:, 0] > 0] / p_y[p_y[:, 0] > 0]
+    def _for_sample(self, share: float, budgets: Budgets) -> FloatArray | None:
+        """Return the design for a share of the budgets, unless columns beside exceed that."""
+        try:
+            return self._plug_in({name: share * e for name, e in budgets.items()}).channel
+        except BesideError:
+            return None
 
-    def _with_a_smaller_budget(self, epsilon: float) -> FloatArray:
-        """Return the design for the largest budget for the sample whose limit is within epsilon.
+    def _with_smaller_budgets(self, budgets: Budgets, finite: Budgets) -> FloatArray:
+        """Return the design for the largest share of the budgets whose limits are within them.
 
         Where none of those that are tried is, the last one is softened.
         """
-        channel = best = np.ones((len(self._task.joint.p_x), 1))
-        allowed = self._allowed(epsilon)
-        # Budgets and their limits: the largest known to do, the smallest known not to.
-        low, high, tried = (0.0, 0.0), (np.inf, np.inf), epsilon
+        nothing = telling_nothing(self._p_x, self._task.groups)
+        channel = best = nothing
+        # Shares and their limits: the largest known to do, the smallest known not to.
+        low, high, share = (0.0, 0.0), (np.inf, np.inf), 1.0
         for _ in range(_MOST_DESIGNS):
-            channel = self._merged(self._plug_in(tried).channel)
-            reached = self._limits(channel).limit
-            if reached <= allowed:
-                low, best = (tried, reached), channel
+            design = self._for_sample(share, budgets)
+            if design is None:  # what is published beside uses that much
+                low = share, low[1]
             else:
-                high = tried, reached
-            if low[0] == epsilon or _CLOSE * allowed <= reached <= allowed:
-                return channel
-            rise = (allowed * (1 + _CLOSE) / 2 - low[1]) / (high[1] - low[1])
-            tried = low[0] + float(np.clip(rise, 0.05, 0.95)) * (high[0] - low[0])
-            if tried < _SMALLEST_SHARE * epsilon:
+                channel = self._merged(design)
+                limit = self._reached(channel, finite).limit
+                if limit <= 1:
+                    low, best = (share, limit), channel
+                else:
+                    high = share, limit
+                if low[0] == 1 or _CLOSE <= limit <= 1:
+                    return channel
+            rise = ((1 + _CLOSE) / 2 - low[1]) / (high[1] - low[1])
+            share = low[0] + float(np.clip(rise, 0.05, 0.95)) * (high[0] - low[0])
+            if share < _SMALLEST_SHARE:
                 break
-        return best if low[0] else softened(channel, self._task.joint.p_x, self._limits, allowed)
+        if best is not nothing:
+            return best
+
+        def limits(channel: FloatArray) -> Reached:
+            return self._reached(channel, finite)
+
+        return softened(channel, self._p_x, limits, self._task.groups)
+
+    def _reached(self, channel: FloatArray, finite: Budgets) -> Reached:
+        return reached(self._limits, finite, channel)
+
+    def _expanded(self, channel: FloatArray) -> FloatArray:
+        """Return a channel for symbols with rows as one for all: the others tell nothing."""
+        return expanded(channel, self._p_x, self._task.groups)
 
     def _merged(self, channel: FloatArray) -> FloatArray:
-        most = self._task.max_outputs
+        task, most = self._task, self._task.max_outputs
         if most is None:
             return channel
-        return merged_to(channel, self._task.joint.p_x, self._task.utility, most)
+        return merged_to(channel, self._p_x, task.utility, most, task.groups)
 
     def _utility(self, channel: FloatArray) -> float:
-        return self._task.utility.of_channel(self._task.joint.p_x, channel)
+        return self._task.utility.of_channel(self._p_x, channel)
+
+    def _check_room(self, nothing: FloatArray, budgets: Budgets) -> None:
+        """Check that rows exclude that columns beside the release exceed a budget alone."""
+        if self._task.groups is None:
+            return
+        for name, limits in self._limits.items():
+            limit = limits.reported(nothing).in_scope(self._task.scope)
+            if not limit <= budgets[name]:
+                about = SENSITIVE if name is None else repr(name)
+                raise BesideError(
+                    Message(
+                        f"In the population, the columns beside the release may say {limit:.4g} "
+                        f"about ",
+                        about,
+                        " by themselves, more than ",
+                        Setting("epsilon", budgets[name]),
+                        f": {self._task.n_samples:,.0f} rows do not exclude that with ",
+                        Setting("confidence", self._task.confidence),
+                        ". Use a larger ",
+                        Named("epsilon"),
+                        ", more rows, or release these columns too.",
+                    )
+                )
+
+
+def _remembered(plug_in: Solve) -> Solve:
+    """Return the same function, which solves for the same budgets once."""
+    known: dict[tuple[float, ...], Solution] = {}
+
+    def solve(budgets: Budgets) -> Solution:
+        key = tuple(budgets.values())
+        if key not in known:
+            known[key] = plug_in(budgets)
+        return known[key]
+
+    return solve

@@ -17,24 +17,23 @@ def softened(
     channel: FloatArray,
     p_x: FloatArray,
     limits: Callable[[FloatArray], Reached],
-    budget: float,
     groups: IntArray | None = None,
 ) -> FloatArray:
-    """Return the channel with outputs closer to independence until its limit keeps the budget.
+    """Return the channel with outputs closer to independence until its limits keep the budgets.
 
     Only those with the largest limits have to be: their limits are capped. Where nothing helps,
     the output is constant, or tells the group of X where that is known anyway.
     """
     limit, per_output = limits(channel)
-    if limit <= budget:
+    if limit <= 1:
         return channel
-    per_output = np.clip(per_output, _SMALLEST_LIMIT, _LARGEST_LIMIT)
+    per_output = np.clip(per_output.max(axis=0), _SMALLEST_LIMIT, _LARGEST_LIMIT)
     best, low, high = telling_nothing(p_x, groups), 0.0, float(per_output.max())
     nothing = independent(channel, p_x, groups)
-    cap = 0.98 * high * float(np.clip(budget / limit, 0.05, 1.0))
+    cap = 0.98 * high * float(np.clip(1 / limit, 0.05, 1.0))
     for _ in range(_CAPS):
         closer = _closer(channel, nothing, np.minimum(1.0, cap / per_output))
-        if limits(closer).limit <= budget:
+        if limits(closer).limit <= 1:
             best, low = closer, cap
         else:
             high = cap

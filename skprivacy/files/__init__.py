@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._typing import FilePath
-from ..fitting.fitted_estimator import fitted_of, set_fitted, settings_of
+from ..fitting.fitted_estimator import fitted_of, set_fitted, settings_of, warn_of_unsaved
 from ..transformer import PrivacyFunnelTransformer
 from .counting import fit_source
 from .opening import read_from, write_to
@@ -159,6 +159,7 @@ def transform_file(
     >>> outs[0].read_bytes() == outs[1].read_bytes()
     True
     """
+    warn_of_unsaved(transformer, secret_key)
     with (
         read_from(
             path, delimiter=delimiter, encoding=encoding, header=header, names=names

@@ -14,11 +14,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
-from .._messages import Message, Setting
+from .._messages import UNSAVED, Message, Setting
 from .._typing import FloatArray
+from .._warnings import warn
 from ..describing import as_html
 from ..encoding import Alphabet
-from ..exceptions import NotDesignedError
+from ..exceptions import NotDesignedError, PrivacyLeakWarning
 from ..fidelity import Fidelity
 from ..fitted import Fitted
 from ..mechanism import Mechanism, SeveralSecretsMechanism
@@ -36,6 +37,8 @@ class FittedEstimator(BaseEstimator):
     # What was fitted; the batches that it is designed for, if it was fitted to batches, and the
     # parameters of that design.
     _fitted: Fitted | None = None
+    # What `to_json` has written last.
+    _saved: Fitted | None = None
     _batches: Batches | None = None
     _designed_for: tuple[Any, ...] | None = None
 
@@ -170,6 +173,14 @@ def settings_of(estimator: FittedEstimator) -> Settings:
 def fitted_of(estimator: FittedEstimator) -> Fitted:
     """Return what was fitted; after batches, it is designed now if need be."""
     return estimator._up_to_date()
+
+
+def warn_of_unsaved(estimator: FittedEstimator, secret_key: object) -> None:
+    """Warn where a key is used with a fit that may not be there next time."""
+    fitted = fitted_of(estimator)
+    if secret_key is not None and fitted.training is not None and estimator._saved is not fitted:
+        advice = " Save the mechanism with to_json, and release other rows with from_json."
+        warn(UNSAVED + advice, PrivacyLeakWarning)
 
 
 def set_fitted(estimator: _Estimator, fitted: Fitted) -> _Estimator:
