@@ -15,7 +15,7 @@ from scipy.special import rel_entr
 
 from skprivacy import PrivacyFunnelTransformer
 from skprivacy.fitting.fitted_estimator import fitted_of
-from skprivacy.fitting.held_out import symbols_of
+from skprivacy.fitting.held_out import Symbols
 
 # What is published beside occupation, and a budget that allows it.
 COLUMNS = {"income": 0.1, "age_band": 0.1, "workclass": 0.2}
@@ -36,7 +36,7 @@ def pairs(funnel, table, name):
     """Return every pair (y, value of a column): the value, its share, what it says about sex."""
     fitted = fitted_of(funnel)
     columns = [fitted.roles.name(position) for position in fitted.roles.read_positions]
-    symbols = symbols_of(fitted, {column: table[column] for column in columns})
+    symbols = Symbols.of(fitted, columns).of_table({name: table[name] for name in columns})
     sex, _ = pd.factorize(table["sex"])
     beside, values = pd.factorize(table[name])
     n_y = funnel.mechanism_.channel.shape[1]

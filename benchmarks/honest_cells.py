@@ -25,7 +25,8 @@ import pandas as pd
 from skprivacy import PrivacyFunnelTransformer, ScoreCells
 from skprivacy.cells.folds import N_FOLDS
 from skprivacy.fitting.fitted_estimator import fitted_of
-from skprivacy.fitting.held_out import count_codes, symbols_of
+from skprivacy.fitting.held_out import Symbols
+from skprivacy.joint import count_pairs
 from skprivacy.utilities import mutual_information
 
 
@@ -63,8 +64,8 @@ def drawn(n, n_groups, by_chance, rng):
 def information(funnel, X, s):
     """Return I(S;C) of some rows."""
     fitted = fitted_of(funnel)
-    cells = symbols_of(fitted, {name: X[name] for name in fitted.x_names})
-    counts = count_codes(s, cells, (s.max() + 1, cells.max() + 1))
+    columns = {name: X[name] for name in fitted.x_names}
+    counts = count_pairs(s, Symbols.of(fitted, list(columns)).of_table(columns), None)
     return mutual_information(counts / counts.sum())
 
 

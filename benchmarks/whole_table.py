@@ -34,7 +34,7 @@ from sklearn.model_selection import train_test_split
 
 from skprivacy import PrivacyFunnelTransformer, ScoreCells, TreeCells
 from skprivacy.fitting.fitted_estimator import fitted_of
-from skprivacy.fitting.held_out import count_codes, symbols_of
+from skprivacy.fitting.held_out import Symbols
 from skprivacy.utilities import entropy
 from skprivacy.utilities import mutual_information as of_joint
 
@@ -111,14 +111,12 @@ def kept(funnel, X):
     fitted, shuffle = fitted_of(funnel), np.random.default_rng(0).permutation
     channel = np.vstack([funnel.mechanism_.channel, funnel.mechanism_.p_y])
     columns = X[list(fitted.x_names)]
-    symbols = symbols_of(fitted, dict(columns.items()))
+    symbols = Symbols.of(fitted, list(columns)).of_table(dict(columns.items()))
     shares = []
     for _, column in columns.items():
         codes = pd.factorize(column, use_na_sentinel=False)[0]
-        shape = codes.max() + 1, len(channel)
-        both = [
-            count_codes(codes, of_row, shape) @ channel for of_row in (symbols, shuffle(symbols))
-        ]
+        values = np.eye(codes.max() + 1)[codes]
+        both = [values.T @ channel[of_row] for of_row in (symbols, shuffle(symbols))]
         told, by_chance = (of_joint(table / table.sum()) for table in both)
         shares.append((told - by_chance) / entropy(np.bincount(codes) / len(codes)))
     return float(np.mean(shares))

@@ -19,7 +19,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from skprivacy import FidelityWarning, FiniteSampleWarning, PrivacyFunnelTransformer
+from skprivacy import FiniteSampleWarning, PrivacyFunnelTransformer
 from skprivacy.datasets import load_diabetes_patients
 
 patients = load_diabetes_patients()[["sex", "bmi"]]
@@ -30,14 +30,12 @@ patients.head(3)
 # -----------
 # The numbers are cut into eight bins, and a bin is released as its median. The budget,
 # ``epsilon``, is the most that a released value may say about sex. Both designs keep it exactly;
-# they differ in what else they care for. (Two warnings are silenced. One says that 442 rows are
-# few, see :doc:`/auto_examples/enough_rows`, the other that some values are mostly released as
-# others, which is what this page is about.)
+# they differ in what else they care for. (A warning is silenced, that 442 rows are few: see
+# :doc:`/auto_examples/enough_rows`.)
 utilities = {"for information": "mutual_information", "for closeness": "distortion"}
 funnels = {}
 with warnings.catch_warnings():
-    for kind in (FiniteSampleWarning, FidelityWarning):
-        warnings.simplefilter("ignore", kind)
+    warnings.simplefilter("ignore", FiniteSampleWarning)
     for name, utility in utilities.items():
         funnels[name] = PrivacyFunnelTransformer(
             epsilon=0.005, sensitive="sex", n_bins=8, utility=utility, random_state=0

@@ -15,14 +15,13 @@ it is done from Python.
 # a number with millions of possible values.
 import secrets
 import tempfile
-import warnings
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from skprivacy import FidelityWarning, LeakageDisplay, PrivacyFunnelTransformer, audit
+from skprivacy import LeakageDisplay, PrivacyFunnelTransformer, audit
 from skprivacy.files import fit_file, transform_file
 
 folder = Path(tempfile.mkdtemp())
@@ -48,7 +47,6 @@ with open(folder / "people.csv") as file:
 # give the edges of its bins instead. Each bin is shown as approximately its median. People will
 # read the released file, so values stay as close to the true ones as the budget allows:
 # ``utility="distortion"``. (A budget this small allows little, of which ``fit`` would warn.)
-warnings.simplefilter("ignore", FidelityWarning)
 funnel = PrivacyFunnelTransformer(
     0.01,
     sensitive="sex",

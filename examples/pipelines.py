@@ -18,8 +18,6 @@ a year later. What is released of these columns must not give away the patient's
 # The transformer finds S in the table by its name, drops it, and passes the released columns on.
 # Columns that are released jointly are protected jointly. Without a seed the noise differs each
 # time; here a seed keeps this page the same.
-import warnings
-
 import matplotlib.pyplot as plt
 import pandas as pd
 import sklearn
@@ -30,11 +28,10 @@ from sklearn.model_selection import GridSearchCV, RepeatedStratifiedKFold, cross
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from skprivacy import FidelityWarning, PrivacyFunnelTransformer
+from skprivacy import PrivacyFunnelTransformer
 from skprivacy.metrics import best_within_leakage, neg_leakage_scorer, utility_scorer
 
 # Values are swapped to keep information. People would mind; a model learns what they stand for.
-warnings.simplefilter("ignore", FidelityWarning)
 
 diabetes = load_diabetes(as_frame=True, scaled=False)
 patients = diabetes.data[["sex", "bp", "bmi", "s5"]]

@@ -13,14 +13,11 @@ about the sex of that patient. It takes six steps: fit, look, read, release, att
 # ``sex`` is what must not leak; we call it S. ``band`` is what we want to release, X: the blood
 # pressure in five bands of about equal size. What is released in its place is called Y. The data
 # set codes sex as 1 and 2 and does not say which is which.
-import warnings
-
 import matplotlib.pyplot as plt
 import pandas as pd
 from sklearn.datasets import load_diabetes
 
 from skprivacy import (
-    FidelityWarning,
     LeakageDisplay,
     MechanismDisplay,
     PrivacyFunnelTransformer,
@@ -47,9 +44,7 @@ pd.crosstab(patients["sex"], patients["band"])
 # distribution of sex by more than 0.005, measured as a Kullback-Leibler divergence.
 # ``random_state`` makes this page the same each time; leave it out when you release real data.
 funnel = PrivacyFunnelTransformer(epsilon=0.005, sensitive="sex", columns=["band"], random_state=0)
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", FidelityWarning)  # see "At face value" below
-    funnel.fit(patients)
+funnel.fit(patients)
 mechanism = funnel.mechanism_
 print(f"leakage of the worst output: {mechanism.max_leakage:.4f} nats")
 print(f"information about the band that is kept: {mechanism.normalized_utility:.1%}")
@@ -78,16 +73,12 @@ plt.show()
 # -------------
 # The default design keeps as much information as possible, and does not care what a released band
 # is called: many of the highest are released as low. A model need not mind, but people who read
-# the table do, and ``fit`` warns of it. ``utility="distortion"`` keeps released bands close to the
-# true ones instead, within the same budget. ``mean_shift`` is how many bands a value moves.
+# the table do. ``utility="distortion"`` keeps released bands close to the true ones instead,
+# within the same budget. ``mean_shift`` is how many bands a value moves.
 close = PrivacyFunnelTransformer(
     epsilon=0.005, sensitive="sex", columns=["band"], utility="distortion"
 )
-with warnings.catch_warnings():
-    warnings.simplefilter(
-        "ignore", FidelityWarning
-    )  # so little budget keeps few bands as they are
-    close.fit(patients)
+close.fit(patients)
 both = {"for information": funnel, "for closeness": close}
 pd.concat({name: each.fidelity_.columns for name, each in both.items()}).round(2)
 

@@ -19,7 +19,6 @@ import pandas as pd
 from sklearn.datasets import load_diabetes
 
 from skprivacy import (
-    FidelityWarning,
     FiniteSampleWarning,
     PrivacyFunnelTransformer,
     PrivacyLeakWarning,
@@ -43,11 +42,10 @@ pd.crosstab(patients["pressure"], [patients["sex"]]).join(
 # ``epsilon`` is the most that a released value may say. A dict gives each secret its own: 0.005
 # for sex, 0.05 for age. The other way is to protect both as one, with a single budget. That must
 # then be the smaller of the two, and it is about all pairs of sex and age, so it costs more.
-# (Three warnings are silenced: 442 rows are few, some bands are mostly released as others, and see
-# the last section.)
+# (Two warnings are silenced: 442 rows are few, and see the last section.)
 budgets = {"sex": 0.005, "age": 0.05}
 with warnings.catch_warnings():
-    for kind in (FiniteSampleWarning, FidelityWarning, PrivacyLeakWarning):
+    for kind in (FiniteSampleWarning, PrivacyLeakWarning):
         warnings.simplefilter("ignore", kind)
     separate, as_one = (
         PrivacyFunnelTransformer(epsilon, sensitive=["sex", "age"], columns=["pressure"]).fit(

@@ -22,7 +22,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skprivacy import (
-    FidelityWarning,
     FiniteSampleWarning,
     PrivacyFunnelTransformer,
     PrivacyLeakWarning,
@@ -33,7 +32,7 @@ from skprivacy import (
 data = load_diabetes(as_frame=True, scaled=False)
 columns = data.data.drop(columns="sex").assign(progression=data.target)
 sex = "sex " + data.data["sex"].astype(int).astype(str)
-for kind in (FiniteSampleWarning, FidelityWarning, PrivacyLeakWarning):
+for kind in (FiniteSampleWarning, PrivacyLeakWarning):
     warnings.simplefilter("ignore", kind)  # 442 rows are few for so much; see the last section
 columns.head(3).round(1)
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # what the table below says, for type checkers and editors
     from .cells import ScoreCells, TreeCells
-    from .certifying import Certificate, SeveralCertificates
+    from .certifying import Certificate, LeakageBounds
     from .comparison import compare_mechanisms
+    from .describing import ReleaseSummary, SecretSummary, Verdict
     from .design import design_mechanism, privacy_utility_path
     from .exceptions import (
-        FidelityWarning,
         FiniteSampleWarning,
         PrivacyLeakWarning,
         SolverError,
@@ -20,12 +20,7 @@ if TYPE_CHECKING:  # what the table below says, for type checkers and editors
     from .fidelity import Fidelity
     from .inverse_design import largest_epsilon, rows_needed, smallest_epsilon
     from .measures import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Measure, Parity, get_measure
-    from .mechanism import (
-        Evaluation,
-        Mechanism,
-        SeveralSecretsEvaluation,
-        SeveralSecretsMechanism,
-    )
+    from .mechanism import Channel, Evaluation, Guarantee, Leakage, Mechanism
     from .metrics import audit, estimate_distribution, population_leakage
     from .plotting import LeakageDisplay, MechanismDisplay, PrivacyUtilityDisplay
     from .repetition import RepeatedLeakage, repeated_release_leakage
@@ -40,13 +35,16 @@ __all__ = [
     "L1",
     "AlphaLift",
     "Certificate",
+    "Channel",
     "Chi2",
     "Distortion",
     "Evaluation",
     "Fidelity",
-    "FidelityWarning",
     "FiniteSampleWarning",
+    "Guarantee",
     "Guess",
+    "Leakage",
+    "LeakageBounds",
     "LeakageDisplay",
     "Lip",
     "MaxLift",
@@ -59,15 +57,15 @@ __all__ = [
     "PrivacyLeakWarning",
     "PrivacyReport",
     "PrivacyUtilityDisplay",
+    "ReleaseSummary",
     "RepeatedLeakage",
     "ScoreCells",
-    "SeveralCertificates",
-    "SeveralSecretsEvaluation",
-    "SeveralSecretsMechanism",
+    "SecretSummary",
     "SolverError",
     "Target",
     "TreeCells",
     "Utility",
+    "Verdict",
     "audit",
     "compare_mechanisms",
     "design_mechanism",
@@ -86,11 +84,11 @@ __all__ = [
 # none of them, such as the help of the command line, need not wait for scikit-learn.
 _NAMES = {
     "cells": ["ScoreCells", "TreeCells"],
-    "certifying": ["Certificate", "SeveralCertificates"],
+    "certifying": ["Certificate", "LeakageBounds"],
     "comparison": ["compare_mechanisms"],
+    "describing": ["ReleaseSummary", "SecretSummary", "Verdict"],
     "design": ["design_mechanism", "privacy_utility_path"],
     "exceptions": [
-        "FidelityWarning",
         "FiniteSampleWarning",
         "PrivacyLeakWarning",
         "SolverError",
@@ -108,12 +106,7 @@ _NAMES = {
         "Parity",
         "get_measure",
     ],
-    "mechanism": [
-        "Evaluation",
-        "Mechanism",
-        "SeveralSecretsEvaluation",
-        "SeveralSecretsMechanism",
-    ],
+    "mechanism": ["Channel", "Evaluation", "Guarantee", "Leakage", "Mechanism"],
     "metrics": ["audit", "estimate_distribution", "population_leakage"],
     "plotting": ["LeakageDisplay", "MechanismDisplay", "PrivacyUtilityDisplay"],
     "repetition": ["RepeatedLeakage", "repeated_release_leakage"],

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 # Raised whenever a document gets other keys or another meaning.
-VERSION = 2
+VERSION = 3
 
 # Integers that fit into 64 bits, signed or not: no column of a table can hold others.
 _LEAST_INTEGER, _LARGEST_INTEGER = -(2**63), 2**64 - 1

@@ -2,9 +2,11 @@
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from types import FrameType
+from typing import Any
 
 # Packages that call us, or are called by us and call back: no line of theirs is the user's.
 _BETWEEN = sys.stdlib_module_names | {
@@ -26,22 +28,51 @@ _BETWEEN = sys.stdlib_module_names | {
 }
 
 
+@dataclass(frozen=True)
+class _Shown:
+    """What was shown in a module, as long as its registry is the same."""
+
+    registry: dict[Any, Any]
+    warnings: set[Hashable] = field(default_factory=set)
+
+
+_shown: dict[str, _Shown] = {}
+
+
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line of the user's code that led here.
+    """Warn at the line of the user's code that led here, once for that line by default.
 
     A worker thread or process has none: the warning is then at the line where that began.
     """
     frame = _users_frame(sys._getframe(1))
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    module = frame.f_globals.get("__name__", "<string>")
     # The module and the registry of that line, as `warnings.warn` takes those of its caller:
     # filters by module work, and a warning is shown once for each line.
-    warnings.warn_explicit(
-        message,
-        category,
-        filename=frame.f_code.co_filename,
-        lineno=frame.f_lineno,
-        module=frame.f_globals.get("__name__", "<string>"),
-        registry=frame.f_globals.setdefault("__warningregistry__", {}),
-    )
+    registry = frame.f_globals.setdefault("__warningregistry__", {})
+    shown = _shown_in(module, registry)
+    key = str(message), category, line
+    # Python forgets what it has shown wherever somebody enters `catch_warnings`, as scikit-learn
+    # does in every fold of a search. We forget it where filters really are different.
+    entry = file, key, _filters_of(category)
+    if entry in shown:
+        return
+    warnings.warn_explicit(message, category, file, line, module, registry)
+    if registry.get(key):  # the filters say: once for each line
+        shown.add(entry)
+
+
+def _filters_of(category: type[Warning]) -> Hashable:
+    """Return the filters that may concern a warning; a pattern is the same as its text."""
+    found = [each for each in warnings.filters if issubclass(category, each[2])]
+    return tuple(tuple(getattr(part, "pattern", part) for part in each) for each in found)
+
+
+def _shown_in(module: str, registry: dict[Any, Any]) -> set[Hashable]:
+    """Return what was shown in a module; nothing where a new registry asks to see it again."""
+    if module not in _shown or _shown[module].registry is not registry:
+        _shown[module] = _Shown(registry)
+    return _shown[module].warnings
 
 
 def _users_frame(frame: FrameType) -> FrameType:

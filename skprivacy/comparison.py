@@ -11,11 +11,11 @@ import pandas as pd
 from tqdm.auto import tqdm
 
 from ._messages import Message, Parameter
-from ._typing import Scope, TableLike
+from ._typing import Scope
 from ._validation import message
-from .design import check_epsilons, mechanism_path
+from .design import AnyTable, Budgets, check_epsilons, in_order, mechanism_path
 from .measures import Measure, every_measure
-from .mechanism import Mechanism
+from .mechanism import Mechanism, name_of_secret
 from .solvers import SOLVERS, DesignTask, Solver, check_solver_name
 from .solvers.automatic import automatic
 from .solvers.one_thread import one_thread
@@ -33,8 +33,8 @@ _WHICH: dict[Scope, str] = {"per_output": "worst", "average": "average"}
 
 @one_thread
 def compare_mechanisms(
-    p_sx: TableLike,
-    epsilons: Iterable[float],
+    p_sx: AnyTable,
+    epsilons: Iterable[Any],
     solvers: Iterable[str | Solver] | Mapping[str, str | Solver] | None = None,
     *,
     measure: str | Measure = "kl",
@@ -49,10 +49,10 @@ def compare_mechanisms(
 
     Parameters
     ----------
-    p_sx : array-like or DataFrame of shape (n_s, n_x)
+    p_sx : array-like or DataFrame of shape (n_s, n_x), or dict of them
         As in `design_mechanism`.
-    epsilons : sequence of float
-        The budgets.
+    epsilons : sequence of float, or of dict
+        The budgets; of several secrets, dicts.
     solvers : list of str or Solver, or dict, default=None
         Names or objects, such as ``Algorithm1Solver(candidates="all")``; with a dict you choose
         their names. None: "auto" and every other solver that serves the measure and scope.
@@ -81,6 +81,9 @@ def compare_mechanisms(
         - `reason`: the error with which a solver failed. Its figures are then missing; the other
           rows are unaffected.
 
+        Of several secrets, each has columns of its own for its budget and what leaks about it:
+        `epsilon sex`, `leakage sex`, and so on.
+
     Examples
     --------
     >>> from skprivacy import compare_mechanisms
@@ -91,31 +94,31 @@ def compare_mechanisms(
     0              optimal    0.690      0.02
     1  randomized_response    0.144      0.02
     """
-    epsilons = check_epsilons(_OWNER, epsilons)
+    budgets = check_epsilons(_OWNER, epsilons, p_sx)
     asked = measure, scope, utility, max_outputs, confidence, n_samples
-    task = DesignTask.checked(_OWNER, p_sx, epsilons, *asked)
+    every = [epsilon for each in budgets for epsilon in each.values()]
+    task = DesignTask.checked(_OWNER, p_sx, every, *asked)
     solvers = _named(_OWNER, _serving(task) if solvers is None else solvers)
-    measures = every_measure(task.measure)
-    outcomes = _outcomes(task, solvers, sorted(set(epsilons)))
-    total = len(solvers) * len(set(epsilons))
+    increasing, measures = in_order(budgets), every_measure(task.measure)
+    outcomes, total = _outcomes(task, solvers, increasing), len(solvers) * len(increasing)
     rows = {}
-    for name, epsilon, seconds, outcome in tqdm(
+    for name, budget, seconds, outcome in tqdm(
         outcomes, total=total, unit="design", disable=not verbose
     ):
-        row = {"solver": name, "epsilon": epsilon, "seconds": seconds}
+        row = {"solver": name, **_of_each("epsilon", budget), "seconds": seconds}
         if isinstance(outcome, Exception):
             row["reason"] = f"{type(outcome).__name__}: {outcome}"
         else:
             row |= _figures(outcome, measures)
-        rows[name, epsilon] = row
-    table = _table([rows[name, epsilon] for name in solvers for epsilon in epsilons], measures)
-    return table.drop(columns="population_limit") if confidence is None else table
+        rows[name, tuple(budget.values())] = row
+    chosen = [rows[name, tuple(each.values())] for name in solvers for each in budgets]
+    return _table(chosen, _columns(task, measures), list(_of_each("epsilon", budgets[0])))
 
 
 def _outcomes(
-    task: DesignTask, solvers: dict[str, str | Solver], increasing: list[float]
-) -> Iterator[tuple[str, float, float, Mechanism | Exception]]:
-    """Yield (name, epsilon, seconds, mechanism or exception) of every design."""
+    task: DesignTask, solvers: dict[str, str | Solver], increasing: list[Budgets]
+) -> Iterator[tuple[str, Budgets, float, Mechanism | Exception]]:
+    """Yield (name, budgets, seconds, mechanism or exception) of every design."""
     for name, solver in solvers.items():
         left, path = increasing, None
         while left:
@@ -166,19 +169,33 @@ def _named(
     return dict(named)
 
 
+def _of_each(column: str, figures: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return a figure of each secret by its column; that of the only one has no name."""
+    if len(figures) == 1:
+        return {column: next(iter(figures.values()))}
+    return {f"{column} {name_of_secret(name)}": figure for name, figure in figures.items()}
+
+
 def _figures(mechanism: Mechanism, measures: dict[str, Measure]) -> dict[str, Any]:
     """Return what a row says about a mechanism."""
-    evaluations = {name: mechanism.with_measure(measure) for name, measure in measures.items()}
+    secrets, scope = mechanism.secrets, mechanism.scope
+    by_measure = {
+        column: {s: each.with_measure(measures[name]) for s, each in secrets.items()}
+        for column, (name, _) in _leakages(measures).items()
+    }
     return {
         "utility": mechanism.utility,
         "normalized_utility": mechanism.normalized_utility,
-        "leakage": mechanism.leakage_in(mechanism.scope),
-        "population_limit": mechanism.leakage_at_most(mechanism),
+        **_of_each("leakage", {s: each.leakage_in(scope) for s, each in secrets.items()}),
+        **_of_each("population_limit", {s: each.leakage_at_most() for s, each in secrets.items()}),
         **{
-            column: evaluations[name].leakage_in(scope)
-            for column, (name, scope) in _leakages(measures).items()
+            key: figure
+            for column, (_, of) in _leakages(measures).items()
+            for key, figure in _of_each(
+                column, {s: each.leakage_in(of) for s, each in by_measure[column].items()}
+            ).items()
         },
-        "max_lift": mechanism.max_lift,
+        **_of_each("max_lift", {s: each.max_lift for s, each in secrets.items()}),
         "outputs": len(mechanism.p_y),
         "upper_bound": mechanism.upper_bound,
     }
@@ -194,16 +211,28 @@ def _leakages(measures: dict[str, Measure]) -> dict[str, tuple[str, Scope]]:
     }
 
 
-def _table(rows: list[dict[str, Any]], measures: dict[str, Measure]) -> pd.DataFrame:
+def _columns(task: DesignTask, measures: dict[str, Measure]) -> list[str]:
+    """Return all columns, in order."""
+    limit = [] if task.confidence is None else ["population_limit"]
+    of_secrets = ["leakage", *limit, *_leakages(measures), "max_lift"]
+    return [
+        "solver",
+        *_of_each("epsilon", task.secrets),
+        "utility",
+        "normalized_utility",
+        *(column for name in of_secrets for column in _of_each(name, task.secrets)),
+        *("seconds", "outputs", "upper_bound", "reason"),
+    ]
+
+
+def _table(rows: list[dict[str, Any]], columns: list[str], budgets: list[str]) -> pd.DataFrame:
     """Return the rows as a DataFrame, with the gaps that all bounds together prove."""
-    before = ["solver", "epsilon", "utility", "normalized_utility", "leakage", "population_limit"]
-    after = ["max_lift", "seconds", "outputs", "upper_bound", "reason"]
-    table = pd.DataFrame(rows, columns=[*before, *_leakages(measures), *after])
-    bound = table.pop("upper_bound")
+    table = pd.DataFrame(rows, columns=columns)
+    bound, of_budget = table.pop("upper_bound"), [table[column] for column in budgets]
     # A bound that another solver exceeds was wrong, except within the tolerances of budgets.
-    reached = table["utility"].groupby(table["epsilon"]).transform("max")
+    reached = table["utility"].groupby(of_budget).transform("max")
     bound = bound.where(bound >= reached - BOUND_TOLERANCE)
-    bound = bound.groupby(table["epsilon"]).transform("min")
+    bound = bound.groupby(of_budget).transform("min")
     gap = (bound - table["utility"]).clip(lower=0.0)
     table.insert(len(table.columns) - 1, "gap", gap)
     return table.astype({"outputs": "Int64", "reason": "string"})

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias, overload
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from tqdm.auto import tqdm
 
-from ._messages import RELEASED, SENSITIVE, Message, Named, Setting
+from ._messages import RELEASED, SENSITIVE, InPython, Message, Named
 from ._progress import doing, each_done, made
 from ._typing import Scope, TableLike
-from ._validation import check_real, message
+from ._validation import message
 from ._warnings import warn
 from .confidence import ConfidentDesign
 from .exceptions import FiniteSampleWarning
-from .finishing import finish, finished
+from .finishing import finish
 from .measures import Measure
-from .mechanism import Mechanism, SeveralSecretsMechanism
+from .mechanism import Mechanism
 from .secrets import check_budgets
 from .solvers import DesignTask, Solution, Solver, get_solver
-from .solvers.broad import BroadDesign
 from .solvers.one_thread import one_thread
-from .solvers.reductions import OccurringSymbols
+from .solvers.sample_design import SampleDesign
 from .utilities import Utility
 
 # What a design with limits for outputs, rather than by one of the solvers, says of itself.
@@ -39,49 +38,14 @@ _HARDLY_ANY = 0.01
 
 # Those of one secret, and those of several by their names.
 AnyTable: TypeAlias = TableLike | Mapping[Any, TableLike]
-Budget: TypeAlias = float | Mapping[Any, float]
-AnyMechanism: TypeAlias = Mechanism | SeveralSecretsMechanism
+Budgets: TypeAlias = Mapping[Any, float]
 Groups: TypeAlias = Sequence[Hashable] | npt.ArrayLike
-
-
-@overload
-def design_mechanism(
-    p_sx: TableLike,
-    epsilon: float,
-    *,
-    measure: str | Measure = ...,
-    scope: Scope = ...,
-    utility: str | Utility = ...,
-    solver: str | Solver = ...,
-    max_outputs: int | None = ...,
-    confidence: float | None = ...,
-    n_samples: float | None = ...,
-    groups: Groups | None = ...,
-    **options: Any,
-) -> Mechanism: ...
-
-
-@overload
-def design_mechanism(
-    p_sx: Mapping[Any, TableLike],
-    epsilon: Mapping[Any, float],
-    *,
-    measure: str | Measure = ...,
-    scope: Scope = ...,
-    utility: str | Utility = ...,
-    solver: str | Solver = ...,
-    max_outputs: int | None = ...,
-    confidence: float | None = ...,
-    n_samples: float | None = ...,
-    groups: Groups | None = ...,
-    **options: Any,
-) -> SeveralSecretsMechanism: ...
 
 
 @one_thread
 def design_mechanism(
     p_sx: AnyTable,
-    epsilon: Budget,
+    epsilon: float | Budgets,
     *,
     measure: str | Measure = "kl",
     scope: Scope = "per_output",
@@ -92,7 +56,7 @@ def design_mechanism(
     n_samples: float | None = None,
     groups: Groups | None = None,
     **options: Any,
-) -> AnyMechanism:
+) -> Mechanism:
     """Design the channel P(Y|X) that keeps the most about X within a privacy budget on S.
 
     Parameters
@@ -140,10 +104,9 @@ def design_mechanism(
 
     Returns
     -------
-    Mechanism or SeveralSecretsMechanism
-        Its leakage, computed from the floats of its channel, is at most
-        ``epsilon (1 + 1e-9) + 1e-12``; with a confidence, its `population_limit` too. For a dict
-        of tables, so is that of every secret.
+    Mechanism
+        Its leakage about every secret, computed from the floats of its channel, is at most
+        ``epsilon (1 + 1e-9) + 1e-12``; with a confidence, its `population_limit` too.
 
     Raises
     ------
@@ -176,58 +139,33 @@ def design_mechanism(
     True
     """
     owner = "design_mechanism"
-    budgets = check_budgets(owner, epsilon, list(p_sx) if isinstance(p_sx, Mapping) else None)
+    budgets = check_budgets(owner, epsilon, p_sx)
     asked = measure, scope, utility, max_outputs, confidence, n_samples, groups
     task = DesignTask.checked(owner, p_sx, budgets.values(), *asked)
+    return designed(task, budgets, owner, solver, options)
+
+
+def designed(
+    task: DesignTask,
+    budgets: Budgets,
+    owner: str,
+    solver: str | Solver,
+    options: dict[str, Any],
+    **finishing: Any,
+) -> Mechanism:
+    """Return the mechanism of a task, with a warning if there are too few rows to keep anything.
+
+    finishing : as in `finish`.
+    """
     doing("designing a mechanism")
-    if task.secrets is not None:
-        return designer(task, owner, solver, options)(budgets)
-    epsilon = budgets[None]
-    mechanism = mechanisms(task, [epsilon], owner, solver, options)[0]
-    if not task.is_plain:
-        return mechanism
-    if confidence is not None and epsilon > 0 and mechanism.normalized_utility < _HARDLY_ANY:
-        alone = designer(replace(task, confidence=None, n_samples=None), owner, solver, options)
-        if alone(epsilon).normalized_utility >= _HARDLY_ANY:  # so rows are what is missing
-            design = _confident_design(task, owner, solver, options, with_margins=False)
-            _warn_of_few_rows(task, epsilon, design.rows_for_a_release(budgets))
+    mechanism = Designer(task, owner, solver, options, **finishing)(budgets)
+    is_empty = mechanism.normalized_utility < _HARDLY_ANY and min(budgets.values()) > 0
+    if task.confidence is not None and is_empty:
+        for_rows = replace(task, confidence=None, n_samples=None)
+        alone = Designer(for_rows, owner, solver, options)(budgets)
+        if alone.normalized_utility >= _HARDLY_ANY:  # so rows are what is missing
+            warn(_FEW_ROWS, FiniteSampleWarning)
     return mechanism
-
-
-@overload
-def privacy_utility_path(
-    p_sx: TableLike,
-    epsilons: Iterable[float],
-    *,
-    measure: str | Measure = ...,
-    scope: Scope = ...,
-    utility: str | Utility = ...,
-    solver: str | Solver = ...,
-    max_outputs: int | None = ...,
-    confidence: float | None = ...,
-    n_samples: float | None = ...,
-    groups: Groups | None = ...,
-    verbose: bool = ...,
-    **options: Any,
-) -> list[Mechanism]: ...
-
-
-@overload
-def privacy_utility_path(
-    p_sx: Mapping[Any, TableLike],
-    epsilons: Iterable[Mapping[Any, float]],
-    *,
-    measure: str | Measure = ...,
-    scope: Scope = ...,
-    utility: str | Utility = ...,
-    solver: str | Solver = ...,
-    max_outputs: int | None = ...,
-    confidence: float | None = ...,
-    n_samples: float | None = ...,
-    groups: Groups | None = ...,
-    verbose: bool = ...,
-    **options: Any,
-) -> list[SeveralSecretsMechanism]: ...
 
 
 @one_thread
@@ -245,7 +183,7 @@ def privacy_utility_path(
     groups: Groups | None = None,
     verbose: bool = False,
     **options: Any,
-) -> Any:
+) -> list[Mechanism]:
     """Design mechanisms for several budgets, sharing the work between them.
 
     Parameters
@@ -261,7 +199,7 @@ def privacy_utility_path(
 
     Returns
     -------
-    list of Mechanism or SeveralSecretsMechanism
+    list of Mechanism
         One per epsilon, in the order given. A larger budget never has less utility; of several
         budgets, all must be larger.
 
@@ -274,199 +212,126 @@ def privacy_utility_path(
     """
     owner = "privacy_utility_path"
     asked = measure, scope, utility, max_outputs, confidence, n_samples, groups
-    if not isinstance(p_sx, Mapping):
-        epsilons = check_epsilons(owner, epsilons)
-        task = DesignTask.checked(owner, p_sx, epsilons, *asked)
-        return mechanisms(task, epsilons, owner, solver, options, verbose)
-    if isinstance(epsilons, (str, Mapping)) or not np.iterable(epsilons):
-        raise TypeError(message(owner, "epsilons", "a sequence of dicts", epsilons))
-    budgets = [check_budgets(owner, each, list(p_sx), "epsilons") for each in epsilons]
-    if not budgets:
-        raise ValueError(message(owner, "epsilons", "at least one dict", epsilons))
+    budgets = check_epsilons(owner, epsilons, p_sx)
     every = [epsilon for each in budgets for epsilon in each.values()]
     task = DesignTask.checked(owner, p_sx, every, *asked)
-    return _path_of_several(budgets, designer(task, owner, solver, options), verbose)
+    return mechanisms(task, budgets, owner, solver, options, verbose)
 
 
-def _path_of_several(
-    budgets: Sequence[Mapping[Any, float]],
-    design: Callable[[Any], SeveralSecretsMechanism],
-    verbose: bool,
-) -> list[SeveralSecretsMechanism]:
-    """Return a mechanism for each dict of budgets, in the order given."""
-    designs: dict[int, SeveralSecretsMechanism] = {}
-    increasing = sorted(range(len(budgets)), key=lambda i: sum(budgets[i].values()))
-    in_order = each_done(iter(increasing), _DESIGNING, len(budgets))
-    for i in tqdm(in_order, total=len(budgets), unit="epsilon", disable=not verbose):
-        designs[i] = design(budgets[i])
-        for before in designs.values():
-            # What smaller budgets allow, larger ones do too; heuristics may miss it.
-            is_allowed = all(before.epsilon[n] <= e for n, e in budgets[i].items())
-            if is_allowed and before.utility > designs[i].utility:
-                designs[i] = before.with_budgets(budgets[i], designs[i].upper_bound)
-        made(designs[i])
-    return [designs[i] for i in range(len(budgets))]
-
-
-def check_epsilons(owner: str, epsilons: Iterable[float]) -> list[float]:
-    """Return a list of floats if `epsilons` is a sequence of budgets."""
-    if isinstance(epsilons, str) or not np.iterable(epsilons):
-        raise TypeError(message(owner, "epsilons", "a sequence of floats", epsilons))
-    epsilons = [check_real(owner, "epsilons", epsilon, low=0) for epsilon in epsilons]
-    if not epsilons:
-        raise ValueError(message(owner, "epsilons", "at least one float", epsilons))
-    return epsilons
+def check_epsilons(owner: str, epsilons: Any, tables: Any) -> list[dict[Any, float]]:
+    """Return the budgets of each secret, if `epsilons` is a sequence of budgets."""
+    what = "dict" if isinstance(tables, Mapping) else "float"
+    if isinstance(epsilons, str | Mapping) or not np.iterable(epsilons):
+        raise TypeError(message(owner, "epsilons", f"a sequence of {what}s", epsilons))
+    budgets = [check_budgets(owner, each, tables, "epsilons") for each in epsilons]
+    if not budgets:
+        raise ValueError(message(owner, "epsilons", f"at least one {what}", epsilons))
+    return budgets
 
 
 def mechanisms(
     task: DesignTask,
-    epsilons: Sequence[float],
+    budgets: Sequence[Budgets],
     owner: str,
     solver: str | Solver,
     options: dict[str, Any],
     verbose: bool = False,
 ) -> list[Mechanism]:
-    """Return one mechanism per epsilon, in the order given."""
-    increasing = sorted(set(epsilons))
-    path = mechanism_path(task, increasing, owner, solver, options)
-    path = each_done(path, _DESIGNING, len(increasing))
-    bar = tqdm(path, total=len(increasing), unit="epsilon", disable=not verbose)
-    designs = dict(zip(increasing, map(made, bar), strict=True))
-    return [designs[epsilon] for epsilon in epsilons]
+    """Return one mechanism per budget, in the order given."""
+    distinct = in_order(budgets)
+    path = mechanism_path(task, distinct, owner, solver, options)
+    path = each_done(path, _DESIGNING, len(distinct))
+    bar = tqdm(path, total=len(distinct), unit="epsilon", disable=not verbose)
+    designs = dict(zip(map(_key, distinct), map(made, bar), strict=True))
+    return [designs[_key(each)] for each in budgets]
+
+
+def in_order(budgets: Iterable[Budgets]) -> list[Budgets]:
+    """Return different budgets so that none comes after larger ones."""
+    return sorted({_key(each): each for each in budgets}.values(), key=lambda b: sum(b.values()))
+
+
+def _key(budgets: Budgets) -> tuple[float, ...]:
+    return tuple(budgets.values())
 
 
 def mechanism_path(
     task: DesignTask,
-    increasing: Sequence[float],
+    increasing: Sequence[Budgets],
     owner: str,
     solver: str | Solver,
     options: dict[str, Any],
 ) -> Iterator[Mechanism]:
-    """Yield one mechanism per epsilon; a larger budget never has less utility."""
-    before = None
-    for mechanism in _in_order(task, increasing, owner, solver, options):
-        if before is not None and before.utility > mechanism.utility:
-            # What a smaller budget allows, a larger one does too. Solvers fall short of that by
+    """Yield one mechanism per budget; where all budgets are larger, the utility is not less."""
+    found: list[Mechanism] = []
+    design = Designer(task, owner, solver, options)
+    for mechanism, budgets in zip(design.path(increasing), increasing, strict=True):
+        for before in found:
+            # What smaller budgets allow, larger ones do too. Solvers fall short of that by
             # rounding, heuristics such as subset merging by more.
-            bound = max(before.utility, mechanism.upper_bound)
-            mechanism = replace(before, epsilon=mechanism.epsilon, upper_bound=bound)
-        before = mechanism
+            is_allowed = all(before.secrets[n].epsilon <= e for n, e in budgets.items())
+            if is_allowed and before.utility > mechanism.utility:
+                mechanism = before.with_budgets(budgets, mechanism.upper_bound)
+        found.append(mechanism)
         yield mechanism
 
 
-def _in_order(
-    task: DesignTask,
-    increasing: Sequence[float],
-    owner: str,
-    solver: str | Solver,
-    options: dict[str, Any],
-) -> Iterator[Mechanism]:
-    """Yield one mechanism per epsilon, with what the solver shares between them."""
-    if task.confidence is not None or not task.is_plain:
-        yield from map(designer(task, owner, solver, options), increasing)
-        return
-    symbols = OccurringSymbols(task)
-    chosen = get_solver(solver, options, owner, symbols.task)
-    solutions = chosen.solve_path(symbols.task, increasing)
-    for epsilon, solution in zip(increasing, solutions, strict=True):
-        yield finished(task, _whole(symbols, solution, epsilon), epsilon, chosen.name)
+class Designer:
+    """Designs mechanisms for a task, for one budget after another.
 
+    finishing : as in `finish`.
+    """
 
-def designer(
-    task: DesignTask, owner: str, solver: str | Solver, options: dict[str, Any]
-) -> Callable[[Any], Any]:
-    """Return a function that designs for one budget after another, in any order."""
-    find = _for_sample if task.confidence is None else _confident
-    name, solve = find(task, owner, solver, options)
+    def __init__(
+        self,
+        task: DesignTask,
+        owner: str,
+        solver: str | Solver,
+        options: dict[str, Any],
+        **finishing: Any,
+    ) -> None:
+        self._task, self._finishing = task, finishing
+        # A solver that was asked for by name is asked for smaller budgets.
+        self._is_free = isinstance(solver, str) and solver == "auto"
+        self._for_sample = lambda: SampleDesign(
+            task, lambda plain: get_solver(solver, options, owner, plain)
+        )
+        self._shared = self._for_sample()
 
-    def design(budget: Budget) -> AnyMechanism:
-        if not isinstance(budget, Mapping):
-            return finished(task, solve(float(budget)), float(budget), name)
-        parts = finish(task, solve(budget), budget, name)
-        return SeveralSecretsMechanism(parts, confidence=task.confidence)
+    def __call__(self, budgets: Budgets) -> Mechanism:
+        solve = self._shared.solve if self._task.confidence is None else self._confident
+        return finish(self._task, solve(budgets), budgets, **self._finishing)
 
-    return design
+    def path(self, increasing: Sequence[Budgets]) -> Iterator[Mechanism]:
+        """Yield a mechanism for each of several budgets, in increasing order."""
+        if self._task.confidence is not None:
+            yield from map(self, increasing)
+            return
+        found = self._shared.path(increasing)
+        for solution, budgets in zip(found, increasing, strict=True):
+            yield finish(self._task, solution, budgets, **self._finishing)
 
-
-def _confident(
-    task: DesignTask, owner: str, solver: str | Solver, options: dict[str, Any]
-) -> tuple[str, Callable[[Any], Solution]]:
-    """Return the name of the solver, and what designs with a confidence."""
-    # A solver that was asked for by name is asked for smaller budgets.
-    is_free = isinstance(solver, str) and solver == "auto"
-
-    def solve(budget: Budget) -> Solution:
+    def _confident(self, budgets: Budgets) -> Solution:
         # Nothing is shared between budgets: the search goes on from what solvers find, and the
         # same budget must lead to the same design whichever ones came before it.
-        return _confident_design(task, owner, solver, options, is_free).solve(_by_secret(budget))
-
-    name = _CONFIDENT if is_free else _for_sample(task, owner, solver, options)[0]
-    return name, solve
-
-
-def _confident_design(
-    task: DesignTask,
-    owner: str,
-    solver: str | Solver,
-    options: dict[str, Any],
-    with_margins: bool,
-) -> ConfidentDesign:
-    for_sample = _for_sample(task, owner, solver, options)[1]
-
-    def plug_in(budgets: Mapping[Any, float]) -> Solution:
-        return for_sample(budgets if task.secrets else budgets[None])
-
-    return ConfidentDesign(task, plug_in, with_margins)
+        sample = self._for_sample()
+        solution = ConfidentDesign(self._task, sample.solve, self._is_free).solve(budgets)
+        return replace(solution, solver=_CONFIDENT) if self._is_free else solution
 
 
-def _by_secret(budget: Budget) -> Mapping[Any, float]:
-    return budget if isinstance(budget, Mapping) else {None: budget}
-
-
-def _for_sample(
-    task: DesignTask, owner: str, solver: str | Solver, options: dict[str, Any]
-) -> tuple[str, Callable[[Any], Solution]]:
-    """Return the name of the solver, and what solves the task for the joint as it is."""
-    if not task.is_plain:
-        broad = BroadDesign(task, lambda plain: get_solver(solver, options, owner, plain))
-        return str(solver), broad.solve
-    symbols = OccurringSymbols(task)
-    chosen = get_solver(solver, options, owner, symbols.task)
-    solve = chosen.prepared(symbols.task)
-    return chosen.name, lambda epsilon: _whole(symbols, solve(epsilon), epsilon)
-
-
-def _warn_of_few_rows(task: DesignTask, epsilon: float, enough: float | None) -> None:
-    """Warn that nothing can be released from so few rows; enough : how many would do, if any."""
-    way_out = "Not even a million times as many would do."
-    if not task.joint.p_s.all():
-        way_out = "No number of rows would help where some group of S has none: leave it out."
-    if enough is not None:
-        way_out = f"About {float(f'{enough:.2g}'):,.0f} rows would allow a first release."
-    warn(
-        Message(
-            "The output hardly tells anything of ",
-            RELEASED,
-            f": {task.n_samples:,.0f} rows are too few for ",
-            Setting("epsilon", epsilon),
-            " with ",
-            Setting("confidence", task.confidence),
-            f". {way_out} Fewer values of ",
-            RELEASED,
-            " or groups of ",
-            SENSITIVE,
-            ", or a larger ",
-            Named("epsilon"),
-            ", help too.",
-        ),
-        FiniteSampleWarning,
-    )
-
-
-def _whole(symbols: OccurringSymbols, solution: Solution, epsilon: float) -> Solution:
-    """Return a solution for the symbols that occur as one for all of X."""
-    task = symbols.task
-    # A budget on average may allow Y = X where solvers that bound every output would miss it.
-    if task.scope == "average" and symbols.leakage_unchanged <= epsilon:
-        solution = Solution(np.eye(len(task.joint.p_x)))
-    return replace(solution, channel=symbols.expanded(solution.channel))
+_FEW_ROWS = Message(
+    "Almost nothing about ",
+    RELEASED,
+    " can be released: there are too few rows for ",
+    Named("epsilon"),
+    " with this ",
+    Named("confidence"),
+    InPython(". See rows_needed for how many would do", ""),
+    "; fewer values of ",
+    RELEASED,
+    " or groups of ",
+    SENSITIVE,
+    ", or a larger ",
+    Named("epsilon"),
+    ", help too.",
+)

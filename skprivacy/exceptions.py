@@ -67,40 +67,19 @@ class PrivacyLeakWarning(UserWarning):
     ...     funnel.fit(frame)
     Traceback (most recent call last):
     ...
-    skprivacy.exceptions.PrivacyLeakWarning: X determines S in the data: ...
+    skprivacy.exceptions.PrivacyLeakWarning: X determines S in these rows: ...
 
     Once it has been understood, silence it with
     ``warnings.simplefilter("ignore", PrivacyLeakWarning)``.
     """
 
 
-class FidelityWarning(UserWarning):
-    """Released values are mostly not the true ones: they mislead those who take them as they are.
-
-    Models that are trained on the release need not mind. People do: `utility="distortion"` keeps
-    values as close to the true ones as the budget allows.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> import pandas as pd
-    >>> from skprivacy import FidelityWarning, PrivacyFunnelTransformer
-    >>> frame = pd.DataFrame({"s": list("aaab") * 50, "x": list("uvww") * 50})
-    >>> funnel = PrivacyFunnelTransformer(0.0, sensitive="s")
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("error", FidelityWarning)
-    ...     funnel.fit(frame)
-    Traceback (most recent call last):
-    ...
-    skprivacy.exceptions.FidelityWarning: Values that make up ...
-    """
-
-
 class FiniteSampleWarning(UserWarning):
     """There are too few rows for what is asked of them.
 
-    A budget that is kept for the rows of `fit` may be exceeded in the population that they are
+    A budget that is kept for the rows of `fit` may be exceeded in the population they were drawn
     from; or, with a `confidence`, little or nothing can be released.
+    `skprivacy.metrics.population_leakage` tells how much may leak there.
 
     Examples
     --------
@@ -113,5 +92,5 @@ class FiniteSampleWarning(UserWarning):
     ...     PrivacyFunnelTransformer(0.02, sensitive="s").fit(frame)
     Traceback (most recent call last):
     ...
-    skprivacy.exceptions.FiniteSampleWarning: epsilon=0.02 holds for these 36 rows. ...
+    skprivacy.exceptions.FiniteSampleWarning: epsilon holds for these rows only, ...
     """

@@ -1,96 +1,131 @@
-"""From what a solver returns to a mechanism for each secret: the budget as a postcondition."""
+"""From what a solver returns to a mechanism: the budget as a postcondition."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from ._typing import FloatArray
-from .joint import Joint
-from .mechanism import Evaluation, Mechanism
+from ._typing import FloatArray, IntArray
+from .confidence.channel_limits import Reached, largest_of, shares_of
+from .confidence.softening import diluted, softened, telling_nothing
+from .mechanism import Channel, Guarantee, Leakage, Mechanism
 from .merging import merged_to
 from .repair import independent, repaired
 from .solvers import DesignTask, Solution
 from .utilities import BOUND_TOLERANCE, Utility
 
-
-def finished(task: DesignTask, solution: Solution, epsilon: float, solver: str) -> Mechanism:
-    """Return the mechanism of a solution for the only secret."""
-    return finish(task, solution, {None: epsilon}, solver)[None]
+# What is done to a channel before it is judged: outputs may be merged and put in order, and get
+# the symbols of X that they are released as.
+Arrange: TypeAlias = Callable[[FloatArray], tuple[FloatArray, IntArray | None]]
 
 
 def finish(
-    task: DesignTask, solution: Solution, budgets: Mapping[Any, float], solver: str
-) -> dict[Any, Mechanism]:
-    """Return a mechanism of a solution for each secret: outputs in order, checked."""
-    p_x, utility, channel = task.joint.p_x, task.utility, solution.channel
+    task: DesignTask,
+    solution: Solution,
+    budgets: Mapping[Any, float],
+    arrange: Arrange | None = None,
+    as_sampled: Callable[[FloatArray], FloatArray] | None = None,
+) -> Mechanism:
+    """Return the mechanism of a solution: outputs in order, repaired if need be, and judged.
+
+    arrange : None for outputs without names; as_sampled : rounds a channel to the probabilities
+    that are sampled, so that these are what is judged.
+    """
+    p_x, utility, channel, names = task.p_x, task.utility, solution.channel, None
     if task.max_outputs is not None:
         channel = merged_to(channel, p_x, utility, task.max_outputs, task.groups)
     # Outputs are ordered by the symbol that each makes likeliest, then by their probability.
     likeliest = (p_x[:, None] * channel).argmax(axis=0)
     channel = channel[:, np.lexsort((-(p_x @ channel), likeliest))]
-    drafts = {
-        name: Draft(task, joint, budgets[name], channel.shape[1])
-        for name, joint in (task.secrets or {None: task.joint}).items()
-    }
+    if arrange is not None:
+        channel, names = arrange(channel)
+    judge = Judge(task, budgets, as_sampled)
+    if task.confidence is not None and judge.of(channel).excess() > 0:
+        # The draws that a limit is from are others than those of the search.
+        about = p_x, lambda each: judge.of(each).shares(), task.groups
+        both = [softer(channel, *about) for softer in (diluted, softened)]
+        channel = max(both, key=lambda each: utility.of_channel(p_x, each))
+        if arrange is not None:
+            channel, names = arrange(channel)
+    nothing = independent(channel, p_x, task.groups)
+    judged = repaired(channel, nothing, lambda each: judge.of(each, names), Judged.excess)
+    bound = _credible(solution.upper_bound, solution.channel, p_x, utility)
+    return judged.mechanism(solution.solver or "", bound)
 
-    def excess(channel: FloatArray) -> float:
-        return max(draft.excess(channel) for draft in drafts.values())
 
-    channel = repaired(channel, independent(channel, p_x, task.groups), excess)
-    found = {
-        "solver": solution.solver or solver,
-        "upper_bound": _credible(solution.upper_bound, solution.channel, p_x, utility),
-    }
-    return {name: draft.made(channel, **found) for name, draft in drafts.items()}
+class Judge:
+    """Judges channels for a task and its budgets; as_sampled : as in `finish`."""
+
+    def __init__(
+        self,
+        task: DesignTask,
+        budgets: Mapping[Any, float],
+        as_sampled: Callable[[FloatArray], FloatArray] | None,
+    ) -> None:
+        self._task, self._budgets, self._as_sampled = task, budgets, as_sampled
+        sure = task.confidence_of_each, task.n_samples
+        nothing = self._channel(telling_nothing(task.p_x, task.groups), None)
+        self._about = {
+            name: Leakage(nothing, joint.p_sx, joint.s_labels, task.measure, *sure)
+            for name, joint in task.secrets.items()
+        }
+        if task.confidence is not None:
+            self._about = {n: about.with_kept_draws() for n, about in self._about.items()}
+
+    def _channel(self, matrix: FloatArray, names: IntArray | None) -> Channel:
+        task, y_labels = self._task, tuple(range(matrix.shape[1]))
+        x_labels = next(iter(task.secrets.values())).x_labels
+        if names is not None:
+            y_labels = tuple(x_labels[symbol] for symbol in names)
+        return Channel(matrix, task.p_x, x_labels, y_labels, task.utility, task.groups, names)
+
+    def of(self, matrix: FloatArray, names: IntArray | None = None) -> Judged:
+        """Return what a channel leaks; names : the symbols of X that outputs are released as."""
+        matrix = matrix if self._as_sampled is None else self._as_sampled(matrix)
+        channel = self._channel(matrix, names)
+        leakages = {name: about.with_channel(channel) for name, about in self._about.items()}
+        return Judged(self._task, self._budgets, channel, leakages)
 
 
 @dataclass(frozen=True, eq=False)
-class Draft:
-    """A mechanism for one secret, before its channel is mended."""
+class Judged:
+    """What a channel leaks about each secret, against its budget."""
 
     task: DesignTask
-    joint: Joint
-    epsilon: float
-    n_outputs: int
+    budgets: Mapping[Any, float]
+    channel: Channel
+    leakages: Mapping[Any, Leakage]
 
-    def figures(self, channel: FloatArray) -> Evaluation:
-        """Return what a channel keeps and leaks."""
-        return Evaluation(channel, **self._about)
+    def excess(self) -> float:
+        """Return by how much it exceeds a budget, at most 0 if it exceeds none."""
+        measure, scope = self.task.measure, self.task.scope
+        allowed = {name: measure.budget(epsilon) for name, epsilon in self.budgets.items()}
+        each = [
+            leakage.limit_in(scope) - allowed[name]
+            for name, leakage in self.leakages.items()
+            if allowed[name] < np.inf
+        ]
+        return max(each, default=-np.inf)
 
-    @property
-    def _about(self) -> dict[str, Any]:
-        return {
-            "p_sx": self.joint.p_sx,
-            "s_labels": self.joint.s_labels,
-            "x_labels": self.joint.x_labels,
-            "y_labels": tuple(range(self.n_outputs)),
-            "measure": self.task.measure,
-            "objective": self.task.utility,
-            "groups": self.task.groups,
-        }
-
-    def excess(self, channel: FloatArray) -> float:
-        """Return by how much a channel exceeds the budget in the sample."""
-        allowed = self.task.measure.budget(self.epsilon)
-        leakage = self.figures(channel).leakage_in(self.task.scope)
-        return leakage - allowed if allowed < np.inf else 0.0
-
-    def made(self, channel: FloatArray, **found: Any) -> Mechanism:
-        """Return the mechanism, which checks itself."""
+    def shares(self) -> Reached:
+        """Return the limits for the population as shares of the budgets."""
         task = self.task
-        return Mechanism(
-            channel,
-            **self._about,
-            epsilon=self.epsilon,
-            scope=task.scope,
-            confidence=task.confidence_of_each,
-            n_samples=task.n_samples,
-            **found,
+        finite = {n: each for n, each in self.leakages.items() if self.budgets[n] < np.inf}
+        return largest_of(
+            shares_of(task.measure, *each.limits_in(task.scope), self.budgets[name])
+            for name, each in finite.items()
         )
+
+    def mechanism(self, solver: str, upper_bound: float) -> Mechanism:
+        """Return the mechanism, which checks every budget."""
+        secrets = {
+            name: Guarantee.of(leakage, self.budgets[name], self.task.scope)
+            for name, leakage in self.leakages.items()
+        }
+        return Mechanism(self.channel, secrets, solver, upper_bound, self.task.confidence)
 
 
 def _credible(

@@ -11,9 +11,10 @@ import pandas as pd
 
 from ._typing import CountArray, FloatArray, IntArray, Labels
 from .cells import CellAlphabet
+from .describing import ReleaseSummary
 from .encoding import Alphabet
-from .fidelity import Fidelity, RawX, fidelity_of_columns
-from .mechanism import Mechanism, SeveralSecretsMechanism, named_channel, one_of
+from .fidelity import Fidelity, NamedChannel, RawX, fidelity_of_columns
+from .mechanism import Mechanism, named_channel
 from .secret_columns import Secrets
 from .tables.column_roles import ColumnRoles
 from .tables.column_types import ColumnType
@@ -61,7 +62,7 @@ class Fitted:
     roles: ColumnRoles
     types: tuple[ColumnType, ...]
     alphabet: Alphabet
-    mechanism: Mechanism | SeveralSecretsMechanism
+    mechanism: Mechanism
     leaking: Mapping[Any, float]
     of_target: Posterior | None = None
     training: Training | None = None
@@ -110,13 +111,32 @@ class Fitted:
         return alphabet.described(self.x_names, sizes)
 
     @property
+    def named_channel(self) -> NamedChannel:
+        """The channel, with the symbol of X that each output is released as."""
+        return named_channel(self.mechanism)
+
+    @property
     def fidelity(self) -> Fidelity:
         """How close released values are to the true ones."""
         raw = None if self.training is None else self.training.raw
         return fidelity_of_columns(
-            named_channel(one_of(self.mechanism)),
+            self.named_channel,
             self.alphabet,
             self.x_names,
             [type_.is_ordered for type_ in self.types[: len(self.x_names)]],
             *((raw.columns, raw.utility) if raw is not None else ()),
+        )
+
+    @property
+    def summary(self) -> ReleaseSummary:
+        """What is leaked, kept and allowed, and the verdict."""
+        return ReleaseSummary(
+            self.mechanism,
+            self.fidelity,
+            released=tuple(map(str, self.x_names)),
+            beside=tuple(map(str, self.beside_names)),
+            protected=("S",) if self.training is None else tuple(map(str, self.training.names)),
+            codes=self.alphabet.column_codes(),
+            of_rows=True,
+            leaking={str(name): leakage for name, leakage in self.leaking.items()},
         )

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, overload
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from ._messages import InPython, Message, Named, Parameter, Setting
 from ._progress import doing
-from ._typing import FloatArray, IntArray, Scope, TableLike
+from ._typing import FloatArray, IntArray, Scope
 from ._validation import check_confidence, check_real, message
-from .design import AnyMechanism, AnyTable, Groups, designer
+from .design import AnyTable, Designer, Groups
 from .exceptions import BesideError
 from .limits import limit_unchanged
 from .measures import Measure, get_measure
 from .measures.leakage import leakage_unchanged
-from .mechanism import Mechanism, SeveralSecretsMechanism
-from .secrets import check_budgets
+from .mechanism import Mechanism
+from .secrets import as_given, check_budgets
 from .solvers import DesignTask, Solver
 from .solvers.one_thread import one_thread
 from .solvers.task import check_inverse
@@ -102,42 +102,6 @@ def _leakage_of_shift(measure: Measure, p: float, shift: float) -> float:
     return min(leakages, default=np.inf)
 
 
-@overload
-def smallest_epsilon(
-    p_sx: TableLike,
-    utility_at_least: float = ...,
-    *,
-    proportions: None = ...,
-    measure: str | Measure = ...,
-    scope: Scope = ...,
-    utility: str | Utility = ...,
-    solver: str | Solver = ...,
-    max_outputs: int | None = ...,
-    confidence: float | None = ...,
-    n_samples: float | None = ...,
-    groups: Groups | None = ...,
-    **options: Any,
-) -> Mechanism: ...
-
-
-@overload
-def smallest_epsilon(
-    p_sx: Mapping[Any, TableLike],
-    utility_at_least: float = ...,
-    *,
-    proportions: Mapping[Any, float] | None = ...,
-    measure: str | Measure = ...,
-    scope: Scope = ...,
-    utility: str | Utility = ...,
-    solver: str | Solver = ...,
-    max_outputs: int | None = ...,
-    confidence: float | None = ...,
-    n_samples: float | None = ...,
-    groups: Groups | None = ...,
-    **options: Any,
-) -> SeveralSecretsMechanism: ...
-
-
 @one_thread
 def smallest_epsilon(
     p_sx: AnyTable,
@@ -153,7 +117,7 @@ def smallest_epsilon(
     n_samples: float | None = None,
     groups: Groups | None = None,
     **options: Any,
-) -> Any:
+) -> Mechanism:
     """Return the Mechanism with the smallest epsilon that keeps a share of the utility.
 
     It returns not a number but a mechanism that is ready for use; the budget is its `epsilon`.
@@ -172,7 +136,7 @@ def smallest_epsilon(
 
     Returns
     -------
-    Mechanism or SeveralSecretsMechanism
+    Mechanism
         Its `epsilon` is the smallest budget that allows the utility, to within a share of 1e-4
         and the tolerance of the solver; with a confidence, to within a share of 0.01.
 
@@ -187,20 +151,21 @@ def smallest_epsilon(
     """
     owner = "smallest_epsilon"
     needed = check_real(owner, "utility_at_least", utility_at_least, low=0, high=1)
-    names = list(p_sx) if isinstance(p_sx, Mapping) else None
-    if names is None and proportions is not None:
+    if proportions is None and not (isinstance(p_sx, Mapping) and len(p_sx) > 1):
+        proportions = dict.fromkeys(p_sx, 1.0) if isinstance(p_sx, Mapping) else None
+    if not isinstance(p_sx, Mapping) and proportions is not None:
         requirement = "None where there is one table"
         raise ValueError(message(owner, "proportions", requirement, proportions))
     scale = {None: 1.0}
-    if names is not None:
-        scale = check_budgets(owner, proportions, names, "proportions")
+    if isinstance(p_sx, Mapping):
+        scale = check_budgets(owner, proportions, p_sx, "proportions")
     if not all(0 < each < np.inf for each in scale.values()):
         raise ValueError(message(owner, "proportions", "positive and finite", proportions))
     asked = measure, scope, utility, max_outputs, confidence, n_samples, groups
     task = DesignTask.checked(owner, p_sx, [0.0], *asked)
     everything = _allowing_everything(task, scale)
     check_inverse(task.measure, [everything * each for each in scale.values()], owner)
-    design = _by_factor(designer(task, owner, solver, options), scale)
+    design = _by_factor(Designer(task, owner, solver, options), scale)
     nothing, enough = design(_allowing_nothing(task, scale)), design(everything)
     if enough.normalized_utility < needed - UTILITY_ROUNDING:
         raise ValueError(
@@ -227,14 +192,14 @@ class _Made:
     """A mechanism, and the factor of its budgets: for one secret, its budget itself."""
 
     epsilon: float
-    mechanism: AnyMechanism
+    mechanism: Mechanism
 
     @property
     def normalized_utility(self) -> float:
         return self.mechanism.normalized_utility
 
 
-def _by_factor(design: Callable[[Any], AnyMechanism], scale: Mapping[Any, float]) -> _Design:
+def _by_factor(design: Designer, scale: Mapping[Any, float]) -> _Design:
     """Return a function that designs for a factor times the budgets in `scale`."""
     kept: list[float] = []  # by the designs so far
 
@@ -242,7 +207,7 @@ def _by_factor(design: Callable[[Any], AnyMechanism], scale: Mapping[Any, float]
         before = f", the last kept {kept[-1]:.0%}" if kept else ""
         doing(f"looking for a budget, design {len(kept) + 1}{before}")
         budget = {name: factor * each for name, each in scale.items()}
-        found = _Made(factor, design(factor if None in scale else budget))
+        found = _Made(factor, design(budget))
         kept.append(found.normalized_utility)
         return found
 
@@ -299,22 +264,21 @@ def rows_needed(
             f"{owner} takes no n_samples: how many rows are needed is what it returns. Of counts, "
             f"only the proportions matter."
         )
-    budgets = check_budgets(owner, epsilon, list(p_sx) if isinstance(p_sx, Mapping) else None)
+    budgets = check_budgets(owner, epsilon, p_sx)
     needed = check_real(owner, "utility_at_least", utility_at_least, low=0, high=1)
     confidence = check_confidence(owner, confidence)
     asked = measure, scope, utility, max_outputs, None, None, groups
     task = DesignTask.checked(owner, p_sx, budgets.values(), *asked)
-    epsilon = budgets if isinstance(epsilon, Mapping) else budgets[None]
 
     def kept(n_samples: float) -> float:
         doing(f"looking for a number of rows, {n_samples:,.0f}")
         from_rows = replace(task, confidence=confidence, n_samples=n_samples)
         try:
-            return designer(from_rows, owner, solver, options)(epsilon).normalized_utility
+            return Designer(from_rows, owner, solver, options)(budgets).normalized_utility
         except BesideError:
             return -np.inf  # so few rows do not even show that columns beside keep the budget
 
-    most = designer(task, owner, solver, options)(epsilon).normalized_utility
+    most = Designer(task, owner, solver, options)(budgets).normalized_utility
     limit = f"keeps {most:.3g} where the joint distribution is known"
     if most >= needed - UTILITY_ROUNDING:
         # A budget of zero, or a group of S that no row shows.
@@ -325,7 +289,7 @@ def rows_needed(
             Message(
                 Parameter("utility_at_least", owner),
                 f" is {needed}, which no number of rows allows: ",
-                Setting("epsilon", epsilon),
+                Setting("epsilon", as_given(budgets)),
                 f" {limit}. Ask for less, or use a larger ",
                 Named("epsilon"),
                 ".",
@@ -371,8 +335,8 @@ def _smallest(
 
 def _allowing_everything(task: DesignTask, scale: Mapping[Any, float]) -> float:
     """Return the factor that allows X itself, plus a little more to allow for rounding."""
-    tables = task.tables().items()
-    factor = max(_leakage_unchanged(task, table) / scale[name] for name, table in tables)
+    each = task.secrets.items()
+    factor = max(_leakage_unchanged(task, joint.p_sx) / scale[name] for name, joint in each)
     return factor * (1 + _ALLOWING_RTOL) + _ALLOWING_ATOL
 
 
@@ -393,7 +357,7 @@ def _allowing_nothing(task: DesignTask, scale: Mapping[Any, float]) -> float:
     """
     if task.groups is None:
         return 0.0
-    tables = {name: _by_group(table, task.groups) for name, table in task.tables().items()}
+    tables = {n: _by_group(joint.p_sx, task.faces) for n, joint in task.secrets.items()}
     factor = max(_leakage_unchanged(task, t) / scale[name] for name, t in tables.items())
     return factor * (1 + _ALLOWING_RTOL) + _ALLOWING_ATOL
 

@@ -19,12 +19,7 @@ from .encoding.alphabet_json import ALPHABET_KEYS, alphabet_content, read_alphab
 from .encoding.paired_json import beside_content, read_beside
 from .fitted import Fitted, Posterior
 from .measures import Measure
-from .mechanism import (
-    Mechanism,
-    SeveralSecretsMechanism,
-    make_any_mechanism,
-    mechanism_content_of_any,
-)
+from .mechanism import Mechanism, make_mechanism
 from .releasing.output_names import check_names_out, names_out
 from .tables.column_roles import ColumnRoles
 from .tables.column_types import FAMILIES, LIBRARIES, UNITS, ColumnType, is_name
@@ -43,7 +38,7 @@ _MOST_COLUMNS = 1_000_000
 def write_transformer(fitted: Fitted, parameters: Mapping[str, Any], indent: int | None) -> str:
     """Return the JSON text of what was fitted, and of the parameters that matter after that."""
     roles = fitted.roles
-    mechanism = mechanism_content_of_any(fitted.mechanism, include_joint=False)
+    mechanism = fitted.mechanism.content(include_joint=False)
     content = {
         "parameters": {name: encode_label(parameters[name]) for name in _PARAMETERS},
         "layout": {
@@ -127,15 +122,17 @@ def read_transformer(
         by_scores = of_cells and part["scores"].optional(lambda _: True) is not None
         part["layout"]["groups"].require(by_scores, "left out where cells are not by scores")
     types = tuple(map(_read_type, part["types"].items(len(roles.typed_positions))))
-    mechanism = make_any_mechanism(part["mechanism"], measure, utility)
+    mechanism = make_mechanism(part["mechanism"], measure, utility)
     _check_labels(part["mechanism"]["x_labels"], mechanism.x_labels, alphabet.labels)
     _check_groups(part["mechanism"], mechanism.groups, alphabet.groups)
-    mechanism = mechanism.changed(symbol_of_output=_read_symbols(part["names"], mechanism))
+    mechanism = mechanism.renamed(symbol_of_output=_read_symbols(part["names"], mechanism))
     of_target = _read_target(part["target"], len(mechanism.y_labels)) if has_target else None
     fitted = Fitted(roles, types, alphabet, mechanism, leaking, of_target)
     with part["layout"].making():
         check_names_out(names_out(roles, fitted.posterior.labels, parameters["output"]))
-    for name in ("epsilon", "measure", "scope", "confidence"):
+    budgets = {name: secret.epsilon for name, secret in mechanism.secrets.items()}
+    parameters["epsilon"] = budgets.get(None, budgets)
+    for name in ("measure", "scope", "confidence"):
         parameters[name] = getattr(mechanism, name)
     parameters["columns"] = [roles.name_or_position(p) for p in roles.x_positions]
     parameters["sensitive"] = [roles.name_or_position(p) for p in roles.s_positions] or None
@@ -254,7 +251,7 @@ def _check_groups(place: Place, groups: IntArray | None, expected: IntArray | No
     place["groups"].require(groups == expected, "the first number of its pair")
 
 
-def _read_symbols(place: Place, mechanism: Mechanism | SeveralSecretsMechanism) -> IntArray:
+def _read_symbols(place: Place, mechanism: Mechanism) -> IntArray:
     """Return the symbol that each output is called by: the one that it has the label of."""
     symbols = place.integers(len(mechanism.y_labels), low=0, high=len(mechanism.x_labels) - 1)
     place.different(symbols.tolist(), "a symbol")

@@ -1,11 +1,14 @@
 """Mending what rounding breaks, with a little independence."""
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 
 from ._typing import FloatArray, IntArray
 from .exceptions import SolverError
+
+T = TypeVar("T")
 
 # What rounding can explain: a small excess, or one that a small share of independence mends.
 # Anything else is a solver's failure.
@@ -41,17 +44,20 @@ def expanded(channel: FloatArray, p_x: FloatArray, groups: IntArray | None = Non
 
 
 def repaired(
-    channel: FloatArray, nothing: FloatArray, excess: Callable[[FloatArray], float]
-) -> FloatArray:
-    """Return the channel, mixed with independence until ``excess(channel) <= 0``.
+    channel: FloatArray,
+    nothing: FloatArray,
+    judge: Callable[[FloatArray], T],
+    excess: Callable[[T], float],
+) -> T:
+    """Return what is judged of a channel, mixed with independence until nothing exceeds a budget.
 
     nothing : what `independent` returns. ``(1 - a) channel + a nothing`` keeps P(X) and P(Y) and
     moves every posterior toward the prior, or toward that of its group, by the same share a, so
     every convex measure falls.
     """
-    before = excess(channel)
-    mixed, share = channel, SMALLEST_SHARE
-    while not excess(mixed) <= 0:
+    judged, share = judge(channel), SMALLEST_SHARE
+    before = excess(judged)
+    while not excess(judged) <= 0:
         allowed = _MOST_SHARE if before <= _MOST_ROUNDING else _MOST_ROUNDING
         if share > allowed:
             raise SolverError(
@@ -59,6 +65,6 @@ def repaired(
                 f"rounding cannot explain."
             )
         mixed = (1 - share) * channel + share * nothing
-        mixed /= mixed.sum(axis=1, keepdims=True)
+        judged = judge(mixed / mixed.sum(axis=1, keepdims=True))
         share *= 2
-    return mixed
+    return judged

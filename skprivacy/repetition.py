@@ -11,10 +11,10 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import comb, gammaln
 
 from ._typing import BoolArray, FloatArray, IntArray, Scope
-from ._validation import check_integer, message
+from ._validation import check_integer
 from .measures import KL, MaxLift, Measure
 from .measures.leakage import leakage_in
-from .mechanism import Evaluation
+from .mechanism import Evaluation, Leakage, Mechanism, one_secret
 from .utilities import mutual_information
 
 # The number of counts of outputs times the numbers that each takes: this means half a second and
@@ -84,7 +84,9 @@ class RepeatedLeakage:
         return f"{type(self).__name__}({self.measure!r}, k={self.k}: {figures})"
 
 
-def repeated_release_leakage(mechanism: Evaluation, k: int) -> RepeatedLeakage:
+def repeated_release_leakage(
+    mechanism: Mechanism | Evaluation | Leakage, k: int
+) -> RepeatedLeakage:
     """Return what k fresh, independent releases of the same row reveal about S together.
 
     It is not k times what one release reveals: releases that reveal nothing one by one may reveal
@@ -95,7 +97,8 @@ def repeated_release_leakage(mechanism: Evaluation, k: int) -> RepeatedLeakage:
     Parameters
     ----------
     mechanism : Mechanism or Evaluation
-        The channel, the joint distribution and the measure.
+        The channel, the joint distribution and the measure. Of several secrets, one:
+        ``mechanism.secrets[name]``.
     k : int
         How many releases, each with noise of its own.
 
@@ -135,19 +138,18 @@ def repeated_release_leakage(mechanism: Evaluation, k: int) -> RepeatedLeakage:
     RepeatedLeakage(KL(), k=1000000000: max_leakage<=0.693147, average_leakage<=0.693147, ...
     """
     owner = "repeated_release_leakage"
-    if not isinstance(mechanism, Evaluation):
-        raise TypeError(message(owner, "mechanism", "a Mechanism or an Evaluation", mechanism))
+    leakage = one_secret(mechanism, owner)
     k = check_integer(owner, "k", k, low=1)
     if k == 1:
-        return _of_one(mechanism)
-    release = _Release.of(mechanism)
+        return _of_one(leakage)
+    release = _Release.of(leakage)
     figures = release.exact_figures(k) if release.n_cells(k) <= MOST_CELLS else None
     return RepeatedLeakage(
-        k, mechanism.measure, figures is not None, *(figures or release.bounds(k))
+        k, leakage.measure, figures is not None, *(figures or release.bounds(k))
     )
 
 
-def _of_one(evaluation: Evaluation) -> RepeatedLeakage:
+def _of_one(evaluation: Leakage) -> RepeatedLeakage:
     return RepeatedLeakage(
         1,
         evaluation.measure,
@@ -171,9 +173,9 @@ class _Release:
     measure: Measure
 
     @classmethod
-    def of(cls, evaluation: Evaluation) -> _Release:
+    def of(cls, evaluation: Leakage) -> _Release:
         """Leave out what has no probability, and merge symbols and outputs."""
-        p_sx, channel = evaluation._joint, evaluation.channel
+        p_sx, channel = evaluation.joint, evaluation.channel
         s, x = p_sx.sum(axis=1) > 0, p_sx.sum(axis=0) > 0
         # Symbols are merged only if their rows are equal to the last bit: bounds must hold for
         # every k.

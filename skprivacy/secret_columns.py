@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,14 +37,14 @@ def check_budget(owner: str, epsilon: object) -> None:
 
 
 def columns_of_secrets(
-    owner: str, epsilon: Mapping[Any, float], names: Sequence[Any]
+    owner: str, secrets: Iterable[Any], names: Sequence[Any]
 ) -> dict[Any, tuple[int, ...]]:
     """Return which columns of S each secret consists of, by their positions.
 
-    names : of the columns of S; those of an array are known by their positions.
+    secrets : their names; names : of the columns of S, or their positions in an array.
     """
     names = list(range(len(names))) if are_made_up(names) else list(names)
-    found = {key: _positions(owner, key, names) for key in epsilon}
+    found = {key: _positions(owner, key, names) for key in secrets}
     covered = {position for positions in found.values() for position in positions}
     for position, name in enumerate(names):
         if position not in covered:

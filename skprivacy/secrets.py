@@ -17,8 +17,13 @@ from .joint import Joint, as_joint, readonly
 _SAME_MARGINALS = 1e-9
 
 
-def joints_of(tables: Mapping[Any, TableLike], owner: str) -> dict[Any, Joint]:
-    """Return the joint of each secret with X, all with the same P(X)."""
+def joints_of(tables: TableLike | Mapping[Any, TableLike], owner: str) -> dict[Any, Joint]:
+    """Return the joint of each secret with X, all with the same P(X).
+
+    tables : a dict of them, or that of the only secret, which is called None.
+    """
+    if not isinstance(tables, Mapping):
+        return {None: as_joint(tables, owner)}
     if not tables:
         raise ValueError(Message(Parameter("p_sx", owner), " must hold at least one table."))
     joints = {name: as_joint(table, owner, f"p_sx[{name!r}]") for name, table in tables.items()}
@@ -60,16 +65,17 @@ def stacked_joint(joints: Mapping[Any, Joint]) -> Joint:
 
 
 def check_budgets(
-    owner: str, epsilon: Any, names: Sequence[Any] | None, parameter: str = "epsilon"
+    owner: str, epsilon: Any, tables: Any, parameter: str = "epsilon"
 ) -> dict[Any, float]:
-    """Return the budget of each secret; names : None for a single one, which is called None."""
-    if names is None:
+    """Return the budget of each secret; tables : as in `joints_of`."""
+    if not isinstance(tables, Mapping):
         if isinstance(epsilon, Mapping):
             requirement = "a number where there is one table: pass a table for each secret"
             raise TypeError(message(owner, parameter, requirement, epsilon))
         return {None: check_real(owner, parameter, epsilon, low=0)}
+    names = list(tables)
     if not isinstance(epsilon, Mapping):
-        requirement = f"a dict with a budget for each of {list(names)}"
+        requirement = f"a dict with a budget for each of {names}"
         raise TypeError(message(owner, parameter, requirement, epsilon))
     for name in names:
         if name not in epsilon:
@@ -86,10 +92,15 @@ def check_budgets(
             raise ValueError(
                 Message(
                     Parameter(parameter, owner),
-                    f" has a budget for {name!r}, which is not one of the secrets: {list(names)}.",
+                    f" has a budget for {name!r}, which is not one of the secrets: {names}.",
                 )
             )
     return {n: check_real(owner, f"{parameter}[{n!r}]", epsilon[n], low=0) for n in names}
+
+
+def as_given(budgets: Mapping[Any, float]) -> float | dict[Any, float]:
+    """Return budgets as `epsilon` of a mechanism has them: a number for a single secret."""
+    return dict(budgets) if len(budgets) > 1 else next(iter(budgets.values()))
 
 
 def check_groups(

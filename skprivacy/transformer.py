@@ -14,10 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._typing import ColumnsLike, Scope, Seed, TableLike
 from .cells import Cells
-from .certifying import Certificate, SeveralCertificates
+from .certifying import Certificate
 from .encoding import DEFAULT_BINS
-from .engines import as_lazy_table, lazy_inputs
+from .engines import LazyTable, any_table
 from .fitting.batches import Batches
+from .fitting.counted_tables import inputs_of
 from .fitting.encode_and_design import code_rows, code_sensitive, fitted_to, judge_index
 from .fitting.fitted_estimator import (
     FittedEstimator,
@@ -26,14 +27,11 @@ from .fitting.fitted_estimator import (
     settings_of,
     warn_of_unsaved,
 )
-from .fitting.held_out import certified_on, evaluated_on
+from .fitting.held_out import certified, evaluated, terms_for
 from .fitting.inputs import counts_nothing, read_inputs
 from .fitting.learned_cells import cells_of
 from .measures import Measure
-from .mechanism import (
-    Evaluation,
-    SeveralSecretsEvaluation,
-)
+from .mechanism import Evaluation
 from .persistence import read_transformer, write_transformer
 from .releasing.noise_sources import noise_source
 from .releasing.output_names import names_out
@@ -131,11 +129,13 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
 
     Attributes
     ----------
-    mechanism_ : Mechanism or SeveralSecretsMechanism
+    mechanism_ : Mechanism
         The channel and its figures, under the joint distribution that `fit` learned. With several
         secrets, `mechanism_.secrets[name]` has those of each.
     fidelity_ : Fidelity
         How close released values are to the true ones, column by column, with output="label".
+    summary_ : ReleaseSummary
+        What the release leaks, keeps and allows: every figure, the verdict, and sentences.
     p_sx_ : ndarray of shape (n_s, n_x)
         That joint distribution, with all sensitive columns as one S.
     categories_ : list of ndarray
@@ -243,11 +243,9 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         self
         """
         settings = settings_of(self)
-        if (lazy := as_lazy_table(X, settings.owner)) is not None:
-            inputs = lazy_inputs(settings, lazy, y, sensitive_features, sample_weight)
-        else:
-            inputs = read_inputs(settings, X, y, sensitive_features, sample_weight)
-        return set_fitted(self, fitted_to(settings, inputs))
+        passed = sensitive_features, sample_weight
+        table = any_table(X, settings.owner, *passed)
+        return set_fitted(self, fitted_to(settings, inputs_of(settings, table, y, *passed)))
 
     def partial_fit(
         self,
@@ -359,7 +357,7 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         warn_of_unsaved(self, secret_key)
         source = noise_source(release, self.random_state, record_ids, secret_key)
         container = self._container()
-        if (lazy := as_lazy_table(X, owner)) is not None:
+        if isinstance(lazy := any_table(X, owner), LazyTable):
             if container != "default":
                 raise TypeError(
                     f"set_output(transform={container!r}) does not apply to lazy frames, which "
@@ -380,17 +378,18 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         y: ColumnsLike | None = None,
         *,
         sensitive_features: ColumnsLike | None = None,
-    ) -> Evaluation | SeveralSecretsEvaluation:
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> Evaluation:
         """Return the figures of the channel on other rows, exactly and without drawing any Y.
 
         Parameters
         ----------
-        X, y, sensitive_features
-            As in `fit`: rows with their S.
+        X, y, sensitive_features, sample_weight
+            As in `fit`: rows with their S, in a frame of any kind.
 
         Returns
         -------
-        Evaluation or SeveralSecretsEvaluation
+        Evaluation
             The figures under the joint distribution of these rows; with several secrets, those of
             each and of all together. Values that `fit` did not see are one more symbol, which is
             released as a draw from P(Y). There is no budget in it.
@@ -404,8 +403,9 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         >>> bool(fitted.evaluate(frame).max_leakage <= 0.05 * (1 + 1e-9))
         True
         """
-        fitted, owner = fitted_of(self), type(self).__name__
-        return evaluated_on(fitted, owner, self.sensitive, X, y, sensitive_features)
+        passed = sensitive_features, sample_weight
+        table = any_table(X, type(self).__name__, *passed)
+        return evaluated(fitted_of(self), settings_of(self), table, y, *passed)
 
     def certify(
         self,
@@ -413,10 +413,11 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         y: ColumnsLike | None = None,
         *,
         sensitive_features: ColumnsLike | None = None,
+        sample_weight: None = None,
         measure: str | Measure | None = None,
         confidence: float = 0.95,
         n_settings: int = 1,
-    ) -> Certificate | SeveralCertificates:
+    ) -> Certificate:
         """Return what the channel leaks at most in the population that other rows come from.
 
         A theorem for any number of rows, if they are independent draws from the population and
@@ -427,9 +428,14 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         Parameters
         ----------
         X, y, sensitive_features
-            As in `fit`: rows with their S. A transformer that was loaded takes them too; the
-            groups of S are then those that occur in these rows. The bounds are about a population
-            without any other groups.
+            As in `fit`: rows with their S, in a frame of any kind. A transformer that was loaded
+            takes them too; the groups of S are then those that occur in these rows. The bounds are
+            about a population without any other groups.
+        sample_weight : None
+            Weights are refused: rows cannot show the largest weight that a person may have, and
+            without it nothing is proven. If you know it, keep each row with a probability of its
+            weight divided by that one: the rows that are kept are draws from the weighted
+            population.
         measure : str or Measure, default=None
             The measure of leakage; None: that of the design.
         confidence : float, default=0.95
@@ -439,10 +445,9 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
 
         Returns
         -------
-        Certificate or SeveralCertificates
-            What the rows leak, and the bounds; with several secrets, those of each, which all hold
-            at once. Values of X that `fit` did not see are one more symbol, which is released as a
-            draw from P(Y).
+        Certificate
+            What the rows leak, and the bounds; those of several secrets all hold at once. Values
+            of X that `fit` did not see are one more symbol, which is released as a draw from P(Y).
 
         Examples
         --------
@@ -460,9 +465,10 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         >>> round(certificate.average_leakage, 3), round(certificate.average_leakage_bound, 3)
         (0.106, 0.123)
         """
-        fitted, owner = fitted_of(self), type(self).__name__
-        rows = X, y, sensitive_features
-        return certified_on(fitted, owner, self.sensitive, *rows, measure, confidence, n_settings)
+        terms = terms_for(fitted_of(self), measure, confidence, n_settings, sample_weight)
+        table = any_table(X, type(self).__name__, sensitive_features)
+        own = fitted_of(self), settings_of(self)
+        return certified(*own, terms, table, y, sensitive_features)
 
     def to_json(self, *, indent: int | None = None) -> str:
         """Return what another machine needs to apply the fitted transformer, as JSON text.

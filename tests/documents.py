@@ -69,7 +69,7 @@ def several_secrets():
     for options in ({}, {"confidence": 0.9, "scope": "average"}):
         made = design_mechanism({"sex": sex, ("sex", "town"): town}, budgets, **options)
         joint = np.array(both) / np.sum(both)
-        yield made.with_together(joint, tuple("abcdef")).to_json()
+        yield made.renamed(together=(joint, tuple("abcdef"))).to_json()
         yield made.to_json(include_joint=False)
 
 

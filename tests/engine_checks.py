@@ -10,8 +10,7 @@ from example_tables import funnel, people, quick_scores, quiet_fit
 from sklearn.base import clone
 
 from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning, TreeCells
-from skprivacy.engines import inputs
-from skprivacy.fitting import teachers
+from skprivacy.fitting import tally, teachers
 from skprivacy.fitting.fitted_estimator import fitted_of
 from skprivacy.metrics import leakage
 from skprivacy.releasing.keyed import fingerprint
@@ -138,7 +137,7 @@ class EngineChecks:
         assert plain(released).equals(plain(here.transform(rows, record_ids="id", secret_key=KEY)))
         assert plain(released[["label", "grade"]]).equals(plain(rows[["label", "grade"]]))
         if options:  # cells are learned from some rows, and counted in all of them
-            monkeypatch.setattr(inputs, "MOST_DISTINCT", 1000)
+            monkeypatch.setattr(tally, "MOST_DISTINCT", 1000)
             counted = clone(settings).fit(lazy).mechanism_
             assert counted.groups.max() == 5
             assert counted.max_leakage <= 0.3 * (1 + 1e-9)
@@ -172,8 +171,8 @@ class EngineChecks:
                 funnel(columns=["noise"], n_bins={"noise": wrong}).fit(self.lazily(rows, 3))
 
     def test_too_many_values_ask_for_edges(self, rows, monkeypatch):
-        assert inputs.MOST_DISTINCT == 500_000
-        monkeypatch.setattr(inputs, "MOST_DISTINCT", 3000)
+        assert tally.MOST_DISTINCT == 500_000
+        monkeypatch.setattr(tally, "MOST_DISTINCT", 3000)
         message = r"More than 3,000 distinct .* 'noise' has the most .* edges, n_bins"
         with pytest.raises(ValueError, match=message):
             funnel(columns=["noise"]).fit(self.lazily(rows, 3))
@@ -193,7 +192,7 @@ class EngineChecks:
 
     @pytest.mark.parametrize("options", CELLS, ids=["tree", "scores"])
     def test_some_rows_teach_cells_and_all_are_counted(self, rows, options, monkeypatch):
-        monkeypatch.setattr(inputs, "MOST_DISTINCT", 3000)
+        monkeypatch.setattr(tally, "MOST_DISTINCT", 3000)
         monkeypatch.setattr(teachers, "MOST_ROWS", 1500)
         rows.insert(0, "cell", rows.pop("sex"))  # what the column of cells would be called
         settings = funnel(0.05, **options | {"sensitive": "cell"})
@@ -251,17 +250,17 @@ class EngineChecks:
         without = self.lazily(rows.drop(columns="person"), 3)
         with pytest.raises(ValueError, match="lacks .*'person'.* is read, and not released"):
             there.transform(without)
-        with pytest.raises(ValueError, match="needs the name .* does not tell people apart"):
+        with pytest.raises(ValueError, match="name a column .* does not tell people apart"):
             clone(settings).fit(lazy, "person")
 
     def test_too_many_combinations_become_cells(self, rows, monkeypatch):
-        monkeypatch.setattr(inputs, "MOST_DISTINCT", 3000)
+        monkeypatch.setattr(tally, "MOST_DISTINCT", 3000)
         settings, lazy = funnel(0.05, columns=["noise", "id"]), self.lazily(rows, 3)
         with pytest.raises(ValueError, match=r"edges, n_bins.* share a symbol: alphabet='cells'"):
             clone(settings).set_params(alphabet="values").fit(lazy)
         with pytest.raises(ValueError, match="'id' has a value of its own .* out of columns"):
             clone(settings).set_params(alphabet="cells").fit(lazy)
-        with pytest.warns(match="too many combinations .* alphabet='cells' says .* n_bins, or"):
+        with pytest.warns(match="too many combinations .* alphabet='cells' .* n_bins, or"):
             fitted = settings.set_params(columns=["noise", "band"]).fit(lazy)
         assert fitted.n_samples_seen_ == len(rows)
         assert (fitted.p_sx_.sum(axis=0) > 0).all()
@@ -306,10 +305,29 @@ class EngineChecks:
         there.fit(self.lazily(rows, 3), "label")
         assert here.mechanism_.channel.tobytes() == there.mechanism_.channel.tobytes()
         for wrong in (None, "sex", "other", rows["label"]):
-            with pytest.raises(
-                ValueError, match="needs the name of a column of the lazy frame as"
-            ):
+            with pytest.raises(ValueError, match="must name a column of the frame"):
                 there.fit(self.lazily(rows, 3), wrong)
+
+    @pytest.mark.parametrize("options", [{}, *CELLS], ids=["values", "tree", "scores"])
+    def test_it_is_evaluated_and_certified_like_a_frame(self, rows, options):
+        settings = funnel(0.05, **options)
+        target = "label" if settings.utility == "target" else None
+        fitted = quiet_fit(settings, rows[:2000], target and rows[target][:2000])
+        fresh = rows[2000:]
+        lazy = self.lazily(fresh, 3)
+        here, there = (
+            fitted.evaluate(fresh, target and fresh[target]),
+            fitted.evaluate(lazy, target),
+        )
+        np.testing.assert_array_equal(here.p_sx, there.p_sx)
+        assert here.normalized_utility == pytest.approx(there.normalized_utility, rel=1e-12)
+        here, there = fitted.certify(fresh), fitted.certify(lazy)
+        np.testing.assert_array_equal(here.leakage_bound, there.leakage_bound)
+        assert there.n_rows == 2000
+        with pytest.raises(TypeError, match="cannot be passed alongside a lazy"):
+            fitted.evaluate(lazy, target, sample_weight=np.ones(2000))
+        with pytest.raises(ValueError, match="'band' is released"):
+            fitted.set_params(sensitive="band").certify(lazy)
 
     def test_what_a_lazy_frame_cannot_do(self, rows):
         lazy = self.lazily(rows, 2)

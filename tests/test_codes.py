@@ -282,7 +282,7 @@ class TestDictionariesOfArrow:
         fitted = PrivacyFunnelTransformer(sensitive="s", random_state=0).fit(table)
         assert fitted.categories_[0].tolist() == ["a", "b"]
         other = pa.DictionaryArray.from_arrays(pa.array([0, 1, None]), ["z", "a"])
-        with pytest.warns(UserWarning, match=r"2 rows of 'x'\."):
+        with pytest.warns(UserWarning, match=r"'x'"):
             fitted.transform(pa.table({"x": other}))
 
     def test_as_sensitive_and_jointly(self, rng):

@@ -123,7 +123,7 @@ class TestMessage:
         assert "design_mechanism got measure=KL(), scope='per_output'" in str(caught.value)
         assert "skprivacy got --measure kl, --scope per_output" in one_line(caught.value)
         frame = pd.DataFrame({"sex": list("mf") * 50, "band": list("uvvu") * 25})
-        with pytest.warns(PrivacyLeakWarning, match="No noise") as warned:
+        with pytest.warns(PrivacyLeakWarning, match="next to nothing") as warned:
             PrivacyFunnelTransformer(5.0, sensitive="sex").fit(frame)
         assert message_of(warned[-1].message).parameter == "epsilon"
 
@@ -314,9 +314,9 @@ class TestCommands:
             ("rows.csv --columns x", "use --no-header if it is a row, with --names to name the "
              "columns if you like, or --header if it is a header."),
             ("twice.csv --columns x", "if there is no header, use --no-header."),
-            ("in.csv --columns x --epsilon 9", "No noise is added to the released columns: --epsilon 9"),
+            ("in.csv --columns x --epsilon 9", "--epsilon protects next to nothing"),
             ("rare.csv --columns x --epsilon 0.001 --confidence none",
-             "Pool symbols of the released columns or set --smoothing.\n"),
+             "--confidence 0.95 keeps the budget there too.\n"),
             ("in.csv --columns x --smoothing 1", "--smoothing needs --confidence none: a conf"),
             ("in.csv --columns x --epsilon 0", "Use a larger --epsilon, or --confidence none.\n"),
         ],

@@ -128,7 +128,7 @@ def test_the_figures_of_the_readme_about_randomised_response(tmp_path, monkeypat
         ]
         command += ["--epsilons", "0.05", "--solver", solver, "--json"]
         assert main(command) == 0
-        kept[solver] = json.loads(capsys.readouterr().out)["curve"][0]["utility_kept"]
+        kept[solver] = json.loads(capsys.readouterr().out)["curve"][0]["kept"]
     pattern = r"keeps (\S+)% at epsilon = 0.05, our design (\S+)% "
     ((theirs, ours),) = re.findall(pattern, (ROOT / "README.md").read_text())
     assert float(theirs) == pytest.approx(100 * kept["randomized_response"], abs=1)

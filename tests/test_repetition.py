@@ -33,8 +33,7 @@ COINS = np.array([[0.25, 0.25, 0.0], [0.0, 0.0, 0.5]])
 
 
 def evaluation(p_sx, channel, measure=None):
-    labels = [tuple(range(n)) for n in (*np.shape(p_sx), np.shape(channel)[1])]
-    return Evaluation(channel, p_sx, *labels, measure or KL())
+    return Evaluation.of_channel(channel, p_sx, measure or KL())
 
 
 def random_evaluation(rng, measure=None, largest=(4, 5)):
@@ -110,7 +109,7 @@ class TestExact:
         mechanism = design_mechanism(THREE_BY_THREE, 0.1, measure=measure)
         repeated = repeated_release_leakage(mechanism, 1)
         assert repr(figures(repeated)) == repr([getattr(mechanism, name) for name in FIGURES])
-        counted = repetition._Release.of(mechanism).exact_figures(1)
+        counted = repetition._Release.of(mechanism.secrets[None]).exact_figures(1)
         assert_allclose(counted, figures(repeated), rtol=1e-9, atol=1e-9)
 
     @settings(max_examples=30)
@@ -143,7 +142,7 @@ class TestExact:
         one, other = evaluation(THREE_BY_THREE, channel), evaluation(THREE_BY_THREE, copied)
         found, expected = (repeated_release_leakage(e, 6) for e in (other, one))
         assert_allclose(figures(found), figures(expected), rtol=1e-12)
-        assert repetition._Release.of(other).channel.shape == (3, 3)
+        assert repetition._Release.of(other.secrets[None]).channel.shape == (3, 3)
 
     def test_merging_can_be_repeated_any_number_of_times(self):
         mechanism = design_mechanism(THREE_BY_THREE, 0.6, solver="best_partition")

@@ -16,7 +16,6 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 
 from skprivacy import (
-    FidelityWarning,
     PrivacyFunnelTransformer,
     PrivacyLeakWarning,
     audit,
@@ -76,7 +75,7 @@ class TestCategories:
 
     def test_unknown_values_are_not_among_them(self, fitted):
         row = pd.DataFrame({"band": pd.Categorical(["HIV"])})
-        with pytest.warns(UserWarning, match="1 row of 'band'"):
+        with pytest.warns(UserWarning, match="did not see.*: 'band'"):
             released = fitted.transform(row)
         assert released["band"].cat.categories.tolist() == list("abcde")
 
@@ -311,7 +310,7 @@ class TestIndex:
             np.where(rows["sex"] == "f", "F-", "M-") + pd.Series(range(N)).astype(str),
             pd.Timestamp("2020") + pd.to_timedelta(np.where(rows["sex"] == "f", 1, 50), unit="D"),
         ):
-            with pytest.warns(PrivacyLeakWarning, match=r"(?s)The index of X leaves.*\nperson +0"):
+            with pytest.warns(PrivacyLeakWarning, match=r"The index of X leaves.*\(person\)"):
                 funnel().fit(frame.set_axis(pd.Index(index, name="person")))
             with pytest.warns(PrivacyLeakWarning, match="The index of X leaves"):
                 funnel().partial_fit(frame.set_axis(pd.Index(index, name="person")))
@@ -332,7 +331,6 @@ class TestIndex:
             frame = rows[["sex", "band"]].assign(z=np.random.default_rng(seed).permutation(N))
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                warnings.simplefilter("ignore", FidelityWarning)
                 funnel(0.01, remainder=["z"]).fit(frame)
             n_warned += any(w.category is PrivacyLeakWarning for w in caught)
         assert n_warned <= 4
@@ -344,10 +342,7 @@ class TestIndex:
         place = rng.integers(0, 150, size=800)
         sex = np.array(["f", "m"])[(place + (rng.random(800) < 0.1)) % 2]
         frame = pd.DataFrame({"sex": sex, "band": rng.choice(list("abc"), 800), "place": place})
-        with (
-            pytest.warns(PrivacyLeakWarning, match=r"\nplace +0\."),
-            pytest.warns(PrivacyLeakWarning, match="No noise is added"),
-        ):
+        with pytest.warns(PrivacyLeakWarning, match=r"allows: place\."):
             funnel(0.02, remainder=["place"]).fit(frame)
 
 
@@ -629,14 +624,14 @@ class TestWhatAHostileTrialFound:
 
     def test_heavy_rows_do_not_hide_a_copy_of_s(self, rows):
         frame = rows[["sex", "band"]].assign(twin=(rows["sex"] == "f").astype(int))
-        with pytest.warns(PrivacyLeakWarning, match=r"\ntwin +\d"):
+        with pytest.warns(PrivacyLeakWarning, match=r"allows: twin\."):
             funnel(remainder=["twin"]).fit(frame, sample_weight=np.r_[1e4, np.ones(N - 1)])
 
     def test_many_numbers_are_judged_by_their_values_too(self):
         rng = np.random.default_rng(0)
         code = rng.integers(0, 250, 800)
         frame = pd.DataFrame({"sex": np.array(["f", "m"])[code % 2], "band": rng.choice(list("abc"), 800), "code": code})  # fmt: skip
-        with pytest.warns(PrivacyLeakWarning, match=r"\ncode +0"):
+        with pytest.warns(PrivacyLeakWarning, match=r"allows: code\."):
             funnel(0.02, remainder=["code"]).fit(frame)
 
     def test_columns_that_cannot_be_judged_are_refused_by_commands(self, rows, tmp_path, capsys):

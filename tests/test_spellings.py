@@ -32,7 +32,6 @@ DRAWS = pytest.mark.parametrize("n", [60, pytest.param(800, marks=pytest.mark.sl
 MODES = pytest.mark.parametrize("mode", ["beside", "remainder"])
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:No noise is added"),
     pytest.mark.filterwarnings("ignore:The inplace keyword"),  # of Dask itself
 ]
 
@@ -226,7 +225,7 @@ def test_how_numbers_of_a_text_file_are_written_is_judged_if_they_are_copied(
     lines = [f"{s},{b},{count(i, s == 'f')}" for i, (s, b) in enumerate(zip(drawn.sex, drawn.band, strict=True))]  # fmt: skip
     (tmp_path / "in.csv").write_text("\n".join(["sex,band,count", *lines, ""]))
     settings = copied(["count"], "remainder").set_params(epsilon=0.3)
-    told = pytest.warns(PrivacyLeakWarning, match=r"passed through(?s:.*)\ncount +0")
+    told = pytest.warns(PrivacyLeakWarning, match=r"passed through.*: count\.")
     with told if is_told else nullcontext():
         fit_file(settings, tmp_path / "in.csv")
 

@@ -25,7 +25,6 @@ from skprivacy import (
     Mechanism,
     PrivacyFunnelTransformer,
     PrivacyLeakWarning,
-    SeveralSecretsMechanism,
     Target,
     design_mechanism,
 )
@@ -42,7 +41,7 @@ def documents():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         made = [(PrivacyFunnelTransformer, text) for text in transformers()]
-    made += [(SeveralSecretsMechanism, text) for text in several_secrets()]
+    made += [(Mechanism, text) for text in several_secrets()]
     return [(Mechanism, text) for text in mechanisms()] + made
 
 
@@ -88,7 +87,7 @@ class TestChecksum:
         text = MECHANISM if cls is Mechanism else fitted
         content = json.loads(text)
         place = content if cls is Mechanism else content["mechanism"]
-        place["epsilon"] *= 2  # a budget that the channel keeps even better
+        place["secrets"][0]["epsilon"] *= 2  # a budget that the channel keeps even better
         assert re.search(
             "content of this .* does not match its checksum.* Get the original",
             refusal(cls, json.dumps(content)),
@@ -128,20 +127,20 @@ class TestChecksum:
 
 class TestVersion:
     def test_it_is_in_every_file(self, documents):
-        assert {json.loads(text)["version"] for _, text in documents} == {2}
+        assert {json.loads(text)["version"] for _, text in documents} == {3}
 
     @pytest.mark.parametrize(
         ("version", "sentence"),
         [
-            (1, "has format version 1, which this version of skprivacy does not read: write it again with to_json"),
-            (3, "has format version 3; this version of skprivacy reads version 2: update skprivacy"),
+            (2, "has format version 2, which this version of skprivacy does not read: write it again with to_json"),
+            (4, "has format version 4; this version of skprivacy reads version 3: update skprivacy"),
             (10**30, "update skprivacy"),
-            (0, "has format version 0; this version of skprivacy reads version 2."),
-            (2.0, "has format version 2.0"),
+            (0, "has format version 0; this version of skprivacy reads version 3."),
+            (3.0, "has format version 3.0"),
             (True, "has format version true"),
-            ("2", 'has format version "2"'),
+            ("3", 'has format version "3"'),
             (None, "has format version null"),
-            ([2], "has format version a list of 1"),
+            ([3], "has format version a list of 1"),
         ],
     )  # fmt: skip
     def test_others_are_refused_with_a_sentence(self, version, sentence):
@@ -259,7 +258,7 @@ class TestLabels:
 
     def test_values_of_s_are_not_shown(self):
         for wrong in (["ill", "ill"], ["ill", ["well"]], ["ill", {"ill": "well"}], ["ill"]):
-            sentence = refusal(Mechanism, edited(MECHANISM, "s_labels", to=wrong))
+            sentence = refusal(Mechanism, edited(MECHANISM, "secrets", 0, "s_labels", to=wrong))
             assert "s_labels" in sentence or "p_sx" in sentence
             assert not re.search(r"\bill|well", sentence)
 
@@ -281,13 +280,13 @@ class TestMechanism:
             (["channel"], {"0": 1}, "channel must be a list. Got an object"),
             (["x_labels"], [], "x_labels must be a list of at least 1"),
             (["x_labels", 1], "low", "x_labels[1] must be a label that is not in the list already"),
-            (["p_sx", 0, 0], 1e-200, "p_sx"),
-            (["p_sx", 0, 0], 1.0, "p_sx must sum to 1"),
-            (["epsilon"], True, "epsilon must be a number of at least 0. Got true"),
-            (["epsilon"], "0.1", "epsilon must be"),
-            (["epsilon"], {"float": "nan"}, "epsilon must be"),
-            (["epsilon"], {"float": "-inf"}, "epsilon must be"),
-            (["epsilon"], 1e-9, "breaks its budget"),
+            (["secrets", 0, "p_sx", 0, 0], 1e-200, "must sum to 1"),
+            (["secrets", 0, "p_sx", 0, 0], 1.0, "must sum to 1"),
+            (["secrets", 0, "epsilon"], True, "epsilon must be a number of at least 0. Got true"),
+            (["secrets", 0, "epsilon"], "0.1", "epsilon must be"),
+            (["secrets", 0, "epsilon"], {"float": "nan"}, "epsilon must be"),
+            (["secrets", 0, "epsilon"], {"float": "-inf"}, "epsilon must be"),
+            (["secrets", 0, "epsilon"], 1e-9, "breaks its budget"),
             (["scope"], None, "scope must be one of"),
             (["solver"], "\ud800", "solver must be a text"),
             (["upper_bound"], 0, "upper_bound"),
@@ -305,7 +304,7 @@ class TestMechanism:
             (["objective"], {"name": "target", "p_vx": [[1, 1, 1], [0, 0]]}, "objective.p_vx[1] must be a list of 3"),
             (["objective"], {"name": "target", "recorded": [1]}, "objective.recorded must be a list of 2"),
             (["objective"], {"name": "guess", "p_vx": []}, "objective.p_vx is not a key"),
-            (["p_x"], [1, 0, 0], "p_x is not a key"),
+            (["p_x"], [1, 0, 0], "s_labels is not a key"),
             (["a b"], 1, '"a b" is not a key'),
         ],
     )  # fmt: skip
@@ -393,7 +392,7 @@ class TestTransformer:
             (["parameters", "epsilon"], 1, "parameters.epsilon is not a key"),
             (["mechanism", "channel", 2, 1], 7, "mechanism.channel[2][1] must be a finite number"),
             (["mechanism", "x_labels", 0], "z", "mechanism.x_labels[0] must be the label that this symbol has in columns"),
-            (["mechanism", "epsilon"], None, "mechanism.epsilon must be"),
+            (["mechanism", "secrets", 0, "epsilon"], None, "epsilon must be"),
             (["mechanism", "version"], 2, "mechanism.version is not a key"),
             (["mechanism"], [], "mechanism must be an object"),
         ],
@@ -554,9 +553,6 @@ class TestAnyChange:
         if isinstance(made, Mechanism):
             assert repr(made)
             assert len(made.table()) == len(made.y_labels)
-            return
-        if isinstance(made, SeveralSecretsMechanism):
-            assert repr(made)
             return
         rows = people(30)
         if fitted_of(made).roles.names is None:

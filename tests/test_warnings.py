@@ -1,6 +1,8 @@
 """Every warning points at the line of who called."""
 
 import ast
+import subprocess
+import sys
 import threading
 import warnings
 from pathlib import Path
@@ -151,3 +153,68 @@ def test_no_other_module_warns_by_itself():
         expected = {"warnings.warn_explicit"} if path.name == "_warnings.py" else set()
         assert warns == expected, path
         assert "stacklevel" not in path.read_text(), path
+
+
+SEARCH = """
+import numpy as np
+import pandas as pd
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from skprivacy import PrivacyFunnelTransformer
+
+rng = np.random.default_rng(0)
+sex = rng.choice(["m", "f"], 300)
+band = np.where(rng.random(300) < 0.5, sex, rng.choice(list("uvwxyz"), 300))
+frame = pd.DataFrame({"sex": sex, "band": band})
+funnel = PrivacyFunnelTransformer(sensitive="sex")
+pipeline = make_pipeline(funnel, OneHotEncoder(handle_unknown="ignore"), LogisticRegression())
+budgets = {"privacyfunneltransformer__epsilon": [0.01, 0.02, 0.05, 0.1]}
+search = GridSearchCV(pipeline, budgets, cv=5)
+search.fit(frame, rng.random(300) < 0.3 + 0.3 * (band == "u"))
+"""
+
+
+def test_a_search_warns_once():
+    """In a process of its own: with the filters that Python has by default."""
+    run = [sys.executable, "-c", SEARCH]
+    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    assert len(done.stderr.splitlines()) == 1
+    assert "FiniteSampleWarning" in done.stderr
+
+
+class TestOnce:
+    """Shown once for a line, though others enter `catch_warnings` in between."""
+
+    LOOP = "for _ in range(3):\n    with warnings.catch_warnings():\n        warn('a')\n"
+
+    def test_by_default(self, recwarn):
+        warnings.simplefilter("default")
+        module(self.LOOP, warnings=warnings, __name__="somebody.once")
+        assert len(recwarn) == 1
+
+    def test_always_where_that_is_asked_for(self, recwarn):
+        warnings.simplefilter("always")
+        module(self.LOOP, warnings=warnings, __name__="somebody.always")
+        assert len(recwarn) == 3
+
+    def test_where_filters_have_become_others(self):
+        names = module("def call():\n    for _ in range(3):\n        warn('a')\n", __name__="somebody.strict")  # fmt: skip
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("default")
+            names["call"]()
+        assert len(caught) == 1
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(UserWarning, match="a"):
+                names["call"]()
+
+    def test_again_where_the_registry_is_a_new_one(self, recwarn):
+        """As in every cell of a notebook that is run again."""
+        warnings.simplefilter("default")
+        names = module("def call():\n    warn('a')\n", __name__="somebody.notebook")
+        for _ in range(2):
+            names.pop("__warningregistry__", None)
+            names["call"]()
+        assert len(recwarn) == 2

@@ -76,8 +76,7 @@ def designed(counts):
     order = [mechanism.x_labels.index(name) for name in counts.columns]
     outputs = [mechanism.y_labels.index(name) for name in counts.columns]
     joint, channel = mechanism.p_sx[:, order], mechanism.channel[np.ix_(order, outputs)]
-    labels = mechanism.s_labels, tuple(counts.columns), tuple(counts.columns)
-    return Evaluation(channel, joint, *labels, mechanism.measure)
+    return Evaluation.of_channel(channel, joint, mechanism.measure)
 
 
 def main():

@@ -7,7 +7,6 @@ from house_style import BUDGET, QUIET, RELEASED
 from sklearn.datasets import load_diabetes
 
 from skprivacy import Evaluation, design_mechanism
-from skprivacy.measures import KL
 
 EPSILON, BANDS = 0.005, 3
 data = load_diabetes(as_frame=True, scaled=False).data
@@ -19,8 +18,7 @@ pairs = pd.crosstab(sex, BANDS * bp + bmi).reindex(columns=range(BANDS**2), fill
 one, two = (design_mechanism(pd.crosstab(sex, band), EPSILON) for band in (bp, bmi))
 together = design_mechanism(pairs, EPSILON)
 # Independent noise on each column: the channel of the pair is their Kronecker product.
-labels = together.s_labels, together.x_labels, tuple(range(len(one.p_y) * len(two.p_y)))
-apart = Evaluation(np.kron(one.channel, two.channel), together.p_sx, *labels, KL())
+apart = Evaluation.of_channel(np.kron(one.channel, two.channel), together.p_sx)
 
 names = ["blood pressure alone", "body mass index alone", "both, released separately"]
 names.append("both, released jointly")

@@ -1,16 +1,23 @@
 """Theorems on fresh rows: what a channel leaks in the population, at most."""
 
-from .certificate import Candidate, Certificate, certify, check_measure, failure_of
+from .certificate import (
+    Candidate,
+    Certificate,
+    LeakageBounds,
+    Terms,
+    certificate_of,
+    certify,
+    check_measure,
+)
 from .limits import Centre
-from .several import SeveralCertificates, certified_secrets
 
 __all__ = [
     "Candidate",
     "Centre",
     "Certificate",
-    "SeveralCertificates",
-    "certified_secrets",
+    "LeakageBounds",
+    "Terms",
+    "certificate_of",
     "certify",
     "check_measure",
-    "failure_of",
 ]

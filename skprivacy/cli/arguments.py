@@ -291,7 +291,7 @@ def _add_curve(subparsers: _Subparsers) -> None:
 
 
 def _add_choose(subparsers: _Subparsers) -> None:
-    summary = "find the smallest epsilon that keeps enough, or the largest that is bearable"
+    summary = "find the smallest epsilon that keeps enough, or the largest that limits shifts"
     aims = "[--keep-utility SHARE | --max-shift SHARE]"
     usage = f"IN --sensitive NAMES [--columns NAMES] {aims} [options]"
     command = _command(subparsers, "choose", "explore:choose", summary, usage, _CHOOSE)
@@ -369,8 +369,8 @@ def _add_certify(subparsers: _Subparsers) -> None:
         type=positive,
         default=1,
         metavar="N",
-        help="how many mechanisms are compared by these rows, if the best of them is to be used "
-        "(default: 1)",
+        help="number of mechanisms compared on these rows (for a multiple-testing correction; "
+        "default: 1)",
     )
     command.add_argument(
         "--measure",

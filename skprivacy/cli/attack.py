@@ -19,9 +19,8 @@ from ..metrics import audit
 from ..metrics.attack_notes import attack_notes
 from ..secret_columns import columns_of_secrets, secrets_of
 from .column_names import found_in, not_there
-from .inputs import source_of
-from .several import parts_of, secret_keys
-from .words import key_of, listed, say
+from .inputs import secret_keys, source_of
+from .words import listed, say
 
 
 def audit_file(options: argparse.Namespace) -> None:
@@ -40,25 +39,22 @@ def audit_file(options: argparse.Namespace) -> None:
     bins = [{"n_bins": None} if name in kept else {} for name in options.sensitive]
     alphabet, groups = learn_alphabet(s_columns, options.sensitive, None, bins)
     warn_of_bins(options.sensitive, alphabet, kept)
-    facts: dict[str, Any] = {"rows": n_rows, "rows_attacked": len(rows)}
-    if keys is None:
-        table = _attacked(groups, views)
-        lines = _audit_lines(table, options.sensitive, len(rows))
-        facts |= {"attacks": table.to_dict("records"), "notes": attack_notes(table)}
-        say(options, facts, lines)
-        return
     every = secrets_of("audit", keys, options.sensitive, alphabet).groups
     tables = {name: _attacked(each.codes(groups), views) for name, each in every.items()}
-    attacks = {key_of(name): table.to_dict("records") for name, table in tables.items()}
-    facts |= {"secrets": attacks, "notes": {key_of(n): attack_notes(t) for n, t in tables.items()}}
-    parts = (_audit_lines(table, parts_of(n), len(rows)) for n, table in tables.items())
-    say(options, facts, [line for part in parts for line in (*part, "")])
+    names = {name: [options.sensitive[p] for p in every[name].positions] for name in tables}
+    attacks = [
+        {"secret": names[n], "attacks": table.to_dict("records"), "notes": attack_notes(table)}
+        for n, table in tables.items()
+    ]
+    parts = [_audit_lines(table, names[n], len(rows)) for n, table in tables.items()]
+    lines = [line for part in parts for line in ("", *part)][1:]
+    say(options, {"rows": n_rows, "rows_attacked": len(rows), "secrets": attacks}, lines)
 
 
-def _keys(options: argparse.Namespace) -> dict[Any, float] | None:
-    """Return what is guessed by itself, None where all sensitive columns are guessed jointly."""
+def _keys(options: argparse.Namespace) -> Any:
+    """Return what is guessed by itself; a number where all columns are guessed jointly."""
     if options.secrets is None:
-        return None
+        return 1.0
     keys = secret_keys(dict.fromkeys(options.secrets, 1.0), options.sensitive)
     columns_of_secrets("audit", keys, options.sensitive)
     return keys

@@ -2,17 +2,18 @@
 
 import argparse
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..certifying import Certificate, SeveralCertificates
-from ..files.held_out import certify_source
-from ..fitting.fitted_estimator import fitted_of
-from ..mechanism import Mechanism, SeveralSecretsMechanism
+from ..certifying import LeakageBounds
+from ..describing import SecretSummary, figure, limit
+from ..files.counting import held_out_table
+from ..fitting.fitted_estimator import fitted_of, settings_of
+from ..fitting.held_out import certified, terms_for
 from ..transformer import PrivacyFunnelTransformer
 from .column_names import check_needed
 from .inputs import source_of
-from .several import parts_of
 from .words import listed, say
 
 
@@ -20,47 +21,36 @@ def certify_file(options: argparse.Namespace) -> None:
     """Certify a saved mechanism by the rows of a file."""
     text = Path(options.mechanism).read_text(encoding="utf-8")
     transformer = PrivacyFunnelTransformer.from_json(text)
-    fitted = fitted_of(transformer)
+    fitted, settings = fitted_of(transformer), settings_of(transformer)
+    terms = terms_for(fitted, options.measure, options.confidence, options.settings)
     with source_of(options) as source:
         check_needed(options, fitted.roles.keeping([]), source.names)
-        certificate = certify_source(
-            fitted,
-            type(transformer).__name__,
-            source,
-            options.sensitive,
-            options.measure or transformer.mechanism_.measure,
-            confidence=options.confidence,
-            n_settings=options.settings,
-        )
-    mechanism = transformer.mechanism_
-    if isinstance(certificate, SeveralCertificates):
-        assert isinstance(mechanism, SeveralSecretsMechanism)
-        every = [
-            _facts(one, mechanism.secrets[name], parts_of(name), transformer, options)
-            for name, one in certificate.secrets.items()
-        ]
-        shown = f"All of this holds with a confidence of {certificate.confidence:g}."
-        lines = [line for facts in every for line in _sentences(facts)]
-        say(options, {"confidence": certificate.confidence, "secrets": every}, [*lines, shown])
-        return
-    assert isinstance(mechanism, Mechanism)
-    facts = _facts(certificate, mechanism, options.sensitive, transformer, options)
-    say(options, facts, _sentences(facts))
+        settings = replace(settings, sensitive=options.sensitive)
+        certificate = certified(fitted, settings, terms, held_out_table(fitted, source))
+    summary = transformer.summary_
+    every = [
+        _facts(one, summary.secrets[name], options) for name, one in certificate.secrets.items()
+    ]
+    facts = {
+        "mechanism": options.mechanism,
+        "released": list(summary.released),
+        "confidence": certificate.confidence,
+        "secrets": every,
+    }
+    lines = [line for each in every for line in _sentences(each)]
+    if len(every) > 1:
+        lines.append(f"All of this holds at once with a confidence of {facts['confidence']:g}.")
+    say(options, facts, lines)
 
 
 def _facts(
-    certificate: Certificate,
-    mechanism: Mechanism,
-    protected: list[str],
-    transformer: PrivacyFunnelTransformer,
-    options: argparse.Namespace,
+    certificate: LeakageBounds, secret: SecretSummary, options: argparse.Namespace
 ) -> dict[str, Any]:
-    is_own = certificate.measure == mechanism.measure
+    key, release = secret.key, secret.release
+    columns = options.sensitive if key is None else key if isinstance(key, tuple) else [key]
     return {
-        "mechanism": options.mechanism,
         "rows": certificate.n_rows,
-        "released": transformer.columns,
-        "protected": protected,
+        "protected": list(map(str, columns)),
         "groups": certificate.n_groups,
         "measure": certificate.measure.name,
         "confidence": certificate.confidence,
@@ -69,10 +59,12 @@ def _facts(
         "max_leakage_bound": certificate.max_leakage_bound,
         "average_leakage": certificate.average_leakage,
         "average_leakage_bound": certificate.average_leakage_bound,
-        "epsilon": mechanism.epsilon,
-        "scope": mechanism.scope,
+        "epsilon": secret.epsilon,
+        "scope": release.scope,
         # The budget is one of the measure that the mechanism was designed with.
-        "holds": certificate.holds(mechanism.epsilon) if is_own else None,
+        "holds": certificate.holds(secret.epsilon)
+        if certificate.measure == release.measure
+        else None,
     }
 
 
@@ -93,4 +85,7 @@ def _sentences(facts: dict[str, Any]) -> list[str]:
 
 def _figures(what: str, name: str, facts: dict[str, Any]) -> str:
     leakage, bound = facts[f"{name}_leakage"], facts[f"{name}_leakage_bound"]
-    return f"{what} {leakage:.4g} in these rows, and at most {bound:.4g} in their population."
+    return (
+        f"{what} {figure(leakage)} in these rows, and at most {limit(bound)} in the population "
+        f"they were drawn from."
+    )

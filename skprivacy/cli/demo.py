@@ -3,7 +3,6 @@
 import argparse
 import hashlib
 import textwrap
-import warnings
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -15,25 +14,25 @@ from .._messages import aligned
 from .._progress import part_of
 from .._typing import FloatArray
 from ..datasets import load_diabetes_patients
-from ..describing import exposure, percent
+from ..describing import percent
 from ..design import design_mechanism, privacy_utility_path
 from ..encoding import learn_column
-from ..exceptions import FidelityWarning
 from ..files.locations import written
-from ..mechanism import Evaluation, check_one_secret, population_limits
+from ..fitting.fitted_estimator import fitted_of
+from ..mechanism import Evaluation, Leakage, Mechanism, population_limits
 from ..metrics import audit
 from ..report import PrivacyReport
 from ..report.handover import FileRecord
+from ..report.privacy_report import summary_of
 from ..transformer import PrivacyFunnelTransformer
 from .choices import USUAL_CONFIDENCE
 from .few_rows import cost_of_rows
-from .people import face_value_lines
-from .words import say
+from .words import face_value_lines, say
 
 # 442 rows are few: three bins each leave about fifty rows to a pair of bins, and much smaller
 # budgets than these keep next to nothing.
 _BUDGETS = (0.2, 0.1, 0.05, 0.02)
-_CHOSEN = 0.05
+_CHOSEN = 0.02
 _BINS = 3
 _FILES = ("patients.csv", "released.csv", "report.html")
 _RELEASED = ["blood_pressure", "bmi"]
@@ -150,7 +149,7 @@ def _after(chosen: PrivacyFunnelTransformer, right: pd.Series, folder: Path) -> 
 
 def _about_few_rows(chosen: PrivacyFunnelTransformer) -> str:
     """Say what it takes that the budget holds for the population."""
-    mechanism = check_one_secret(chosen.mechanism_, "demo")
+    mechanism: Any = chosen.mechanism_
     if mechanism.confidence is None:
         return _UNSURE.format(epsilon=_CHOSEN)
     counts = _counts(chosen)
@@ -160,7 +159,7 @@ def _about_few_rows(chosen: PrivacyFunnelTransformer) -> str:
         epsilon=_CHOSEN,
         sure=percent(mechanism.confidence),
         alone=alone.normalized_utility,
-        risked=population_limits(alone, counts, mechanism.confidence).max_leakage,
+        risked=_limit(alone.secrets[None], counts, mechanism.confidence),
     )
     cost = cost_of_rows(mechanism, counts, design)
     if cost is None or cost.enough is None:
@@ -193,9 +192,7 @@ def _fitted(patients: pd.DataFrame, confidence: float | None) -> PrivacyFunnelTr
         utility="distortion",
         confidence=confidence,
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FidelityWarning)  # our text lists the swaps
-        return funnel.fit(patients)
+    return funnel.fit(patients)
 
 
 def _bins(patients: pd.DataFrame) -> pd.DataFrame:
@@ -212,8 +209,8 @@ def _csv(table: pd.DataFrame) -> str:
 
 def _people(funnel: PrivacyFunnelTransformer) -> list[str]:
     """Return what the release means to patients, and to readers."""
-    exposed = exposure(funnel.mechanism_.posterior_ranges())
-    return [*textwrap.wrap(exposed, _WIDTH), *face_value_lines(funnel.fidelity_)]
+    verdict = textwrap.wrap(summary_of(fitted_of(funnel), USUAL_CONFIDENCE).lead(), _WIDTH)
+    return [*verdict, *face_value_lines(funnel.fidelity_)]
 
 
 def _table(funnel: PrivacyFunnelTransformer) -> pd.DataFrame:
@@ -222,14 +219,15 @@ def _table(funnel: PrivacyFunnelTransformer) -> pd.DataFrame:
     design: dict[str, Any] = {"utility": chosen.objective, "confidence": chosen.confidence}
     path = privacy_utility_path(counts, _BUDGETS, **design)
     confidence = chosen.confidence or USUAL_CONFIDENCE
-    releases = {"as it is": path[0].with_channel(np.eye(len(path[0].x_labels)))}
+    unchanged = path[0].with_channel(np.eye(len(path[0].x_labels)))
+    releases: dict[str, Mechanism | Evaluation] = {"as it is": unchanged}
     releases |= {f"epsilon = {mechanism.epsilon:g}": mechanism for mechanism in path}
     return pd.DataFrame(
         [
             {
                 "release": name,
                 "leaks": release.max_leakage,
-                "population": _limit(release, counts, confidence),
+                "population": _limit(release.secrets[None], counts, confidence),
                 "kept": release.normalized_utility,
                 "attacker": release.attacker_accuracy,
             }
@@ -243,7 +241,7 @@ def _counts(funnel: PrivacyFunnelTransformer) -> FloatArray:
     return np.round(funnel.n_samples_seen_ * funnel.p_sx_)
 
 
-def _limit(release: Evaluation, counts: FloatArray, confidence: float) -> float:
+def _limit(release: Leakage, counts: FloatArray, confidence: float) -> float:
     return population_limits(release, counts, confidence).max_leakage
 
 

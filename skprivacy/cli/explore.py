@@ -1,10 +1,13 @@
-"""The commands that help to choose a budget: `curve` and `choose`."""
+"""The commands that help to choose a budget: `curve` and `choose`.
+
+Budgets are a factor times proportions: those of the only secret, which is called None, are 1.
+"""
 
 import argparse
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import ROUND_FLOOR, Context
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,7 +18,7 @@ import pandas as pd
 
 from .._progress import doing, part_of, taken
 from .._typing import CountArray, FloatArray
-from ..describing import percent, single_group
+from ..describing import ReleaseSummary, limit, percent
 from ..design import design_mechanism, privacy_utility_path
 from ..files.counting import count_source
 from ..files.locations import check_free, written
@@ -23,26 +26,20 @@ from ..fitting.encode_and_design import code_rows, design_options, distances_of
 from ..fitting.fitted_estimator import settings_of
 from ..fitting.inputs import FitInputs
 from ..fitting.leak_warnings import warn_of_bins, warn_of_chance
-from ..fitting.several_warnings import warn_of_chance_in_several
 from ..inverse_design import largest_epsilon, smallest_epsilon
 from ..joint import as_joint
 from ..limits import limit_unchanged
-from ..measures import Measure, get_measure
+from ..limits.risk import confidence_of_each
+from ..measures import get_measure
 from ..measures.leakage import leakage_unchanged
-from ..mechanism import Mechanism
 from ..plotting import PrivacyUtilityDisplay
 from ..secret_columns import Secrets
 from ..utilities import NO_UTILITY, get_utility
 from .choices import KEPT_UTILITY
-from .curve_rows import CurveRows
-from .explore_several import SeveralTables, chosen_line, several_figures, several_rows
 from .few_rows import cost_facts, cost_lines, cost_of_rows
-from .inputs import counting_options, is_same, proportions_for, source_of, transformer_for
-from .people import about_attacker, exposed, group_facts
-from .populations import population_facts
+from .inputs import counting_options, is_same, secret_keys, source_of, transformer_for
 from .round_budgets import round_budgets
-from .several import budget_fact, leakage_facts, revealed_lines
-from .words import key_of, listed, say, say_now
+from .words import as_option, budgets_of, by_key, given, key_of, say, say_now
 
 _PICTURES = {".png", ".svg", ".pdf"}
 # What is shown of the largest budget must not exceed it, by more than rounding.
@@ -50,25 +47,76 @@ _FOUR_DIGITS = Context(prec=4, rounding=ROUND_FLOOR)
 _ROUNDING = 1e-12
 # A limit for the population is drawn anew for every table: this much apart, one is not the other.
 _SURELY = 1.05
+# The width of a column of a curve, before all of its figures are known: 1.234e-05.
+_WIDTH = 9
+# What stands between the figures of several secrets.
+_BETWEEN = " / "
 
 
 @dataclass(frozen=True, eq=False)
 class _Table:
     """What a file says: counts of S and X, and what a design is asked for.
 
-    smoothed : the counts that it is made for; groups : the labels of S; names : of the columns
-    of X; secrets : what is protected; learned_for : the budget that cells were learned for, of
-    several secrets that of each, None where symbols are values.
+    smoothed : the counts that it is made for; labels : of the groups of S; names : of the columns
+    of X; protected : of those of S; proportions : of the budgets; learned_for : the budgets that
+    cells were learned for, None where symbols are values.
     """
 
     counts: CountArray
     smoothed: CountArray
     n_rows: int
     design: dict[str, Any]
-    groups: list[Any]
-    names: str
+    labels: tuple[Any, ...]
+    names: tuple[str, ...]
+    protected: tuple[str, ...]
     secrets: Secrets
-    learned_for: float | Mapping[Any, float] | None
+    proportions: Mapping[Any, float]
+    learned_for: Mapping[Any, float] | None
+
+    @property
+    def tables(self) -> dict[Any, pd.DataFrame]:
+        """The table of each secret, with the labels of its groups."""
+        return {
+            name: pd.DataFrame(table, pd.Index(self._labels(name), tupleize_cols=False))
+            for name, table in self.secrets.tables(self.smoothed).items()
+        }
+
+    def _labels(self, name: Any) -> tuple[Any, ...]:
+        return self.secrets.groups[name].labels
+
+    def budgets(self, factor: float) -> dict[Any, float]:
+        """Return the budget of each secret."""
+        return {name: factor * each for name, each in self.proportions.items()}
+
+    def factors(self) -> list[float]:
+        """Return factors up to that with which all budgets allow X as it is."""
+        tables = {n: as_joint(t, "curve").p_sx for n, t in self.tables.items()}
+        top = [self._unchanged(p_sx) / self.proportions[n] for n, p_sx in tables.items()]
+        least = [self._beside(p_sx) / self.proportions[n] for n, p_sx in tables.items()]
+        return round_budgets(max((x for x in top if 0 < x < np.inf), default=1.0), max(least))
+
+    def _unchanged(self, p_sx: FloatArray) -> float:
+        """Return what X leaks as it is, in the population if it is about that."""
+        scope, measure = self.design["scope"], get_measure(self.design["measure"], "curve")
+        if (confidence := self.design["confidence"]) is None:
+            return leakage_unchanged(scope, measure, p_sx)
+        of_each = confidence_of_each(confidence, len(self.proportions))
+        rows: FloatArray = self.design["n_samples"] * p_sx
+        return limit_unchanged(rows, measure, scope, of_each)
+
+    def _beside(self, p_sx: FloatArray) -> float:
+        """Return what columns beside the release reveal alone: no smaller budget allows them."""
+        if "groups" not in self.design:
+            return 0.0
+        codes, _ = pd.factorize(pd.Series(self.design["groups"]))
+        more = 1 + _ROUNDING if self.design["confidence"] is None else _SURELY
+        return more * self._unchanged(p_sx @ np.eye(codes.max() + 1)[codes])
+
+    def summary(self, mechanism: Any) -> ReleaseSummary:
+        """Return the figures of a mechanism, also those of all secrets together."""
+        joint = as_joint(self.smoothed, "curve").p_sx
+        made = mechanism.renamed(together=(joint, self.labels))
+        return ReleaseSummary(made, released=self.names, protected=self.protected, of_rows=True)
 
     @property
     def kept_by_symbols(self) -> float:
@@ -83,34 +131,16 @@ class _Table:
         if self.learned_for is None:
             return []
         return [
-            f"The {self.counts.shape[1]} cells were learned once, for epsilon = "
-            f"{_written(self.learned_for)}: learned for a smaller one they may be fewer, for a "
-            f"larger one more."
+            f"The {self.counts.shape[1]} cells were learned once, for --epsilon "
+            f"{as_option(self.learned_for)}: a smaller one may lead to fewer cells, a larger one "
+            f"to more."
         ]
 
     def cell_facts(self) -> dict[str, Any]:
         """Return the same for machines."""
         if self.learned_for is None:
             return {}
-        return {"cells": self.counts.shape[1], "cells_learned_for": _fact(self.learned_for)}
-
-    def of_several(self, proportions: Mapping[Any, float]) -> SeveralTables:
-        """Return the same for several secrets."""
-        about = self.secrets, proportions, self.design
-        return SeveralTables(self.smoothed, tuple(self.groups), *about)
-
-
-def _written(budget: float | Mapping[Any, float]) -> str:
-    """Return a budget, or those of several secrets, as they are given to --epsilon."""
-    if not isinstance(budget, Mapping):
-        return f"{budget:.4g}"
-    return ",".join(f"{key_of(name)}={each:.4g}" for name, each in budget.items())
-
-
-def _fact(budget: float | Mapping[Any, float]) -> Any:
-    if not isinstance(budget, Mapping):
-        return budget
-    return {key_of(name): each for name, each in budget.items()}
+        return {"cells": self.counts.shape[1], "cells_learned_for": by_key(self.learned_for)}
 
 
 def curve(options: argparse.Namespace) -> None:
@@ -119,8 +149,13 @@ def curve(options: argparse.Namespace) -> None:
     found = _counted(options, options.epsilons or ())
     if options.out is None:
         say_now(options, found.about_cells())
-    path, figures = _path(found, options)
-    table = pd.DataFrame(figures)
+    doing("looking for budgets to show")
+    factors = options.epsilons or found.factors()
+    budgets = [given(found.budgets(factor)) for factor in factors]
+    rows = _CurveRows(options, found, max(_WIDTH, *(len(as_option(each)) for each in budgets)))
+    with taken(rows.print) if options.out is None else nullcontext():
+        path = privacy_utility_path(given(found.tables), budgets, **found.design)
+    table = pd.DataFrame([_figures(found.summary(mechanism)) for mechanism in path])
     if suffix is not None:
         with written(options.out, options.force) as file:
             file.write(_picture(path, suffix) if suffix != ".csv" else _csv(table))
@@ -146,62 +181,31 @@ def _suffix_of_out(options: argparse.Namespace) -> str:
     return suffix
 
 
-def _path(found: _Table, options: argparse.Namespace) -> tuple[list[Any], list[dict[str, Any]]]:
-    """Return the mechanisms of a curve and their figures; print each unless there is a file."""
-    is_printed = options.out is None
-    if options.proportions is None:
-        doing("looking for budgets to show")
-        epsilons = options.epsilons or _budgets(found.smoothed, found.design)
-        rows = _curve_rows(found, options)
-        with taken(rows.print) if is_printed else nullcontext():
-            path = privacy_utility_path(found.smoothed, epsilons, **found.design)
-        return path, [_figures(each) for each in path]
-    several = found.of_several(proportions_for(options))
-    doing("looking for budgets to show")
-    factors = options.epsilons or several.factors()
-    rows = several_rows(options, several, found.names)
-    with taken(rows.print) if is_printed else nullcontext():
-        each = several.path(factors)
-    return each, [several_figures(mechanism) for mechanism in each]
-
-
-def _budgets(counts: CountArray, design: dict[str, Any]) -> list[float]:
-    """Return budgets up to what X leaks as it is, in the population if it is about that."""
-    owner, scope = "privacy_utility_path", design["scope"]
-    measure, joint = get_measure(design["measure"], owner), as_joint(counts, owner)
-    unchanged = leakage_unchanged(scope, measure, joint.p_sx)
-    if (confidence := design["confidence"]) is not None:
-        rows: FloatArray = design["n_samples"] * joint.p_sx
-        unchanged = limit_unchanged(rows, measure, scope, confidence)
-    top = unchanged if 0 < unchanged < np.inf else 1.0
-    return round_budgets(top, _beside(design, joint.p_sx, measure))
-
-
-def _beside(design: dict[str, Any], p_sx: FloatArray, measure: Measure) -> float:
-    """Return what columns beside the release reveal alone: no smaller budget allows them."""
-    if "groups" not in design:
-        return 0.0
-    codes, _ = pd.factorize(pd.Series(design["groups"]))
-    alone = p_sx @ np.eye(codes.max() + 1)[codes]
-    if (confidence := design["confidence"]) is None:
-        return leakage_unchanged(design["scope"], measure, alone) * (1 + _ROUNDING)
-    rows: FloatArray = design["n_samples"] * alone
-    return _SURELY * limit_unchanged(rows, measure, design["scope"], confidence)
-
-
-def _figures(mechanism: Mechanism) -> dict[str, Any]:
+def _figures(summary: ReleaseSummary) -> dict[str, Any]:
+    """Return the figures of a mechanism for machines: one level, as a table needs it."""
+    mechanism: Any = summary.mechanism
+    each = {_suffix(key): secret for key, secret in summary.secrets.items()}
+    together = {"leakage together": summary.together} if len(each) > 1 else {}
     return {
-        "epsilon": mechanism.epsilon,
-        "leakage": mechanism.leakage_in(mechanism.scope),
-        **population_facts(mechanism),
+        **{f"epsilon{of}": secret.epsilon for of, secret in each.items()},
+        **{f"leakage{of}": secret.leakage for of, secret in each.items()},
+        **{f"population_limit{of}": secret.limit for of, secret in each.items()},
+        **together,
+        "confidence": summary.confidence,
+        "n_samples": summary.mechanism.n_samples,
         "utility": mechanism.utility,
-        "utility_kept": mechanism.normalized_utility,
-        "utility_bound": mechanism.normalized_upper_bound,
-        "attacker": mechanism.attacker_accuracy,
+        "kept": summary.kept,
+        "kept_at_most": summary.kept_at_most,
+        **{f"attacker{of}": secret.secret.attacker_accuracy for of, secret in each.items()},
+        "verdict": summary.verdict.level,
         "objective": mechanism.objective.name,
         "outputs": len(mechanism.y_labels),
         "solver": mechanism.solver,
     }
+
+
+def _suffix(key: Any) -> str:
+    return "" if key is None else f" {key_of(key)}"
 
 
 def _csv(table: pd.DataFrame) -> bytes:
@@ -215,36 +219,74 @@ def _picture(path: list[Any], suffix: str) -> bytes:
     return file.getvalue()
 
 
-def _curve_rows(found: _Table, options: argparse.Namespace) -> CurveRows:
-    """Return what prints the table of a curve."""
-    is_sure = found.design["confidence"] is not None
-    leaks = ("leakage", *(["population"] if is_sure else []))
+@dataclass(eq=False)
+class _CurveRows:
+    """Prints a row for each mechanism, the first one below what explains the table.
 
-    def above(mechanism: Mechanism) -> list[str]:
-        return [
-            f'"kept" is the share of {mechanism.objective.in_words(found.names)}.',
-            _about_leakage(mechanism),
-            about_attacker(listed(options.sensitive), [mechanism]),
-        ]
+    width : of the budgets.
+    """
 
-    def row(mechanism: Mechanism) -> list[str]:
-        leakages = [mechanism.leakage_in(mechanism.scope)]
-        leakages += [mechanism.leakage_at_most(mechanism)] if is_sure else []
-        shown = (f"{figure:.4g}" for figure in (mechanism.epsilon, *leakages))
-        shares = mechanism.normalized_utility, mechanism.attacker_accuracy
-        return [*shown, *(f"{x:.1%}" for x in shares), str(len(mechanism.y_labels))]
+    options: argparse.Namespace
+    found: _Table
+    width: int
+    has_begun: bool = field(default=False, init=False)
 
-    return CurveRows(options, ("epsilon", *leaks, "kept", "attacker", "outputs"), above, row)
+    def print(self, mechanism: Any) -> None:
+        """Print the row of a mechanism."""
+        summary = self.found.summary(mechanism)
+        row = _row(summary)
+        lines = [] if self.has_begun else [*_above(summary), "", self._line(summary, row)]
+        say_now(self.options, [*lines, self._line(summary, row.values())])
+        self.has_begun = True
+
+    def _line(self, summary: ReleaseSummary, texts: Iterable[str]) -> str:
+        first, *others = texts
+        n = len(summary.secrets)
+        of_each = _WIDTH * n + len(_BETWEEN) * (n - 1)
+        widths = [of_each, *([_WIDTH] * (len(others) - 3)), of_each, _WIDTH]
+        cells = (text.rjust(width) for text, width in zip(others, widths, strict=True))
+        return "  ".join([first.ljust(self.width), *cells])
 
 
-def _about_leakage(mechanism: Mechanism) -> str:
-    if mechanism.confidence is None:
-        return '"leakage" is in these rows; in the population that they are from, it may be more.'
-    return (
-        f'"leakage" is in these {mechanism.n_samples:,.0f} rows; "population" is the most that it '
-        f"is in the population that they are from, with {percent(mechanism.confidence)} "
-        f"confidence."
-    )
+def _row(summary: ReleaseSummary) -> dict[str, str]:
+    """Return a row of a curve: texts by the names of the columns."""
+    mechanism: Any = summary.mechanism
+    secrets = summary.secrets.values()
+    leakages = (s.leakage if s.limit is None else s.limit for s in secrets)
+    attackers = (f"{s.secret.attacker_accuracy:.1%}" for s in secrets)
+    together = {} if summary.together is None else {"together": limit(summary.together)}
+    return {
+        "epsilon": as_option(budgets_of(mechanism)),
+        "leakage": _BETWEEN.join(map(limit, leakages)),
+        **(together if len(secrets) > 1 else {}),
+        "kept": f"{summary.kept:.1%}",
+        "verdict": summary.verdict.level,
+        "attacker": _BETWEEN.join(attackers),
+        "outputs": str(mechanism.channel.shape[1]),
+    }
+
+
+def _above(summary: ReleaseSummary) -> list[str]:
+    """Explain the columns of a curve."""
+    where = "in these rows; in the population they were drawn from, it may be more"
+    if summary.confidence is not None:
+        where = (
+            f"in the population the {summary.mechanism.n_samples:,.0f} rows were drawn from, at "
+            f"most, with {percent(summary.confidence)} confidence"
+        )
+    x_names = summary.x_name(is_one=True)
+    secrets = list(summary.secrets.values())
+    names = _BETWEEN.join(secret.name for secret in secrets)
+    blind = [s.secret.attacker_accuracy - s.secret.attacker_advantage for s in secrets]
+    lines = [
+        f'"leakage" is what a released value reveals about {names}, {where}.',
+        f'"kept" is the share of {summary.mechanism.objective.in_words(x_names)}.',
+        f'"attacker" is how often the best possible attacker is right about {names}; a blind '
+        f"guess is right {_BETWEEN.join(f'{x:.1%}' for x in blind)} of the time.",
+    ]
+    if len(secrets) > 1:
+        lines.append('"together" is the leakage about all of them as one, in these rows only.')
+    return lines
 
 
 def choose(options: argparse.Namespace) -> None:
@@ -253,48 +295,42 @@ def choose(options: argparse.Namespace) -> None:
         raise ValueError(
             "--max-shift needs --scope per_output: a budget on average bounds no single value."
         )
-    if options.max_shift is not None and options.proportions is not None:
+    if options.max_shift is not None and len(options.proportions or ()) > 1:
         raise ValueError(
             "--max-shift finds a budget for one secret: leave out --proportions, and run it for "
             "each column of --sensitive."
         )
     found = _counted(options)
-    counts, design = found.smoothed, found.design
-    if options.proportions is not None:
-        _choose_of_several(found, options)
-        return
     if options.max_shift is None:
         needed, asked = _needed(found, options)
-        mechanism = smallest_epsilon(counts, needed, **design)
-        lines = _lines_of_smallest(mechanism, found.names, asked)
+        summary = found.summary(_smallest(found, needed))
+        lines = [_kept_line(summary, asked)]
     else:
-        epsilon = largest_epsilon(counts.sum(axis=1), options.max_shift, options.measure)
-        mechanism = design_mechanism(counts, epsilon, **design)
-        lines = _lines_of_largest(mechanism, found.names, options)
-    warn_of_chance(mechanism, found.counts, found.n_rows)
+        prior = found.smoothed.sum(axis=1)
+        epsilon = largest_epsilon(prior, options.max_shift, options.measure)
+        budgets = dict.fromkeys(found.tables, epsilon)
+        made = design_mechanism(found.tables, budgets, **found.design)
+        summary = found.summary(made)
+        lines = _lines_of_largest(summary, options)
+    mechanism: Any = summary.mechanism
+    warn_of_chance(mechanism, found.secrets.tables(found.counts), found.n_rows)
+    secrets = list(summary.secrets.values())
+    if all(np.isfinite(secret.epsilon) for secret in secrets):
+        exposed = [f"{s.revealed()} {s.exposure(options.show_groups)}" for s in secrets]
+        lines += [summary.lead(), *exposed]
     say_now(options, lines)  # what few rows cost takes more designs
     with part_of("what few rows cost"):
-        cost = cost_of_rows(mechanism, counts, design)
-    lines = cost_lines(cost)
-    ranges = mechanism.posterior_ranges()
-    groups = {"groups": group_facts(ranges, found.groups, options)}
-    if np.isfinite(mechanism.epsilon):
-        lines.append(exposed(ranges, found.groups, options))
-    facts = {**_figures(mechanism), **cost_facts(cost), **groups, **found.cell_facts()}
-    say(options, facts, [*lines, *found.about_cells()])
+        cost = cost_of_rows(mechanism, given(found.tables), found.design)
+    facts = {"epsilon": by_key(budgets_of(mechanism)), **_figures(summary), **cost_facts(cost)}
+    facts |= {"secrets": [secret.to_dict(options.show_groups) for secret in secrets]}
+    say(options, facts | found.cell_facts(), [*cost_lines(cost), *found.about_cells()])
 
 
-def _choose_of_several(found: _Table, options: argparse.Namespace) -> None:
-    """Find the smallest factor of given proportions that keeps enough."""
-    needed, asked = _needed(found, options)
-    mechanism = found.of_several(proportions_for(options)).smallest(needed)
-    tables = found.secrets.tables(found.counts)
-    warn_of_chance_in_several(mechanism, tables, found.n_rows)
-    lines = [chosen_line(mechanism, found.names, asked)]
-    lines += revealed_lines(mechanism, options)
-    facts = {"epsilon": budget_fact(mechanism), **several_figures(mechanism)}
-    facts |= {**leakage_facts(mechanism, options), **found.cell_facts()}
-    say(options, facts, [*lines, *found.about_cells()])
+def _smallest(found: _Table, needed: float) -> Any:
+    several: dict[str, Any] = (
+        {} if None in found.proportions else {"proportions": dict(found.proportions)}
+    )
+    return smallest_epsilon(given(found.tables), needed, **several, **found.design)
 
 
 def _needed(found: _Table, options: argparse.Namespace) -> tuple[float, str]:
@@ -314,58 +350,43 @@ def _needed(found: _Table, options: argparse.Namespace) -> tuple[float, str]:
     )
 
 
-def _lines_of_smallest(mechanism: Mechanism, names: str, asked: str) -> list[str]:
-    lines = [
-        f"epsilon = {mechanism.epsilon:.4g} keeps {mechanism.normalized_utility:.1%} of "
-        f"{mechanism.objective.in_words(names)}; asked for: {asked}."
-    ]
-    if mechanism.confidence is not None:
-        lines.append(_population_line(mechanism))
-    return lines
-
-
-def _population_line(mechanism: Mechanism) -> str:
-    if len(mechanism.s_labels or ()) < 2:
-        return single_group("S")
-    return f"It holds in the population {_of_rows(mechanism)}."
-
-
-def _of_rows(mechanism: Mechanism) -> str:
-    """Say which population a budget with a confidence is about."""
-    assert mechanism.confidence is not None
+def _kept_line(summary: ReleaseSummary, asked: str) -> str:
+    """Say which budgets keep enough."""
+    mechanism: Any = summary.mechanism
     return (
-        f"that these {mechanism.n_samples:,.0f} rows are from, with "
-        f"{percent(mechanism.confidence)} confidence"
+        f"--epsilon {as_option(budgets_of(mechanism))} keeps {summary.kept:.1%} of "
+        f"{mechanism.objective.in_words(summary.x_name(is_one=True))}; asked for: {asked}."
     )
 
 
-def _lines_of_largest(mechanism: Mechanism, names: str, options: argparse.Namespace) -> list[str]:
-    group, shift = f"a group of {listed(options.sensitive)}", f"{100 * options.max_shift:.4g}"
-    if not np.isfinite(mechanism.epsilon):
+def _lines_of_largest(summary: ReleaseSummary, options: argparse.Namespace) -> list[str]:
+    (secret,) = summary.secrets.values()
+    group, shift = f"a group of {secret.name}", f"{100 * options.max_shift:.4g}"
+    if not np.isfinite(secret.epsilon):
         return [
             f"Any epsilon will do: no released value can move the probability of {group} by more "
             f"than {shift} points."
         ]
-    epsilon = _FOUR_DIGITS.create_decimal_from_float(mechanism.epsilon * (1 + _ROUNDING))
-    where = ", judging by these rows"
-    if mechanism.confidence is not None:
-        where = f" in the population {_of_rows(mechanism)}, if its groups have the same shares"
+    epsilon = _FOUR_DIGITS.create_decimal_from_float(secret.epsilon * (1 + _ROUNDING))
+    shares = "" if summary.confidence is None else ", if groups have the same shares there"
     return [
-        f"With epsilon = {float(epsilon):.4g}, no released value moves the probability of {group} "
-        f"by more than {shift} points{where}.",
-        f"It keeps {mechanism.normalized_utility:.1%} of {mechanism.objective.in_words(names)}.",
+        f"With --epsilon {float(epsilon):.4g}, no released value moves the probability of {group} "
+        f"by more than {shift} points{summary.for_whom()}{shares}.",
+        summary.kept_sentence(),
     ]
 
 
-def _counted(options: argparse.Namespace, epsilons: Sequence[float] = ()) -> _Table:
+def _counted(options: argparse.Namespace, factors: Sequence[float] = ()) -> _Table:
     """Return the counts of S and X in a file, and what a design for them is asked for.
 
-    epsilons : budgets, as far as they are known: cells are learned once, for the smallest.
+    factors : of the budgets, as far as they are known: cells are learned once, for the smallest.
     """
-    budget: dict[str, Any] = {"epsilon": min(epsilons)} if epsilons else {}
+    proportions: dict[Any, float] = {None: 1.0}
     if options.proportions is not None:
-        factor, proportions = min(epsilons, default=1.0), proportions_for(options)
-        budget = {"epsilon": {name: factor * each for name, each in proportions.items()}}
+        proportions = secret_keys(options.proportions, options.sensitive)
+    is_asked = options.proportions is not None or factors
+    smallest = {name: min(factors, default=1.0) * each for name, each in proportions.items()}
+    budget = {"epsilon": given(smallest)} if is_asked else {}
     with source_of(options) as source:
         settings = settings_of(transformer_for(options, source.names, **budget))
         counted = count_source(settings, source, **counting_options(options))
@@ -375,9 +396,15 @@ def _counted(options: argparse.Namespace, epsilons: Sequence[float] = ()) -> _Ta
         coded.names, coded.alphabet.of_cells
     )
     loss = distances_of(settings, inputs, coded)
-    design = design_options(settings, inputs.rows, coded, loss)
-    counts, groups = coded.counts, coded.sensitive.labels
-    smoothed, names = counts + options.smoothing, listed(coded.names)
-    learned_for = settings.epsilon if coded.alphabet.of_cells else None
-    about = design, groups, names, coded.secrets, learned_for
-    return _Table(counts, smoothed, coded.n_effective, *about)
+    return _Table(
+        coded.counts,
+        coded.counts + options.smoothing,
+        coded.n_effective,
+        design_options(settings, inputs.rows, coded, loss),
+        tuple(coded.sensitive.labels),
+        tuple(map(str, coded.names)),
+        tuple(options.sensitive),
+        coded.secrets,
+        proportions,
+        coded.secrets.budgets if coded.alphabet.of_cells else None,
+    )

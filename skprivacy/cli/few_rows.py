@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from math import floor, inf
 from typing import Any
 
-from .._typing import CountArray
 from ..design import design_mechanism
 from ..inverse_design import rows_needed
 from ..mechanism import Mechanism
+from .words import budgets_of, given
 
 # A difference of less than this is hardly any; shares to aim for are multiples of this.
 _HARDLY, _ROUND = 0.01, 0.05
@@ -33,24 +33,24 @@ class CostOfRows:
     enough: int | None = None
 
 
-def cost_of_rows(
-    mechanism: Mechanism, counts: CountArray, design: dict[str, Any]
-) -> CostOfRows | None:
+def cost_of_rows(mechanism: Mechanism, tables: Any, design: dict[str, Any]) -> CostOfRows | None:
     """Return what a design with a confidence has paid for it; None where there is no price.
 
-    counts, design : what the mechanism was designed for.
+    tables, design : what the mechanism was designed for.
     """
-    if mechanism.confidence is None or mechanism.epsilon == inf:
+    secrets = mechanism.secrets.values()
+    if mechanism.confidence is None or any(secret.epsilon == inf for secret in secrets):
         return None
     asked = {**design, "confidence": None, "n_samples": None}
-    kept = mechanism.normalized_utility
-    alone = max(kept, design_mechanism(counts, mechanism.epsilon, **asked).normalized_utility)
+    kept, epsilon = mechanism.normalized_utility, given(budgets_of(mechanism))
+    alone = max(kept, design_mechanism(tables, epsilon, **asked).normalized_utility)
     aim = _round_share(kept, alone)
-    if aim is None or counts.size > _MOST_CELLS or mechanism.groups is not None:
+    n_cells = sum(secret.p_sx.size for secret in secrets if secret.p_sx is not None)
+    if aim is None or n_cells > _MOST_CELLS or mechanism.groups is not None:
         return CostOfRows(kept, alone)
     asked = {name: value for name, value in design.items() if name != "n_samples"}
     try:
-        enough = rows_needed(counts, mechanism.epsilon, aim, **asked)
+        enough = rows_needed(tables, epsilon, aim, **asked)
     except ValueError:  # no number of rows makes up for it
         return CostOfRows(kept, alone)
     return CostOfRows(kept, alone, aim, enough)
@@ -68,7 +68,7 @@ def cost_lines(cost: CostOfRows | None) -> list[str]:
         return []
     if cost.alone - cost.kept < _HARDLY:
         return ["More rows would hardly keep more."]
-    text = f"For the rows alone (--confidence none), the same epsilon would keep {cost.alone:.1%}"
+    text = f"For the rows alone (--confidence none), the same budget would keep {cost.alone:.1%}"
     if cost.enough is None:
         return [f"{text}."]
     return [f"{text}; about {cost.enough:,} rows like these would keep {cost.aim:.0%}."]
@@ -77,6 +77,6 @@ def cost_lines(cost: CostOfRows | None) -> list[str]:
 def cost_facts(cost: CostOfRows | None) -> dict[str, Any]:
     """Return the same for machines."""
     if cost is None:
-        return {"utility_for_rows_alone": None, "more_rows": None}
-    more = None if cost.enough is None else {"rows": cost.enough, "utility_kept": cost.aim}
-    return {"utility_for_rows_alone": cost.alone, "more_rows": more}
+        return {"kept_for_rows_alone": None, "more_rows": None}
+    more = None if cost.enough is None else {"rows": cost.enough, "kept": cost.aim}
+    return {"kept_for_rows_alone": cost.alone, "more_rows": more}

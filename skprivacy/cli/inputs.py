@@ -1,7 +1,7 @@
 """What several commands do with their options."""
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ from ..files.tables import Source
 from ..transformer import PrivacyFunnelTransformer
 from .choices import UTILITIES
 from .column_names import check_columns
-from .several import secret_keys
 
 
 def is_same(path: str, other: str) -> bool:
@@ -55,16 +54,20 @@ def released_columns(options: argparse.Namespace, names: Sequence[str]) -> list[
     return [name for name in names if name not in others]
 
 
+def secret_keys(figures: Mapping[str, float], sensitive: Sequence[str]) -> dict[Any, float]:
+    """Return figures by column, or by a tuple of columns where these are joined by a plus."""
+    keys = {
+        text: text if text in sensitive or "+" not in text else tuple(text.split("+"))
+        for text in figures
+    }
+    return {keys[text]: figure for text, figure in figures.items()}
+
+
 def budgets_for(options: argparse.Namespace) -> Any:
     """Return the budget, or that of each secret: a column, or several joined by a plus."""
     if not isinstance(options.epsilon, dict):
         return options.epsilon
     return secret_keys(options.epsilon, options.sensitive)
-
-
-def proportions_for(options: argparse.Namespace) -> dict[Any, float]:
-    """Return how the budgets of several secrets relate to each other."""
-    return secret_keys(options.proportions, options.sensitive)
 
 
 def transformer_for(

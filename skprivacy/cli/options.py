@@ -82,7 +82,9 @@ def add_reporting(group: Any) -> None:
 
 def add_output(command: argparse.ArgumentParser) -> None:
     """Add the file that is written."""
-    command.add_argument("target", metavar="OUT", help="like IN; it appears once it is complete")
+    command.add_argument(
+        "target", metavar="OUT", help="output file, same formats as IN; written atomically"
+    )
     add_force(command)
 
 
@@ -183,7 +185,7 @@ def add_design(command: argparse.ArgumentParser) -> None:
         "--max-outputs",
         type=positive,
         metavar="N",
-        help="merge released values until so many are left",
+        help="merge released values until at most N are left",
     )
     add_alphabet(group)
     add_encoding(group)
@@ -208,9 +210,8 @@ def add_alphabet(group: Any) -> None:
     group.add_argument(
         "--groups",
         metavar="COLUMN",
-        help="the column that tells whose row a row is, where a person has several: with cells "
-        "for a --target, no row is scored by a model of other rows of that person; it is never "
-        "released",
+        help="column with a person id, if people have several rows: with cells for a --target, no "
+        "row is scored by a model of other rows of that person; it is never released",
     )
 
 
@@ -221,8 +222,8 @@ def add_confidence(group: Any) -> None:
         type=confidence,
         default=USUAL_CONFIDENCE,
         metavar="LEVEL|none",
-        help=f"how often the budget is to hold for the population that the rows are from, such as "
-        f"0.95 or 0.99; none: it holds for the rows alone (default: {USUAL_CONFIDENCE:g})",
+        help=f"how often the budget is to hold for the population the rows were drawn from, such "
+        f"as 0.95 or 0.99; none: it holds for the rows alone (default: {USUAL_CONFIDENCE:g})",
     )
 
 
@@ -328,7 +329,8 @@ def add_report(command: argparse.ArgumentParser) -> None:
         action=argparse.BooleanOptionalAction,
         default=True,
         help="whether the report has the SHA-256 of IN: whoever knows all of IN but one value "
-        "finds that value by it, so leave it out of a report that leaves the house (default: yes)",
+        "finds that value by it, so use --no-input-hash for reports you share outside your "
+        "organisation (default: yes)",
     )
     group.add_argument(
         "--attack",

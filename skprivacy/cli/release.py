@@ -9,27 +9,26 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import numpy as np
 import pandas as pd
 
 from .._messages import UNSAVED
 from .._progress import doing, part_of
 from .._warnings import warn
+from ..describing import ReleaseSummary
 from ..exceptions import PrivacyLeakWarning
-from ..fidelity import Fidelity
 from ..files.block_noise import id_position
 from ..files.counting import fit_source
 from ..files.locations import PIPE, check_free, is_pipe, kind_of, written
 from ..files.opening import sink_to, write_to
 from ..files.releasing import release_rows
 from ..files.tables import Source
-from ..fitted import Fitted
 from ..fitting.fitted_estimator import fitted_of, set_fitted, settings_of
-from ..mechanism import Mechanism
 from ..releasing.keyed import check_own_column
 from ..report import PrivacyReport
 from ..report.handover import FileRecord, sha256_of
+from ..report.privacy_report import summary_of
 from ..transformer import PrivacyFunnelTransformer
+from .choices import USUAL_CONFIDENCE
 from .column_names import check_needed
 from .inputs import (
     budgets_for,
@@ -40,13 +39,15 @@ from .inputs import (
     transformer_for,
 )
 from .key_files import read_key
-from .people import face_value_lines, fidelity_facts, group_facts
-from .populations import claimed, population_facts
-from .several import AnyMechanism, budget_fact, leakage_facts, revealed_lines
-from .words import listed, one_line, say, say_now, while_somebody_reads
-
-# What symbols are.
-_SYMBOLS = {"values": "symbols (values, bins and pools)", "cells": "cells"}
+from .words import (
+    by_key,
+    face_value_lines,
+    listed,
+    one_line,
+    say,
+    say_now,
+    while_somebody_reads,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,9 +75,8 @@ def sanitize(options: argparse.Namespace) -> None:
         with while_somebody_reads():  # the report is for somebody else
             say_now(options, lines)
         if page is not None:
-            facts["verdict"] = _report_on(released, page, files, options)
-    said = [f"Wrote {options.report}: {facts['verdict']}"] if options.report else []
-    say(options, facts, said)
+            _report_on(released, page, files, options)
+    say(options, facts, [f"Wrote {options.report}."] if options.report else [])
 
 
 def _opened(files: ExitStack, path: str | None, options: argparse.Namespace) -> BinaryIO | None:
@@ -136,17 +136,16 @@ def _transformer(options: argparse.Namespace, source: Source) -> PrivacyFunnelTr
 
 def _report_on(
     released: _Released, page: BinaryIO, files: ExitStack, options: argparse.Namespace
-) -> str:
-    """Write the report into its file, close that, and return the verdict."""
+) -> None:
+    """Write the report into its file, and close that."""
     try:
-        verdict = _write_report(page, released, options)
+        _write_report(page, released, options)
         files.close()
     except Exception as error:
         raise RuntimeError(
             f"The release is complete, but the report {options.report} could not be written: "
             f"{one_line(error)}"
         ) from error
-    return verdict
 
 
 def apply(options: argparse.Namespace) -> None:
@@ -172,19 +171,22 @@ def apply(options: argparse.Namespace) -> None:
             allow_leaking=options.allow_leaking,
             **keyed,
         )
+    summary = transformer.summary_
     facts = {
         "out": options.target,
         "rows": n_rows,
-        "released": transformer.columns,
-        "beside": transformer.beside or [],
+        "released": list(summary.released),
+        "beside": list(summary.beside),
         "copied": copied,
-        "epsilon": budget_fact(transformer.mechanism_),
-        "measure": transformer.mechanism_.measure.name,
-        **population_facts(transformer.mechanism_),
+        "epsilon": by_key(transformer.epsilon),
+        "measure": summary.measure.name,
+        "confidence": summary.confidence,
+        "n_samples": summary.mechanism.n_samples,
         "record_ids": options.record_ids,
     }
-    lines = [f"{options.target}: {n_rows:,} rows; {_what_became(facts)}."]
-    lines += claimed(transformer.mechanism_)
+    lines = [f"{options.target}: {n_rows:,} rows; {_what_became(summary, copied)}."]
+    if summary.confidence is not None:
+        lines += [secret.revealed() for secret in summary.secrets.values()]
     say(options, facts, lines + _keyed_lines(options.record_ids))
 
 
@@ -300,8 +302,7 @@ def _file_name(path: str, direction: str) -> str:
     return f"the standard {direction}" if path == PIPE else Path(path).name
 
 
-def _write_report(file: BinaryIO, released: _Released, options: argparse.Namespace) -> str:
-    """Write the report, and return the verdict that it begins with."""
+def _write_report(file: BinaryIO, released: _Released, options: argparse.Namespace) -> None:
     assert released.records is not None  # as a report is asked for
     with part_of("making the report"):
         report = PrivacyReport.from_estimator(
@@ -317,101 +318,49 @@ def _write_report(file: BinaryIO, released: _Released, options: argparse.Namespa
         )
     doing("drawing the report")
     file.write(report.to_html().encode())
-    return report.sections[0].lead
 
 
 def _outcome(released: _Released, options: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
-    """Return what became of the table: for machines, and in sentences."""
-    fitted = fitted_of(released.transformer)
-    fidelity = fitted.fidelity
-    facts = _facts(released.transformer, fitted, fidelity, released.n_rows, options)
-    lines = _sentences(facts, fitted.mechanism, fidelity, options)
+    """Return what became of the table: for machines if they read it, else in sentences."""
+    transformer = released.transformer
+    summary = summary_of(fitted_of(transformer), USUAL_CONFIDENCE)
+    copied = [] if transformer.remainder == "drop" else list(transformer.remainder)
+    if options.json:
+        return _facts(released, summary, copied, options), []
+    lead = summary.lead()
+    lines = [
+        f"{options.target}: {released.n_rows:,} rows; {_what_became(summary, copied)}.",
+        lead,
+        *(text for text in summary.sentences(options.show_groups)[1:-1] if text not in lead),
+        *_keyed_lines(options.record_ids),
+        *(face_value_lines(summary.fidelity) if options.output == "label" else []),
+    ]
     if options.save_mechanism:
         lines.append(f"Wrote {options.save_mechanism}.")
-    return facts | {"verdict": None}, lines
+    return {}, lines
 
 
 def _facts(
-    transformer: PrivacyFunnelTransformer,
-    fitted: Fitted,
-    fidelity: Fidelity,
-    n_rows: int,
-    options: argparse.Namespace,
+    released: _Released, summary: ReleaseSummary, copied: list[str], options: argparse.Namespace
 ) -> dict[str, Any]:
-    """Return the outcome of a release, for machines."""
-    mechanism = fitted.mechanism
-    files = {"out": options.target, "report": options.report, "mechanism": options.save_mechanism}
-    return {
-        **files,
-        "rows": n_rows,
-        "released": fitted.x_names,
-        "beside": fitted.beside_names,
-        "copied": [] if transformer.remainder == "drop" else transformer.remainder,
-        "protected": options.sensitive,
-        "epsilon": budget_fact(mechanism),
-        "measure": mechanism.measure.name,
-        "scope": mechanism.scope,
-        **leakage_facts(mechanism, options),
-        "utility_kept": mechanism.normalized_utility,
-        "utility_bound": mechanism.normalized_upper_bound,
-        "objective": mechanism.objective.name,
-        "alphabet": "cells" if fitted.alphabet.of_cells else "values",
-        "symbols": len(mechanism.x_labels),
-        "outputs": len(mechanism.y_labels),
-        "solver": mechanism.solver,
-        **_groups(mechanism, options),
-        "fidelity": fidelity_facts(fidelity) if options.output == "label" else None,
+    facts = {
+        "out": options.target,
+        "report": options.report,
+        "mechanism": options.save_mechanism,
+        "rows": released.n_rows,
+        **summary.to_dict(options.show_groups),
+        "epsilon": by_key(released.transformer.epsilon),
+        "copied": copied,
+        "leaking": dict(summary.leaking),
         "record_ids": options.record_ids,
     }
+    return facts if options.output == "label" else {**facts, "fidelity": None}
 
 
-def _groups(mechanism: AnyMechanism, options: argparse.Namespace) -> dict[str, Any]:
-    if not isinstance(mechanism, Mechanism):
-        return {}  # each secret has its own
-    ranges, labels = mechanism.posterior_ranges(), mechanism.s_labels
-    return {"groups": group_facts(ranges, labels, options)}
-
-
-def _what_became(facts: dict[str, Any]) -> str:
-    names = facts["copied"]
+def _what_became(summary: ReleaseSummary, names: Sequence[str]) -> str:
+    """Say what became of all columns; names : of those that are copied."""
     as_they_are = "as it is" if len(names) == 1 else "as they are"
     copied = f", {listed(names)} copied {as_they_are}" if names else ""
-    if beside := facts["beside"]:
+    if beside := summary.beside:
         copied = f", {listed(beside)} published beside it, under the same budget{copied}"
-    return f"{listed(facts['released'])} replaced{copied}, all other columns left out"
-
-
-def _sentences(
-    facts: dict[str, Any],
-    mechanism: AnyMechanism,
-    fidelity: Fidelity,
-    options: argparse.Namespace,
-) -> list[str]:
-    lines = [
-        f"{facts['out']}: {facts['rows']:,} rows; {_what_became(facts)}.",
-        *revealed_lines(mechanism, options),
-        f"The release keeps {mechanism.normalized_utility:.1%} of "
-        f"{mechanism.objective.in_words(listed(facts['released']))}"
-        f"{_at_most(mechanism, facts)}.{_of_raw_values(fidelity)}",
-        *_keyed_lines(options.record_ids),
-    ]
-    if options.output != "label":
-        return lines
-    return lines + face_value_lines(fidelity, in_cells=facts["alphabet"] == "cells")
-
-
-def _at_most(mechanism: AnyMechanism, facts: dict[str, Any]) -> str:
-    """Say what no mechanism exceeds, where that is less than everything."""
-    bound = f"{mechanism.normalized_upper_bound:.1%}"
-    if mechanism.normalized_upper_bound > 1 or bound == "100.0%":
-        return ""
-    alone = "" if mechanism.confidence is None else "for the rows alone (--confidence none), "
-    symbols = f"{facts['symbols']:,} {_SYMBOLS[facts['alphabet']]}"
-    is_close = mechanism.confidence or bound == f"{mechanism.normalized_utility:.1%}"
-    proven = "" if is_close else ": not proven optimal"
-    return f"; {alone}no mechanism for these {symbols} keeps more than {bound}{proven}"
-
-
-def _of_raw_values(fidelity: Fidelity) -> str:
-    kept = fidelity.raw_utility
-    return "" if np.isnan(kept) else f" Of the values before bins and pools, it keeps {kept:.1%}."
+    return f"{listed(summary.released)} replaced{copied}, all other columns left out"

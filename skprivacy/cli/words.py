@@ -20,8 +20,11 @@ from .._messages import (
     Owner,
     Parameter,
     Setting,
+    aligned,
     message_of,
 )
+from ..describing import compared_values, listed_swaps, never_released, rows_unchanged
+from ..fidelity import Fidelity
 from ..files.locations import is_pipe
 from .progress import clear_progress
 
@@ -89,7 +92,7 @@ def _setting(option: str, value: object) -> str:
     if value is None:
         return f"{option} none"
     if isinstance(value, Mapping):  # budgets of several secrets
-        return f"{option} {','.join(f'{key_of(name)}={x:g}' for name, x in value.items())}"
+        return f"{option} {as_option(value)}"
     if value is False:
         return option.replace("--", "--no-")
     if value is True or value is ... or isinstance(value, list):
@@ -100,6 +103,31 @@ def _setting(option: str, value: object) -> str:
 def key_of(name: object) -> str:
     """Return a secret as it is written on the command line."""
     return "+".join(map(str, name)) if isinstance(name, tuple) else str(name)
+
+
+def given(by_secret: Mapping[Any, Any]) -> Any:
+    """Return what the library takes: of a secret without a name, what is there by itself."""
+    return by_secret[None] if None in by_secret else dict(by_secret)
+
+
+def budgets_of(mechanism: Any) -> dict[Any, float]:
+    """Return the budget of each secret of a mechanism."""
+    return {name: secret.epsilon for name, secret in mechanism.secrets.items()}
+
+
+def by_key(budgets: Any) -> Any:
+    """Return budgets for machines: a number for one secret without a name."""
+    if not isinstance(budgets, Mapping):
+        return budgets
+    return budgets[None] if None in budgets else {key_of(n): x for n, x in budgets.items()}
+
+
+def as_option(budgets: Any) -> str:
+    """Return budgets as --epsilon takes them."""
+    found = by_key(budgets)
+    if not isinstance(found, Mapping):
+        return f"{found:.4g}"
+    return ",".join(f"{key}={budget:.4g}" for key, budget in found.items())
 
 
 def one_line(error: Exception) -> str:
@@ -187,6 +215,20 @@ def _finite(value: Any) -> Any:
     if is_number and not isinstance(value, int):
         return float(value) if math.isfinite(value) else None
     return value
+
+
+def face_value_lines(fidelity: Fidelity) -> list[str]:
+    """Return what those who read released values as they are should know."""
+    cells = compared_values(fidelity)
+    rows = [("column", *cells.columns), *cells.itertuples(name=None)]
+    lines = [f"{rows_unchanged(fidelity)}:", *(f"  {line}" for line in aligned(rows))]
+    if fidelity.of_cells:  # whose names say nothing to a reader
+        return lines
+    if fidelity.pooled:
+        lines.append(f"{fidelity.pooled:.1%} of the rows have rare values, which are pooled.")
+    if swaps := listed_swaps(fidelity.swaps):
+        lines += ["The swaps that concern most rows:", *(f"  {swap}" for swap in swaps)]
+    return lines + never_released(fidelity)
 
 
 def listed(names: Iterable[Hashable]) -> str:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._typing import FloatArray, Scope
-from ..limits import Draws, UpperLimits, draws_around, draws_for, limits_of
+from ..limits import draws_around, limits_of
 from ..measures import Measure
 
 # Measures whose epsilon is quadratic in the deviations of lifts from 1.
 _QUADRATIC = {"kl", "alpha_lift"}
 
-# A channel must keep the budget by two sets of draws: these, and those of the limit that is
-# reported. A limit that is met by chance in one of them is not by both.
+# Designs are calibrated by draws of their own; the limit that a mechanism reports is from others.
 _SEED = 1
 
 # The limit of a channel stays this far within the budget: rounding elsewhere cannot lift it above.
@@ -49,41 +48,38 @@ class ChannelLimits:
         self._scope, self._confidence = scope, confidence
         n_draws = int(np.clip(_MOST_NUMBERS // counts.size, _FEWEST_DRAWS, _MOST_DRAWS))
         self._draws = list(draws_around(counts, n_draws, np.random.default_rng(_SEED)))
-        self._reported: list[Draws] = []
-        if counts.size * draws_for(confidence) <= _MOST_NUMBERS:
-            self._reported = list(self._drawn_again())
 
     def shares(self, channel: FloatArray, epsilon: float) -> Reached:
-        """Return the larger of the two limits, as shares of a budget."""
-        ours = self._of(channel, self._draws)
-        reported = self.reported(channel)
-        worst = np.array(max(limits.in_scope(self._scope) for limits in (ours, reported)))
-        each = np.maximum(ours.per_output, reported.per_output)
-        allowed = KEPT * self._root(np.array(epsilon))
-        return Reached(float(self._root(worst) / allowed), self._root(each) / allowed)
-
-    def _root(self, leakage: FloatArray) -> FloatArray:
-        leakage = np.maximum(leakage, 0.0)
-        return np.sqrt(leakage) if self._measure.name in _QUADRATIC else leakage
-
-    def reported(self, channel: FloatArray) -> UpperLimits:
-        """Return the limits that a mechanism checks itself by, in the scope of the budget."""
-        return self._of(channel, self._reported or self._drawn_again())
-
-    def _of(self, channel: FloatArray, draws: Iterable[Draws]) -> UpperLimits:
+        """Return the limits as shares of a budget."""
         with_average = self._scope == "average"
-        return limits_of(
-            channel, draws, self._measure, self._confidence, with_average=with_average
+        limits = limits_of(
+            channel, self._draws, self._measure, self._confidence, with_average=with_average
         )
+        worst = limits.in_scope(self._scope)
+        return shares_of(self._measure, worst, limits.per_output, epsilon)
 
-    def _drawn_again(self) -> Iterator[Draws]:
-        return draws_around(self._counts, draws_for(self._confidence), np.random.default_rng(0))
+
+def shares_of(measure: Measure, worst: float, per_output: FloatArray, epsilon: float) -> Reached:
+    """Return limits, in the scope of the budget and of each output, as shares of the budget."""
+
+    def root(leakage: float | FloatArray) -> Any:
+        leakage = np.maximum(leakage, 0.0)
+        return np.sqrt(leakage) if measure.name in _QUADRATIC else leakage
+
+    with np.errstate(divide="ignore", invalid="ignore"):  # a budget of zero allows only zero
+        allowed = KEPT * root(epsilon)
+        shares = [np.nan_to_num(root(x) / allowed, posinf=np.inf) for x in (worst, per_output)]
+    return Reached(float(shares[0]), shares[1])
 
 
 def reached(
     limits: Mapping[Any, ChannelLimits], budgets: Mapping[Any, float], channel: FloatArray
 ) -> Reached:
     """Return the limits of a channel for all secrets that have a budget."""
-    each = [limits[name].shares(channel, epsilon) for name, epsilon in budgets.items()]
-    largest = max(share.limit for share in each)
-    return Reached(largest, np.array([share.per_output for share in each]))
+    return largest_of(limits[name].shares(channel, epsilon) for name, epsilon in budgets.items())
+
+
+def largest_of(shares: Iterable[Reached]) -> Reached:
+    """Return the shares of all secrets, with the largest limit of any."""
+    each = list(shares)
+    return Reached(max(share.limit for share in each), np.array([s.per_output for s in each]))

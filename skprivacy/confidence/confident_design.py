@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -41,9 +42,6 @@ _START_SHARES = (1.0, 0.5, 0.25)
 # Where the average is bounded, single outputs may leak so many times as much.
 _MORE_THAN_AVERAGE = 2.0
 
-# No more than about a million times as many rows are asked for, by a rough limit.
-_MOST_DOUBLINGS, _ROUGH_DRAWS = 20, 199
-
 
 class ConfidentDesign:
     """Channels whose limits for the population are within all budgets.
@@ -58,8 +56,8 @@ class ConfidentDesign:
         self._task, self._with_margins = task, with_margins
         self._plug_in = _remembered(plug_in)
         self._confidence = task.confidence_of_each
-        self._counts = {name: task.n_samples * table for name, table in task.tables().items()}
-        self._seen, self._p_x = task.joint.p_x > 0, task.joint.p_x
+        self._counts = {n: task.n_samples * joint.p_sx for n, joint in task.secrets.items()}
+        self._seen, self._p_x = task.p_x > 0, task.p_x
         self._limits = {
             name: ChannelLimits(counts, task.measure, task.scope, self._confidence)
             for name, counts in self._counts.items()
@@ -71,47 +69,24 @@ class ConfidentDesign:
         self._check_room(nothing, budgets)
         finite = {name: epsilon for name, epsilon in budgets.items() if epsilon < np.inf}
         unchanged = self._merged(self._expanded(np.eye(int(self._seen.sum()))))
-        if self._keeps(unchanged, finite):
-            return Solution(unchanged)
-        if min(finite.values()) == 0:  # no number of rows shows that nothing at all is told
-            return Solution(nothing, self._bound(budgets))
+        if not finite or self._reached(unchanged, finite).limit <= 1:
+            return Solution(unchanged) if self._with_margins else self._bounded(unchanged, budgets)
+        if 0 in finite.values():  # no number of rows shows that nothing at all is told
+            return self._bounded(nothing, budgets)
         found = max([nothing, *self._candidates(budgets, finite)], key=self._utility)
-        return Solution(found, self._bound(budgets))
+        return self._bounded(found, budgets)
 
-    def _keeps(self, channel: FloatArray, finite: Budgets) -> bool:
-        """Whether the limits that mechanisms report are within the budgets."""
-        scope = self._task.scope
-        limits = {name: self._limits[name].reported(channel).in_scope(scope) for name in finite}
-        return all(limits[name] <= epsilon for name, epsilon in finite.items())
+    def _bounded(self, channel: FloatArray, budgets: Budgets) -> Solution:
+        """Return a solution, with the bound and the name of the solver that was asked."""
+        if not self._asks_solver:
+            return Solution(channel)
+        return replace(self._plug_in(budgets), channel=channel)
 
     @property
     def _asks_solver(self) -> bool:
         tables = list(self._counts.values())
         n_s = sum(len(table) - 1 for table in tables) + 1
         return not self._with_margins or n_s == 2 or n_s * len(self._p_x) <= _FEW_PAIRS
-
-    def _bound(self, budgets: Budgets) -> float | None:
-        return self._plug_in(budgets).upper_bound if self._asks_solver else None
-
-    def rows_for_a_release(self, budgets: Budgets) -> float | None:
-        """Return how many rows like these would allow a first release; None where none would.
-
-        That is one with two outputs, designed for half the budgets.
-        """
-        task = self._task
-        smaller = {name: epsilon / 2 for name, epsilon in budgets.items()}
-        channel = merged_to(self._plug_in(smaller).channel, self._p_x, task.utility, 2)
-        for doublings in range(1, _MOST_DOUBLINGS):
-            each = {name: 2.0**doublings * counts for name, counts in self._counts.items()}
-            limits = {
-                name: upper_limits(
-                    counts, channel, task.measure, self._confidence, n_draws=_ROUGH_DRAWS
-                )
-                for name, counts in each.items()
-            }
-            if all(limits[n].in_scope(task.scope) <= e for n, e in budgets.items()):
-                return float(next(iter(each.values())).sum())
-        return None
 
     def _candidates(self, budgets: Budgets, finite: Budgets) -> Iterator[FloatArray]:
         is_average, excess = self._task.scope == "average", np.inf
@@ -134,7 +109,7 @@ class ConfidentDesign:
     ) -> FloatArray | None:
         task, measure = self._task, self._task.measure
         more = 1.0 if task.scope == "per_output" else _MORE_THAN_AVERAGE
-        faces, more_rows = task.groups_that_occur, -math.log(1 - self._confidence)
+        faces, more_rows = task.faces[self._seen], -math.log(1 - self._confidence)
         robust = [
             RobustBudget(
                 self._counts[name][:, self._seen],
@@ -224,8 +199,10 @@ class ConfidentDesign:
         """Check that rows exclude that columns beside the release exceed a budget alone."""
         if self._task.groups is None:
             return
-        for name, limits in self._limits.items():
-            limit = limits.reported(nothing).in_scope(self._task.scope)
+        scope, of_average = self._task.scope, self._task.scope == "average"
+        channel = nothing, self._task.measure, self._confidence
+        for name, counts in self._counts.items():
+            limit = upper_limits(counts, *channel, with_average=of_average).in_scope(scope)
             if not limit <= budgets[name]:
                 about = SENSITIVE if name is None else repr(name)
                 raise BesideError(

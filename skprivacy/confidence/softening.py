@@ -9,6 +9,7 @@ from ..repair import independent
 from .channel_limits import Reached
 
 _CAPS = 8
+_DILUTIONS, _JUST_BELOW = 6, 1 - 1e-4
 _SMALLEST_LIMIT, _LARGEST_LIMIT = 1e-9, 1e3
 _SMALLEST_SHARE = 1e-6
 
@@ -39,6 +40,25 @@ def softened(
             high = cap
         cap = np.sqrt(low * high) if low else high / 2
     return best
+
+
+def diluted(
+    channel: FloatArray,
+    p_x: FloatArray,
+    limits: Callable[[FloatArray], Reached],
+    groups: IntArray | None = None,
+) -> FloatArray:
+    """Return the channel mixed with independence until its limits keep the budgets.
+
+    That is for a small excess: what all outputs tell falls by the same share, and so do limits.
+    """
+    nothing, mixed, kept = independent(channel, p_x, groups), channel, 1.0
+    for _ in range(_DILUTIONS):
+        if (limit := limits(mixed).limit) <= 1:
+            return mixed
+        kept *= _JUST_BELOW / limit
+        mixed = kept * channel + (1 - kept) * nothing
+    return softened(channel, p_x, limits, groups)
 
 
 def telling_nothing(p_x: FloatArray, groups: IntArray | None) -> FloatArray:

@@ -1,48 +1,38 @@
-"""Figures in words, for those who do not know the theory."""
+"""Figures in words, for those who do not know the theory: `ReleaseSummary`, and the verdict."""
 
-from .face_value import DOES_NOT_APPLY, compared_values
-from .notebook import as_html
-from .sentences import (
-    Sure,
-    at_face_value,
-    exposure,
-    largest_move,
-    leak,
-    leak_in_population,
-    leak_together,
+from .face_value import (
+    DOES_NOT_APPLY,
+    compared_values,
     listed_swaps,
-    most_exposed,
     never_released,
-    percent,
-    ranges_of,
     rarely_kept,
-    reached_or_allowed,
-    rows_kept,
-    shown,
-    single_group,
-    what_is_kept,
+    rows_unchanged,
 )
+from .numbers import Range, figure, limit, name_of_secret, percent, rounded_up, shown
+from .summary import CAUTION, FAIL, NO_VERDICT, PASS, ReleaseSummary, SecretSummary
+from .verdict import LEVELS, Verdict, verdict_of
 
 __all__ = [
+    "CAUTION",
     "DOES_NOT_APPLY",
-    "Sure",
-    "as_html",
-    "at_face_value",
+    "FAIL",
+    "LEVELS",
+    "NO_VERDICT",
+    "PASS",
+    "Range",
+    "ReleaseSummary",
+    "SecretSummary",
+    "Verdict",
     "compared_values",
-    "exposure",
-    "largest_move",
-    "leak",
-    "leak_in_population",
-    "leak_together",
+    "figure",
+    "limit",
     "listed_swaps",
-    "most_exposed",
+    "name_of_secret",
     "never_released",
     "percent",
-    "ranges_of",
     "rarely_kept",
-    "reached_or_allowed",
-    "rows_kept",
+    "rounded_up",
+    "rows_unchanged",
     "shown",
-    "single_group",
-    "what_is_kept",
+    "verdict_of",
 ]

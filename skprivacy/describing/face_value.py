@@ -1,12 +1,72 @@
-"""How close released values are to the true ones, as a table of texts."""
+"""What those see who take released values as they are: sentences, a table, and facts."""
+
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ..fidelity import Fidelity
+from .numbers import shown
 
 # What a table shows in place of a figure that does not apply.
 DOES_NOT_APPLY = "\N{EN DASH}"
+
+# A line names at most so many values.
+_MOST_NAMED = 12
+
+
+def at_face_value(fidelity: Fidelity) -> str:
+    """Say how many rows are unchanged, and which swap concerns most rows."""
+    swaps = listed_swaps(fidelity.swaps)
+    return f"{rows_unchanged(fidelity)}; {swaps[0]}." if swaps else f"{rows_unchanged(fidelity)}."
+
+
+def rows_unchanged(fidelity: Fidelity) -> str:
+    """Say how many rows are unchanged, without a full stop."""
+    if fidelity.of_cells:
+        text = "Each column of a released row is drawn separately from the rows of a cell"
+        if np.isnan(fidelity.unchanged):
+            return text
+        return (
+            f"{text}: taken at face value, {_share(fidelity.unchanged)} of the rows are the same"
+        )
+    values = "values" if fidelity.raw_columns is None else "values or bins"
+    return f"Taken at face value, {fidelity.unchanged:.1%} of the rows have their own {values}"
+
+
+def listed_swaps(swaps: pd.DataFrame) -> list[str]:
+    """Return swaps in words."""
+    columns = (swaps[name] for name in ("share", "value", "released_as"))
+    return [
+        f"{_share(share)} of {shown(value)} are released as {shown(other)}"
+        for share, value, other in zip(*columns, strict=True)
+    ]
+
+
+def never_released(fidelity: Fidelity) -> list[str]:
+    """Name values that are never released, but for rare ones: each may be that of one person."""
+    found = fidelity.never_released
+    if found.empty:
+        return []
+    named = found[~found["is_rare"]][:_MOST_NAMED]
+    is_one = len(fidelity.columns) == 1
+    names = [
+        shown(value) if is_one else f"{shown(value)} ({column})"
+        for column, value in zip(named["column"], named["value"], strict=True)
+    ]
+    more = len(found) - len(named)
+    if not names:
+        return [f"Never released: {more:,} rare value{'s'[: more != 1]}."]
+    return [f"Never released: {', '.join(names)}{f' and {more:,} more' if more else ''}."]
+
+
+def rarely_kept(fidelity: Fidelity) -> str:
+    """Say how many rows have values that are mostly released as others, and name the worst."""
+    (worst,) = listed_swaps(fidelity.worst_swap)
+    return (
+        f"For {_share(fidelity.replaced)} of the rows, the value is usually replaced by a "
+        f"different one: {worst}."
+    )
 
 
 def compared_values(fidelity: Fidelity) -> pd.DataFrame:
@@ -29,5 +89,38 @@ def compared_values(fidelity: Fidelity) -> pd.DataFrame:
     )
 
 
+def fidelity_facts(fidelity: Fidelity) -> dict[str, Any]:
+    """Return the same for machines, without rare values."""
+    raw, gone = fidelity.raw_columns, fidelity.never_released
+    swaps = fidelity.swaps.to_dict("records")
+    return {
+        "unchanged": fidelity.unchanged,
+        "columns": _by_name(fidelity.columns),
+        "raw_columns": None if raw is None else _by_name(raw),
+        "raw_utility": fidelity.raw_utility,
+        "pooled": fidelity.pooled,
+        "swaps": [
+            {**each, **{key: shown(each[key])[1:-1] for key in ("value", "released_as")}}
+            for each in swaps
+        ],
+        "never_released": [
+            {"column": each["column"], "value": shown(each["value"])[1:-1], "rows": each["rows"]}
+            for each in gone.to_dict("records")
+            if not each["is_rare"]
+        ],
+    }
+
+
+def _by_name(figures: pd.DataFrame) -> dict[str, Any]:
+    return {
+        str(name): dict(zip(figures.columns, row, strict=True))
+        for name, *row in figures.itertuples()
+    }
+
+
 def _figure(value: float, form: str, unit: str = "") -> str:
     return DOES_NOT_APPLY if np.isnan(value) else f"{value:{form}} {unit}".rstrip()
+
+
+def _share(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.01 else f"{share:.1%}"

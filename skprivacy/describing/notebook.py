@@ -6,7 +6,7 @@ from html import escape
 import numpy as np
 
 from .._typing import FloatArray, Labels
-from .sentences import shown
+from .numbers import shown
 
 # The rows and columns of the table, at most: the most frequent ones.
 _MOST_SYMBOLS = 12

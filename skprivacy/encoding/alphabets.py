@@ -135,6 +135,14 @@ class Alphabet(ABC):
             for position, column in enumerate(self.shown)
         ]
 
+    def column_codes(self) -> list[IntArray | None]:
+        """Return the symbol of each column that each symbol stands for; None where it has none.
+
+        One list entry for each of `read_columns`. A pool of combinations that differ in a column
+        has a code of its own there.
+        """
+        return [None] * len(self.read_columns)
+
     def decode_beside(
         self, symbol_of_output: IntArray, outputs: IntArray
     ) -> list[tuple[list[Any], IntArray]]:
@@ -251,6 +259,16 @@ class ValueAlphabet(Alphabet):
         counts = np.bincount(self.symbols[self.member_of], weights=self.weights)
         symbols = pool(counts, None, n_symbols)
         return replace(self, symbols=symbols[self.symbols]), symbols
+
+    def column_codes(self) -> list[IntArray | None]:
+        own = np.arange(self.n_symbols)
+        found: list[IntArray | None] = []
+        for codes, n in zip(self.combinations.T, self._sizes, strict=True):
+            least, most = np.full(self.n_symbols, n), np.full(self.n_symbols, -1)
+            np.minimum.at(least, self.symbols, codes)
+            np.maximum.at(most, self.symbols, codes)
+            found.append(np.where(least == most, least, n + own))
+        return found
 
     def rules(self) -> list[Any]:
         return [self.combinations.tolist(), self.symbols.tolist()]

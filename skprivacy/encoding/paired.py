@@ -161,6 +161,11 @@ class PairedAlphabet(Alphabet):
     def matches(self) -> FloatArray:
         return self.inner.matches()[np.ix_(self.x_symbols, self.x_symbols)]
 
+    def column_codes(self) -> list[IntArray | None]:
+        of_x, of_z = self.inner.column_codes(), self.beside.column_codes()
+        pairs = [*((c, self.x_symbols) for c in of_x), *((c, self.groups) for c in of_z)]
+        return [None if codes is None else codes[symbols] for codes, symbols in pairs]
+
     def rules(self) -> list[Any]:
         return [*self.inner.rules(), self.beside.rules(), self.pairs.tolist()]
 

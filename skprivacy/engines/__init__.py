@@ -12,9 +12,8 @@ from typing import Any
 
 from ..tables.frames import lazy_kind
 from .base import LazyTable
-from .inputs import lazy_inputs
 
-__all__ = ["LazyTable", "as_lazy_table", "lazy_inputs"]
+__all__ = ["LazyTable", "any_table"]
 
 # Where the `LazyTable` of each library is.
 _TABLES = {
@@ -24,11 +23,22 @@ _TABLES = {
 }
 
 
-def as_lazy_table(X: Any, owner: str) -> LazyTable | None:
-    """Return a `LazyTable` around a lazy frame, or None for anything else."""
+def any_table(
+    X: Any, owner: str, sensitive_features: Any = None, sample_weight: Any = None
+) -> Any:
+    """Return a `LazyTable` around a lazy frame, and anything else as it is.
+
+    sensitive_features, sample_weight : what was passed next to it, which must be nothing.
+    """
     kind = lazy_kind(X)
     if kind is None:
-        return None
+        return X
+    passed = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+    for name in (name for name, value in passed.items() if value is not None):
+        raise TypeError(
+            f"{name} cannot be passed alongside a lazy frame, whose rows are elsewhere: make it a "
+            f"column of the frame, and use sensitive=... for S."
+        )
     if kind not in _TABLES:
         raise TypeError(
             f"{owner} takes lazy frames of {', '.join(_TABLES)}, but got one of {kind}: collect "

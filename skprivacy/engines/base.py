@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from .._typing import FloatArray, NamedColumns
+from .._typing import NamedColumns
 from ..encoding.bins import BinsLike, as_edges
 from ..encoding.values import as_numbers
-from ..fitting.known_cells import RowNumbers
+from ..fitting.counted_tables import CountedTable, Distinct
+from ..fitting.known_cells import NUMBER, RowNumbers, unlike
 from ..fitting.tally import too_many
 from ..releasing.keyed import GivenRecords
 from ..releasing.noise import NoiseSource
@@ -21,30 +22,8 @@ from ..tables.column_types import ColumnType
 from ..tables.frames import Table
 
 
-class LazyTable(ABC):
-    """A table that is computed later or elsewhere.
-
-    names : those of its columns.
-    """
-
-    names: list[str]
-
-    @abstractmethod
-    def count(
-        self, names: Sequence[str], edges: Mapping[str, BinsLike], limit: int
-    ) -> tuple[NamedColumns, FloatArray]:
-        """Return the distinct rows of some columns, and how often each occurs.
-
-        edges : where numbers and times are cut; one value near the median may then stand for each
-        bin. More than `limit` distinct rows are an error.
-        """
-
-    @abstractmethod
-    def numbered(self, numbers: RowNumbers, names: Sequence[str], number: str) -> LazyTable:
-        """Return a table of some columns, and of the number of each row under the name `number`.
-
-        Rows without a number, -1, are left out.
-        """
+class LazyTable(CountedTable):
+    """A table that is computed later or elsewhere."""
 
     @abstractmethod
     def released(self, release: Release, source: NoiseSource) -> Any:
@@ -54,13 +33,8 @@ class LazyTable(ABC):
     def empty(self, names: Sequence[str]) -> Table:
         """Return a table of some columns, without rows."""
 
-    def types(self, names: Sequence[str]) -> tuple[ColumnType, ...]:
-        """Return the types of some columns."""
+    def types(self, names: Sequence[str], values: NamedColumns) -> tuple[ColumnType, ...]:
         return tuple(map(self.empty(names).type_of, range(len(names))))
-
-    def checked_index(self, s_names: Sequence[str], owner: str) -> list[str]:
-        """Return the names of an index that is released with the rows, if none of them holds S."""
-        return []
 
 
 def needed_columns(table: LazyTable, release: Release, source: NoiseSource) -> list[str]:
@@ -88,8 +62,19 @@ class QueriedTable(LazyTable):
     """A table that is counted by a query: outlined here, spelled out by each engine."""
 
     def count(
-        self, names: Sequence[str], edges: Mapping[str, BinsLike], limit: int
-    ) -> tuple[NamedColumns, FloatArray]:
+        self,
+        names: Sequence[Any],
+        edges: Mapping[Any, BinsLike],
+        limit: int,
+        numbers: RowNumbers | None = None,
+    ) -> Distinct:
+        if numbers is not None:
+            others = [name for name in names if name != NUMBER]
+            number = unlike("number", [*others, *numbers.read])
+            table = self._numbered(numbers, others, number)
+            distinct = table.count([*others, number], edges, limit)
+            distinct.columns[NUMBER] = distinct.columns.pop(number)
+            return distinct
         cut = {name: edges[name] for name in names if name in edges and self._can_be_cut(name)}
         inner = {name: _inner(given, name) for name, given in cut.items()}
         columns = {name: self._column(name) for name in names}
@@ -99,15 +84,23 @@ class QueriedTable(LazyTable):
         ]
         bounds = [bound for name in cut for bound in self._bounds(columns[name])]
         # Values, then counts, then the bounds.
-        table = self._grouped(keys, values, bounds, limit + 1)
-        found = {name: table.column(i) for i, name in enumerate(names)}
-        if table.n_rows > limit:
+        grouped = self._grouped(keys, values, bounds, limit + 1)
+        found = {name: grouped.column(i) for i, name in enumerate(names)}
+        if grouped.n_rows > limit:
             raise too_many(limit, {name: column.nunique() for name, column in found.items()})
         at = len(names)
         for i, (name, given) in enumerate(cut.items()):
-            lows, highs = (table.column(at + 2 * i + side) for side in (1, 2))
+            lows, highs = (grouped.column(at + 2 * i + side) for side in (1, 2))
             _check_bounds(name, given, lows, highs)
-        return found, table.column(at).to_numpy().astype(float)
+        counts = grouped.column(at).to_numpy().astype(float)
+        return Distinct(found, counts, is_coarse=bool(cut))
+
+    @abstractmethod
+    def _numbered(self, numbers: RowNumbers, names: Sequence[str], number: str) -> QueriedTable:
+        """Return a table of some columns, and of the number of each row under the name `number`.
+
+        Rows without a number, -1, are left out.
+        """
 
     @abstractmethod
     def _can_be_cut(self, name: str) -> bool:

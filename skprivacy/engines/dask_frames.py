@@ -10,9 +10,9 @@ import pandas as pd
 from dask.base import compute
 from dask.delayed import delayed
 
-from .._typing import FloatArray, NamedColumns
 from ..encoding.bins import BinsLike
-from ..fitting.known_cells import RowNumbers
+from ..fitting.counted_tables import Distinct, add_rows
+from ..fitting.known_cells import NUMBER, RowNumbers
 from ..fitting.tally import Tally
 from ..releasing.noise import POSITION_BITS, NoiseSource
 from ..releasing.release import Release
@@ -31,27 +31,24 @@ class DaskTable(LazyTable):
         self.names = list(frame.columns)
 
     def count(
-        self, names: Sequence[str], edges: Mapping[str, BinsLike], limit: int
-    ) -> tuple[NamedColumns, FloatArray]:
+        self,
+        names: Sequence[Any],
+        edges: Mapping[Any, BinsLike],
+        limit: int,
+        numbers: RowNumbers | None = None,
+    ) -> Distinct:
         count, merge = delayed(count_part, pure=False), delayed(merge_tallies, pure=False)
+        own = [name for name in names if name != NUMBER]
+        read = own if numbers is None else dict.fromkeys([*own, *numbers.read])
         options = {"names": list(names), "edges": dict(edges), "limit": limit}
-        parts = _fixed(self._frame[list(names)]).to_delayed(optimize_graph=False)
-        tallies = [count(part, **options) for part in parts]
+        shared = delayed(numbers, pure=False, traverse=False)  # sent once, not with every part
+        parts = _fixed(self._frame[list(read)]).to_delayed(optimize_graph=False)
+        tallies = [count(part, numbers=shared, **options) for part in parts]
         while len(tallies) > 1:
             groups = range(0, len(tallies), _MERGED_AT_ONCE)
             tallies = [merge(tallies[i : i + _MERGED_AT_ONCE]) for i in groups]
         (tally,) = compute(*tallies)
-        return tally.columns(), tally.counts.astype(float)
-
-    def numbered(self, numbers: RowNumbers, names: Sequence[str], number: str) -> DaskTable:
-        frame = _fixed(self._frame[list(dict.fromkeys([*names, *numbers.read]))])
-        find, shared = delayed(_numbered, pure=False), delayed(numbers, pure=False, traverse=False)
-        parts = [
-            find(part, shared, list(names), number)
-            for part in frame.to_delayed(optimize_graph=False)
-        ]
-        meta = _numbered(frame._meta, numbers, list(names), number)
-        return DaskTable(dd.from_delayed(parts, meta=meta, verify_meta=False))
+        return Distinct.of(tally)
 
     def empty(self, names: Sequence[str]) -> Table:
         return as_table(self._frame._meta[list(names)], "fit")
@@ -98,17 +95,13 @@ def _compared(part: pd.DataFrame) -> list[tuple[bool, set[Any]]]:
     return [(are_equal(index, column), set(column.unique()[:2])) for _, column in part.items()]
 
 
-def _numbered(
-    part: pd.DataFrame, numbers: RowNumbers, names: list[str], number: str
-) -> pd.DataFrame:
-    found = numbers.of_frame(part)
-    return part[names].assign(**{number: found})[found >= 0]
-
-
-def count_part(part: pd.DataFrame, *, names: list[str], **options: Any) -> Tally:
+def count_part(
+    part: pd.DataFrame, *, names: list[str], numbers: RowNumbers | None = None, **options: Any
+) -> Tally:
     """Return the counts of the rows of a partition; options : of `Tally`."""
+    found = None if numbers is None else numbers.of_frame(part)
     tally = Tally(names, **options)
-    tally.add([part[name] for name in names])
+    add_rows(tally, lambda name, rows: part[name].iloc[rows], found)
     return tally
 
 

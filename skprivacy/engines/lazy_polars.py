@@ -11,7 +11,7 @@ import polars as pl
 
 from .._warnings import warn
 from ..exceptions import PrivacyLeakWarning
-from ..fitting.known_cells import RowNumbers
+from ..fitting.known_cells import RowNumbers, unlike
 from ..releasing.noise import FreshSource, NoiseSource
 from ..releasing.release import Release
 from ..tables.frames import Table, as_table
@@ -65,7 +65,7 @@ class PolarsTable(QueriedTable):
         query = self._frame.group_by(by).agg(**found).select(*found).head(most)
         return as_table(query.collect(engine="streaming"), "fit")
 
-    def numbered(self, numbers: RowNumbers, names: Sequence[str], number: str) -> PolarsTable:
+    def _numbered(self, numbers: RowNumbers, names: Sequence[str], number: str) -> PolarsTable:
         def find(batch: pl.DataFrame) -> pl.DataFrame:
             found = pl.Series(number, numbers.of_frame(batch), dtype=pl.Int32)
             return batch.with_columns(found).select(*names, number).filter(found >= 0)
@@ -83,7 +83,7 @@ class PolarsTable(QueriedTable):
         names = needed_columns(self, release, source)
         if isinstance(source, FreshSource):
             _warn_of_order(self._frame)
-        row = _unlike("row", names)
+        row = unlike("row", names)
 
         def release_batch(batch: pl.DataFrame) -> pl.DataFrame:
             numbers = batch[row].to_numpy().astype(np.int64)
@@ -106,13 +106,6 @@ def _rewritten(
         schema=dict(rewrite(nothing).schema),
         streamable=True,
     )
-
-
-def _unlike(name: str, others: Sequence[str]) -> str:
-    """Return a name that no other column has."""
-    while name in others:
-        name += " "
-    return name
 
 
 def _warn_of_order(frame: pl.LazyFrame) -> None:

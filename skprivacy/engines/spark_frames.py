@@ -71,7 +71,7 @@ class SparkTable(QueriedTable):
         query = self._frame.groupBy(*by).agg(*found).drop(*(f"key {i}" for i in range(len(keys))))
         return as_table(query.limit(most).toArrow(), "fit")
 
-    def numbered(self, numbers: RowNumbers, names: Sequence[str], number: str) -> SparkTable:
+    def _numbered(self, numbers: RowNumbers, names: Sequence[str], number: str) -> SparkTable:
         needed = list(dict.fromkeys([*names, *numbers.read]))
         columns = [_quoted(name).alias(f"column {i}") for i, name in enumerate(needed)]
         frame = self._frame.select(*columns)

@@ -7,15 +7,29 @@ that are not replaced is copied as bytes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypedDict, Unpack
 
 from .._typing import FilePath
+from ..certifying import Certificate
 from ..fitting.fitted_estimator import fitted_of, set_fitted, settings_of, warn_of_unsaved
+from ..fitting.held_out import certified, evaluated, terms_for
+from ..measures import Measure
+from ..mechanism import Evaluation
 from ..transformer import PrivacyFunnelTransformer
-from .counting import fit_source
+from .counting import fit_source, held_out_table
 from .opening import read_from, write_to
 from .releasing import release_rows
 
-__all__ = ["fit_file", "transform_file"]
+__all__ = ["certify_file", "evaluate_file", "fit_file", "transform_file"]
+
+
+class Reading(TypedDict, total=False):
+    """How a file is read: see `fit_file`."""
+
+    delimiter: str | None
+    encoding: str
+    header: bool | None
+    names: Sequence[str] | None
 
 
 def fit_file(
@@ -23,11 +37,8 @@ def fit_file(
     path: FilePath,
     *,
     target: str | None = None,
-    delimiter: str | None = None,
-    encoding: str = "utf-8",
-    header: bool | None = None,
-    names: Sequence[str] | None = None,
     verbose: bool = False,
+    **reading: Unpack[Reading],
 ) -> PrivacyFunnelTransformer:
     """Fit a transformer to a table in a file, in bounded memory.
 
@@ -79,9 +90,7 @@ def fit_file(
     >>> fit_file(funnel, folder / "patients.csv").n_samples_seen_
     442
     """
-    with read_from(
-        path, delimiter=delimiter, encoding=encoding, header=header, names=names
-    ) as source:
+    with read_from(path, **reading) as source:
         settings = settings_of(transformer)
         fitted, _ = fit_source(settings, source, target=target, is_watched=verbose)
     return set_fitted(transformer, fitted)
@@ -92,14 +101,11 @@ def transform_file(
     path: FilePath,
     out: FilePath,
     *,
-    delimiter: str | None = None,
-    encoding: str = "utf-8",
-    header: bool | None = None,
-    names: Sequence[str] | None = None,
     record_ids: str | None = None,
     secret_key: bytes | None = None,
     force: bool = False,
     verbose: bool = False,
+    **reading: Unpack[Reading],
 ) -> int:
     """Release the rows of a file through a fitted transformer, in bounded memory.
 
@@ -161,9 +167,7 @@ def transform_file(
     """
     warn_of_unsaved(transformer, secret_key)
     with (
-        read_from(
-            path, delimiter=delimiter, encoding=encoding, header=header, names=names
-        ) as source,
+        read_from(path, **reading) as source,
         write_to(out, source, force=force) as sink,
     ):
         return release_rows(
@@ -175,3 +179,84 @@ def transform_file(
             secret_key=secret_key,
             is_watched=verbose,
         )
+
+
+def evaluate_file(
+    transformer: PrivacyFunnelTransformer,
+    path: FilePath,
+    *,
+    target: str | None = None,
+    verbose: bool = False,
+    **reading: Unpack[Reading],
+) -> Evaluation:
+    """Return the figures of a fitted transformer on the rows of a file, without drawing any Y.
+
+    They are those of `PrivacyFunnelTransformer.evaluate` for the frame, in bounded memory.
+
+    Parameters
+    ----------
+    transformer : PrivacyFunnelTransformer
+        Fitted, with `sensitive` set.
+    path, target, delimiter, encoding, header, names, verbose
+        As in `fit_file`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from skprivacy import PrivacyFunnelTransformer
+    >>> from skprivacy.datasets import load_diabetes_bands
+    >>> from skprivacy.files import evaluate_file
+    >>> path, patients = Path(tempfile.mkdtemp()) / "patients.csv", load_diabetes_bands()
+    >>> patients.to_csv(path, index=False)
+    >>> funnel = PrivacyFunnelTransformer(0.02, sensitive="sex", columns=["bmi"]).fit(patients)
+    >>> evaluate_file(funnel, path).max_leakage == funnel.evaluate(patients).max_leakage
+    True
+    """
+    with read_from(path, **reading) as source:
+        fitted = fitted_of(transformer)
+        table = held_out_table(fitted, source, is_watched=verbose)
+        return evaluated(fitted, settings_of(transformer), table, target)
+
+
+def certify_file(
+    transformer: PrivacyFunnelTransformer,
+    path: FilePath,
+    *,
+    measure: str | Measure | None = None,
+    confidence: float = 0.95,
+    n_settings: int = 1,
+    verbose: bool = False,
+    **reading: Unpack[Reading],
+) -> Certificate:
+    """Return what a fitted transformer leaks at most where the rows of a file come from.
+
+    It is what `PrivacyFunnelTransformer.certify` proves for the frame, in bounded memory.
+
+    Parameters
+    ----------
+    transformer : PrivacyFunnelTransformer
+        Fitted to other rows, with `sensitive` set.
+    measure, confidence, n_settings
+        As in `PrivacyFunnelTransformer.certify`.
+    path, delimiter, encoding, header, names, verbose
+        As in `fit_file`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from skprivacy import PrivacyFunnelTransformer
+    >>> from skprivacy.datasets import load_diabetes_bands
+    >>> from skprivacy.files import certify_file
+    >>> path, patients = Path(tempfile.mkdtemp()) / "fresh.csv", load_diabetes_bands()
+    >>> patients[1::2].to_csv(path, index=False)
+    >>> funnel = PrivacyFunnelTransformer(0.02, sensitive="sex", columns=["bmi"])
+    >>> certify_file(funnel.fit(patients[::2]), path).n_rows
+    221
+    """
+    fitted = fitted_of(transformer)
+    terms = terms_for(fitted, measure, confidence, n_settings)
+    with read_from(path, **reading) as source:
+        table = held_out_table(fitted, source, is_watched=verbose)
+        return certified(fitted, settings_of(transformer), terms, table)

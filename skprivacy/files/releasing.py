@@ -11,8 +11,6 @@ from typing import Any
 import pandas as pd
 
 from .._typing import IntArray
-from ..encoding import ColumnAlphabet
-from ..encoding.values import family_of
 from ..fitted import Fitted
 from ..fitting.leak_warnings import Judgement, warn_of_passed_through
 from ..fitting.parameters import Settings
@@ -22,6 +20,7 @@ from ..releasing.unknown_values import warn_of_unknown
 from ..tables.column_types import ColumnType
 from ..tables.frames import as_table
 from .block_noise import noise_of_blocks
+from .counting import families_of
 from .delimited import DelimitedSource
 from .tables import Block, Sink, Source
 
@@ -83,12 +82,3 @@ def folds_of_block(block: Block, position: int | None, source: Source) -> IntArr
     if position is None:
         return None
     return folds_of_keys(block.column(position), source.names[position])
-
-
-def families_of(fitted: Fitted) -> list[str]:
-    """Return what the values of each column of X, and of those beside it, are."""
-    return [_family_of(column) for column in fitted.alphabet.read_columns]
-
-
-def _family_of(alphabet: ColumnAlphabet) -> str:
-    return family_of([value for value in alphabet.values if value is not None], "X")

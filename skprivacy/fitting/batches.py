@@ -11,12 +11,11 @@ import pandas as pd
 from .._typing import IntArray, NamedColumns
 from ..cells import Cells
 from ..tables.column_types import ColumnType
+from .counted_tables import SampledRows, cells_instead, with_sample
 from .encode_and_design import cells_taught_by
 from .inputs import CountedColumns, FitInputs, LabelledRows
-from .known_cells import KnownCells, cell_name
-from .leak_warnings import warn_of_unjudged
+from .known_cells import KnownCells
 from .learned_cells import cells_of
-from .many_rows import cells_instead
 from .parameters import Settings
 from .row_sample import RowSample
 from .tally import Tally, TooManyRowsError, edges_of
@@ -77,7 +76,7 @@ class Batches:
         teachers = rows if before is None or self.n_rows < _FEWEST_TEACHERS else before
         teachers = teaching_rows(settings, teachers, cells)
         known = cells_taught_by(settings, teachers, cells)
-        tallied = self._counted.in_cells(cell_name(self._counted.names))
+        tallied = self._counted.in_cells()
         tally = Tally(tallied.names, edges=self._tally.edges)
         if before is not None:
             columns = self._in_tally(before, known)
@@ -121,12 +120,8 @@ class Batches:
         """Return all batches as one input of `fit`; cells take any number of distinct rows."""
         is_limited = cells_of(settings.for_batches()) is None
         rows = self._rows(self._tally if is_limited else self._tally.unlimited())
-        sample = self._sample.rows()
-        passed = {name: sample[name] for name in self._passed if name in sample}
-        kept = map(self.roles.name_or_position, self.roles.kept_positions)
-        warn_of_unjudged([name for name in kept if name not in passed])
-        s_passed = {name: sample[name] for name in self._counted.s} if passed else None
-        return FitInputs(self.roles, self.types, rows, passed, s_passed)
+        sample = SampledRows(dict(self._sample.rows().items()))
+        return with_sample(FitInputs(self.roles, self.types, rows), self._counted.s, sample)
 
     def __getstate__(self) -> dict[str, Any]:
         # Counts may travel; rows of people stay where they are.

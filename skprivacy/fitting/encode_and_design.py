@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from .._typing import CountArray, FloatArray, IntArray, NamedColumns
 from .._warnings import warn
 from ..cells import CellAlphabet, Cells
 from ..codes import UNKNOWN, count, take
-from ..design import design_mechanism
+from ..design import designed
 from ..encoding import (
     DEFAULT_BINS,
     Alphabet,
@@ -27,15 +27,16 @@ from ..encoding import (
 from ..encoding.bins import BinsLike
 from ..encoding.distances import gower
 from ..fidelity import RawX
+from ..finishing import Arrange
 from ..fitted import Fitted, Posterior, Training
 from ..joint import as_joint, count_pairs
 from ..measures import get_measure
-from ..mechanism import Mechanism, SeveralSecretsMechanism
+from ..mechanism import Mechanism
 from ..merging import tidied
-from ..releasing.output_names import check_names_out, name_outputs, names_out, readable
-from ..releasing.sampler import within_budget_as_sampled
+from ..releasing.output_names import check_names_out, named_outputs, names_out, readable
+from ..releasing.sampler import as_sampled
 from ..secret_columns import Secrets, secrets_of
-from ..solvers import most_symbols
+from ..solvers import DesignTask, most_symbols
 from ..utilities import (
     Distortion,
     EachColumn,
@@ -51,23 +52,18 @@ from .known_cells import KnownCells
 from .leak_warnings import (
     Budget,
     judged_for_each,
-    warn_if_misleading,
     warn_of_bins,
-    warn_of_chance,
+    warn_of_design,
     warn_of_index,
     warn_of_passed_through,
-    warn_of_swaps,
 )
 from .learned_cells import automatic_cells, cells_of, check_groups, check_known, learn_cells
 from .parameters import Settings, frozen
 from .raw_values import CodedX, raw_x
-from .several_warnings import warn_of_chance_in_several, warn_of_several
 from .teachers import teaching_rows
 
 # Outputs of cells are merged as long as that costs at most this share of the utility.
 _MERGED_UTILITY = 0.005
-
-M = TypeVar("M", Mechanism, SeveralSecretsMechanism)
 
 # The alphabet of S, the symbol of each row, and what is protected.
 CodedSensitive: TypeAlias = tuple[Alphabet, IntArray, Secrets]
@@ -214,8 +210,7 @@ def _pooled(
     warn(
         Message(
             InPython("X has", "The released columns have"),
-            f" {n_x} symbols, too many to design for in seconds with {n_s} sensitive groups: "
-            f"the {n_x - kept + 1} rarest are pooled into one. Set ",
+            " too many symbols to design for in seconds: the rarest are pooled into one. Set ",
             Named("max_categories"),
             ", ",
             Named("min_frequency"),
@@ -244,8 +239,6 @@ def fitted_to(settings: Settings, inputs: FitInputs, *, allow_leaking: bool = Tr
     warn_of_bins(list(rows.s_columns), sensitive, settings.n_bins)
     judge_index(settings, inputs, s_codes, secrets)
     _warn_of_figures(mechanism, coded)
-    if settings.output == "label" and isinstance(coded.alphabet.x_alphabet, ValueAlphabet):
-        warn_of_swaps(mechanism)
     training = Training(
         coded.sensitive,
         tuple(rows.s_columns),
@@ -279,7 +272,7 @@ def _with_target(coded: CodedRows, weights: FloatArray | None) -> FloatArray | N
 
 
 def _target_given_y(
-    coded: CodedRows, rows: LabelledRows, mechanism: Mechanism | SeveralSecretsMechanism
+    coded: CodedRows, rows: LabelledRows, mechanism: Mechanism
 ) -> Posterior | None:
     """Return P(V|y), which is released in place of P(x|y) where rows are cells for a target."""
     if not (coded.alphabet.of_cells and isinstance(mechanism.objective, Target)):
@@ -295,7 +288,7 @@ def _raw(
     settings: Settings,
     inputs: FitInputs,
     coded: CodedRows,
-    mechanism: Mechanism | SeveralSecretsMechanism,
+    mechanism: Mechanism,
 ) -> RawX | None:
     """Return X as it was before it was cut and pooled."""
     if not isinstance(coded.alphabet.x_alphabet, ValueAlphabet):
@@ -371,64 +364,50 @@ def _groups(rows: LabelledRows, alphabet: Alphabet) -> dict[str, Any]:
     return {"groups": [names[z] for z in alphabet.groups]}
 
 
-def _design(
-    settings: Settings, inputs: FitInputs, coded: CodedRows
-) -> Mechanism | SeveralSecretsMechanism:
+def _design(settings: Settings, inputs: FitInputs, coded: CodedRows) -> Mechanism:
     """Return the mechanism as it is sampled, with names for its outputs."""
     loss = distances_of(settings, inputs, coded)
     asked = design_options(settings, inputs.rows, coded, loss)
     counts = coded.counts.astype(float) + settings.smoothing
-    secrets = coded.secrets
-    if not secrets.are_several:
-        made = design_mechanism(counts, secrets.budgets[None], **asked)
-        made = made.changed(
-            s_labels=tuple(coded.sensitive.labels), x_labels=tuple(coded.alphabet.labels)
-        )
-        return _as_released(made, coded.alphabet, loss)
-    several = design_mechanism(secrets.tables(counts), secrets.budgets, **asked)
-    return _as_released(_labelled(several, coded, counts), coded.alphabet, loss)
+    secrets, owner = coded.secrets, "PrivacyFunnelTransformer"
+    options = {name: asked.pop(name) for name in settings.solver_options or {}}
+    solver = asked.pop("solver")
+    task = DesignTask.checked(owner, secrets.tables(counts), secrets.budgets.values(), **asked)
+    arrange = _arrangement(task, coded.alphabet, loss)
+    finishing = {"arrange": arrange, "as_sampled": as_sampled}
+    mechanism = designed(task, secrets.budgets, owner, solver, options, **finishing)
+    x_labels = tuple(coded.alphabet.labels)
+    assert mechanism.symbol_of_output is not None
+    return mechanism.renamed(
+        x_labels=x_labels,
+        y_labels=tuple(x_labels[symbol] for symbol in mechanism.symbol_of_output),
+        s_labels={name: groups.labels for name, groups in secrets.groups.items()},
+        together=(as_joint(counts, owner).p_sx, tuple(coded.sensitive.labels)),
+    )
 
 
-def _labelled(
-    mechanism: SeveralSecretsMechanism, coded: CodedRows, counts: CountArray
-) -> SeveralSecretsMechanism:
-    """Return the mechanism with the labels of all groups, and figures of all secrets together."""
-    x_labels, groups = tuple(coded.alphabet.labels), coded.secrets.groups
-    secrets = {
-        name: secret.changed(s_labels=groups[name].labels, x_labels=x_labels)
-        for name, secret in mechanism.secrets.items()
-    }
-    joint = as_joint(counts, "PrivacyFunnelTransformer").p_sx
-    made = SeveralSecretsMechanism(secrets, confidence=mechanism.confidence)
-    return made.with_together(joint, tuple(coded.sensitive.labels))
+def _arrangement(task: DesignTask, alphabet: Alphabet, loss: FloatArray) -> Arrange:
+    """Return what puts outputs in order: each is named after a symbol of X.
 
-
-def _as_released(mechanism: M, alphabet: Alphabet, loss: FloatArray) -> M:
-    """Return the mechanism as it is sampled, with names for its outputs."""
-    if alphabet.of_cells:
-        mechanism, objective = _merged(mechanism), mechanism.objective
-        loss = objective.surprise() if isinstance(objective, Target) else loss
-    return within_budget_as_sampled(name_outputs(mechanism, loss))
-
-
-def _merged(mechanism: M) -> M:
-    """Return the mechanism with outputs merged that say nearly the same about X, or the target.
-
-    They differ in what they say about S: merged, they say less about it, and on more rows each.
+    Of cells, outputs that say nearly the same about X, or the target, are merged. They differ in
+    what they say about S: merged, they say less about it, and on more rows each.
     """
-    allowance = _MERGED_UTILITY * mechanism.utility
-    p_x, objective, groups = mechanism.p_x, mechanism.objective, mechanism.groups
-    channel = tidied(mechanism.channel, p_x, objective, allowance, groups)
-    return mechanism.changed(channel=channel, y_labels=tuple(range(channel.shape[1])))
+    p_x, utility, groups = task.p_x, task.utility, task.groups
+    if alphabet.of_cells and isinstance(utility, Target):
+        loss = utility.surprise()
+
+    def arranged(channel: FloatArray) -> tuple[FloatArray, IntArray]:
+        if alphabet.of_cells:
+            allowance = _MERGED_UTILITY * utility.of_channel(p_x, channel)
+            channel = tidied(channel, p_x, utility, allowance, groups)
+        return named_outputs(channel, p_x, utility, loss, groups)
+
+    return arranged
 
 
-def _warn_of_figures(mechanism: Mechanism | SeveralSecretsMechanism, coded: CodedRows) -> None:
-    if isinstance(mechanism, Mechanism):
-        warn_if_misleading(mechanism, coded.counts, coded.group_sizes)
-        warn_of_chance(mechanism, coded.counts, coded.n_effective)
-        return
-    warn_of_several(mechanism, coded.secrets, coded.counts, coded.group_sizes)
-    warn_of_chance_in_several(mechanism, coded.secrets.tables(coded.counts), coded.n_effective)
+def _warn_of_figures(mechanism: Any, coded: CodedRows) -> None:
+    counts, sizes = coded.counts, coded.group_sizes
+    warn_of_design(mechanism, coded.secrets, counts, sizes, coded.n_effective)
 
 
 def _budgets(settings: Settings, secrets: Secrets) -> dict[Any, Budget]:
@@ -448,7 +427,7 @@ def judge_index(
             inputs.rows.weights,
             in_order=True,
         )
-        warn_of_index(found, settings.epsilon)
+        warn_of_index(found)
 
 
 def _judge_passed_through(

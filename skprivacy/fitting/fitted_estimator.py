@@ -17,12 +17,12 @@ from sklearn.utils.validation import check_is_fitted
 from .._messages import UNSAVED, Message, Setting
 from .._typing import FloatArray
 from .._warnings import warn
-from ..describing import as_html
+from ..describing import ReleaseSummary
 from ..encoding import Alphabet
 from ..exceptions import NotDesignedError, PrivacyLeakWarning
 from ..fidelity import Fidelity
 from ..fitted import Fitted
-from ..mechanism import Mechanism, SeveralSecretsMechanism
+from ..mechanism import Mechanism
 from ..tables.column_roles import ColumnRoles
 from .batches import Batches
 from .encode_and_design import fitted_to
@@ -75,7 +75,7 @@ class FittedEstimator(BaseEstimator):
             raise NotDesignedError(*error.args) from error
 
     @property
-    def mechanism_(self) -> Mechanism | SeveralSecretsMechanism:
+    def mechanism_(self) -> Mechanism:
         """The channel and its figures, under the joint distribution that `fit` learned."""
         return self._for_attribute().mechanism
 
@@ -85,11 +85,15 @@ class FittedEstimator(BaseEstimator):
         return self._for_attribute().fidelity
 
     @property
+    def summary_(self) -> ReleaseSummary:
+        """What the release leaks, keeps and allows: every figure, the verdict, and sentences."""
+        return self._for_attribute().summary
+
+    @property
     def p_sx_(self) -> FloatArray:
         """The joint distribution of S and X, as `fit` learned it."""
-        mechanism = self.mechanism_
-        figures = mechanism if isinstance(mechanism, Mechanism) else mechanism.together
-        if figures is None or (p_sx := figures.p_sx) is None:
+        together = self.mechanism_.together
+        if together is None or (p_sx := together.p_sx) is None:
             raise self._no_attribute("p_sx_")
         return p_sx
 
@@ -143,7 +147,7 @@ class FittedEstimator(BaseEstimator):
             shown._fitted = None
         shown._batches = None
         attributes = super(FittedEstimator, shown)._get_fitted_attr_html(doc_link)
-        for name in ("p_sx_", "sensitive_categories_"):
+        for name in ("p_sx_", "sensitive_categories_", "summary_"):
             attributes.pop(name, None)
         return attributes
 
@@ -156,11 +160,7 @@ class FittedEstimator(BaseEstimator):
         fitted, is_designed = self._fitted, self._batches is None
         if fitted is None or not (is_designed or self._is_current(self._settings())):
             return diagram
-        mechanism, roles = fitted.mechanism, fitted.roles
-        names = " and ".join(str(roles.name(position)) for position in roles.x_positions)
-        sentences = mechanism.sentences(fitted.fidelity, x_name=names)
-        shares, labels = (mechanism.p_x, mechanism.p_y), (mechanism.x_labels, mechanism.y_labels)
-        return diagram + as_html(sentences, mechanism.channel, shares, labels)
+        return diagram + fitted.summary._repr_html_()
 
 
 def settings_of(estimator: FittedEstimator) -> Settings:

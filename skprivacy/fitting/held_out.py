@@ -2,125 +2,265 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from .._messages import Message, Setting
+from .._messages import SENSITIVE, Message, Named, Parameter, Setting
 from .._typing import ColumnsLike, FloatArray, IntArray, Labels, NamedColumns
-from ..certifying import (
-    Candidate,
-    Centre,
-    Certificate,
-    SeveralCertificates,
-    certified_secrets,
-    check_measure,
-    failure_of,
-)
+from ..certifying import Candidate, Centre, Certificate, Terms, certificate_of, check_measure
 from ..codes import UNKNOWN, take
-from ..encoding import PairedAlphabet
+from ..encoding import Alphabet, ColumnAlphabet, PairedAlphabet
 from ..encoding.values import coded as values_of
 from ..fitted import Fitted, Training
 from ..measures import Measure, get_measure
-from ..mechanism import (
-    Evaluation,
-    Mechanism,
-    SeveralSecretsEvaluation,
-    SeveralSecretsMechanism,
-)
-from ..releasing.group_folds import folds_in
+from ..mechanism import Channel, Evaluation, Leakage
+from ..releasing.group_folds import folds_of_keys
 from ..secret_columns import SecretGroups, columns_of_secrets
 from ..tables.cross_tables import coded
 from ..tables.frames import Table, as_table
+from ..tables.vectors import as_columns, check_length, check_weights
 from ..utilities import Distortion, EachColumn, Target, Utility
-from .inputs import sensitive_columns
+from .counted_tables import CountedTable, rows_by_number
+from .inputs import CountedColumns, LabelledRows, sensitive_columns
+from .known_cells import NUMBER, RowNumbers
+from .parameters import Settings
+from .tally import TooManyRowsError
 
 
-def evaluated_on(
-    fitted: Fitted,
-    owner: str,
-    sensitive: Any,
-    X: Any,
-    y: ColumnsLike | None,
-    sensitive_features: ColumnsLike | None,
-) -> Evaluation | SeveralSecretsEvaluation:
-    """Return the `Evaluation` of a channel under the joint of other rows, or that of each secret.
+@dataclass(frozen=True, eq=False)
+class Symbols(RowNumbers):
+    """The symbol of X of each row; one more for values that were not seen.
 
-    owner, sensitive : the name and the parameter of the transformer; the rest as in `fit`.
+    Beside columns z there is one more for each z. names : of the columns of X and of z; groups :
+    the column that tells people apart, if any; n_seen : how many symbols `fit` has seen.
     """
+
+    alphabet: Alphabet
+    names: tuple[Any, ...]
+    groups: tuple[Any, ...]
+    n_seen: int
+
+    @classmethod
+    def of(cls, fitted: Fitted, names: Sequence[Any]) -> Symbols:
+        """Return the symbols of what was fitted; names : of the columns that are read."""
+        n, n_seen = len(fitted.roles.read_positions), len(fitted.mechanism.x_labels)
+        return cls(fitted.alphabet, tuple(names[:n]), tuple(names[n:]), n_seen)
+
+    @property
+    def read(self) -> tuple[Any, ...]:
+        return (*self.names, *self.groups)
+
+    def of_table(self, columns: NamedColumns) -> IntArray:
+        folds = next((folds_of_keys(columns[name], name) for name in self.groups), None)
+        codes, _ = self.alphabet.encode([columns[n] for n in self.names], self.names, folds)
+        return np.where(codes < 0, self.n_seen - 1 - codes.astype(np.intp), codes)
+
+
+@dataclass(frozen=True, eq=False)
+class ValuesAndSymbols(RowNumbers):
+    """The value of one column of X, and the symbol of the row, as one number."""
+
+    symbols: Symbols
+    position: int
+    n_symbols: int
+
+    @property
+    def read(self) -> tuple[Any, ...]:
+        return self.symbols.read
+
+    def of_table(self, columns: NamedColumns) -> IntArray:
+        column = columns[self.symbols.names[self.position]]
+        values = _positions(self.symbols.alphabet.columns[self.position], column)
+        # Positions are as small integers as they fit into, products are larger.
+        return values.astype(np.intp) * self.n_symbols + self.symbols.of_table(columns)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Rows that a design has not seen, all or counted: their S, and a symbol in place of X.
+
+    table_of : returns how often each value of a column of X has each symbol, by the position of
+    the column and the shape of the table.
+    """
+
+    rows: LabelledRows
+    table_of: Callable[[int, tuple[int, int]], FloatArray]
+
+    @property
+    def x_codes(self) -> IntArray:
+        """The symbol of each row."""
+        (codes,) = self.rows.x_columns.values()
+        return codes.to_numpy(dtype=np.intp)
+
+    def counts(self, codes: IntArray, shape: tuple[int, int]) -> FloatArray:
+        """Return how often each code and each symbol occur together."""
+        return _counts(codes, self.x_codes, self.rows.weights, shape)
+
+
+def _rows(
+    fitted: Fitted, settings: Settings, X: Any, y: Any, *passed: Any, with_target: bool = False
+) -> HeldOut:
+    """Return rows of a frame, or of a `CountedTable`; passed : S and weights beside a frame.
+
+    y : for a `CountedTable`, the name of a column; with_target : whether it is needed.
+    """
+    is_needed = with_target and isinstance(fitted.mechanism.objective, Target)
+    if is_needed and y is None:
+        told = " needs y, the target, to be evaluated."
+        raise ValueError(Message("A transformer with ", Setting("utility", "target"), told))
+    if isinstance(X, CountedTable):
+        return _rows_of_table(fitted, settings, X, y if is_needed else None)
+    return _rows_of_frame(fitted, settings, as_table(X, settings.owner), y, is_needed, *passed)
+
+
+def _rows_of_frame(
+    fitted: Fitted,
+    settings: Settings,
+    table: Table,
+    y: Any,
+    is_target: bool,
+    sensitive_features: ColumnsLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+) -> HeldOut:
+    owner = settings.owner
+    s_columns, _ = sensitive_columns(owner, table, y, settings.sensitive, sensitive_features)
+    if not table.n_rows:
+        raise ValueError(f"Found array with 0 sample(s) while {owner} needs at least one row.")
+    check_length(y, table.n_rows, "y")
+    columns = table.named(_read_positions(fitted, table, owner))
+    weights = check_weights(sample_weight, table.n_rows)
+    x_codes = Symbols.of(fitted, list(columns)).of_table(columns)
+    target = as_columns(y, "y") if is_target else None
+    rows = LabelledRows(s_columns, {NUMBER: pd.Series(x_codes)}, target, weights)
+
+    def table_of(position: int, shape: tuple[int, int]) -> FloatArray:
+        values = _positions(fitted.alphabet.columns[position], list(columns.values())[position])
+        return _counts(values, x_codes, weights, shape)
+
+    return HeldOut(rows, table_of)
+
+
+def _rows_of_table(
+    fitted: Fitted, settings: Settings, table: CountedTable, target: Any
+) -> HeldOut:
+    owner, header = settings.owner, as_table(pd.DataFrame(columns=table.names), settings.owner)
+    if settings.sensitive is None:
+        told = f" must name columns of {table.where}."
+        raise ValueError(Message(Parameter("sensitive", owner), told))
+    s_positions = header.positions(owner, "sensitive", settings.sensitive)
+    read = _read_positions(fitted, header, owner)
+    if both := [header.label(p) for p in s_positions if p in read]:
+        told = f"The column {both[0]!r} is released: it cannot be among those of "
+        raise ValueError(Message(told, Named("sensitive"), "."))
+    v_positions = () if target is None else header.positions(*table.target[::-1], target)
+    s, v, x = (tuple(map(header.label, part)) for part in (s_positions, v_positions, read))
+    symbols, counted = Symbols.of(fitted, x), CountedColumns(s, (NUMBER,), v or None)
+    try:
+        rows = rows_by_number(table, counted, symbols, {}).labelled(counted)
+    except TooManyRowsError as error:
+        told = " has too many values to count: cut numbers into bins, or pool groups."
+        raise ValueError(Message(SENSITIVE, told)) from error
+    if not rows.n_rows:
+        raise table.no_rows(owner)
+
+    def table_of(position: int, shape: tuple[int, int]) -> FloatArray:
+        numbers = ValuesAndSymbols(symbols, position, shape[1])
+        return table.sizes(numbers, math.prod(shape)).reshape(shape)
+
+    return HeldOut(rows, table_of)
+
+
+def _read_positions(fitted: Fitted, table: Table, owner: str) -> list[int]:
+    """Return where the columns are that tell symbols: X, those beside it, and keys of people."""
+    group = fitted.roles.group_in(table, owner)
+    return [*fitted.roles.read_in(table, owner), *([] if group is None else [group])]
+
+
+def evaluated(
+    fitted: Fitted, settings: Settings, X: Any, y: Any = None, *passed: Any
+) -> Evaluation:
+    """Return the `Evaluation` of a channel under the joint of other rows, see `_rows`."""
     training, mechanism = fitted.training, fitted.mechanism
     if training is None:
         raise ValueError(
-            f"This {owner} was loaded without the values of S, and cannot recognise them in other "
-            f"rows. Use mechanism_.evaluate(p_sx) with a table of counts."
+            f"This {settings.owner} was loaded without the values of S, and cannot recognise them "
+            f"in other rows. Use mechanism_.evaluate(p_sx) with a table of counts."
         )
-    table = as_table(X, owner)
-    s_columns, _ = sensitive_columns(owner, table, y, sensitive, sensitive_features)
-    s_codes = _group_codes(training, s_columns)
-    x_codes = _symbols_in(fitted, table, owner)
-    objective, n_x = _objective(fitted, table, owner, y, x_codes), n_symbols(fitted)
+    held_out = _rows(fitted, settings, X, y, *passed, with_target=True)
+    objective, s_columns = _objective(fitted, held_out), held_out.rows.s_columns
 
-    def under(codes: IntArray, labels: Labels) -> Evaluation:
-        counts = count_codes(codes, x_codes, (len(labels) + 1, n_x))
-        return Evaluation(
-            _channel(mechanism),
-            counts / counts.sum(),
-            (*labels, "unseen"),
-            (*mechanism.x_labels, *_unseen_labels(fitted)),
-            mechanism.y_labels,
-            mechanism.measure,
-            objective,
-            groups=_groups(mechanism),
-        )
+    p_x = np.bincount(held_out.x_codes, held_out.rows.weights, _n_symbols(fitted))
+    x_labels = (*mechanism.x_labels, *_unseen_labels(fitted))
+    about = x_labels, mechanism.y_labels, objective, _groups(fitted)
+    channel = Channel(_channel(fitted), p_x / p_x.sum(), *about)
 
-    whole = under(s_codes, tuple(training.alphabet.labels))
-    if not training.secrets.are_several:
-        return whole
-    each = {
+    def under(codes: IntArray, labels: Labels) -> Leakage:
+        counts = held_out.counts(codes, (len(labels) + 1, _n_symbols(fitted)))
+        named = (*labels, _unseen(labels))
+        return Leakage(channel, counts / counts.sum(), named, mechanism.measure)
+
+    secrets = {
         name: under(_codes_of(training, groups, s_columns), groups.labels)
         for name, groups in training.secrets.groups.items()
     }
-    return SeveralSecretsEvaluation(each, whole)
+    if len(secrets) == 1:
+        return Evaluation(channel, secrets)
+    codes, _ = training.alphabet.encode(list(s_columns.values()), list(s_columns))
+    codes = np.where(codes == UNKNOWN, len(training.counts), codes)
+    return Evaluation(channel, secrets, under(codes, tuple(training.alphabet.labels)))
 
 
-def certified_on(
+def terms_for(
     fitted: Fitted,
-    owner: str,
-    sensitive: Any,
-    X: Any,
-    y: ColumnsLike | None,
-    sensitive_features: ColumnsLike | None,
     measure: str | Measure | None,
     confidence: float,
     n_settings: int,
-) -> Certificate | SeveralCertificates:
-    """Return the `Certificate` of a channel by other rows; parameters as in `evaluated_on`.
+    sample_weight: Any = None,
+) -> Terms:
+    """Return the terms of a certificate, checked; measure : None for that of the design.
+
+    Weights are refused. Bounds that use them scale with the largest weight, and not the largest
+    among these rows: one that was not drawn may be larger, and have any share of the population.
+    Rows that are kept with a probability of weight / largest possible weight are independent
+    draws from the weighted population, and all theorems hold for them as they are.
+    """
+    if sample_weight is not None:
+        raise TypeError(
+            "certify takes no sample_weight: rows cannot show the largest weight that a person "
+            "may have, and without it nothing is proven. If you know it, keep each row with a "
+            "probability of its weight / that weight, and certify by the rows that are kept."
+        )
+    chosen = fitted.mechanism.measure if measure is None else get_measure(measure, "certify")
+    return Terms(chosen, confidence, n_settings)
+
+
+def certified(
+    fitted: Fitted, settings: Settings, terms: Terms, X: Any, y: Any = None, *passed: Any
+) -> Certificate:
+    """Return the `Certificate` of a channel by other rows, see `_rows`.
 
     The groups of S are those of `fit`, and one more if there are values that it did not see; for
     a transformer that was loaded they are those of the rows.
     """
-    failure_of(confidence, n_settings)  # errors come before any work is done
-    measure = fitted.mechanism.measure if measure is None else get_measure(measure, "certify")
-    check_measure(measure, 0)
-    table = as_table(X, owner)
-    s_columns, _ = sensitive_columns(owner, table, y, sensitive, sensitive_features)
-    if not table.n_rows:
-        raise ValueError(f"Found array with 0 sample(s) while {owner} needs at least one row.")
-    every = {None: tuple(range(len(s_columns)))}
-    if isinstance(fitted.mechanism, SeveralSecretsMechanism):
-        every = columns_of_secrets(owner, fitted.mechanism.epsilon, tuple(s_columns))
-    sized = {name: _sized_groups(fitted, s_columns, name, p) for name, p in every.items()}
+    held_out = _rows(fitted, settings, X, y, *passed)
+    s_columns = held_out.rows.s_columns
+    secrets = {None: tuple(range(len(s_columns)))}
+    if None not in fitted.mechanism.secrets:
+        secrets = columns_of_secrets(settings.owner, fitted.mechanism.secrets, tuple(s_columns))
+    sized = {name: _sized_groups(fitted, s_columns, name, p) for name, p in secrets.items()}
     for n_s, _ in sized.values():
-        check_measure(measure, n_s)
-    x_codes = _symbols_in(fitted, table, owner)
-    n_x = n_symbols(fitted)
-    return certified_secrets(
-        {name: count_codes(codes, x_codes, (n_s, n_x)) for name, (n_s, codes) in sized.items()},
-        {name: candidate(fitted, n_s, name) for name, (n_s, _) in sized.items()},
-        measure,
-        confidence,
-        n_settings,
+        check_measure(terms.measure, n_s)
+    n_x = _n_symbols(fitted)
+    return certificate_of(
+        {name: held_out.counts(codes, (n_s, n_x)) for name, (n_s, codes) in sized.items()},
+        {name: _candidate(fitted, n_s, name) for name, (n_s, _) in sized.items()},
+        terms,
     )
 
 
@@ -138,8 +278,8 @@ def _sized_groups(
     return max(len(groups.labels), int(codes.max()) + 1), codes
 
 
-def candidate(fitted: Fitted, n_groups: int, name: Any = None) -> Candidate:
-    """Return what is to be certified by rows with so many groups of S, or of one secret.
+def _candidate(fitted: Fitted, n_groups: int, name: Any) -> Candidate:
+    """Return what is to be certified by rows with so many groups of a secret.
 
     P(S) is thought to be as in the rows of `fit`, or uniform where these are not known.
     """
@@ -149,38 +289,39 @@ def candidate(fitted: Fitted, n_groups: int, name: Any = None) -> Candidate:
         prior = np.append(seen / seen.sum(), np.zeros(n_groups - len(seen)))
     mechanism = fitted.mechanism
     centre = Centre(prior, mechanism.p_y)
-    return Candidate(_channel(mechanism), mechanism.y_labels, mechanism.scope, centre)
+    return Candidate(_channel(fitted), mechanism.y_labels, mechanism.scope, centre)
 
 
-def _channel(mechanism: Mechanism | SeveralSecretsMechanism) -> FloatArray:
+def _channel(fitted: Fitted) -> FloatArray:
     """Return the channel with one more symbol, for values that were not seen: drawn from P(Y).
 
     Beside columns z there is one for each z, drawn from P(Y|z).
     """
-    return np.vstack([mechanism.channel, mechanism.unseen])
+    return np.vstack([fitted.mechanism.channel, fitted.mechanism.unseen])
 
 
-def n_symbols(fitted: Fitted) -> int:
+def _n_symbols(fitted: Fitted) -> int:
     """Return how many symbols there are with those for values that were not seen."""
     return len(fitted.mechanism.channel) + len(fitted.mechanism.unseen)
 
 
-def _groups(mechanism: Mechanism | SeveralSecretsMechanism) -> IntArray | None:
-    if mechanism.groups is None:
-        return None
-    return np.append(mechanism.groups, np.unique(mechanism.groups))
+def _groups(fitted: Fitted) -> IntArray | None:
+    groups = fitted.mechanism.groups
+    return None if groups is None else np.append(groups, np.unique(groups))
 
 
 def _unseen_labels(fitted: Fitted) -> list[Any]:
     if not isinstance(fitted.alphabet, PairedAlphabet):
-        return ["unseen"]
+        return [_unseen(fitted.mechanism.x_labels)]
     return [("unseen", label) for label in fitted.alphabet.beside.labels]
 
 
-def _group_codes(training: Training, s_columns: NamedColumns) -> IntArray:
-    """Return the group of each row; values that were not seen are one more."""
-    codes, _ = training.alphabet.encode(list(s_columns.values()), list(s_columns))
-    return np.where(codes == UNKNOWN, len(training.counts), codes)
+def _unseen(labels: Labels) -> str:
+    """Return what values that `fit` did not see are called; a value may have that very name."""
+    name = "unseen"
+    while name in labels:
+        name = f"{name} by fit"
+    return name
 
 
 def _codes_of(training: Training, groups: SecretGroups, s_columns: NamedColumns) -> IntArray:
@@ -190,62 +331,35 @@ def _codes_of(training: Training, groups: SecretGroups, s_columns: NamedColumns)
     return groups.found(found)
 
 
-def _symbols_in(fitted: Fitted, table: Table, owner: str) -> IntArray:
-    columns = table.named(fitted.roles.read_in(table, owner))
-    return symbols_of(fitted, columns, folds_in(fitted.roles, table, owner))
+def _positions(alphabet: ColumnAlphabet, column: pd.Series) -> IntArray:
+    """Return the value of each row, in the bins of `fit`; those not seen are one more."""
+    of_rows, values = values_of(column, column.name)
+    positions = take(alphabet.positions_of(values, column.name), of_rows)
+    return np.where(positions == UNKNOWN, len(alphabet.values), positions)
 
 
-def symbols_of(fitted: Fitted, x_columns: NamedColumns, folds: IntArray | None = None) -> IntArray:
-    """Return the symbol of X of each row; values that were not seen are one more.
-
-    x_columns : and those beside X; there is then one more symbol for each of their values;
-    folds : of the rows, where a column tells people apart.
-    """
-    codes, _ = fitted.alphabet.encode(list(x_columns.values()), list(x_columns), folds)
-    return np.where(codes < 0, len(fitted.mechanism.x_labels) - 1 - codes.astype(np.intp), codes)
-
-
-def count_codes(rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> FloatArray:
+def _counts(
+    rows: IntArray, columns: IntArray, weights: FloatArray | None, shape: tuple[int, int]
+) -> FloatArray:
     """Return the table of counts of two columns of codes; symbols that never occur count 0."""
     counts = np.zeros(shape)
-    np.add.at(counts, (rows, columns), 1.0)
+    np.add.at(counts, (rows, columns), 1.0 if weights is None else weights)
     return counts
 
 
-def _tables(fitted: Fitted, columns: NamedColumns, x_codes: IntArray) -> list[FloatArray]:
-    """Return how often each value of each column, in the bins of `fit`, has each symbol."""
-    found, n_x = [], n_symbols(fitted)
-    for alphabet, (name, column) in zip(fitted.alphabet.columns, columns.items(), strict=True):
-        of_rows, values = values_of(column, name)
-        positions = take(alphabet.positions_of(values, name), of_rows)
-        unseen = np.where(positions == UNKNOWN, len(alphabet.values), positions)
-        found.append(count_codes(unseen, x_codes, (len(alphabet.values) + 1, n_x)))
-    return found
-
-
-def _objective(
-    fitted: Fitted, table: Table, owner: str, y: ColumnsLike | None, x_codes: IntArray
-) -> Utility:
+def _objective(fitted: Fitted, held_out: HeldOut) -> Utility:
     """Return the utility for these rows: a target is their own, and so is what columns hold."""
     mechanism, objective = fitted.mechanism, fitted.mechanism.objective
     if isinstance(objective, EachColumn):
-        columns = table.named(fitted.roles.x_in(table, owner))
-        return EachColumn.of_tables(_tables(fitted, columns, x_codes))
+        shapes = [(len(c.values) + 1, _n_symbols(fitted)) for c in fitted.alphabet.columns]
+        return EachColumn.of_tables([held_out.table_of(p, s) for p, s in enumerate(shapes)])
     if isinstance(objective, Distortion):  # an unseen value is as far from all labels as can be
         shape = len(mechanism.unseen), objective.loss.shape[1]
         loss = np.vstack([objective.loss, np.full(shape, objective.loss.max())])
         return Distortion.of_symbols(loss, of_cells=objective.of_cells)
-    if not isinstance(objective, Target):
+    if held_out.rows.target is None or not isinstance(objective, Target):
         return objective
-    if y is None:
-        raise ValueError(
-            Message(
-                "A transformer with ",
-                Setting("utility", "target"),
-                " needs y, the target, to be evaluated.",
-            )
-        )
-    v_codes, _ = coded(y, "y")
-    shape = v_codes.max() + 1, n_symbols(fitted)
+    v_codes, _ = coded(pd.DataFrame(held_out.rows.target), "y")
     # What X itself says about the target is known from the rows of `fit`.
-    return Target(count_codes(v_codes, x_codes, shape), whole=objective.whole)
+    counts = held_out.counts(v_codes, (v_codes.max() + 1, _n_symbols(fitted)))
+    return Target(counts[counts.any(axis=1)], whole=objective.whole)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Hashable, Sequence, Sized
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import compress
 from typing import Any
@@ -24,7 +24,7 @@ from ..tables.frames import Table, as_table
 from ..tables.row_index import check_no_copy, labels_of
 from ..tables.vectors import as_columns, check_length, check_weights
 from .beside import beside_positions, check_not_cut, check_not_released
-from .known_cells import KnownCells
+from .known_cells import NUMBER, KnownCells
 from .parameters import Settings
 
 
@@ -69,6 +69,11 @@ class LabelledRows:
             return len(next(iter(self.s_columns.values())))
         return int(self.multiplicities.sum())
 
+    def at(self, chosen: IntArray) -> LabelledRows:
+        """Return some of the rows."""
+        names = (f.name for f in fields(self) if f.name not in ("is_coarse", "cells"))
+        return replace(self, **{name: _at(getattr(self, name), chosen) for name in names})
+
     def effective_rows(self, *codes: IntArray) -> int:
         """Return how many equally weighted rows would say as much: Kish's effective sample size.
 
@@ -84,6 +89,13 @@ class LabelledRows:
         if not fewest < np.inf:
             raise ValueError("sample_weight is too large or too small to be squared: rescale it.")
         return max(1, round(fewest))
+
+
+def _at(values: Any, chosen: IntArray) -> Any:
+    """Return columns, an array, or None at some rows."""
+    if isinstance(values, dict):
+        return {name: column.iloc[chosen] for name, column in values.items()}
+    return None if values is None else values[chosen]
 
 
 @dataclass(frozen=True)
@@ -118,9 +130,9 @@ class CountedColumns:
         """What the table calls them, in the order of `names`."""
         return [*self.s, *self.x, *(self.target or ()), *self.groups, *self.beside]
 
-    def in_cells(self, name: str) -> CountedColumns:
+    def in_cells(self) -> CountedColumns:
         """Return the columns with one in place of X: the number of its cell."""
-        return replace(self, x=(name,), groups=())
+        return replace(self, x=(NUMBER,), groups=())
 
     def columns(self, rows: LabelledRows) -> list[pd.Series]:
         """Return the columns of some rows in the order of `names`."""
@@ -137,22 +149,22 @@ class CountedColumns:
         cells: KnownCells | None = None,
     ) -> LabelledRows:
         """Return distinct rows that occur `counts` times, with the sums of their weights."""
-        n_s, n_x = len(self.s), len(self.s) + len(self.x)
-        n_v, target = n_x + len(self.target or ()), None
-        n_f = n_v + len(self.groups)
-        if self.target is not None:
-            target = dict(zip(self.target, columns[n_x:n_v], strict=True))
+        rest = iter(columns)
+
+        def named(names: tuple[Any, ...]) -> NamedColumns:
+            return dict(zip(names, rest, strict=False))
+
         return LabelledRows(
-            dict(zip(self.s, columns[:n_s], strict=True)),
-            dict(zip(self.x, columns[n_s:n_x], strict=True)),
-            target,
+            named(self.s),
+            named(self.x),
+            None if self.target is None else named(self.target),
             counts if weights is None else weights,
             counts,
             squares,
             is_coarse,
             cells,
-            dict(zip(self.groups, columns[n_v:n_f], strict=True)),
-            dict(zip(self.beside, columns[n_f:], strict=True)),
+            named(self.groups),
+            named(self.beside),
         )
 
 
@@ -221,30 +233,21 @@ def read_inputs(
     check_no_copy(levels, roles.s_names, s_columns, owner)
     settings.check_bin_names([*(table.names or range(table.n_columns)), *s_columns])
     settings.check_secret_names(tuple(s_columns))
-    # A row of weight zero counts no more than one that is not there.
-    counted = slice(None) if weights is None else np.flatnonzero(weights)
-
-    def rows_of(columns: NamedColumns) -> NamedColumns:
-        return {label: column.iloc[counted] for label, column in columns.items()}
-
-    target = None
-    if settings.has_target:
-        target = rows_of(target_columns(owner, y, s_columns))
     rows = LabelledRows(
-        rows_of(s_columns),
-        rows_of(table.named(roles.x_positions)),
-        target,
-        None if weights is None else weights[counted],
-        folds=rows_of(_folds(settings, table, roles)),
-        beside=rows_of(table.named(roles.beside_positions)),
+        s_columns,
+        table.named(roles.x_positions),
+        target_columns(owner, y, s_columns) if settings.has_target else None,
+        weights,
+        folds=_folds(settings, table, roles),
+        beside=table.named(roles.beside_positions),
     )
-    return FitInputs(
-        roles,
-        tuple(map(table.type_of, roles.typed_positions)),
-        rows,
-        rows_of(table.named(roles.kept_positions)),
-        index=rows_of(dict(zip(labels_of(levels), levels, strict=True))),
-    )
+    passed = table.named(roles.kept_positions)
+    index = dict(zip(labels_of(levels), levels, strict=True))
+    if weights is not None:  # a row of weight zero counts no more than one that is not there
+        counted = np.flatnonzero(weights)
+        rows, passed, index = rows.at(counted), _at(passed, counted), _at(index, counted)
+    types = tuple(map(table.type_of, roles.typed_positions))
+    return FitInputs(roles, types, rows, passed, index=index)
 
 
 def _folds(settings: Settings, table: Table, roles: ColumnRoles) -> NamedColumns:

@@ -12,6 +12,9 @@ from ..cells import CellAlphabet
 from ..releasing.group_folds import folds_of_keys
 from ..tables.frames import as_table
 
+# What the column of such numbers is called: unlike the name of any column of a table.
+NUMBER = ("number of the row",)
+
 
 class RowNumbers(ABC):
     """A number for each row of a table that follows from the row alone: any engine can tell it."""
@@ -60,9 +63,8 @@ class KnownCells(RowNumbers):
         return self.of_columns(columns, folds)
 
 
-def cell_name(others: Container[Any]) -> str:
-    """Return a name for the column of cells, unlike those of other columns."""
-    name = "cell"
+def unlike(name: str, others: Container[Any]) -> str:
+    """Return a name that no other column has."""
     while name in others:
         name += " "
     return name

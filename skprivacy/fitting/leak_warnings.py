@@ -22,21 +22,22 @@ from .._messages import (
 )
 from .._typing import CountArray, FloatArray, IntArray, NamedColumns, Scope
 from .._warnings import warn
-from ..describing import rarely_kept
 from ..encoding import Alphabet, learn_column
-from ..exceptions import FidelityWarning, FiniteSampleWarning, PrivacyLeakWarning
+from ..exceptions import FiniteSampleWarning, PrivacyLeakWarning
 from ..joint import as_joint, count_pairs
+from ..limits.risk import confidence_of_each
 from ..measures import KL, Measure
 from ..measures.leakage import leakage_in, leakage_unchanged
 from ..mechanism import (
     FAR_ABOVE,
     USUAL_CONFIDENCE,
+    Guarantee,
     Mechanism,
-    SeveralSecretsMechanism,
     name_of_secret,
     population_limits,
 )
-from ..utilities import UTILITY_ROUNDING, Distortion
+from ..secret_columns import Secrets
+from ..utilities import UTILITY_ROUNDING
 
 # A column with more distinct values than this share of its rows is judged by its bins only: that
 # nearly every value occurs with a single S says nothing about the next row.
@@ -52,9 +53,6 @@ _MOST_CELLS = 5_000_000
 # A limit for the population is a quick one: so many draws, of about so many cells in all.
 _QUICK_DRAWS, _QUICK_CELLS = (39, 199), 40_000
 
-# Values that are mostly released as others may make up this share of the rows without a warning.
-_FEW_REPLACED = 0.05
-
 
 def warn_of_bins(names: Sequence[Hashable], alphabet: Alphabet, n_bins: Any) -> None:
     """Warn of numbers of S that are cut into bins although nobody asked for it."""
@@ -63,8 +61,8 @@ def warn_of_bins(names: Sequence[Hashable], alphabet: Alphabet, n_bins: Any) -> 
             warn(
                 Message(
                     f"The sensitive column {name!r} holds numbers with many values: what is "
-                    f"protected is which of {len(column.edges) + 1} bins a number falls into, not "
-                    f"the number within its bin. If they are codes, do not cut them: ",
+                    f"protected is the bin that a number falls into, not the number within its "
+                    f"bin. If they are codes, do not cut them: ",
                     BinsOf(name, at_edges=False),
                     ". To choose the bins, give ",
                     InPython("edges there", Named("edges")),
@@ -74,142 +72,132 @@ def warn_of_bins(names: Sequence[Hashable], alphabet: Alphabet, n_bins: Any) -> 
             )
 
 
-def warn_if_misleading(mechanism: Mechanism, counts: CountArray, group_sizes: CountArray) -> None:
-    """Warn of what a user of the release should know and might not.
+def warn_of_design(
+    mechanism: Mechanism,
+    secrets: Secrets,
+    counts: CountArray,
+    group_sizes: CountArray,
+    n_rows: int,
+) -> None:
+    """Warn of what threatens the guarantee, or is surely not what the user wanted.
 
-    counts : of pairs (s, x), before smoothing; group_sizes : rows for each s, without weights.
+    counts : of pairs (s, x) for all columns of S, before smoothing; group_sizes : rows for each s,
+    without weights; n_rows : how many equally weighted rows say as much.
     """
-    for text in (*_about_groups(mechanism, group_sizes), *_about_release(mechanism, counts)):
-        warn(text, PrivacyLeakWarning)
+    for name, secret in mechanism.secrets.items():
+        for text in _about_secret(name, secret, secrets.groups[name].table(counts)):
+            warn(text, PrivacyLeakWarning)
+    if _is_bounded_apart_only(mechanism):
+        warn(_TOGETHER, PrivacyLeakWarning)
+    if len(mechanism.x_labels) > 1 and mechanism.normalized_utility < UTILITY_ROUNDING:
+        warn_of_nothing(mechanism)
+    if _has_small_groups(mechanism, secrets, group_sizes):
+        warn(_FEW_ROWS, FiniteSampleWarning)
+    else:
+        warn_of_chance(mechanism, secrets.tables(counts), n_rows)
 
 
-def warn_of_chance(mechanism: Mechanism, counts: CountArray, n_rows: int) -> None:
-    """Warn if the budget may be far exceeded in the population that the rows are from.
-
-    counts : as in `warn_if_misleading`; n_rows : how many equally weighted rows say as much.
-    """
-    if mechanism.confidence is not None or not mechanism.epsilon < np.inf:
-        return
-    limit = quick_limit(mechanism, counts, n_rows, USUAL_CONFIDENCE)
-    if limit <= FAR_ABOVE * mechanism.epsilon:
-        return
-    warn(
-        Message(
-            Setting("epsilon", mechanism.epsilon),
-            f" holds for these {n_rows:,} rows. In the population that they are from, the leakage "
-            f"may be up to {limit:.2g} (with {USUAL_CONFIDENCE:.0%} confidence). ",
-            Setting("confidence", USUAL_CONFIDENCE),
-            " keeps the budget there too; the more rows there are, and the fewer values of ",
-            RELEASED,
-            ", the less that costs.",
-        ),
-        FiniteSampleWarning,
-    )
-
-
-def quick_limit(mechanism: Mechanism, counts: CountArray, n_rows: int, confidence: float) -> float:
-    """Return what is roughly the limit of the leakage in the population."""
-    n_draws = int(np.clip(_QUICK_CELLS // counts.size, *_QUICK_DRAWS))
-    rows: FloatArray = counts * (n_rows / counts.sum())
-    limits = population_limits(mechanism, rows, confidence, n_draws=n_draws, is_rough=True)
-    return limits.leakage_in(mechanism.scope)
-
-
-def warn_of_swaps(mechanism: Mechanism | SeveralSecretsMechanism) -> None:
-    """Warn if values that are not rare are mostly released as others."""
-    fidelity = mechanism.fidelity()
-    if fidelity.replaced <= _FEW_REPLACED:
-        return
-    closer, larger = Setting("utility", "distortion"), Named("epsilon")
-    way_out = Message(" Where people read them as they are, ", closer, " keeps them close.")
-    if isinstance(mechanism.objective, Distortion):
-        way_out = Message(
-            " A larger ", larger, ", or fewer or coarser columns, keep more of them."
-        )
-    warn(Message(rarely_kept(fidelity), way_out), FidelityWarning)
-
-
-def _about_groups(mechanism: Mechanism, sizes: CountArray) -> Iterator[str]:
-    if len(sizes) == 1:
+def _about_secret(name: Any, secret: Guarantee, table: CountArray) -> Iterator[str]:
+    called = SENSITIVE if name is None else name_of_secret(name)
+    n_s, n_x = table.shape
+    if n_s == 1:
         yield Message(
-            InPython("S has", "The sensitive columns have"),
-            " a single value: there is nothing to protect, and no noise is added to ",
-            RELEASED,
-            ".",
+            "There is nothing to protect: these rows have a single value of ", called, "."
         )
-        return
-    if mechanism.confidence is not None:  # small groups are allowed for
-        return
-    n_x = len(mechanism.x_labels)
-    if n_small := np.count_nonzero(small := sizes < n_x):
-        have = "has" if n_small == 1 else "have"
-        yield Message(
-            f"{n_small} of the {len(sizes)} sensitive groups {have} fewer rows than ",
-            InPython("X has", "the released columns have"),
-            f" symbols ({n_x}), {sizes[small].sum():g} rows in all: their distribution is poorly "
-            f"estimated, and the true leakage may exceed epsilon. Pool symbols of ",
-            RELEASED,
-            " or set ",
-            Named("smoothing"),
-            ".",
-            InPython(
-                " p_sx_.sum(axis=1), in the order of sensitive_categories_, shows which they are."
-            ),
-        )
-
-
-def _about_release(mechanism: Mechanism, counts: CountArray) -> Iterator[str]:
-    assert mechanism.s_labels is not None  # every design has them
-    if len(mechanism.s_labels) == 1 or len(mechanism.x_labels) == 1:
-        return
-    if ((counts > 0).sum(axis=0) <= 1).all():
+    elif n_x > 1 and ((table > 0).sum(axis=0) <= 1).all():
         yield Message(
             InPython("X determines", "The released columns determine"),
             " ",
-            SENSITIVE,
-            " in the data: every symbol of ",
-            RELEASED,
-            " occurs with a single value of ",
-            SENSITIVE,
-            ".",
+            called,
+            " in these rows: each of their values occurs with a single value of it.",
         )
-    if mechanism.normalized_utility > 1 - UTILITY_ROUNDING:
+    if n_s > 1 and n_x > 1 and secret.epsilon < np.inf and secret.allows_certainty:
         yield Message(
-            "No noise is added to ",
-            RELEASED,
-            ": ",
-            Setting("epsilon", mechanism.epsilon),
-            f" is large enough to release its symbols unchanged, with a leakage of "
-            f"{mechanism.leakage_in(mechanism.scope):.3g}.",
-        )
-    elif mechanism.allows_certainty:
-        yield Message(
-            Setting("epsilon", mechanism.epsilon),
-            " protects next to nothing: with it, a released value may tell a group of ",
-            SENSITIVE,
-            " with certainty. Use a smaller ",
             Named("epsilon"),
-            ".",
+            " protects next to nothing: it is so large that a released value may reveal a group "
+            "of ",
+            called,
+            " with certainty. Use a smaller one.",
         )
-    elif mechanism.normalized_utility < UTILITY_ROUNDING and mechanism.confidence is None:
-        yield Message(
-            "The output is constant or says nothing about ",
-            RELEASED,
-            ": ",
-            Setting("epsilon", mechanism.epsilon),
-            " allows no more.",
-        )
-    elif mechanism.confidence is not None and mechanism.epsilon == 0:
-        yield Message(
-            "The output says nothing about ",
-            RELEASED,
-            ": no number of rows can show that nothing at all leaks in the population. Use a "
-            "larger ",
+
+
+_TOGETHER = Message(
+    "About all sensitive columns together, more is revealed than the largest of the budgets in ",
+    Named("epsilon"),
+    ": separate budgets bound no combination of secrets. A budget for ",
+    InPython("their tuple", "all of them joined by a plus"),
+    " does.",
+    InPython(" See summary_.together."),
+)
+
+_FEW_ROWS = Message(
+    Named("epsilon"),
+    " holds for these rows only, and they are few: in the population that they were drawn from, "
+    "much more may leak. ",
+    Setting("confidence", USUAL_CONFIDENCE),
+    " keeps the budget there too.",
+    InPython(" metrics.population_leakage tells how much may leak."),
+)
+
+
+def _is_bounded_apart_only(mechanism: Mechanism) -> bool:
+    """Whether more is revealed about all secrets jointly than any budget for one allows."""
+    if len(mechanism.secrets) == 1 or mechanism.together is None:
+        return False
+    largest = max(secret.epsilon for secret in mechanism.secrets.values())
+    leakage = mechanism.together.leakage_in(mechanism.scope)
+    return bool(leakage > mechanism.measure.budget(largest))
+
+
+def warn_of_nothing(mechanism: Mechanism) -> None:
+    """Warn that the output says nothing; with a confidence, the design itself says why."""
+    is_zero = min(secret.epsilon for secret in mechanism.secrets.values()) == 0
+    if mechanism.confidence is None:
+        why = Message(Named("epsilon"), " allows no more. Use a larger one.")
+    elif is_zero:
+        why = Message(
+            "no number of rows can show that nothing leaks in the population. Use a larger ",
             Named("epsilon"),
             ", or ",
             Setting("confidence", None),
             ".",
         )
+    else:
+        return
+    warn(Message("The output says nothing about ", RELEASED, ": ", why))
+
+
+def _has_small_groups(mechanism: Mechanism, secrets: Secrets, group_sizes: CountArray) -> bool:
+    """Whether some group has fewer rows than X has symbols; a confidence allows for that."""
+    if mechanism.confidence is not None:
+        return False
+    sizes = (groups.table(group_sizes) for groups in secrets.groups.values())
+    return any(len(each) > 1 and each.min() < len(mechanism.x_labels) for each in sizes)
+
+
+def warn_of_chance(mechanism: Mechanism, tables: Mapping[Any, CountArray], n_rows: int) -> None:
+    """Warn if a budget may be far exceeded in the population that the rows were drawn from.
+
+    tables : of each secret, before smoothing; n_rows : as in `warn_of_design`.
+    """
+    if mechanism.confidence is not None:
+        return
+    confidence = confidence_of_each(USUAL_CONFIDENCE, len(tables))
+    for name, secret in mechanism.secrets.items():
+        budget = secret.epsilon
+        if budget < np.inf and _quick_limit(secret, tables[name], n_rows, confidence) > (
+            FAR_ABOVE * budget
+        ):
+            warn(_FEW_ROWS, FiniteSampleWarning)
+            return
+
+
+def _quick_limit(secret: Guarantee, counts: CountArray, n_rows: int, confidence: float) -> float:
+    """Return what is roughly the limit of the leakage in the population."""
+    n_draws = int(np.clip(_QUICK_CELLS // counts.size, *_QUICK_DRAWS))
+    rows: FloatArray = counts * (n_rows / counts.sum())
+    limits = population_limits(secret, rows, confidence, n_draws=n_draws, is_rough=True)
+    return limits.leakage_in(secret.scope)
 
 
 @dataclass(frozen=True)
@@ -345,10 +333,15 @@ def _way_beside(found: Judgement, few: Container[Any]) -> Message:
     return Message(
         f" With few values ({names}), columns can also be named in ",
         Named("beside"),
-        ": the budget then holds for them and the release together. It must be ",
-        Named("epsilon"),
-        f" = {_rounded_up(max(leaking.values()))} or more, and more than that with a confidence.",
+        ": the budget then holds for them and the release together.",
     )
+
+
+def _least_beside(found: Judgement, few: Container[Any]) -> str:
+    leakages = [leakage for name, leakage in found.leaking.items() if name in few]
+    if not leakages:
+        return ""
+    return f" It must be {_rounded_up(max(leakages))} or more, and more with a confidence."
 
 
 def warn_of_passed_through(
@@ -373,6 +366,7 @@ def warn_of_passed_through(
                 Setting("allow_leaking", True),
                 " copies them anyway.",
                 _way_beside(found, few),
+                _least_beside(found, few),
             )
         )
     if found.unclear and not allow_leaking:
@@ -392,13 +386,13 @@ def warn_of_passed_through(
                 "Columns that are passed through reveal more about ",
                 SENSITIVE,
                 " on their own than ",
-                Setting("epsilon", epsilon),
-                " allows. If they are ",
-                InPython("S", "sensitive"),
-                ", name them as sensitive; otherwise release them through the mechanism too, or "
-                "drop them.",
+                Named("epsilon"),
+                f" allows: {', '.join(map(str, found.leaking))}. If they are sensitive, list "
+                f"them in ",
+                Named("sensitive"),
+                "; otherwise release them through the mechanism too, or drop them.",
                 _way_beside(found, few),
-                found.table(),
+                InPython(" summary_.leaking tells how much they reveal.", found.table()),
             ),
             PrivacyLeakWarning,
         )
@@ -414,7 +408,7 @@ def warn_of_passed_through(
         )
 
 
-def warn_of_index(found: Judgement, epsilon: float | Mapping[Any, float]) -> None:
+def warn_of_index(found: Judgement) -> None:
     """Warn of an index that leaves with the rows."""
     if found.unclear:
         warn_of_unjudged([f"{name} (the index)" for name in found.unclear])
@@ -423,9 +417,9 @@ def warn_of_index(found: Judgement, epsilon: float | Mapping[Any, float]) -> Non
             Message(
                 "The index of X leaves with its rows, and the order of its values alone reveals "
                 "more about S than ",
-                Setting("epsilon", epsilon),
-                f" allows: drop it first, X.reset_index(drop=True), and shuffle rows that are "
-                f"sorted by S.{found.table()}",
+                Named("epsilon"),
+                f" allows ({', '.join(map(str, found.leaking))}): drop it first, "
+                f"X.reset_index(drop=True), and shuffle rows that are sorted by S.",
             ),
             PrivacyLeakWarning,
         )

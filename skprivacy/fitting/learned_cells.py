@@ -72,15 +72,15 @@ def automatic_cells(
     n_single = int(np.count_nonzero(count(x_codes, n_x, rows.multiplicities)[:-1] == 1))
     if n_x <= most_symbols(n_groups) and 2 * n_single <= n_x:
         return None
-    why = "too many to design for" if n_x > most_symbols(n_groups) else "most of them seen once"
     warn(
         Message(
             InPython("X has", "The released columns have"),
-            f" {n_x:,} combinations of values, {why}: rows that are alike share a cell. ",
+            " too many combinations of values, or mostly ones that occur once: rows that are "
+            "alike share a cell. Set ",
             Setting("alphabet", "cells"),
-            " says that this is wanted, ",
+            " to silence this warning, ",
             Setting("alphabet", "values"),
-            " keeps combinations and pools the rarest.",
+            " to keep combinations and pool the rarest.",
         )
     )
     return default_cells(settings)

@@ -23,7 +23,7 @@ from ..fidelity import (
     spread,
     unit_of,
 )
-from ..mechanism import Mechanism, SeveralSecretsMechanism, named_channel, one_of
+from ..mechanism import Mechanism, named_channel
 from ..utilities import Guess, MutualInformation, Target, entropy
 from .inputs import FitInputs, LabelledRows
 
@@ -40,7 +40,7 @@ class CodedX:
 def raw_x(
     inputs: FitInputs,
     x: CodedX,
-    mechanism: Mechanism | SeveralSecretsMechanism,
+    mechanism: Mechanism,
     column_weights: Sequence[float] | None,
 ) -> RawX | None:
     """Return X as it was, None where it is what was designed for, or is not known.
@@ -176,7 +176,7 @@ def _found(numbers: FloatArray, shown: FloatArray) -> IntArray:
 
 
 def _utility(
-    mechanism: Mechanism | SeveralSecretsMechanism,
+    mechanism: Mechanism,
     raw: _RawRows,
     v_codes: IntArray | None,
     weights: FloatArray | None,
@@ -216,14 +216,14 @@ def _target_information(v_codes: IntArray, codes: IntArray, weights: FloatArray 
 
 
 def _closeness(
-    mechanism: Mechanism | SeveralSecretsMechanism,
+    mechanism: Mechanism,
     columns: Sequence[ComparedColumn],
     column_weights: Sequence[float],
 ) -> float:
     """Return how much closer values are to the raw ones than if nothing were released."""
     if mechanism.groups is not None:
         return np.nan
-    p_x, p_symbol = mechanism.p_x, named_channel(one_of(mechanism)).p_symbol
+    p_x, p_symbol = mechanism.p_x, named_channel(mechanism).p_symbol
     pairs = list(zip(column_weights, columns, strict=True))
     loss = sum(weight * column.distance(p_x, p_symbol) for weight, column in pairs)
     nothing = sum(weight * column.distances(p_x) for weight, column in pairs)

@@ -15,6 +15,7 @@ from .._typing import CountArray, FloatArray, IntArray, NamedColumns
 from ..codes import UNKNOWN, take
 from ..encoding.bins import BinsLike, cut
 from ..encoding.values import as_numbers, factorize, family_of
+from .known_cells import NUMBER
 
 # Beyond this many distinct rows of S and X, numbers must be cut at edges known beforehand.
 MOST_DISTINCT = 500_000
@@ -32,6 +33,7 @@ class TooManyRowsError(ValueError):
 
 def too_many(limit: int, sizes: Mapping[Any, int]) -> TooManyRowsError:
     """Return the error for more than `limit` distinct rows; sizes : values of each column."""
+    sizes = {name: size for name, size in sizes.items() if name != NUMBER}
     widest = max(sizes, key=sizes.__getitem__)
     return TooManyRowsError(
         Message(
@@ -149,7 +151,7 @@ class Tally:
 
     def _coarsen(self) -> None:
         """Keep one value for each bin, or ask for edges if there are none left to use."""
-        fine = [name for name in self.edges if name not in self._coarse]
+        fine = [n for n in self.names if n in self.edges and n not in self._coarse]
         columns, counts = self._columns(), self._pieces[0]["count"].to_numpy()
         for name in filter(self._can_be_cut, fine):
             i, column = self.names.index(name), columns[name]

@@ -118,7 +118,7 @@ class Sample:
             return rows
         factors = self.factors[self.buckets.of_rows(rows)]
         chosen = np.flatnonzero(factors)
-        factors, rows = factors[chosen], _at(rows, chosen)
+        factors, rows = factors[chosen], rows.at(chosen)
         # Values that few rows have are told by the rows themselves: a factor makes no people.
         counts = np.ones(len(chosen)) if rows.multiplicities is None else rows.multiplicities
         weights = counts if rows.weights is None else rows.weights
@@ -137,28 +137,6 @@ def teaching_rows(settings: Settings, rows: LabelledRows, cells: Cells) -> Label
     weights = rows.multiplicities if rows.weights is None else rows.weights
     sizes = np.bincount(own.of_rows(rows), weights, N_BUCKETS)
     return Sample.of_sizes(own, sizes, rows.n_rows).weighted(rows)
-
-
-def _at(rows: LabelledRows, chosen: IntArray) -> LabelledRows:
-    """Return some of the rows."""
-
-    def some(columns: NamedColumns) -> NamedColumns:
-        return {name: column.iloc[chosen] for name, column in columns.items()}
-
-    def taken(values: FloatArray | None) -> FloatArray | None:
-        return None if values is None else values[chosen]
-
-    return replace(
-        rows,
-        s_columns=some(rows.s_columns),
-        x_columns=some(rows.x_columns),
-        target=None if rows.target is None else some(rows.target),
-        weights=taken(rows.weights),
-        multiplicities=taken(rows.multiplicities),
-        squares=taken(rows.squares),
-        folds=some(rows.folds),
-        beside=some(rows.beside),
-    )
 
 
 def _words(column: pd.Series, name: Hashable, edges: BinsLike | None) -> npt.NDArray[np.uint64]:

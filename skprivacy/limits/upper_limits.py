@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,9 @@ from .figures import Figures, from_posterior, with_one_more_row
 
 # How many joints are drawn: more where a confidence would leave fewer than two of them above it.
 _N_DRAWS, _FEWEST_ABOVE = 999, 2
+
+# Draws are kept for several channels up to so many numbers: 128 MB.
+_MOST_NUMBERS = 2**24
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +53,7 @@ def upper_limits(
     from the posterior alone, which takes less time where S has many groups; with_average : whether
     the limit of the average is wanted, too, which takes as much time as all the others.
     """
-    n_draws = draws_for(confidence) if n_draws is None else n_draws
-    draws = draws_around(counts, n_draws, np.random.default_rng(random_state))
+    draws = draws_of_limits(counts, confidence, n_draws, random_state)
     return limits_of(channel, draws, measure, confidence, is_rough, with_average)
 
 
@@ -91,9 +93,20 @@ def limits_of(
     return UpperLimits(float(worst), float(average), each)
 
 
-def draws_for(confidence: float) -> int:
-    """Return how many joints to draw for a confidence."""
-    return max(_N_DRAWS, int(np.ceil(_FEWEST_ABOVE / (1 - confidence))))
+def draws_of_limits(
+    counts: FloatArray, confidence: float, n_draws: int | None = None, random_state: Seed = 0
+) -> Iterator[Draws]:
+    """Yield the draws that limits are from; n_draws : None for enough for the confidence."""
+    if n_draws is None:
+        n_draws = max(_N_DRAWS, int(np.ceil(_FEWEST_ABOVE / (1 - confidence))))
+    return draws_around(counts, n_draws, np.random.default_rng(random_state))
+
+
+def kept_draws(counts: FloatArray, confidence: float) -> list[Draws] | None:
+    """Return these draws for several channels; None where they would take too much memory."""
+    if counts.size * _N_DRAWS > _MOST_NUMBERS:
+        return None
+    return list(draws_of_limits(counts, confidence))
 
 
 def _limits(figures: Figures, confidence: float) -> list[FloatArray]:

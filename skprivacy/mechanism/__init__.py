@@ -1,33 +1,30 @@
-"""The answer: a channel with its figures, and a mechanism that cannot break its budget."""
+"""The answer: a channel that provably keeps the budget of every secret, with all its figures."""
 
+from ..describing import name_of_secret
+from .channel import Channel
 from .evaluation import Evaluation
-from .mechanism import Mechanism, named_channel
-from .population import FAR_ABOVE, USUAL_CONFIDENCE, PopulationLeakage, population_limits
-from .several_evaluations import SeveralSecretsEvaluation
-from .several_secrets import (
-    SeveralSecretsMechanism,
-    check_one_secret,
-    make_any_mechanism,
-    mechanism_content_of_any,
-    name_of_secret,
-    one_of,
-    said_together,
+from .guarantee import Guarantee
+from .leakage import (
+    FAR_ABOVE,
+    USUAL_CONFIDENCE,
+    Leakage,
+    PopulationLeakage,
+    population_limits,
 )
+from .mechanism import Mechanism, make_mechanism, named_channel, one_secret
 
 __all__ = [
     "FAR_ABOVE",
     "USUAL_CONFIDENCE",
+    "Channel",
     "Evaluation",
+    "Guarantee",
+    "Leakage",
     "Mechanism",
     "PopulationLeakage",
-    "SeveralSecretsEvaluation",
-    "SeveralSecretsMechanism",
-    "check_one_secret",
-    "make_any_mechanism",
-    "mechanism_content_of_any",
+    "make_mechanism",
     "name_of_secret",
     "named_channel",
-    "one_of",
+    "one_secret",
     "population_limits",
-    "said_together",
 ]

@@ -1,4 +1,4 @@
-"""The fields of a mechanism as a part of a document: written without loss, read with care."""
+"""A mechanism as a part of a document: written without loss, read with care."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .._json import encode_label
+from .._json import encode_label, label_key
 from .._json_reader import Place
 from .._typing import FloatArray
+from ..limits import confidence_of_each
 from ..measures import MEASURES, SCOPES, Measure
 from ..utilities import (
     UTILITIES,
@@ -22,98 +23,150 @@ from ..utilities import (
     Utility,
     guess_of_cells,
 )
-
-# How far the sums of the rows of a channel may be from 1.
-ROW_TOLERANCE = 1e-12
+from .channel import ROW_TOLERANCE, Channel
+from .guarantee import Guarantee
+from .leakage import Leakage
 
 _KEYS = (
-    "epsilon", "measure", "scope", "objective", "solver", "upper_bound", "x_labels", "y_labels",
-    "channel",
+    "measure", "scope", "objective", "solver", "upper_bound", "x_labels", "y_labels", "channel",
+    "secrets",
 )  # fmt: skip
 
 # A mechanism has both of them or none.
 _OF_POPULATION = ("confidence", "n_samples")
 
+_OF_JOINT = ("s_labels", "p_sx")
 
-def fields_content(made: Mapping[str, Any], include_joint: bool) -> dict[str, Any]:
-    """Return what a document says about a mechanism, from its fields by name."""
-    p_sx, objective = made["p_sx"] if include_joint else None, made["objective"]
-    if p_sx is None:
-        objective = _recorded(objective, made)
+
+def mechanism_content(
+    channel: Channel,
+    secrets: Mapping[Any, Guarantee],
+    together: Leakage | None,
+    others: Mapping[str, Any],
+    include_joint: bool,
+) -> dict[str, Any]:
+    """Return what a document says about a mechanism; others : solver, upper_bound, confidence."""
+    first = next(iter(secrets.values()))
+    has_joint = include_joint and first.p_sx is not None
+    objective = channel.objective if has_joint else _recorded(channel)
     content = {
-        "epsilon": encode_label(made["epsilon"]),
-        "measure": {k: encode_label(value) for k, value in made["measure"].to_dict().items()},
-        "scope": made["scope"],
+        "measure": {k: encode_label(value) for k, value in first.measure.to_dict().items()},
+        "scope": first.scope,
         "objective": objective.to_dict(),
-        "solver": made["solver"],
-        "upper_bound": made["upper_bound"],
-        "x_labels": [encode_label(label) for label in made["x_labels"]],
-        "y_labels": [encode_label(label) for label in made["y_labels"]],
-        "channel": made["channel"].tolist(),
+        "solver": others["solver"],
+        "upper_bound": others["upper_bound"],
+        "x_labels": [encode_label(label) for label in channel.x_labels],
+        "y_labels": [encode_label(label) for label in channel.y_labels],
+        "channel": channel.matrix.tolist(),
     }
-    if (names := made.get("symbol_of_output")) is not None:
-        content["names"] = names.tolist()
-    if (groups := made.get("groups")) is not None:
-        content["groups"] = groups.tolist()
-    if made.get("confidence") is not None:
-        content |= {key: float(made[key]) for key in _OF_POPULATION}
-    if p_sx is not None:
-        content["s_labels"] = [encode_label(label) for label in made["s_labels"] or ()]
-        content["p_sx"] = p_sx.tolist()
-    else:
-        content["p_x"] = made["p_x"].tolist()
-    return content
+    if channel.symbol_of_output is not None:
+        content["names"] = channel.symbol_of_output.tolist()
+    if channel.groups is not None:
+        content["groups"] = channel.groups.tolist()
+    if first.confidence is not None:
+        content |= {"confidence": float(others["confidence"]), "n_samples": first.n_samples}
+    content["secrets"] = [
+        {
+            "name": encode_label(name),
+            "epsilon": encode_label(secret.epsilon),
+            **(_joint_content(secret) if has_joint else {}),
+        }
+        for name, secret in secrets.items()
+    ]
+    if has_joint and len(secrets) > 1 and together is not None:
+        content["together"] = _joint_content(together)
+    return content if has_joint else {**content, "p_x": channel.p_x.tolist()}
 
 
-def _recorded(objective: Utility, made: Mapping[str, Any]) -> Utility:
+def _joint_content(leakage: Leakage) -> dict[str, Any]:
+    labels = [encode_label(label) for label in leakage.s_labels or ()]
+    return {"s_labels": labels, "p_sx": leakage.joint.tolist()}
+
+
+def _recorded(channel: Channel) -> Utility:
     """Return a utility without data, but with its figures."""
-    p_x, groups = made["p_x"], made.get("groups")
-    recorded = objective.recorded(p_x, made["channel"])
-    if isinstance(recorded, RecordedUtility) and groups is not None:
-        return recorded.with_least(objective.least(p_x, groups))
+    recorded = channel.objective.recorded(channel.p_x, channel.matrix)
+    if isinstance(recorded, RecordedUtility) and channel.groups is not None:
+        return recorded.with_least(channel.least_utility)
     return recorded
 
 
-def read_fields(place: Place, measure: Measure | None, utility: Utility | None) -> dict[str, Any]:
-    """Return the fields of the mechanism at some place; that they fit together is not checked."""
-    has_joint, has_names = ("p_sx" in place.members(), "names" in place.members())
-    has_confidence = any(key in place.members() for key in _OF_POPULATION)
-    has_groups = "groups" in place.members()
-    more: tuple[str, ...] = ("s_labels", "p_sx") if has_joint else ("p_x",)
-    more += (("names",) if has_names else ()) + (_OF_POPULATION if has_confidence else ())
-    part = place.keys(*_KEYS, *more, *(["groups"] if has_groups else []))
-    x_labels, y_labels = part["x_labels"].labels(), part["y_labels"].labels()
-    s_labels = part["s_labels"].secret().labels() if has_joint else None
-    n_x, n_s = len(x_labels), len(s_labels or ())
-    return {
-        "channel": _read_channel(part["channel"], n_x, len(y_labels)),
-        "p_sx": _read_probabilities(part["p_sx"], n_s, n_x) if has_joint else None,
-        "p_x": None if has_joint else _read_probabilities(part["p_x"], n_x),
-        "s_labels": s_labels,
-        "x_labels": x_labels,
-        "y_labels": y_labels,
-        "measure": _read_measure(part["measure"], measure),
-        "objective": _read_utility(part["objective"], utility, n_x),
-        "epsilon": part["epsilon"].number(low=0),
-        "scope": part["scope"].text(*SCOPES),
+def read_mechanism(
+    place: Place, measure: Measure | None, utility: Utility | None
+) -> dict[str, Any]:
+    """Return the fields of the mechanism at some place; its guarantees are checked."""
+    there = place.members()
+    has_joint = "p_x" not in there
+    optional = [key for key in ("names", "groups", *_OF_POPULATION, "together") if key in there]
+    if any(key in there for key in _OF_POPULATION):
+        optional = [*dict.fromkeys([*optional, *_OF_POPULATION])]
+    part = place.keys(*_KEYS, *optional, *([] if has_joint else ["p_x"]))
+    listed = part["secrets"].items(fewest=1)
+    names = [_read_name(each.key("name"), len(listed)) for each in listed]
+    part["secrets"].different(map(label_key, names), "a secret")
+    n_x = len(part["x_labels"].labels())
+    joints = [_read_joint(each, n_x, "name", "epsilon") if has_joint else None for each in listed]
+    p_x = joints[0][0].sum(axis=0) if joints[0] else _read_probabilities(part["p_x"], n_x)
+    channel = _read_channel(part, p_x, utility)
+    read: dict[str, Any] = {
         "solver": part["solver"].text(),
         "upper_bound": part["upper_bound"].number(),
-        "symbol_of_output": (
-            part["names"].integers(len(y_labels), low=0, high=n_x - 1) if has_names else None
-        ),
-        **{key: part[key].number(low=0) for key in _OF_POPULATION if has_confidence},
-        **({"groups": part["groups"].integers(n_x, low=0, high=n_x - 1)} if has_groups else {}),
+        "confidence": part["confidence"].number(low=0) if "confidence" in part else None,
     }
+    of_all = _read_measure(part["measure"], measure), *_risk(part, len(listed))
+    scope: Any = part["scope"].text(*SCOPES)
+    read["secrets"] = {}
+    for name, each, joint in zip(names, listed, joints, strict=True):
+        budget = each.keys("name", "epsilon", *(_OF_JOINT if has_joint else ()))["epsilon"]
+        epsilon = budget.number(low=0)
+        with each.making():
+            about = channel, *(joint or (None, None)), *of_all
+            read["secrets"][name] = Guarantee(*about, epsilon=epsilon, scope=scope)
+    if "together" in part:
+        part["together"].require(has_joint and len(listed) > 1, "left out")
+        joint = _read_joint(part["together"], n_x)
+        with part["together"].making():
+            read["together"] = Leakage(channel, *joint, of_all[0])
+    return {"y_given_x": channel, **read}
+
+
+def _risk(part: Mapping[str, Place], n_secrets: int) -> tuple[float | None, float | None]:
+    """Return the confidence of each secret, and the number of rows."""
+    if "confidence" not in part:
+        return None, None
+    sure = part["confidence"].number(low=0, high=1)
+    return confidence_of_each(sure, n_secrets), part["n_samples"].number(low=0)
+
+
+def _read_name(place: Place, n_secrets: int) -> Any:
+    name = place.label()
+    is_nan = label_key(name) == label_key(float("nan"))
+    place.require(not is_nan and (name is not None or n_secrets == 1), "a name")
+    return name
+
+
+def _read_joint(place: Place, n_x: int, *others: str) -> tuple[FloatArray, tuple[Any, ...]]:
+    part = place.keys(*others, *_OF_JOINT)
+    labels = part["s_labels"].secret().labels()
+    part["s_labels"].secret().different(map(label_key, labels), "a label")
+    return _read_probabilities(part["p_sx"], len(labels), n_x), labels
+
+
+def _read_channel(part: Mapping[str, Place], p_x: FloatArray, utility: Utility | None) -> Channel:
+    x_labels, y_labels, n_x = part["x_labels"].labels(), part["y_labels"].labels(), len(p_x)
+    matrix = _read_probabilities(part["channel"], n_x, len(y_labels))
+    _check_sums(part["channel"], "[{}]", matrix.sum(axis=1))
+    objective, groups, names = _read_utility(part["objective"], utility, n_x), None, None
+    if "groups" in part:
+        groups = part["groups"].integers(n_x, low=0, high=n_x - 1)
+    if "names" in part:
+        names = part["names"].integers(len(y_labels), low=0, high=n_x - 1)
+    with part["channel"].making():
+        return Channel(matrix, p_x, x_labels, y_labels, objective, groups, names)
 
 
 def _read_probabilities(place: Place, length: int | None, width: int | None = None) -> FloatArray:
     return place.numbers(length, width, low=0, high=1 + ROW_TOLERANCE)
-
-
-def _read_channel(place: Place, n_x: int, n_y: int) -> FloatArray:
-    channel = _read_probabilities(place, n_x, n_y)
-    _check_sums(place, "[{}]", channel.sum(axis=1))
-    return channel
 
 
 def _check_sums(place: Place, where: str, totals: FloatArray) -> None:

@@ -1,11 +1,10 @@
-"""The frozen answer: a channel, what it reveals about S, and the budget that it provably keeps."""
+"""Mechanism: a channel, and the budgets that it provably keeps."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
-from typing import Any, Self, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -13,68 +12,63 @@ import pandas as pd
 from .._json import label_key, write_document
 from .._json_reader import Place, read_document
 from .._messages import Message, Parameter
-from .._typing import FloatArray, IntArray, Scope, TableLike
-from .._validation import check_real, message
-from ..describing import (
-    Sure,
-    as_html,
-    at_face_value,
-    exposure,
-    leak,
-    leak_in_population,
-    most_exposed,
-    ranges_of,
-    what_is_kept,
-)
+from .._typing import FloatArray, IntArray, Labels, Scope, TableLike
+from .._validation import message
+from ..describing import ReleaseSummary
 from ..fidelity import Fidelity, NamedChannel, closest_names, fidelity_of_symbols
 from ..joint import as_joint
-from ..measures import Measure, check_scope
-from ..measures.ranges import may_reach, posterior_ranges
+from ..limits import confidence_of_each
+from ..measures import Measure
 from ..utilities import BOUND_TOLERANCE, DEFAULT_TOL, UTILITY_ROUNDING, Utility
-from .checks import (
-    check_distributions,
-    check_groups,
-    check_names,
-    checked_confidence,
-    checked_symbols,
-)
-from .content import fields_content, read_fields
-from .evaluation import Evaluation
-from .population import PopulationLeakage, population_limits
+from .channel import OWNER, Channel
+from .content import mechanism_content, read_mechanism
+from .evaluation import Evaluation, Figures, of_channel, of_secret
+from .guarantee import Guarantee
+from .leakage import Leakage, PopulationLeakage
 
-# A probability that is as good as 1, and the largest one from which it would be a surprise.
-_CERTAIN, _LIKELY = 0.99, 0.5
+
+class BudgetFigures(Figures):
+    """The figures that a mechanism has besides those of an evaluation."""
+
+    symbol_of_output: IntArray | None = of_channel("symbol_of_output")
+    population_limit: PopulationLeakage | None = of_secret(Guarantee, "population_limit")
+    leakage_at_most: Callable[[], float] = of_secret(Guarantee, "leakage_at_most")
+    advantage_bound: float = of_secret(Guarantee, "advantage_bound")
+    posterior_ranges: Callable[[], pd.DataFrame] = of_secret(Guarantee, "posterior_ranges")
+    allows_certainty: bool = of_secret(Guarantee, "allows_certainty")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mechanism(Evaluation):
-    """A channel P(Y|X) that keeps a privacy budget under a joint distribution P_SX.
+class Mechanism(BudgetFigures):
+    """A channel P(Y|X) that keeps a privacy budget for each of one or more secrets.
 
-    Made by `design_mechanism`. A mechanism with a joint that breaks its budget cannot exist:
-    leakage is computed from the floats of the channel itself whenever the object is made,
-    including when it is loaded. The guarantee is about `p_sx`, the joint distribution it was
-    designed for; with a `confidence` it is also about the population that the rows of `p_sx` were
-    drawn from, and `population_limit` is within the budget too. If the joint was left out of a
-    saved mechanism, the budget is only what its file claims.
+    Made by `design_mechanism`. A mechanism that breaks a budget cannot exist: leakage is computed
+    from the floats of the channel itself whenever one is made, including when it is loaded. The
+    guarantee is about `p_sx`, the joint distribution it was designed for; with a `confidence` it
+    is also about the population that the rows of `p_sx` were drawn from, and `population_limit`
+    is within the budget too. If the joint was left out of a saved mechanism, the budget is only
+    what its file claims.
+
+    Figures of a secret, such as `max_leakage`, are attributes where there is one. Of several,
+    ``mechanism.secrets[name]`` has those of each: separate budgets bound no combination of
+    secrets, and `together` tells what is known about all of them jointly.
 
     Attributes
     ----------
-    epsilon : float
-        The budget.
-    scope : str
-        "per_output" or "average": which leakage is within the budget.
+    y_given_x : Channel
+        The channel, with names of its symbols and what it was designed for.
+    secrets : dict of Guarantee
+        What leaks about each secret, and the budget that it keeps; an only one without a name is
+        called None.
     solver : str
         The name of the solver that was used.
     upper_bound : float
-        No mechanism with a leakage of at most `epsilon` has a larger utility.
-    symbol_of_output : ndarray of shape (n_y,) or None
-        The symbol of X that each output is released as, by its position in `x_labels`. None where
-        outputs have no names: those of `design_mechanism`.
+        No mechanism within the budgets has a larger utility.
     confidence : float or None
-        How often a budget like this one holds for the population. None where it is about `p_sx`
+        How often budgets like these all hold for the population. None where they are about `p_sx`
         alone.
-    n_samples : float or None
-        How many rows `p_sx` was counted from; None where there is no confidence.
+    together : Leakage or None
+        What leaks about all secrets as one, where that is known.
 
     Examples
     --------
@@ -86,79 +80,74 @@ class Mechanism(Evaluation):
     True
     >>> Mechanism.from_json(mechanism.to_json()).utility == mechanism.utility
     True
+
+    Two secrets:
+
+    >>> sex, race = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], [[0.1, 0.2, 0.1], [0.2, 0.1, 0.3]]
+    >>> budgets = {"sex": 0.002, "race": 0.02}
+    >>> mechanism = design_mechanism({"sex": sex, "race": race}, budgets)
+    >>> {name: round(secret.max_leakage, 6) for name, secret in mechanism.secrets.items()}
+    {'sex': 0.002, 'race': 0.02}
     """
 
-    epsilon: float = field(kw_only=True)
-    scope: Scope = field(kw_only=True)
-    solver: str = field(kw_only=True)
+    y_given_x: Channel
+    secrets: Mapping[Any, Guarantee]
+    solver: str
     # None means that no bound is known: it is then replaced by the largest utility.
-    upper_bound: float = field(kw_only=True, default=None)  # type: ignore[assignment]
-    symbol_of_output: IntArray | None = field(kw_only=True, default=None)
-    confidence: float | None = field(kw_only=True, default=None)
-    n_samples: float | None = field(kw_only=True, default=None)
+    upper_bound: float = None  # type: ignore[assignment]
+    confidence: float | None = None
+    together: Leakage | None = None
+
+    _kind: ClassVar[str] = "mechanism"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_real("Mechanism", "epsilon", self.epsilon, low=0)
-        check_scope("Mechanism", self.scope, self.measure)
-        check_distributions(self)
-        check_names(self, self.solver)
-        check_groups(self)
-        sure = checked_confidence(self.confidence, self.n_samples)
-        object.__setattr__(self, "confidence", sure[0])
-        object.__setattr__(self, "n_samples", sure[1])
-        symbols = checked_symbols(self.symbol_of_output, *self.channel.shape)
-        object.__setattr__(self, "symbol_of_output", symbols)
-        self._check_budget()
-        largest = self._largest_utility
+        if not isinstance(self.solver, str):
+            raise TypeError(message(OWNER, "solver", "a str", self.solver))
+        self._check_conditions()
+        largest = self.y_given_x.largest_utility
         bound = largest if self.upper_bound is None else min(self.upper_bound, largest)
         # A bound below the utility by more than rounding would be wrong, not tight.
         if not bound >= self.utility - BOUND_TOLERANCE * max(1.0, largest):
-            raise ValueError(message("Mechanism", "upper_bound", f">= {self.utility}", bound))
-        object.__setattr__(self, "upper_bound", float(max(bound, self.utility)))
+            raise ValueError(message(OWNER, "upper_bound", f">= {self.utility}", bound))
+        self._set(upper_bound=float(max(bound, self.utility)))
 
-    def _check_budget(self) -> None:
-        unseen, expected = (each[self.p_x == 0] for each in (self.channel, self.independent))
-        if self.confidence is not None and not np.allclose(unseen, expected, rtol=0, atol=1e-9):
-            raise ValueError(
-                "With a confidence, the output of symbols of X without rows must be drawn from "
-                "P(Y): nothing is known about what they reveal."
-            )
-        if self.p_sx is None:
-            return
-        leakage, allowed = self.leakage_in(self.scope), self.measure.budget(self.epsilon)
-        broken = f"its leakage is {leakage}" if not leakage <= allowed else ""
-        if not broken and not (limit := self.leakage_at_most(self)) <= allowed:
-            broken = (
-                f"in the population it may be {limit}, with a confidence of {self.confidence} "
-                f"from {self.n_samples:g} rows"
-            )
-        if broken:
-            raise ValueError(
-                f"The channel breaks its budget: epsilon={self.epsilon} for {self.measure!r}, "
-                f"{self.scope}, but {broken}."
-            )
+    def _check_conditions(self) -> None:
+        """Check that all secrets were judged alike, each with its share of the risk."""
+        of_each = None
+        if self.confidence is not None:
+            of_each = confidence_of_each(self.confidence, len(self.secrets))
+        first = self._first
+        for each in self.secrets.values():
+            is_alike = each.scope == first.scope and each.n_samples == first.n_samples
+            is_alike &= each.measure.to_dict() == first.measure.to_dict()
+            is_alike &= (each.p_sx is None) == (first.p_sx is None)
+            if not (isinstance(each, Guarantee) and is_alike and each.confidence == of_each):
+                raise ValueError(
+                    "All secrets of a mechanism must have the same measure, scope and number of "
+                    "rows, and equal shares of the risk that its confidence leaves."
+                )
 
-    def leakage_at_most(self, figures: Evaluation) -> float:
-        """Return what the budget bounds, for the figures of a channel under the same joint.
+    @property
+    def epsilon(self) -> Any:
+        """The budget, a float; of several secrets, a dict with that of each."""
+        budgets = {name: secret.epsilon for name, secret in self.secrets.items()}
+        return budgets if len(budgets) > 1 else next(iter(budgets.values()))
 
-        That is the leakage in its scope; with a confidence, the limit for the population.
+    @property
+    def scope(self) -> Scope:
+        """Which leakage is within the budget: "per_output" or "average"."""
+        scope: Scope = self._first.scope
+        return scope
 
-        Examples
-        --------
-        >>> from skprivacy import design_mechanism
-        >>> mechanism = design_mechanism([[200, 100, 90], [90, 200, 310]], 0.1, confidence=0.95)
-        >>> mechanism.max_leakage < mechanism.leakage_at_most(mechanism) <= 0.1
-        True
-        """
-        if self.confidence is None:
-            return figures.leakage_in(self.scope)
-        limits = self.population_limit if figures is self else self._limits(figures)
-        assert limits is not None  # there is a confidence
-        return limits.leakage_in(self.scope)
+    @property
+    def n_samples(self) -> float | None:
+        """How many rows `p_sx` was counted from; None where there is no confidence."""
+        rows: float | None = self._first.n_samples
+        return rows
 
     def excess(self, channel: FloatArray) -> float:
-        """Return by how much another channel would exceed the budget; at most 0 if it does not.
+        """Return by how much another channel would exceed a budget; at most 0 if it does not.
 
         Examples
         --------
@@ -168,36 +157,68 @@ class Mechanism(Evaluation):
         >>> mechanism.excess(mechanism.channel) <= 0 < mechanism.excess(np.eye(3))
         True
         """
-        allowed = self.measure.budget(self.epsilon)
-        if allowed == np.inf:
-            return -np.inf
-        return self.leakage_at_most(self.with_channel(channel)) - allowed
+        y_given_x = self.y_given_x.with_matrix(channel)
+        return max(secret.excess(y_given_x) for secret in self.secrets.values())
 
-    def changed(self, **fields: Any) -> Self:
-        """Return the mechanism with some fields changed, which is checked like any other.
+    def renamed(
+        self,
+        *,
+        s_labels: Mapping[Any, Labels] | None = None,
+        together: tuple[FloatArray, Labels] | None = None,
+        **names: Any,
+    ) -> Mechanism:
+        """Return the same mechanism with other names, which costs nothing.
+
+        Parameters
+        ----------
+        s_labels : dict of tuple, default=None
+            Names of the groups of each secret.
+        together : (ndarray, tuple), default=None
+            The joint distribution of all secrets as one with X, and the names of its groups:
+            `together` tells then what leaks about them.
+        **names
+            `x_labels`, `y_labels` or `symbol_of_output`, as in `Channel`.
+
+        Examples
+        --------
+        X is the exclusive or of two secrets: alone, neither is told, but together they are.
+
+        >>> from skprivacy import design_mechanism
+        >>> alone = [[0.25, 0.25], [0.25, 0.25]]
+        >>> mechanism = design_mechanism({"one": alone, "other": alone}, {"one": 0, "other": 0})
+        >>> joint = [[0.25, 0], [0, 0.25], [0, 0.25], [0.25, 0]]
+        >>> both = mechanism.renamed(together=(joint, ("00", "01", "10", "11")))
+        >>> [round(s.max_leakage, 3) for s in (*both.secrets.values(), both.together)]
+        [0.0, 0.0, 0.693]
+        """
+        channel, labels = self.y_given_x.renamed(**names), s_labels or {}
+        secrets = {n: each.renamed(channel, labels.get(n)) for n, each in self.secrets.items()}
+        known = self.together
+        if together is not None and len(secrets) > 1:
+            known = Leakage(channel, *together, self.measure)
+        elif known is not None:
+            known = known._copy(y_given_x=channel) if len(secrets) > 1 else None
+        bound, sure = self.upper_bound, self.confidence
+        return Mechanism(channel, secrets, self.solver, bound, sure, known)
+
+    def with_budgets(self, budgets: Mapping[Any, float], upper_bound: float) -> Mechanism:
+        """Return the same channel under other budgets, which it is checked to keep.
 
         Examples
         --------
         >>> from skprivacy import design_mechanism
-        >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02)
-        >>> mechanism.changed(x_labels=("low", "middle", "high")).x_labels
-        ('low', 'middle', 'high')
+        >>> tables = {"sex": [[0.3, 0.1], [0.2, 0.4]], "race": [[0.1, 0.4], [0.4, 0.1]]}
+        >>> mechanism = design_mechanism(tables, {"sex": 0.002, "race": 0.02})
+        >>> mechanism.with_budgets({"sex": 0.01, "race": 0.02}, mechanism.upper_bound).epsilon
+        {'sex': 0.01, 'race': 0.02}
         """
-        return replace(self, **fields)
-
-    def _limits(self, figures: Evaluation) -> PopulationLeakage:
-        assert self.confidence is not None
-        assert self.n_samples is not None
-        return population_limits(figures, self.n_samples * self._joint, self.confidence)
-
-    @cached_property
-    def population_limit(self) -> PopulationLeakage | None:
-        """Upper limits of what is leaked in the population; None without a `confidence`.
-
-        `max_leakage` of it is about the worst output, `average_leakage` about all on average,
-        `per_output` about each of them.
-        """
-        return None if self.confidence is None else self._limits(self)
+        secrets = {
+            name: Guarantee.of(secret, budgets[name], secret.scope)
+            for name, secret in self.secrets.items()
+        }
+        known = self.together if len(secrets) > 1 else None
+        bound, sure = max(upper_bound, self.utility), self.confidence
+        return Mechanism(self.y_given_x, secrets, self.solver, bound, sure, known)
 
     @property
     def gap(self) -> float:
@@ -217,58 +238,7 @@ class Mechanism(Evaluation):
     @property
     def normalized_upper_bound(self) -> float:
         """The `normalized_utility` that no mechanism within the budget exceeds."""
-        return self._normalized(self.upper_bound)
-
-    @property
-    def advantage_bound(self) -> float:
-        """How much more often than blindly S can be guessed from Y, at most, given the budget."""
-        prior = self._joint.sum(axis=1)
-        return min(self.measure.advantage(self.epsilon, prior), 1 - float(prior.max()))
-
-    def posterior_ranges(self) -> pd.DataFrame:
-        """Return how far a released value moves the probability of each group of S.
-
-        Returns
-        -------
-        DataFrame
-            One row per group. `prior` is its share; `reached_low` and `reached_high` are the
-            smallest and the largest P(s|y); `allowed_low` and `allowed_high` are what the budget
-            alone allows, whatever the channel. A budget on average allows single outputs anything:
-            these are then NaN.
-
-        Examples
-        --------
-        >>> from skprivacy import design_mechanism
-        >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02)
-        >>> mechanism.posterior_ranges().round(2).reset_index()
-           s  prior  reached_low  reached_high  allowed_low  allowed_high
-        0  0    0.4          0.3           0.5          0.3           0.5
-        1  1    0.6          0.5           0.7          0.5           0.7
-        """
-        prior, posteriors = self._joint.sum(axis=1), self.sensitive_posterior[self.p_y > 0]
-        allowed = np.full((len(prior), 2), np.nan)
-        if self.scope == "per_output":
-            allowed = posterior_ranges(self.measure, prior, self.epsilon)
-        figures = {
-            "prior": prior,
-            "reached_low": posteriors.min(axis=0),
-            "reached_high": posteriors.max(axis=0),
-            "allowed_low": allowed[:, 0],
-            "allowed_high": allowed[:, 1],
-        }
-        labels = pd.Index(self.s_labels or (), name="s", tupleize_cols=False)
-        return pd.DataFrame(figures, index=labels)
-
-    @property
-    def allows_certainty(self) -> bool:
-        """Whether the budget lets one value tell a group with near certainty.
-
-        A group that is the likeliest anyway does not count. False for a budget on average, which
-        bounds no single value, and for a measure of your own of which that is not known.
-        """
-        prior = self._joint.sum(axis=1)
-        is_allowed = may_reach(self.measure, prior, self.epsilon, _CERTAIN)
-        return self.scope == "per_output" and bool(is_allowed[prior <= _LIKELY].any())
+        return self.y_given_x.normalized(self.upper_bound)
 
     def fidelity(self) -> Fidelity:
         """Return how close values are to the true ones if outputs are taken at face value.
@@ -294,14 +264,15 @@ class Mechanism(Evaluation):
         """
         return fidelity_of_symbols(named_channel(self))
 
-    def evaluate(self, p_sx: TableLike) -> Evaluation:
+    def evaluate(self, p_sx: TableLike | Mapping[Any, TableLike]) -> Evaluation:
         """Return all figures of the channel under another joint distribution.
 
         Parameters
         ----------
-        p_sx : array-like or DataFrame of shape (n_s, n_x)
-            Probabilities or counts. S may have symbols other than those of the design. The columns
-            of a DataFrame are matched with `x_labels`.
+        p_sx : array-like or DataFrame of shape (n_s, n_x), or dict of them
+            Probabilities or counts; a dict has a table for each secret, all about the same X. S
+            may have symbols other than those of the design. The columns of a DataFrame are matched
+            with `x_labels`.
 
         Returns
         -------
@@ -316,6 +287,22 @@ class Mechanism(Evaluation):
         >>> bool(drifted.max_leakage > mechanism.max_leakage)
         True
         """
+        tables = p_sx if isinstance(p_sx, Mapping) else {next(iter(self.secrets)): p_sx}
+        if tables.keys() != self.secrets.keys():
+            names = list(self.secrets)
+            requirement = f"a dict with a table for each of {names}"
+            raise ValueError(message("Mechanism.evaluate", "p_sx", requirement, type(p_sx)))
+        joints = {name: self._joint_of(table) for name, table in tables.items()}
+        p_x = next(iter(joints.values())).p_x
+        labels, objective = (self.x_labels, self.y_labels), self.objective.elsewhere()
+        channel = Channel(self.channel, p_x, *labels, objective, self.groups)
+        secrets = {
+            name: Leakage(channel, joint.p_sx, joint.s_labels, self.measure)
+            for name, joint in joints.items()
+        }
+        return Evaluation(channel, secrets)
+
+    def _joint_of(self, p_sx: TableLike) -> Any:
         owner = "Mechanism.evaluate"
         if isinstance(p_sx, pd.DataFrame):
             p_sx = self._match_columns(p_sx, owner)
@@ -328,16 +315,7 @@ class Mechanism(Evaluation):
                     f"{len(joint.x_labels)}.",
                 )
             )
-        return Evaluation(
-            self.channel,
-            joint.p_sx,
-            joint.s_labels,
-            self.x_labels,
-            self.y_labels,
-            self.measure,
-            self.objective.elsewhere(),
-            groups=self.groups,
-        )
+        return joint
 
     def _match_columns(self, p_sx: pd.DataFrame, owner: str) -> pd.DataFrame:
         # By position: a list of booleans or of tuples would not select columns.
@@ -353,70 +331,46 @@ class Mechanism(Evaluation):
         return p_sx.iloc[:, [theirs[key] for key in ours]]
 
     def _figures(self) -> Iterator[str]:
-        claimed = "claimed " if self.p_sx is None else ""
-        yield f"{claimed}epsilon={self.epsilon:.6g} {self.scope}"
         yield from super()._figures()
-        if self.p_sx is not None:
-            found = ranges_of(self.posterior_ranges())
-            yield f"most exposed group from {found[most_exposed(found)].in_words()}"
-        yield from self._figures_of_population()
+        if len(self.secrets) == 1 and self.p_sx is not None:
+            (about,) = self.summary().secrets.values()
+            yield f"most exposed group from {about.moves()[about.most_exposed].in_words()}"
         yield f"gap<={self.gap:.2g}"
         yield f"solver={self.solver!r}"
 
-    def _figures_of_population(self) -> Iterator[str]:
-        if self.confidence is None:
-            return
-        sure = f"confidence={self.confidence:g} from {self.n_samples:g} rows"
-        if self.p_sx is not None:
-            sure = f"population_limit={self.leakage_at_most(self):.6g} with {sure}"
-        yield sure
+    def summary(self) -> ReleaseSummary:
+        """Return what is leaked, kept and allowed: the figures, the verdict, and sentences.
 
-    def sentences(
-        self, fidelity: Fidelity | None = None, *, x_name: str = "X", s_name: str = "S"
-    ) -> list[str]:
-        """Return what is revealed, what is kept and what a reader sees, in words.
+        `PrivacyFunnelTransformer.summary_` knows the names of the columns, too.
+
+        Returns
+        -------
+        ReleaseSummary
+
+        Examples
+        --------
+        >>> from skprivacy import design_mechanism
+        >>> design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02).summary().verdict.level
+        'moderate'
+        """
+        return ReleaseSummary(self)
+
+    def sentences(self) -> list[str]:
+        """Return what is protected, revealed and kept, and what a reader sees, in words.
 
         No group of S is named: for that, see `posterior_ranges`.
-
-        Parameters
-        ----------
-        fidelity : Fidelity, default=None
-            That of a transformer; None for that of this mechanism.
-        x_name, s_name : str, default="X" and "S"
-            What to call the columns.
 
         Examples
         --------
         >>> from skprivacy import design_mechanism
         >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02)
-        >>> _, kept, face_value = mechanism.sentences()
-        >>> kept
+        >>> mechanism.sentences()[2]
         'It keeps 63.4% of the information in X; no mechanism within the budget keeps more.'
-        >>> face_value[:63]
-        'Taken at face value, 78.7% of the rows keep their values; 45% o'
         """
-        revealed = self._revealed(s_name)
-        if self.p_sx is not None:
-            revealed = f"{revealed} {exposure(self.posterior_ranges())}"
-        kept, bound = self.normalized_utility, self.normalized_upper_bound
-        is_sure = self.confidence is not None
-        return [
-            revealed,
-            what_is_kept(self.objective, kept, bound, x_name, is_sure, self.cell_utility),
-            at_face_value(self.fidelity() if fidelity is None else fidelity),
-        ]
-
-    def _revealed(self, s_name: str) -> str:
-        reached = None if self.p_sx is None else self.leakage_in(self.scope)
-        budget = self.epsilon, reached, self.scope, self.measure.name, s_name
-        if self.confidence is None or self.n_samples is None:
-            return leak(*budget)
-        limit = None if self.p_sx is None else self.leakage_at_most(self)
-        return leak_in_population(*budget, Sure(self.confidence, self.n_samples, limit))
+        return self.summary().sentences()
 
     def _repr_html_(self) -> str:
-        shares, labels = (self.p_x, self.p_y), (self.x_labels, self.y_labels)
-        return as_html(self.sentences(), self.channel, shares, labels)
+        return self.summary()._repr_html_()
 
     def to_json(self, *, include_joint: bool = True, indent: int | None = None) -> str:
         """Return the mechanism as JSON text, exact to the last bit.
@@ -438,12 +392,18 @@ class Mechanism(Evaluation):
         >>> "p_sx" in mechanism.to_json(), "p_sx" in mechanism.to_json(include_joint=False)
         (True, False)
         """
-        return write_document("mechanism", mechanism_content(self, include_joint), indent)
+        return write_document("mechanism", self.content(include_joint), indent)
+
+    def content(self, include_joint: bool) -> dict[str, Any]:
+        """Return what a document says about the mechanism."""
+        others = {name: getattr(self, name) for name in ("solver", "upper_bound", "confidence")}
+        parts = self.y_given_x, self.secrets, self.together
+        return mechanism_content(*parts, others, include_joint)
 
     @classmethod
     def from_json(
         cls, text: str, *, measure: Measure | None = None, utility: Utility | None = None
-    ) -> Self:
+    ) -> Mechanism:
         """Return the mechanism that `to_json` wrote, after checking all of it.
 
         Parameters
@@ -463,7 +423,14 @@ class Mechanism(Evaluation):
         >>> shipped.p_sx is None and bool((shipped.channel == mechanism.channel).all())
         True
         """
-        return make_mechanism(read_document(text, "mechanism"), cls, measure, utility)
+        return make_mechanism(read_document(text, "mechanism"), measure, utility)
+
+
+def make_mechanism(place: Place, measure: Measure | None, utility: Utility | None) -> Mechanism:
+    """Return the mechanism at some place of a document; it checks that its parts fit together."""
+    read = read_mechanism(place, measure, utility)
+    with place.making():
+        return Mechanism(**read)
 
 
 def named_channel(mechanism: Mechanism) -> NamedChannel:
@@ -476,24 +443,20 @@ def named_channel(mechanism: Mechanism) -> NamedChannel:
     return NamedChannel(channel, p_x, names, mechanism.x_labels)
 
 
-def mechanism_content(mechanism: Mechanism, include_joint: bool) -> dict[str, Any]:
-    """Return what a document says about a mechanism."""
-    made = {each.name: getattr(mechanism, each.name) for each in fields(mechanism)}
-    return fields_content(made, include_joint)
+def one_secret(given: object, owner: str, where: str = "mechanism") -> Leakage:
+    """Return what leaks about the only secret of a mechanism or an evaluation.
 
-
-M = TypeVar("M", bound=Mechanism)
-
-
-def make_mechanism(
-    place: Place, make: type[M], measure: Measure | None, utility: Utility | None = None
-) -> M:
-    """Return the mechanism at some place; it checks itself that its fields fit together."""
-    if "secrets" in place.members():
-        raise ValueError(
-            f"This {place.kind} keeps several secrets: read it with "
-            f"SeveralSecretsMechanism.from_json."
+    given : one of these, or the entry of one secret in its `secrets`; where : what the user calls
+    it.
+    """
+    if isinstance(given, Leakage):
+        return given
+    if not isinstance(given, Figures):
+        raise TypeError(message(owner, "mechanism", "a Mechanism or an Evaluation", given))
+    if len(given.secrets) > 1:
+        names = ", ".join(map(repr, given.secrets))
+        raise TypeError(
+            f"{owner} is about one secret, and this mechanism keeps several ({names}): pass "
+            f"{where}.secrets[{next(iter(given.secrets))!r}], and so on."
         )
-    read = read_fields(place, measure, utility)
-    with place.making():
-        return make(**read)
+    return next(iter(given.secrets.values()))

@@ -33,7 +33,7 @@ from .._typing import BoolArray, ColumnsLike, FloatArray, IntArray
 from .._validation import check_real, message
 from .._warnings import warn
 from ..joint import count_pairs
-from ..mechanism import Mechanism
+from ..mechanism import Guarantee, Mechanism
 from ..releasing.read_back import UnreadableLabelsError
 from ..tables.cross_tables import coded
 from ..tables.vectors import as_columns
@@ -330,5 +330,5 @@ def _exact(
     return {
         "bayes_accuracy": found.attacker_accuracy,
         # No budget bounds what is known about several secrets together.
-        "advantage_bound": found.advantage_bound if isinstance(found, Mechanism) else np.nan,
+        "advantage_bound": found.advantage_bound if isinstance(found, Guarantee) else np.nan,
     }

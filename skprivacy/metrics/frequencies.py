@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from .._typing import BoolArray, ColumnsLike, FloatArray
-from ..mechanism import Mechanism, SeveralSecretsMechanism
+from ..mechanism import Mechanism
 from ..tables.cross_tables import coded
 from ..transformer import PrivacyFunnelTransformer
 from .one_release import outputs_and_mechanism
@@ -22,7 +22,7 @@ _DETERMINED = 1e-8
 
 def estimate_distribution(
     released: ColumnsLike,
-    mechanism: Mechanism | SeveralSecretsMechanism | PrivacyFunnelTransformer,
+    mechanism: Mechanism | PrivacyFunnelTransformer,
     *,
     by: ColumnsLike | None = None,
 ) -> pd.DataFrame:

@@ -12,13 +12,7 @@ from .._validation import message
 from ..encoding import UNKNOWN
 from ..fitted import Fitted, Training
 from ..fitting.fitted_estimator import fitted_of
-from ..mechanism import (
-    Evaluation,
-    Mechanism,
-    SeveralSecretsMechanism,
-    check_one_secret,
-    one_of,
-)
+from ..mechanism import Leakage, Mechanism, one_secret
 from ..releasing.output_names import names_out
 from ..releasing.read_back import outputs_of
 from ..tables.cross_tables import coded
@@ -28,18 +22,13 @@ from ..transformer import PrivacyFunnelTransformer
 
 def outputs_and_mechanism(
     released: ColumnsLike,
-    mechanism: Mechanism | SeveralSecretsMechanism | PrivacyFunnelTransformer,
+    mechanism: Mechanism | PrivacyFunnelTransformer,
     owner: str,
 ) -> tuple[Mechanism, IntArray]:
-    """Return the mechanism, and the output of each released row.
-
-    Of several secrets it is the mechanism of any: the channel is the same.
-    """
+    """Return the mechanism, and the output of each released row."""
     if isinstance(mechanism, PrivacyFunnelTransformer):
         fitted = fitted_of(mechanism)
-        return one_of(fitted.mechanism), outputs_of(fitted, released, mechanism.output)
-    if isinstance(mechanism, SeveralSecretsMechanism):
-        mechanism = one_of(mechanism)
+        return fitted.mechanism, outputs_of(fitted, released, mechanism.output)
     if not isinstance(mechanism, Mechanism):
         requirement = "a Mechanism or a fitted PrivacyFunnelTransformer"
         raise TypeError(message(owner, "mechanism", requirement, mechanism))
@@ -60,20 +49,20 @@ def outputs_and_mechanism(
 def one_release(
     released: dict[Hashable, pd.Series],
     sensitive: dict[Hashable, pd.Series],
-    mechanism: Mechanism | SeveralSecretsMechanism | PrivacyFunnelTransformer,
+    mechanism: Mechanism | PrivacyFunnelTransformer,
     owner: str,
-) -> Evaluation:
-    """Return the mechanism if these columns are one release of it that protects this S.
+) -> Leakage:
+    """Return what leaks about this S, if these columns are one release of a mechanism.
 
     released, sensitive : dicts of columns. If they are not, raise a `ValueError`. Of several
-    secrets it is that of the one that these columns are, or all of them together.
+    secrets it is the one that these columns are, or all of them together.
     """
-    if isinstance(mechanism, SeveralSecretsMechanism):
-        check_one_secret(mechanism, owner)
     transformer = mechanism if isinstance(mechanism, PrivacyFunnelTransformer) else None
     table = pd.DataFrame({k: v.reset_index(drop=True) for k, v in released.items()})
-    found, _ = outputs_and_mechanism(table, mechanism, owner)
-    if found.p_sx is None:
+    if transformer is None:
+        found = one_secret(mechanism, owner)
+    of_rows, _ = outputs_and_mechanism(table, mechanism, owner)
+    if any(secret.p_sx is None for secret in of_rows.secrets.values()):
         raise ValueError("The joint distribution was left out.")
     if transformer is None:
         n_columns, (first, *more) = 1, sensitive.values()
@@ -83,19 +72,20 @@ def one_release(
         assert fitted.training is not None  # or there would be no joint
         every = names_out(fitted.roles, fitted.posterior.labels, transformer.output)
         n_columns = len(every) - len(fitted.roles.kept_positions)
-        figures, protects = _protected(fitted, fitted.training, sensitive)
+        found, protects = _protected(fitted, fitted.training, sensitive)
     if len(released) != n_columns or not protects:
         raise ValueError("More columns than one release, or another S.")
-    return found if transformer is None else figures
+    return found
 
 
 def _protected(
     fitted: Fitted, training: Training, sensitive: dict[Hashable, pd.Series]
-) -> tuple[Evaluation, bool]:
-    """Return the figures for the secret that some columns are, and whether they are one."""
-    if isinstance(mechanism := fitted.mechanism, Mechanism):
+) -> tuple[Leakage, bool]:
+    """Return what leaks about the secret that some columns are, and whether they are one."""
+    secrets, together = fitted.mechanism.secrets, fitted.mechanism.together
+    if None in secrets:
         _, unknown = training.alphabet.encode(list(sensitive.values()), list(sensitive))
-        return mechanism, not unknown
+        return secrets[None], not unknown
     names = list(training.names)
     if are_made_up(names) and len(sensitive) == len(names):
         names = list(sensitive)
@@ -107,7 +97,7 @@ def _protected(
     is_known = all((code != UNKNOWN).all() for code in codes)
     for name, groups in training.secrets.groups.items():
         if set(groups.positions) == positions:
-            return mechanism.secrets[name], is_known
-    if mechanism.together is None or len(positions) < len(names):
+            return secrets[name], is_known
+    if together is None or len(positions) < len(names):
         raise ValueError("Another S.")
-    return mechanism.together, is_known
+    return together, is_known

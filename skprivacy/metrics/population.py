@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .._typing import FloatArray, Seed
 from .._validation import check_integer, check_real, message
 from ..fitting.fitted_estimator import fitted_of
 from ..mechanism import (
+    Leakage,
     Mechanism,
     PopulationLeakage,
-    SeveralSecretsMechanism,
-    check_one_secret,
+    one_secret,
     population_limits,
 )
 from ..transformer import PrivacyFunnelTransformer
@@ -20,9 +22,10 @@ _NO_JOINT = "{} needs the joint distribution, which was left out when the mechan
 
 
 def population_leakage(
-    mechanism: Mechanism | PrivacyFunnelTransformer,
+    mechanism: Mechanism | Leakage | PrivacyFunnelTransformer,
     n_samples: int | None = None,
     *,
+    secret: Any = None,
     confidence: float = 0.95,
     n_resamples: int = 999,
     random_state: Seed = 0,
@@ -40,12 +43,14 @@ def population_leakage(
     Parameters
     ----------
     mechanism : PrivacyFunnelTransformer or Mechanism
-        Fitted; or designed for a joint distribution that was estimated from `n_samples` rows. Of
-        several secrets, one: ``transformer.mechanism_.secrets[name]``.
+        Fitted, to a table of any kind; or designed for a joint distribution that was estimated
+        from `n_samples` rows. Of several secrets, one: ``mechanism.secrets[name]``, or `secret`.
     n_samples : int, default=None
         The number of independent rows. A transformer knows it, and so does a mechanism with a
         confidence; with weights, a transformer uses the number of equally weighted rows that carry
         as much information.
+    secret : str, int or tuple, default=None
+        The name of the secret that the limits are about, where there are several.
     confidence : float, default=0.95
         How often the limits should hold.
     n_resamples : int, default=999
@@ -72,32 +77,35 @@ def population_leakage(
     if (n_resamples + 1) * (1 - confidence) < 1:
         needed = f"at least {int(np.ceil(1 / (1 - confidence)))} for a confidence of {confidence}"
         raise ValueError(message(owner, "n_resamples", needed, n_resamples))
-    mechanism, counts = _counted(mechanism, n_samples, owner)
+    figures, counts = _counted(mechanism, n_samples, secret, owner)
     return population_limits(
-        mechanism, counts, confidence, n_draws=n_resamples, random_state=random_state
+        figures, counts, confidence, n_draws=n_resamples, random_state=random_state
     )
 
 
 def _counted(
-    mechanism: Mechanism | PrivacyFunnelTransformer, n_samples: int | None, owner: str
-) -> tuple[Mechanism, FloatArray]:
-    """Return the mechanism and the table of counts that its joint was estimated from."""
+    mechanism: Any, n_samples: int | None, secret: Any, owner: str
+) -> tuple[Leakage, FloatArray]:
+    """Return the figures of a secret, and the counts that its joint was estimated from."""
+    training = None
     if isinstance(mechanism, PrivacyFunnelTransformer):
         fitted = fitted_of(mechanism)
-        own = check_one_secret(fitted.mechanism, owner, "transformer.mechanism_")
-        if (training := fitted.training) is None:
-            raise ValueError(_NO_JOINT.format(owner))
+        mechanism, training = fitted.mechanism, fitted.training
+    if secret is not None:
+        secrets = getattr(mechanism, "secrets", {})
+        if secret not in secrets:
+            raise ValueError(message(owner, "secret", f"one of {list(secrets)}", secret))
+        mechanism = secrets[secret]
+    figures = one_secret(mechanism, owner)
+    if training is not None:
+        name = next(iter(training.secrets.groups)) if secret is None else secret
+        table = training.secrets.groups[name].table(training.counts)
         rows = training.effective_rows
         if n_samples is not None:
             rows = check_integer(owner, "n_samples", n_samples, low=1)
-        return own, training.counts * (rows / training.counts.sum())
-    if isinstance(mechanism, SeveralSecretsMechanism):
-        check_one_secret(mechanism, owner)
-    if not isinstance(mechanism, Mechanism):
-        requirement = "a Mechanism or a fitted PrivacyFunnelTransformer"
-        raise TypeError(message(owner, "mechanism", requirement, mechanism))
-    if mechanism.p_sx is None:
+        return figures, table * (rows / table.sum())
+    if figures.p_sx is None:
         raise ValueError(_NO_JOINT.format(owner))
-    if n_samples is None and mechanism.n_samples is not None:
-        return mechanism, mechanism.n_samples * mechanism.p_sx
-    return mechanism, check_integer(owner, "n_samples", n_samples, low=1) * mechanism.p_sx
+    if n_samples is None and figures.n_samples is not None:
+        return figures, figures.n_samples * figures.p_sx
+    return figures, check_integer(owner, "n_samples", n_samples, low=1) * figures.p_sx

@@ -18,7 +18,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from .._typing import ColumnsLike, Scope, TableLike
 from .._validation import check_choice, check_real, message
 from ..measures import SCOPES, Measure, check_scope, get_measure
-from ..mechanism import Evaluation, SeveralSecretsEvaluation
+from ..mechanism import Evaluation, Leakage
 from ..transformer import PrivacyFunnelTransformer
 
 
@@ -198,14 +198,16 @@ class _Scorer:
             leakages.append(own.leakage_in(check_scope(repr(self), scope, own.measure)))
         return -max(leakages)
 
-    def _chosen(self, figures: Evaluation | SeveralSecretsEvaluation) -> list[Evaluation]:
-        secrets = figures.secrets if isinstance(figures, SeveralSecretsEvaluation) else {}
-        if self._secret is not None and self._secret not in secrets:
-            requirement = f"None or one of {list(secrets)}" if secrets else "None for one secret"
+    def _chosen(self, figures: Evaluation) -> list[Leakage]:
+        secrets = figures.secrets
+        if self._secret is None:
+            return [*secrets.values()]
+        if self._secret not in secrets:
+            requirement = "None for one secret"
+            if None not in secrets:
+                requirement = f"None or one of {list(secrets)}"
             raise ValueError(message(self._name, "secret", requirement, self._secret))
-        if isinstance(figures, SeveralSecretsEvaluation):
-            return [*secrets.values()] if self._secret is None else [secrets[self._secret]]
-        return [figures]
+        return [secrets[self._secret]]
 
 
 def _transformers(estimator: Any, X: Any) -> Iterator[tuple[PrivacyFunnelTransformer, Any]]:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._validation import message
 from ..measures import Measure
-from ..mechanism import Mechanism, SeveralSecretsMechanism, check_one_secret, one_of
+from ..mechanism import Guarantee, Mechanism, one_secret
 from ..releasing.output_names import readable
 
 if TYPE_CHECKING:
@@ -52,28 +52,35 @@ def svg_of(draw: Callable[[], Figure], style: dict[str, Any]) -> tuple[bytes, in
     return content.getvalue(), round(96 * figure.get_figwidth())
 
 
-def mechanism_of(
-    transformer: PrivacyFunnelTransformer, display: type, needs_joint: bool = True
-) -> Mechanism:
-    """Return the mechanism of a fitted transformer, if a display can show it."""
-    check_is_fitted(transformer)
-    return checked(transformer.mechanism_, display, needs_joint)
-
-
-def checked(mechanism: object, display: type, needs_joint: bool = True) -> Mechanism:
-    """Return a mechanism, if a display can show it."""
-    if isinstance(mechanism, SeveralSecretsMechanism):
-        if needs_joint:
-            check_one_secret(mechanism, display.__name__)
-        mechanism = one_of(mechanism)
+def checked(mechanism: object, display: type) -> Mechanism:
+    """Return a mechanism, if it is one."""
     if not isinstance(mechanism, Mechanism):
         raise TypeError(message(display.__name__, "mechanism", "a Mechanism", mechanism))
-    if needs_joint and mechanism.p_sx is None:
+    return mechanism
+
+
+def checked_secret(mechanism: object, display: type) -> Guarantee:
+    """Return what is known about the only secret of a mechanism, if a display can show it."""
+    secret = one_secret(mechanism, display.__name__)
+    if not isinstance(secret, Guarantee):
+        raise TypeError(message(display.__name__, "mechanism", "a Mechanism", mechanism))
+    check_joint(secret, display)
+    return secret
+
+
+def check_joint(secret: Guarantee, display: type) -> None:
+    """Check that a display can show what leaks."""
+    if secret.p_sx is None:
         raise ValueError(
             f"{display.__name__} needs the joint distribution, which was left out when the "
             f"mechanism was saved."
         )
-    return mechanism
+
+
+def mechanism_of(transformer: PrivacyFunnelTransformer) -> Mechanism:
+    """Return the mechanism of a fitted transformer."""
+    check_is_fitted(transformer)
+    return transformer.mechanism_
 
 
 def axes_for(ax: Axes | None, size: tuple[float, float]) -> tuple[Figure | SubFigure, Axes]:

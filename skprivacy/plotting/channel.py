@@ -62,7 +62,7 @@ class MechanismDisplay:
         >>> [label.get_text() for label in display.ax_.get_yticklabels()]
         ['0', '1', '2']
         """
-        return cls(checked(mechanism, cls, needs_joint=False)).plot(ax=ax)
+        return cls(checked(mechanism, cls)).plot(ax=ax)
 
     @classmethod
     def from_estimator(
@@ -82,7 +82,7 @@ class MechanismDisplay:
         >>> [label.get_text() for label in display.ax_.get_yticklabels()]
         ['u', 'v', 'w']
         """
-        return cls(mechanism_of(transformer, cls, needs_joint=False)).plot(ax=ax)
+        return cls(mechanism_of(transformer)).plot(ax=ax)
 
     def plot(self, ax: Axes | None = None, *, cmap: str | Colormap = "Blues") -> Self:
         """Draw.

@@ -8,10 +8,10 @@ import numpy as np
 
 from .._typing import IntArray
 from ..describing import percent
-from ..mechanism import Mechanism
+from ..mechanism import Guarantee, Mechanism
 from .canvas import (
     MOST_TICKS,
-    checked,
+    checked_secret,
     count_of,
     divided,
     label_ticks,
@@ -38,7 +38,7 @@ class LeakageDisplay:
     Parameters
     ----------
     mechanism : Mechanism
-        With its joint distribution.
+        With its joint distribution. Of several secrets, one: ``mechanism.secrets[name]``.
     limits : PopulationLeakage, default=None
         Limits of the leakage under the true joint distribution, to mark. None: those of a
         mechanism that has a confidence.
@@ -61,14 +61,17 @@ class LeakageDisplay:
     'leakage (kl)'
     """
 
-    def __init__(self, mechanism: Mechanism, *, limits: PopulationLeakage | None = None) -> None:
+    def __init__(
+        self, mechanism: Mechanism | Guarantee, *, limits: PopulationLeakage | None = None
+    ) -> None:
         self.mechanism = mechanism
-        self.limits = mechanism.population_limit if limits is None else limits
+        self._secret = checked_secret(mechanism, type(self))
+        self.limits = self._secret.population_limit if limits is None else limits
 
     @classmethod
     def from_mechanism(
         cls,
-        mechanism: Mechanism,
+        mechanism: Mechanism | Guarantee,
         *,
         limits: PopulationLeakage | None = None,
         ax: Axes | None = None,
@@ -85,7 +88,7 @@ class LeakageDisplay:
         >>> [text.get_text() for text in display.ax_.get_legend().get_texts()]
         ['budget, for every output']
         """
-        return cls(checked(mechanism, cls), limits=limits).plot(ax=ax)
+        return cls(mechanism, limits=limits).plot(ax=ax)
 
     @classmethod
     def from_estimator(
@@ -110,7 +113,7 @@ class LeakageDisplay:
         >>> [text.get_text() for text in display.ax_.get_legend().get_texts()]
         ['budget, for every output', 'population, 95% limit', 'population, worst of all']
         """
-        return cls(mechanism_of(transformer, cls), limits=limits).plot(ax=ax)
+        return cls(mechanism_of(transformer), limits=limits).plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw.
@@ -136,14 +139,14 @@ class LeakageDisplay:
 
         The one that may leak most in the population is always among them.
         """
-        most = np.argsort(-self.mechanism.leakage, kind="stable")[:MOST_TICKS]
+        most = np.argsort(-self._secret.leakage, kind="stable")[:MOST_TICKS]
         if self.limits is not None:
             worst = int(np.argmax(self.limits.per_output.to_numpy()))
             most[-1] = most[-1] if worst in most else worst
         return np.sort(most)
 
     def _draw_leakage(self) -> None:
-        mechanism, axis = self.mechanism, self.ax_
+        mechanism, axis = self._secret, self.ax_
         leakage, n_y = mechanism.leakage[self._outputs], len(self._outputs)
         shown = [*leakage, mechanism.epsilon]
         if self.limits is not None:
@@ -166,7 +169,7 @@ class LeakageDisplay:
 
     def _draw_lines(self, axis: Axes) -> None:
         """Draw the budget and, for a budget on average, the leakage that is reached."""
-        mechanism, per_output = self.mechanism, self.mechanism.scope == "per_output"
+        mechanism, per_output = self._secret, self._secret.scope == "per_output"
         if np.isfinite(mechanism.epsilon):
             label = "budget, for every output" if per_output else "budget, on average"
             if mechanism.confidence is not None:
@@ -177,8 +180,8 @@ class LeakageDisplay:
             axis.axvline(average, color="0.5", ls=":", lw=2, label="leakage on average")
 
     def _draw_posteriors(self) -> None:
-        mechanism, axis = self.mechanism, self.ax_posterior_
-        prior, labels = mechanism._joint.sum(axis=1), texts_of(mechanism.s_labels or ())
+        mechanism, axis = self._secret, self.ax_posterior_
+        prior, labels = mechanism.prior, texts_of(mechanism.s_labels or ())
         groups = np.sort(np.argsort(-prior, kind="stable")[:_MOST_GROUPS])
         for i, group in enumerate(groups):
             axis.axvline(prior[group], color=f"C{i}", lw=1, alpha=0.6)

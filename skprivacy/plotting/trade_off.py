@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from .._typing import FloatArray
 from .._validation import message
 from ..describing import percent
 from ..design import privacy_utility_path
-from ..mechanism import Mechanism, SeveralSecretsMechanism, name_of_secret
+from ..mechanism import Guarantee, Mechanism, name_of_secret
 from ..solvers import Solver
-from .canvas import axes_for, checked, plain_ticks, text_of_measure, text_of_solver
+from .canvas import (
+    axes_for,
+    check_joint,
+    mechanism_of,
+    plain_ticks,
+    text_of_measure,
+    text_of_solver,
+)
 
 if TYPE_CHECKING:
     from ..transformer import PrivacyFunnelTransformer
     from .canvas import Axes
-
-_AnyMechanism: TypeAlias = Mechanism | SeveralSecretsMechanism
-_Path: TypeAlias = list[Mechanism] | list[SeveralSecretsMechanism]
 
 _VISIBLE = 1e-3  # a share that can be seen
 # A path around the budget of a transformer, as shares of it: a picture shows no more. With a
@@ -70,7 +73,7 @@ class PrivacyUtilityDisplay:
     @classmethod
     def from_path(
         cls,
-        path: _Path | dict[str, _Path],
+        path: list[Mechanism] | dict[str, list[Mechanism]],
         *,
         chosen: float | Mapping[Any, float] | None = None,
         ax: Axes | None = None,
@@ -79,7 +82,7 @@ class PrivacyUtilityDisplay:
 
         Parameters
         ----------
-        path : list of Mechanism or SeveralSecretsMechanism, or dict of lists
+        path : list of Mechanism, or dict of lists
             A dict gives each curve its name.
         chosen : float or dict, default=None
             A budget to mark.
@@ -139,7 +142,7 @@ class PrivacyUtilityDisplay:
         >>> display.chosen
         0.05
         """
-        mechanism = _any_mechanism_of(transformer, cls)
+        mechanism = _mechanism_with_joints(transformer, cls)
         solvers = [solvers] if isinstance(solvers, str) else solvers
         options: dict[str, Any] = {}
         if not solvers:
@@ -195,7 +198,7 @@ class PrivacyUtilityDisplay:
         self.ax_.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
         return self
 
-    def _draw_bound(self, mechanisms: Sequence[_AnyMechanism]) -> None:
+    def _draw_bound(self, mechanisms: Sequence[Mechanism]) -> None:
         """Draw the tightest bound that any of the curves proves, above the best of them."""
         if not mechanisms:
             return
@@ -215,13 +218,13 @@ class PrivacyUtilityDisplay:
 
 
 def path_around(
-    mechanism: _AnyMechanism,
+    mechanism: Mechanism,
     solver: str | Solver,
     epsilons: Iterable[Any] | None = None,
     *,
     is_own: bool = False,
     **options: Any,
-) -> Any:
+) -> list[Mechanism]:
     """Return mechanisms for budgets around that of a mechanism, under its joint and as sure.
 
     Of several secrets, all budgets are multiplied by the same factors. is_own : whether the
@@ -229,22 +232,15 @@ def path_around(
     """
     around = _AROUND if mechanism.confidence is None else _SURELY_AROUND
     around = _FEW_AROUND if len(mechanism.x_labels) > _MANY_SYMBOLS else around
-    joint: Any
-    if isinstance(mechanism, Mechanism):
-        joint = mechanism._joint
-        epsilons = _around(mechanism, around) if epsilons is None else epsilons
-    else:
-        joint = {name: secret._joint for name, secret in mechanism.secrets.items()}
-        budgets = mechanism.epsilon.items()
-        factors = around if mechanism.groups is None else around[around >= 1]
-        multiplied = [{n: e * float(factor) for n, e in budgets} for factor in factors]
-        epsilons = multiplied if epsilons is None else epsilons
-    known = [mechanism.epsilon] if is_own else []
-    epsilons = list(epsilons)
-    new = [epsilon for epsilon in epsilons if epsilon not in known]
-    design: Any = privacy_utility_path  # its overloads do not know which of the two this is
-    path = new and design(
-        joint,
+    joints = {name: secret.joint for name, secret in mechanism.secrets.items()}
+    budgets: list[Any] = _around(mechanism, around)
+    if epsilons is not None:
+        one = next(iter(joints))
+        budgets = [each if isinstance(each, Mapping) else {one: each} for each in epsilons]
+    own = {name: secret.epsilon for name, secret in mechanism.secrets.items()}
+    new = [each for each in budgets if not (is_own and each == own)]
+    path: list[Mechanism] = new and privacy_utility_path(
+        joints,
         new,
         measure=mechanism.measure,
         scope=mechanism.scope,
@@ -256,66 +252,58 @@ def path_around(
         **options,
     )
     designed = iter(path)
-    return [mechanism if epsilon in known else next(designed) for epsilon in epsilons]
+    return [mechanism if is_own and each == own else next(designed) for each in budgets]
 
 
-def _least_budget(mechanism: Mechanism) -> float:
-    """Return a budget that allows the columns that are published beside the outputs."""
+def _around(mechanism: Mechanism, around: FloatArray) -> list[dict[Any, float]]:
+    """Return budgets around those of a mechanism; none that columns beside it alone exceed."""
+    middle = {name: _middle(secret) for name, secret in mechanism.secrets.items()}
+    least = 0.0 if mechanism.groups is None else _least_factor(mechanism, middle)
+    factors = [float(factor) for factor in around if factor >= min(least, 1.0)]
+    return [{name: factor * each for name, each in middle.items()} for factor in factors]
+
+
+def _least_factor(mechanism: Mechanism, middle: Mapping[Any, float]) -> float:
+    """Return the share of the budgets that the columns beside the outputs use by themselves."""
     if mechanism.confidence is not None:
-        return mechanism.epsilon  # smaller ones may do, but that takes long to find out
-    nothing = mechanism.with_channel(mechanism.independent)
-    return nothing.leakage_in(mechanism.scope) * (1 + 1e-9)
+        return 1.0  # smaller ones may do, but that takes long to find out
+    nothing = mechanism.with_channel(mechanism.independent).secrets
+    used = (each.leakage_in(mechanism.scope) / middle[name] for name, each in nothing.items())
+    return max(used) * (1 + 1e-9)
 
 
-def _around(mechanism: Mechanism, around: FloatArray) -> FloatArray:
-    """Return budgets around that of a mechanism; none that columns beside it alone exceed."""
-    middle = _middle(mechanism)
-    epsilons = middle * around
-    if mechanism.groups is None:
-        return epsilons
-    smaller = epsilons[(epsilons >= _least_budget(mechanism)) & (epsilons < middle)]
-    return np.concatenate([smaller, [middle], epsilons[around > 1]])
-
-
-def _middle(mechanism: Mechanism) -> float:
-    middle = mechanism.epsilon
+def _middle(secret: Guarantee) -> float:
+    middle = secret.epsilon
     if not np.isfinite(middle):
-        middle = mechanism.leakage_in(mechanism.scope)
+        middle = secret.leakage_in(secret.scope)
     return middle if 0 < middle < np.inf else 0.01
 
 
-def _any_mechanism_of(transformer: PrivacyFunnelTransformer, display: type) -> _AnyMechanism:
-    """Return the mechanism of a fitted transformer, for one secret or for several."""
-    check_is_fitted(transformer)
-    mechanism = transformer.mechanism_
-    if isinstance(mechanism, SeveralSecretsMechanism):
-        for secret in mechanism.secrets.values():
-            checked(secret, display)
-        return mechanism
-    return checked(mechanism, display)
+def _mechanism_with_joints(transformer: PrivacyFunnelTransformer, display: type) -> Mechanism:
+    mechanism = mechanism_of(transformer)
+    for secret in mechanism.secrets.values():
+        check_joint(secret, display)
+    return mechanism
 
 
-def _budget(mechanism: _AnyMechanism) -> float:
+def _budget(mechanism: Mechanism) -> float:
     """Return where a mechanism is on the axis: by the first of several budgets."""
-    if isinstance(mechanism, Mechanism):
-        return mechanism.epsilon
-    return next(iter(mechanism.epsilon.values()))
+    return next(iter(mechanism.secrets.values())).epsilon
 
 
-def _about_budget(mechanism: _AnyMechanism) -> str:
+def _about_budget(mechanism: Mechanism) -> str:
     """Return the label of the axis of budgets: by which measure, and for what they hold."""
     about = f"{text_of_measure(mechanism.measure)}, {mechanism.scope.replace('_', ' ')}"
-    if isinstance(mechanism, SeveralSecretsMechanism):
+    if len(mechanism.secrets) > 1:
         first, *others = map(name_of_secret, mechanism.secrets)
-        about = f"{about}; {', '.join(others)} in proportion" if others else about
-        about = f"{first}; {about}"
+        about = f"{first}; {about}; {', '.join(others)} in proportion"
     if mechanism.confidence is None:
         return f"budget ε ({about})"
     sure = f"{percent(mechanism.confidence)} confidence, {mechanism.n_samples:,.0f} rows"
     return f"budget ε for the population ({about}; {sure})"
 
 
-def _about_curve(name: str, path: Sequence[_AnyMechanism]) -> str:
+def _about_curve(name: str, path: Sequence[Mechanism]) -> str:
     """Return the label of a curve: the solver, and for what its budgets hold."""
     confidence = path[0].confidence if path else None
     if confidence is None:
@@ -325,6 +313,6 @@ def _about_curve(name: str, path: Sequence[_AnyMechanism]) -> str:
     return f"with {sure}" if name == path[0].solver else f"{text_of_solver(name)}, {sure}"
 
 
-def _drawable(path: Sequence[_AnyMechanism]) -> list[_AnyMechanism]:
+def _drawable(path: Sequence[Mechanism]) -> list[Mechanism]:
     """Return the mechanisms whose budgets have a place on a logarithmic axis, in order."""
     return sorted((each for each in path if 0 < _budget(each) < np.inf), key=_budget)

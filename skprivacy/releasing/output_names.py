@@ -8,59 +8,43 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from .._messages import InPython, Message, Named
 from .._typing import FloatArray, IntArray, Labels
 from ..fidelity import closest_names
-from ..mechanism import Mechanism, SeveralSecretsMechanism
 from ..merging import merged_to
 from ..tables.column_roles import ColumnRoles
-
-M = TypeVar("M", Mechanism, SeveralSecretsMechanism)
-
-
-def name_outputs(mechanism: M, loss: FloatArray) -> M:
-    """Return the mechanism with outputs that have names, in the order of these.
-
-    loss : of reading each symbol of X (rows) as each (columns).
-    """
-    parts = [_named(mechanism, loss, symbols) for symbols in _symbols_by_group(mechanism)]
-    channel = np.hstack([channel for channel, _ in parts])
-    names = np.concatenate([names for _, names in parts])
-    order = np.argsort(names)
-    return mechanism.changed(
-        channel=channel[:, order],
-        y_labels=tuple(mechanism.x_labels[symbol] for symbol in names[order]),
-        symbol_of_output=names[order],
-    )
+from ..utilities import Utility
 
 
-def _symbols_by_group(mechanism: Mechanism | SeveralSecretsMechanism) -> list[IntArray]:
-    """Return the symbols that share their outputs: all, or those of each value beside X."""
-    if mechanism.groups is None:
-        return [np.arange(len(mechanism.p_x))]
-    return [np.flatnonzero(mechanism.groups == z) for z in np.unique(mechanism.groups)]
-
-
-def _named(
-    mechanism: Mechanism | SeveralSecretsMechanism, loss: FloatArray, symbols: IntArray
+def named_outputs(
+    channel: FloatArray,
+    p_x: FloatArray,
+    utility: Utility,
+    loss: FloatArray,
+    groups: IntArray | None,
 ) -> tuple[FloatArray, IntArray]:
-    """Return the outputs of some symbols, and the symbol among these that each is named after."""
-    p_x, channel = mechanism.p_x, mechanism.channel
-    if mechanism.groups is not None:
-        channel = channel[:, channel[symbols].any(axis=0)]
-    # The average scope can have one output too many.
-    channel = merged_to(channel, p_x, mechanism.objective, len(symbols))
-    p_xy = p_x[symbols, None] * channel[symbols]
-    return channel, symbols[closest_names(p_xy, loss[np.ix_(symbols, symbols)])]
+    """Return the outputs in the order of their names, and the symbol that each is named after.
 
-
-def output_names(mechanism: Mechanism | SeveralSecretsMechanism) -> list[str]:
-    """Return the outputs as texts, all different."""
-    return readable(mechanism.y_labels)
+    loss : of reading each symbol of X (rows) as each (columns); groups : the value beside X of
+    each symbol: those that share one share their outputs.
+    """
+    faces = [np.arange(len(p_x))]
+    if groups is not None:
+        faces = [np.flatnonzero(groups == z) for z in np.unique(groups)]
+    channels, names = [], []
+    for symbols in faces:
+        here = channel if groups is None else channel[:, channel[symbols].any(axis=0)]
+        # The average scope can have one output too many.
+        here = merged_to(here, p_x, utility, len(symbols))
+        p_xy = p_x[symbols, None] * here[symbols]
+        names.append(symbols[closest_names(p_xy, loss[np.ix_(symbols, symbols)])])
+        channels.append(here)
+    order = np.argsort(symbol_of_output := np.concatenate(names))
+    return np.hstack(channels)[:, order], symbol_of_output[order]
 
 
 def posterior_names(roles: ColumnRoles, x_labels: Labels) -> list[str]:

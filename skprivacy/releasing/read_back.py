@@ -12,7 +12,7 @@ from .._typing import ColumnsLike, IntArray, NamedColumns
 from ..encoding import Alphabet, PairedAlphabet
 from ..fitted import Fitted
 from ..tables.vectors import as_columns
-from .output_names import names_out, output_names, posterior_names
+from .output_names import names_out, posterior_names, readable
 
 # Posteriors that were written to a file and read again differ by no more than this.
 _CLOSE = 1e-6
@@ -83,7 +83,7 @@ def _from_labels(fitted: Fitted, columns: NamedColumns, there: list[str]) -> Int
 
 def _from_symbols(fitted: Fitted, columns: NamedColumns, there: list[str]) -> IntArray:
     (series,) = _chosen(columns, [fitted.roles.joint_name], there)
-    return pd.Index(output_names(fitted.mechanism)).get_indexer(pd.Index(series.astype(str)))
+    return pd.Index(readable(fitted.mechanism.y_labels)).get_indexer(pd.Index(series.astype(str)))
 
 
 def _from_posteriors(fitted: Fitted, columns: NamedColumns, there: list[str]) -> IntArray:

@@ -22,7 +22,7 @@ from ..tables.frames import Table
 from ..tables.row_index import check_no_copy
 from .group_folds import folds_in
 from .noise import Noise, NoiseSource
-from .output_names import output_names, posterior_names
+from .output_names import posterior_names, readable
 from .sampler import Sampler
 from .unknown_values import unknown_error, warn_of_unknown
 
@@ -161,7 +161,7 @@ def release_of(fitted: Fitted, output: str, handle_unknown: str, owner: str) -> 
         mechanism.channel,
         mechanism.unseen,
         fitted.posterior.given_y,
-        output_names(mechanism),
+        readable(mechanism.y_labels),
         posterior_names(roles, fitted.posterior.labels),
         output,
         handle_unknown,

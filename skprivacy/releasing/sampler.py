@@ -8,21 +8,16 @@ makes most draws a single look-up.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
 
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from ..mechanism import Mechanism, SeveralSecretsMechanism
-from ..repair import repaired
 from .noise import CHUNK, OUTPUT_LANE, Noise, Words
 
 _BITS = 63  # of the 64 in a word: 2^63 itself must fit, as a boundary
 _MOST_CELLS = 1 << 18  # of the look-up table: it must stay in the cache
 _MOST_FIRST_BITS = 12
 _UNDECIDED = -1
-
-M = TypeVar("M", Mechanism, SeveralSecretsMechanism)
 
 
 def integer_boundaries(channel: FloatArray) -> Words:
@@ -43,14 +38,15 @@ def sampled_channel(boundaries: Words) -> FloatArray:
     return np.ldexp(widths.astype(float), -_BITS)
 
 
-def within_budget_as_sampled(mechanism: M) -> M:
-    """Return the mechanism, or a repaired one, whose integer table keeps the budget too."""
+def as_sampled(channel: FloatArray) -> FloatArray:
+    """Return the channel rounded to probabilities that are sampled exactly as they are.
 
-    def excess(channel: FloatArray) -> float:
-        return mechanism.excess(sampled_channel(integer_boundaries(channel)))
-
-    channel = repaired(mechanism.channel, mechanism.independent, excess)
-    return mechanism if channel is mechanism.channel else mechanism.changed(channel=channel)
+    A float has 53 bits, so that the likeliest output, which gets what rounding leaves over, may
+    be off by its last one: the second time, all others are exact.
+    """
+    for _ in range(2):
+        channel = sampled_channel(integer_boundaries(channel))
+    return channel
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,15 +24,17 @@ def warn_of_unknown(labels: Sequence[Hashable], unknown: Mapping[Hashable, int])
     """
     if not unknown:
         return
-    shown = [
-        f"{n:,} row{'s' if n > 1 else ''} of {_joint(labels) if label is None else repr(label)}"
-        for label, n in unknown.items()
-    ]
+    named = {_joint(labels) if label is None else repr(label): n for label, n in unknown.items()}
+    counted = (f"{n:,} row{'s' if n > 1 else ''} of {name}" for name, n in named.items())
     warn(
         Message(
             "Values that fit did not see are replaced by draws from ",
             _OUTPUTS,
-            f": {', '.join(shown)}.",
+            ": ",
+            InPython(", ".join(named), ", ".join(counted)),
+            ". ",
+            Setting("handle_unknown", "error"),
+            " refuses them.",
         )
     )
 

@@ -9,17 +9,15 @@ import pandas as pd
 
 from .._messages import in_points
 from .._typing import ColumnsLike, TableLike
-from ..describing import percent
+from ..describing import SecretSummary, percent
 from ..fitted import Fitted
 from ..fitting.inputs import sensitive_columns
 from ..fitting.parameters import Settings
-from ..mechanism import Mechanism, name_of_secret
 from ..metrics import audit
 from ..metrics.attack import Attacker, Splits
 from ..metrics.attack_notes import attack_notes
 from ..releasing.output_names import names_out
 from ..tables.frames import as_table
-from .columns import listed
 from .sections import Section, Table
 
 _OWNER = "PrivacyReport"
@@ -45,36 +43,17 @@ class Attacked:
     confidence: float
 
 
-def best_attacker(mechanism: Mechanism, protected: str) -> str:
-    """Say how often the best possible attacker is right, beside a blind guess; protected : S."""
-    advantage = mechanism.attacker_advantage
-    said = (
-        f"The best possible attacker knows how the release was made, and how {protected} goes "
-        f"with the true values in these rows. From one released value, such an attacker is right "
-        f"about {protected} in {mechanism.attacker_accuracy:.1%} of the rows; a blind guess is "
-        f"right in {mechanism.attacker_accuracy - advantage:.1%}. That is "
-        f"{in_points(advantage, '.2f')} more; the budget alone allows "
-        f"{_allowed(mechanism)}."
-    )
-    return f"{said} {_WHY_NOTHING}" if _hides_what_leaks(mechanism) else said
+def best_attacker(secret: SecretSummary) -> str:
+    """Say how often the best possible attacker is right, and where that shows nothing."""
+    said = secret.attacker()
+    return f"{said} {_WHY_NOTHING}" if _hides_what_leaks(secret) else said
 
 
-def _allowed(mechanism: Mechanism) -> str:
-    """Say how much more often than blindly the budget allows anybody to be right."""
-    ranges = mechanism.posterior_ranges()
-    low, high = ranges["allowed_low"].to_numpy(), ranges["allowed_high"].to_numpy()
-    commonest = int(np.argmax(ranges["prior"]))
-    if (np.delete(high, commonest) < low[commonest]).all():  # NaN fails
-        return "none, because no value makes another group the likeliest"
-    return f"at most {in_points(mechanism.advantage_bound, '.2f')}"
-
-
-def _hides_what_leaks(mechanism: Mechanism) -> bool:
+def _hides_what_leaks(secret: SecretSummary) -> bool:
     """Tell whether something leaks, and guesses cannot show it, being all the same."""
-    commonest = np.argmax(mechanism.sensitive_posterior.T @ mechanism.p_y)
-    is_same = mechanism.sensitive_posterior.argmax(axis=1) == commonest
-    same = float(mechanism.p_y[is_same].sum())
-    return same > _NEARLY_ALL and mechanism.max_leakage > _NO_LEAKAGE
+    given_y, p_y = secret.secret.sensitive_posterior, secret.release.mechanism.p_y
+    is_same = given_y.argmax(axis=1) == np.argmax(given_y.T @ p_y)
+    return float(p_y[is_same].sum()) > _NEARLY_ALL and secret.secret.max_leakage > _NO_LEAKAGE
 
 
 def no_attack(protected: str) -> Section:
@@ -89,39 +68,36 @@ def no_attack(protected: str) -> Section:
     )
 
 
-def attack_section(fitted: Fitted, settings: Settings, attacked: Attacked, secret: Any) -> Section:
-    """Return how well trained models guess a secret; the only one is called None."""
-    assert fitted.training is not None  # or there would be no report
-    s_name = listed(tuple(map(str, fitted.training.names)))
-    s_name = s_name if secret is None else name_of_secret(secret)
-    title = "Attacked" if secret is None else f"Attacked, for {s_name}"
+def attack_section(
+    fitted: Fitted, settings: Settings, attacked: Attacked, secret: SecretSummary
+) -> Section:
+    """Return how well trained models guess a secret."""
+    title = f"Attacked, for {secret.name}" if secret.is_one_of_several else "Attacked"
     try:
-        figures = _figures(fitted, settings, attacked, secret)
+        figures = _figures(fitted, settings, attacked, secret.key)
     except ValueError as error:  # a group of few rows, say
         return Section(title, [f"No attack was made. {error}"])
-    mechanism = fitted.mechanism
-    mechanism = mechanism if isinstance(mechanism, Mechanism) else mechanism.secrets[secret]
     n_rows = as_table(attacked.df, _OWNER).n_rows
     again = "a fresh release of each" if settings.random_state is None else "their release"
     text = (
-        f"Here, models were trained to guess {s_name} on parts of {n_rows:,} rows with {again}, "
-        f"and tested on the rest of them: from the columns as they were, before anything was cut "
-        f"into bins or pooled (raw), and as they are released. The advantage is what exceeds a "
-        f"blind guess."
+        f"Here, models were trained to guess {secret.name} on parts of {n_rows:,} rows with "
+        f"{again}, and tested on the rest of them: from the columns as they were, before anything "
+        f"was cut into bins or pooled (raw), and as they are released. The advantage is what "
+        f"exceeds a blind guess."
     )
-    shown_as = Table(f"How well {s_name} can be guessed", _attacks(figures, attacked.confidence))
-    return Section(title, [text, _not_the_best(mechanism), *attack_notes(figures)], [shown_as])
+    table = Table(f"How well {secret.name} can be guessed", _attacks(figures, attacked.confidence))
+    return Section(title, [text, _not_the_best(secret), *attack_notes(figures)], [table])
 
 
-def _not_the_best(mechanism: Mechanism) -> str:
+def _not_the_best(secret: SecretSummary) -> str:
     """Say how trained models compare with the best possible attacker."""
     said = (
         f"They are not the best possible attacker, who is right in "
-        f"{mechanism.attacker_accuracy:.1%} of the rows (see 'What leaks'): that one knows "
+        f"{secret.secret.attacker_accuracy:.1%} of the rows (see 'What leaks'): that one knows "
         f"how the release was made, and need not learn it from rows. So models, from the released "
         f"columns alone, are right no more often, but for chance."
     )
-    if not _hides_what_leaks(mechanism):
+    if not _hides_what_leaks(secret):
         return said
     return f"{said} As no guess can show here what the release leaks, these cannot either."
 

@@ -1,34 +1,20 @@
 """What the report says to the recipient of a release: what follows from it, and what does not."""
 
-import math
-from typing import TypeAlias
-
 import numpy as np
 
-from .._messages import in_points
-from ..describing import largest_move
+from ..describing import ReleaseSummary, percent, rounded_up
 from ..fidelity import Fidelity
-from ..mechanism import Mechanism, SeveralSecretsMechanism
 from .columns import Columns, listed
-from .populations import what_it_is_about
 from .sections import Points, Section
 
 _NOT_TOGETHER = (
     "Each secret has a budget of its own. Separate budgets bound no combination of secrets: what "
     "a released value reveals about several of them together may be more."
 )
-_FEW_COLUMNS = 4
-_ROUNDING = 1e-9
-
-AnyMechanism: TypeAlias = Mechanism | SeveralSecretsMechanism
-
-
 _RARE = (
     "That a value which is rare in the release, or does not appear, is so in the table: rare "
     "values are often released as common ones."
 )
-
-
 _SEPARATE = (
     "How two columns go together, such as the average of one for each value of another: each "
     "column of a released row is drawn separately, and what binds them is what a cell has in "
@@ -37,33 +23,45 @@ _SEPARATE = (
 
 
 def conclusions(
-    mechanism: AnyMechanism,
-    columns: Columns,
-    fidelity: Fidelity | None,
-    notes: list[str],
+    summary: ReleaseSummary, columns: Columns, are_values: bool, notes: list[str]
 ) -> Section:
     """Return what the recipient may and may not conclude, and for what that holds.
 
-    fidelity : None where released values do not look like true ones; notes : of the caller.
+    are_values : whether released values look like true ones; notes : of the caller.
     """
-    several = [] if isinstance(mechanism, Mechanism) else [_NOT_TOGETHER]
+    several = [_NOT_TOGETHER] if len(summary.secrets) > 1 else []
+    fidelity = summary.fidelity if are_values else None
     return Section(
         "What the recipient may and may not conclude",
-        [what_it_is_about(mechanism), *columns.covered(), *several, *notes],
+        [_what_it_is_about(summary), *columns.covered(), *several, *notes],
         points=[
             Points("May conclude", _may(columns, fidelity)),
-            Points("May not conclude", _may_not(mechanism, columns, fidelity)),
+            Points("May not conclude", _may_not(summary, columns, fidelity)),
         ],
+    )
+
+
+def _what_it_is_about(summary: ReleaseSummary) -> str:
+    about = "these rows"
+    if summary.confidence is not None:
+        about = (
+            f"the population the rows were drawn from, independently of each other, with "
+            f"{percent(summary.confidence)} confidence"
+        )
+    return (
+        f"The guarantee is about {about}, and about one release of each row. The attacker may "
+        f"know the channel, and everything about the rows as a whole, but no other part of the "
+        f"row: whoever knows one may learn more than the budget."
     )
 
 
 def _is_separate(columns: Columns, fidelity: Fidelity | None) -> bool:
     """Return whether the columns of a released row are drawn separately."""
-    return fidelity is not None and fidelity.of_cells and len(columns.released) > 1
+    return fidelity is not None and fidelity.of_cells and len(columns.summary.released) > 1
 
 
 def _may(columns: Columns, fidelity: Fidelity | None) -> list[str]:
-    names = _named(columns.released)
+    names = columns.summary.x_name()
     errors = "" if fidelity is None else ", with the errors that are under 'At face value'"
     alone = ", one column at a time" if _is_separate(columns, fidelity) else ""
     said = [
@@ -75,19 +73,17 @@ def _may(columns: Columns, fidelity: Fidelity | None) -> list[str]:
     return said
 
 
-def _may_not(mechanism: AnyMechanism, columns: Columns, fidelity: Fidelity | None) -> list[str]:
-    protected, is_one = listed(columns.protected), isinstance(mechanism, Mechanism)
+def _may_not(summary: ReleaseSummary, columns: Columns, fidelity: Fidelity | None) -> list[str]:
+    protected = columns.protected
     return [
-        _about_one_person(mechanism, protected),
-        *([] if fidelity is None else _about_one_row(fidelity)),
-        *([] if fidelity is None else [_RARE]),
+        f"Which {protected} a single person has{_moved(summary)}.",
+        *([] if fidelity is None else [*_about_one_row(fidelity), _RARE]),
         *([_SEPARATE] if _is_separate(columns, fidelity) else []),
         f"That the release is anonymous. It is {protected} that is protected, and nothing else in "
         f"a row; and this is not differential privacy, which would hide whether a person is in "
         f"the data.",
         f"Anything from several releases of the same rows, or from rows of the same person or "
-        f"family taken together: that can reveal more about {protected} than the "
-        f"budget{'' if is_one else 's'}.",
+        f"family taken together: that can reveal more about {protected} than the budget.",
         f"That it can be joined to other data without harm: what these reveal about {protected} "
         f"comes on top. Row numbers and the order of rows are such data, too.",
     ]
@@ -102,19 +98,13 @@ def _about_one_row(fidelity: Fidelity) -> list[str]:
     ]
 
 
-def _about_one_person(mechanism: AnyMechanism, protected: str) -> str:
+def _moved(summary: ReleaseSummary) -> str:
     """Say how little follows about one person; shares of groups are not for the recipient."""
-    start = f"Which {protected} a single person has"
-    if not isinstance(mechanism, Mechanism):
-        return f"{start}: the budgets are there to prevent that."
-    moved = largest_move(mechanism.posterior_ranges())
-    moved = math.ceil(1000 * moved - _ROUNDING) / 1000  # a limit is rounded up
-    where = "" if mechanism.scope == "per_output" else " in these rows"
+    points = max(secret.verdict.points for secret in summary.secrets.values())
+    if np.isnan(points):
+        return ""
+    where = "" if summary.scope == "per_output" else " in these rows"
     return (
-        f"{start}: no released value moves the probability of a group by more than "
-        f"{in_points(moved, '.1f')}{where}."
+        f": no released value moves the probability of a group by more than "
+        f"{rounded_up(100 * points, 1)} points{where}"
     )
-
-
-def _named(names: tuple[str, ...]) -> str:
-    return listed(names) if len(names) <= _FEW_COLUMNS else f"the {len(names)} released columns"

@@ -96,12 +96,15 @@ class Handover:
         return [f"{'. '.join(known)}."] if known else []
 
     def to_do(self) -> list[str]:
-        """Say what is to be filled in."""
+        """Say what is to be filled in, and signed."""
         empty = [f"the {name}" for name, text in self._purposes.items() if not text]
-        return [f"Fill in {' and '.join(empty)} under 'Signatures'."] if empty else []
+        fill_in = [f"Fill in {' and '.join(empty)} under 'Signatures'."] if empty else []
+        return [*fill_in, "Sign under 'Signatures'."]
 
-    def signatures(self) -> Section:
-        """Return who signs what; what is not known is filled in by hand."""
+    def signatures(self, may_sign: bool) -> Section:
+        """Return who signs what, if anybody may; what is not known is filled in by hand."""
+        if not may_sign:
+            return Section("Signatures", ["Nobody should sign for this release: see 'In short'."])
         texts = {
             "output": _name(self.output_file),
             **_fingerprint("output", self.output_file),

@@ -6,6 +6,7 @@ from html import escape
 from importlib import resources
 from typing import Any
 
+from ..describing import CAUTION, PASS
 from ..plotting import svg_of
 from .sections import BLANK, Figure, Points, Section, Table
 
@@ -36,6 +37,9 @@ _LONGEST_WORD = 11
 # Below this share of its size, the labels of a picture cannot be read.
 _SMALLEST_SCALE = 0.62
 
+# Green, amber, or red.
+_COLOURS = {PASS: "pass", CAUTION: "caution"}
+
 _HINT = '<p class="hint">Wider than the page: scroll it sideways →</p>'
 
 
@@ -61,7 +65,7 @@ def as_fragment(title: str, sections: list[Section]) -> str:
 
 
 def _section(section: Section) -> str:
-    parts = [f"<section>\n<h2>{escape(section.title)}</h2>", *_lead(section.lead)]
+    parts = [f"<section>\n<h2>{escape(section.title)}</h2>", *_lead(section)]
     parts += [f"<p>{escape(paragraph)}</p>" for paragraph in section.paragraphs]
     parts += map(_points, section.points)
     parts += map(_table, section.tables)
@@ -69,9 +73,9 @@ def _section(section: Section) -> str:
     return "\n".join([*parts, "</section>"])
 
 
-def _lead(line: str) -> list[str]:
-    kind = "lead" if line.startswith("PASS") and "FAIL" not in line else "lead fail"
-    return [f'<p class="{kind}">{escape(line)}</p>'] if line else []
+def _lead(section: Section) -> list[str]:
+    kind = _COLOURS.get(section.status, "fail")
+    return [f'<p class="lead {kind}">{escape(section.lead)}</p>'] if section.lead else []
 
 
 def _points(points: Points) -> str:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from .._typing import ColumnsLike, FilePath, TableLike
-from .._validation import message
+from .._validation import check_real, message
+from ..describing import ReleaseSummary
 from ..fitted import Fitted
 from ..fitting.fitted_estimator import fitted_of, settings_of
-from ..mechanism import Mechanism
-from ..metrics import population_leakage
+from ..mechanism import PopulationLeakage, population_limits
 from ..metrics.attack import Attacker, Splits
 from ..transformer import PrivacyFunnelTransformer
 from .attackers import Attacked
@@ -20,8 +21,10 @@ from .contents import sections_of
 from .handover import FileRecord, Handover
 from .html import as_fragment, as_page
 from .sections import Section
-from .several import Limits, limits_of_each
 from .text import as_text
+
+# How many joints are drawn for limits, at least: as `population_leakage` does.
+_DRAWS = 999
 
 
 class PrivacyReport:
@@ -106,8 +109,8 @@ class PrivacyReport:
         >>> [section.title for section in report.sections[:5]]
         ['In short', 'Files and columns', 'What leaks', 'Small numbers', 'At face value']
         >>> report = PrivacyReport.from_estimator(funnel, purpose="a study", n_rows_out=200)
-        >>> report.sections[0].lead.partition(" (")[0]
-        'PASS in the sample'
+        >>> report.sections[0].status
+        'CAUTION'
         """
         if not isinstance(transformer, PrivacyFunnelTransformer):
             requirement = "a fitted PrivacyFunnelTransformer"
@@ -118,16 +121,18 @@ class PrivacyReport:
                 "This transformer was loaded without its joint distribution: what it leaks is not "
                 "known here. Make the report where it was fitted."
             )
+        name = cls.__name__
         files = FileRecord.of(input_file), FileRecord.of(output_file)
         handover = Handover(*files, n_rows_out, purpose, recipient)
-        handover.check(cls.__name__)
-        limits = _limits(transformer, fitted, confidence)
+        handover.check(name)
+        check_real(name, "confidence", confidence, low=0, high=1, low_open=True, high_open=True)
+        summary = summary_of(fitted, confidence)
         attacked = None
         if df is not None:
             released = transformer.transform(df)
             attacked = Attacked(df, sensitive_features, released, attacker, cv, confidence)
         settings = settings_of(transformer)
-        about = fitted, settings, limits, attacked, handover, list(notes)
+        about = fitted, settings, summary, attacked, handover, list(notes)
         return cls(*sections_of(*about, with_curve))
 
     def __str__(self) -> str:
@@ -172,9 +177,24 @@ class PrivacyReport:
         Path(path).write_bytes(self.to_html().encode())  # the same on every system
 
 
-def _limits(transformer: PrivacyFunnelTransformer, fitted: Fitted, confidence: float) -> Limits:
-    """Return what leaks in the population at most, about each secret; the only one is None."""
-    if not isinstance(fitted.mechanism, Mechanism):
-        return limits_of_each(fitted, confidence)
-    limits = fitted.mechanism.population_limit
-    return {None: limits or population_leakage(transformer, confidence=confidence)}
+def summary_of(fitted: Fitted, confidence: float) -> ReleaseSummary:
+    """Return the summary of a release, also with limits for one that was made for rows only."""
+    return fitted.summary.with_limits(_limits(fitted, confidence))
+
+
+def _limits(fitted: Fitted, confidence: float) -> dict[Any, PopulationLeakage]:
+    """Return what may leak in the population about each secret; all limits hold at once.
+
+    A design with a confidence has limits of its own.
+    """
+    training, secrets = fitted.training, fitted.mechanism.secrets
+    assert training is not None
+    of_each = 1 - (1 - confidence) / len(secrets)
+    share = training.effective_rows / training.counts.sum()
+    tables = training.secrets.tables(training.counts)
+    n_draws = max(_DRAWS, math.ceil(1 / (1 - of_each)))
+    return {
+        name: population_limits(secret, tables[name] * share, of_each, n_draws=n_draws)
+        for name, secret in secrets.items()
+        if secret.population_limit is None
+    }

@@ -45,7 +45,10 @@ class Points:
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """A heading, and what is below it; lead : the one line that matters most."""
+    """A heading, and what is below it.
+
+    lead : the one line that matters most; status : what it says, in a word.
+    """
 
     title: str
     paragraphs: list[str] = field(default_factory=list)
@@ -53,6 +56,7 @@ class Section:
     figures: list[Figure] = field(default_factory=list)
     points: list[Points] = field(default_factory=list)
     lead: str = ""
+    status: str = ""
 
 
 def facts(caption: str, texts: dict[str, str], of: str = "") -> Table:

@@ -60,8 +60,8 @@ class AverageBudgets:
         faces: list[Face],
     ) -> None:
         self._choose, self._faces, self._n_secrets = choose, faces, len(secrets)
-        occurs = task.joint.p_x > 0
-        self._p_x, self._utility = task.joint.p_x[occurs], task.utility.restricted(occurs)
+        occurs = task.p_x > 0
+        self._p_x, self._utility = task.p_x[occurs], task.utility.restricted(occurs)
         self._rooms = np.array([self._room(s, i) for i, s in enumerate(secrets)])
         self._points = np.zeros((0, len(self._p_x)))
         self._charges = np.zeros((0, len(secrets)))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -81,7 +80,7 @@ class Coarser:
         np.add.at(fused, codes, task.joint.p_sx)
         self.told = mutual_information(fused)
         joint = Joint(fused, tuple(range(len(fused))), task.joint.x_labels)
-        self._task = replace(task, joint=joint.without_copies())
+        self._task = task.about(joint.without_copies())
         self._solve: Callable[[float], Solution] | None = None
 
     def bound(self, epsilon: float, deadline: float) -> float:

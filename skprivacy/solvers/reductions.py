@@ -1,6 +1,5 @@
 """Smaller tasks with the same answers: each class makes one, and translates its answers back."""
 
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -24,7 +23,7 @@ class OccurringSymbols:
     def __init__(self, task: DesignTask) -> None:
         self._p_x = task.joint.p_x
         joint = task.joint.without_empty().without_copies()
-        self.task = replace(task, joint=joint, utility=task.utility.restricted(self._p_x > 0))
+        self.task = task.about(joint, utility=task.utility.restricted(self._p_x > 0))
 
     @cached_property
     def leakage_unchanged(self) -> float:
@@ -63,10 +62,8 @@ class InterchangeableSymbols:
         self.groups = groups.reshape(-1)
         self.task = task
         if len(representatives) < len(self.groups):
-            self.task = replace(
-                task,
-                joint=task.joint.merged(self.groups),
-                utility=task.utility.restricted(representatives),
+            self.task = task.about(
+                task.joint.merged(self.groups), utility=task.utility.restricted(representatives)
             )
 
     @property

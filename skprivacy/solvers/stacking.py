@@ -46,8 +46,8 @@ def secrets_of(task: DesignTask, budgets: Mapping[Any, float]) -> list[Secret]:
     Groups that differ in nothing are merged, unless what they say of a part of X matters.
     """
     found = []
-    for name, table in task.tables().items():
-        joint = Joint(table, tuple(range(len(table))), task.joint.x_labels).without_empty()
+    for name, whole in task.secrets.items():
+        joint = whole.without_empty()
         joint = joint.without_copies() if task.groups is None else joint
         measure = _NEARLY_INDEPENDENT if budgets[name] == 0 else task.measure
         found.append(Secret(joint, budgets[name], measure))
@@ -71,10 +71,10 @@ class Face:
 
     def __init__(self, task: DesignTask, secrets: list[Secret], symbols: BoolArray) -> None:
         self._task, self._secrets, self.symbols = task, secrets, symbols
-        p_x = task.joint.p_x[task.joint.p_x > 0]
+        p_x = task.p_x[task.p_x > 0]
         self.share = float(p_x[symbols].sum())
         self.p_x = p_x[symbols] / self.share
-        self.utility = task.utility.restricted(task.joint.p_x > 0).restricted(symbols)
+        self.utility = task.utility.restricted(task.p_x > 0).restricted(symbols)
         self._tables = [secret.within(symbols) for secret in secrets]
         self._is_whole = task.groups is None
 
@@ -88,7 +88,7 @@ class Face:
         """Return the task about the only secret, where this face is all of X."""
         (table,), task = self._tables, self._task
         joint = Joint(table, tuple(range(len(table))), tuple(range(table.shape[1])))
-        return DesignTask(joint, task.measure, task.scope, self.utility)
+        return DesignTask({None: joint}, task.measure, task.scope, self.utility)
 
     def per_output(self) -> DesignTask:
         """Return the task in which every output keeps every budget; its epsilon is 1."""
@@ -139,7 +139,7 @@ class Face:
         stack = np.vstack(tables)
         joint = Joint(stack, tuple(range(len(stack))), tuple(range(stack.shape[1])))
         measure = Stacked(blocks, weights, implied)
-        return DesignTask(joint, measure, scope, self.utility)
+        return DesignTask({None: joint}, measure, scope, self.utility)
 
     def _implied(self) -> tuple[float, float] | None:
         """Return deviations of lifts that imply all budgets."""
@@ -152,8 +152,8 @@ class Face:
 
 def faces_of(task: DesignTask, secrets: list[Secret]) -> list[Face]:
     """Return the faces of a task: one for all symbols, unless columns are published beside."""
-    groups = task.groups_that_occur
-    return [Face(task, secrets, groups == z) for z in np.unique(groups)]
+    faces = task.faces[task.p_x > 0]
+    return [Face(task, secrets, faces == z) for z in np.unique(faces)]
 
 
 def side_by_side(parts: Sequence[BoolArray], channels: Sequence[FloatArray]) -> FloatArray:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from .._messages import Message, Named, Parameter
 from .._typing import FloatArray, IntArray, Labels, Scope, TableLike
 from .._validation import check_confidence, check_integer, check_real, message
 from ..encoding.label_distances import label_distances
-from ..joint import Joint, as_joint
+from ..joint import Joint
+from ..limits import confidence_of_each
 from ..measures import Measure, check_scope, get_measure
 from ..secrets import check_groups, joints_of, stacked_joint
 from ..utilities import Distortion, Utility, get_utility
@@ -30,9 +32,11 @@ class DesignTask:
 
     Attributes
     ----------
+    secrets : dict of Joint
+        P_SX of each secret; an only one without a name is called None.
     joint : Joint
-        P_SX. Its `p_sx`, `p_s` and `p_x` are arrays; solvers always get positive `p_s` and
-        `p_x`.
+        P_SX of the only secret, or several secrets as one. Its `p_sx`, `p_s` and `p_x` are arrays;
+        solvers always get one secret, with positive `p_s` and `p_x`.
     measure : Measure
         What leakage is.
     scope : {"per_output", "average"}
@@ -42,14 +46,14 @@ class DesignTask:
     max_outputs : int or None
         How many outputs there may be. Solvers need not mind: what they find is merged.
     confidence, n_samples : float or None
-        How often the budget is to hold for the population, and how many rows the joint was counted
-        from. Solvers need not mind: they design for the joint, and are asked for smaller budgets.
-    groups : ndarray of int or None
-        The group of each symbol: no output mixes symbols of different groups. Solvers get None.
-    group_labels : tuple
-        What the groups are called.
-    secrets : mapping or None
-        Several secrets: the joint of each with X. `joint` is then their stack. Solvers get None.
+        How often the budgets are to hold for the population, and how many rows the joint was
+        counted from. Solvers need not mind: they design for the joint, and are asked for smaller
+        budgets.
+    faces : ndarray of int
+        The value of columns beside the release that each symbol has, as a number: no output mixes
+        symbols of different faces. Solvers get a single one.
+    face_labels : tuple
+        What these values are called; empty where nothing is published beside the release.
 
     Examples
     --------
@@ -61,40 +65,48 @@ class DesignTask:
     0.735
     """
 
-    joint: Joint
+    secrets: Mapping[Any, Joint]
     measure: Measure
     scope: Scope
     utility: Utility
     max_outputs: int | None = None
     confidence: float | None = None
     n_samples: float | None = None
-    groups: IntArray | None = None
-    group_labels: Labels = ()
-    secrets: Mapping[Any, Joint] | None = None
+    faces: IntArray = None  # type: ignore[assignment]  # all the same, once made
+    face_labels: Labels = ()
+
+    def __post_init__(self) -> None:
+        if self.faces is None:
+            object.__setattr__(self, "faces", np.zeros(len(self.p_x), dtype=int))
+
+    @cached_property
+    def joint(self) -> Joint:
+        """P_SX of the only secret, or several secrets as one."""
+        if len(self.secrets) == 1:
+            return next(iter(self.secrets.values()))
+        return stacked_joint(self.secrets)
 
     @property
-    def is_plain(self) -> bool:
-        """Whether there is one secret, and outputs may mix any symbols: what solvers know."""
-        return self.groups is None and self.secrets is None
+    def p_x(self) -> FloatArray:
+        """P(X)."""
+        return next(iter(self.secrets.values())).p_x
+
+    @property
+    def groups(self) -> IntArray | None:
+        """The faces, None where nothing is published beside the release."""
+        return self.faces if self.face_labels else None
 
     @property
     def confidence_of_each(self) -> float | None:
         """With how much confidence the budget of each secret holds, so that all of them do."""
-        if self.confidence is None or self.secrets is None:
-            return self.confidence
-        return 1 - (1 - self.confidence) / len(self.secrets)
+        if self.confidence is None:
+            return None
+        return confidence_of_each(self.confidence, len(self.secrets))
 
-    def tables(self) -> dict[Any, FloatArray]:
-        """Return P_SX of each secret; the only one is called None."""
-        if self.secrets is None:
-            return {None: self.joint.p_sx}
-        return {name: joint.p_sx for name, joint in self.secrets.items()}
-
-    @property
-    def groups_that_occur(self) -> IntArray:
-        """The group of each symbol that occurs."""
-        occurs = self.joint.p_x > 0
-        return np.zeros(occurs.sum(), dtype=int) if self.groups is None else self.groups[occurs]
+    def about(self, joint: Joint, **changed: Any) -> DesignTask:
+        """Return the same task about another joint distribution of a single secret."""
+        plain: dict[str, Any] = {"faces": None, "face_labels": ()}
+        return replace(self, secrets={None: joint}, **plain, **changed)
 
     @classmethod
     def checked(
@@ -111,26 +123,27 @@ class DesignTask:
         groups: Sequence[Hashable] | npt.ArrayLike | None = None,
     ) -> DesignTask:
         """Return the task that these arguments of `owner` describe, as in `design_mechanism`."""
-        secrets = joints_of(p_sx, owner) if isinstance(p_sx, Mapping) else None
+        secrets = joints_of(p_sx, owner)
         table = next(iter(p_sx.values())) if isinstance(p_sx, Mapping) else p_sx
-        joint = as_joint(table, owner) if secrets is None else stacked_joint(secrets)
+        joint = next(iter(secrets.values()))
         measure = get_measure(measure, owner)
         check_scope(owner, scope, measure)
         utility = _with_distances(get_utility(utility, owner), table, joint, owner)
         utility.largest(joint.p_x)  # checks that it is about this X
-        for each in [joint] if secrets is None else secrets.values():
+        for each in secrets.values():
             _check_smallest_at_prior(measure, each.without_empty(), owner)
         check_inverse(measure, epsilons, owner)
         if max_outputs is not None:
             check_integer(owner, "max_outputs", max_outputs, low=1)
         rows = _check_rows(table, confidence, n_samples, owner)
-        codes, labels = check_groups(groups, joint.p_x, max_outputs, owner)
-        if measure.jumps and (secrets is not None or codes is not None):
+        faces, labels = check_groups(groups, joint.p_x, max_outputs, owner)
+        if measure.jumps and (len(secrets) > 1 or faces is not None):
             requirement = "one without a jump to infinity for several secrets or groups"
             raise ValueError(message(owner, "measure", requirement, measure))
-        if codes is not None and isinstance(utility, Distortion):
-            utility = utility.within(codes)
-        return cls(joint, measure, scope, utility, max_outputs, *rows, codes, labels, secrets)
+        if faces is not None and isinstance(utility, Distortion):
+            utility = utility.within(faces)
+        beside: tuple[Any, Labels] = faces, labels
+        return cls(secrets, measure, scope, utility, max_outputs, *rows, *beside)
 
 
 def _check_rows(

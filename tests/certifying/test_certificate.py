@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import binom
 
 from skprivacy import KL, Lip, Parity, PrivacyFunnelTransformer, get_measure
-from skprivacy.certifying import Candidate, Centre, certify
+from skprivacy.certifying import Candidate, Centre, Terms, certify
 from skprivacy.certifying.largest import largest_average, largest_values, vertices
 from skprivacy.certifying.limits import Box, PopulationLimits, means, population_limits, shares
 from skprivacy.certifying.parity import largest_distance, parity_margin
@@ -194,7 +194,7 @@ class TestParity:
     def test_the_average_is_certified_by_it(self, p_sx):
         rng = np.random.default_rng(3)
         counts, channel = drawn(p_sx, 500, rng), rng.dirichlet(np.ones(3), size=4)
-        got = certify(counts, candidate_for(p_sx, channel), Parity(), 0.9, 2)
+        got = certify(counts, candidate_for(p_sx, channel), Terms(Parity(), 0.9, 2))
         margin = parity_margin(counts.sum(axis=1), channel, 0.05)
         assert_allclose(got.average_leakage_bound - got.average_leakage, margin)
 
@@ -212,7 +212,7 @@ class TestTheTheorem:
             worst, average = true_figures(measure, p_sx, channel)
             uniform = np.full(len(p_sx), 1 / len(p_sx))
             chosen = candidate_for(p_sx, channel, prior=uniform)
-            got = certify(drawn(p_sx, n, rng), chosen, measure)
+            got = certify(drawn(p_sx, n, rng), chosen, Terms(measure))
             assert got.max_leakage_bound >= worst
             assert np.isnan(average) or got.average_leakage_bound >= average
             assert (got.leakage_bound >= got.leakage).all()
@@ -222,7 +222,7 @@ class TestTheTheorem:
         channel = 0.8 * np.eye(p_sx.shape[1])[:, :3] + 0.2 / 3
         channel /= channel.sum(axis=1, keepdims=True)
         worst, average = true_figures(measure, p_sx, channel)
-        got = certify(drawn(p_sx, 10**9, rng), candidate_for(p_sx, channel), measure)
+        got = certify(drawn(p_sx, 10**9, rng), candidate_for(p_sx, channel), Terms(measure))
         assert_allclose([got.max_leakage, got.max_leakage_bound], worst, rtol=0.02)
         assert_allclose([got.average_leakage, got.average_leakage_bound], average, rtol=0.02)
 
@@ -306,6 +306,63 @@ class TestCertificate:
         funnel = PrivacyFunnelTransformer(0.02, sensitive="s", utility="target")
         funnel.fit(rows[:4000], rows["x"][:4000] > 1)
         assert funnel.certify(rows[4000:]).max_leakage < 0.1
+
+    def test_weights_count_rows_in_evaluate(self, fitted, rows):
+        few = rows[4000:4200]
+        weights = np.arange(200) % 4
+        weighted = fitted.evaluate(few, sample_weight=weights)
+        repeated = fitted.evaluate(few.loc[few.index.repeat(weights)])
+        assert_allclose(weighted.p_sx, repeated.p_sx, rtol=1e-14)
+        assert weighted.utility == pytest.approx(repeated.utility)
+        doubled = fitted.evaluate(few, sample_weight=2.0 * weights)
+        assert_allclose(doubled.p_sx, weighted.p_sx, rtol=1e-14)
+
+    def test_weights_prove_nothing(self, fitted, rows):
+        with pytest.raises(TypeError, match="sample_weight.*largest weight"):
+            fitted.certify(rows[4000:], sample_weight=np.ones(4000))
+
+    def test_rows_that_are_kept_by_their_weights_do(self, fitted):
+        """The advice to those who have weights: such rows are draws from what is weighted."""
+        rng, found = np.random.default_rng(7), []
+        weight = np.array([[1.0, 0.3, 0.6, 0.2], [0.4, 0.9, 0.1, 0.7]])
+        population = TWO * weight / (TWO * weight).sum()
+        channel = np.eye(4) * 0.6 + 0.1
+        worst, average = true_figures(KL(), population, channel)
+        for _ in range(200):
+            kept = rng.binomial(rng.multinomial(3000, TWO.ravel()), weight.ravel()).reshape(2, 4)
+            got = certify(kept * 1.0, candidate_for(population, channel), Terms(KL(), 0.9))
+            held = got.max_leakage_bound >= worst and got.average_leakage_bound >= average
+            found.append(held)
+        assert np.mean(found) >= 0.9
+
+    def test_a_secret_with_a_name(self, rows):
+        """Its figures are members of the certificate, as those of the only one without a name."""
+        plain = PrivacyFunnelTransformer(0.02, sensitive="s").fit(rows[:4000])
+        named = PrivacyFunnelTransformer({"s": 0.02}, sensitive="s").fit(rows[:4000])
+        got, same = named.certify(rows[4000:]), plain.certify(rows[4000:])
+        assert list(same.secrets) == [None]
+        assert got.secrets["s"].max_leakage_bound == got.max_leakage_bound
+        assert_allclose(got.leakage_bound, same.leakage_bound, rtol=1e-6)
+        assert got.confidence == got.secrets["s"].confidence == 0.95
+        assert got.holds({"s": 0.1}) == got.holds(0.1) == same.holds({None: 0.1})
+        with pytest.raises(AttributeError, match="no attribute 'max'"):
+            _ = got.max
+
+    @pytest.mark.filterwarnings("ignore:About all sensitive columns together")
+    def test_several_secrets_share_the_risk(self, rows):
+        t = (rows["x"] + np.arange(len(rows)) % 3) > 2
+        both = rows.assign(t=t)
+        funnel = PrivacyFunnelTransformer({"s": 0.1, "t": 0.1}, sensitive=["s", "t"])
+        got = funnel.fit(both[:4000]).certify(both[4000:])
+        assert got.secrets["s"].confidence == pytest.approx(0.975)
+        assert got.confidence == 0.95
+        assert not got.holds({"s": 9.0, "t": 0.0})
+        for figure in ("max_leakage_bound", "leakage", "n_rows"):
+            with pytest.raises(AttributeError, match=r"certificate\.secrets\['s'\]"):
+                getattr(got, figure)
+        with pytest.raises(AttributeError, match=r"secrets\['s'\]\.holds"):
+            got.holds(0.1)
+        assert pickle.loads(pickle.dumps(got)).secrets.keys() == got.secrets.keys()
 
     def test_arrays_that_nobody_changes(self, fitted, rows):
         with pytest.raises(ValueError, match="read-only"):

@@ -115,7 +115,7 @@ class TestWhatXIs:
         table = pd.DataFrame(rng.normal(size=(2000, 13)))
         with (
             pytest.warns(PrivacyLeakWarning, match="sensitive column 0 holds numbers"),
-            pytest.warns(UserWarning, match=r"X has \d+ symbols, too many .* rarest are pooled"),
+            pytest.warns(UserWarning, match="X has too many symbols .* rarest are pooled"),
         ):
             quiet = make(sensitive=[0], columns=None, n_bins=3, alphabet="values").fit(table)
         assert quiet.transform(table).shape == (2000, 12)
@@ -148,7 +148,7 @@ class TestWhatXIs:
         rng = np.random.default_rng(0)
         names = np.array([f"name {i}" for i in range(30_000)])
         table = pd.DataFrame({"sex": rng.choice(["f", "m"], 60_000), "x": np.tile(names, 2)})
-        with pytest.warns(UserWarning, match="X has 30000 symbols"):
+        with pytest.warns(UserWarning, match="X has too many symbols"):
             released = make(columns=["x"]).fit_transform(table)
         # A pool of names that two people have each shows none of them.
         assert released["x"].dropna().isin(names).all()

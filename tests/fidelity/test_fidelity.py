@@ -1,7 +1,5 @@
 """What a reader of released values sees: closed forms, and against releases."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,13 +8,14 @@ from example_tables import funnel, graduates, people, quiet_fit
 from skprivacy import (
     KL,
     Distortion,
-    FidelityWarning,
     Guess,
     Mechanism,
+    MutualInformation,
     PrivacyFunnelTransformer,
     design_mechanism,
 )
 from skprivacy.fitting import tally
+from skprivacy.mechanism import Channel, Guarantee
 
 COPIES = 100
 
@@ -119,10 +118,11 @@ class TestTwoSymbols:
     def mechanism(self):
         p_sx = np.array([[self.p, 1 - self.p]]) / 2
         channel = np.array([[1 - self.a, self.a], [self.b, 1 - self.b]])
-        return Mechanism(
-            channel, np.vstack([p_sx, p_sx]), ("s", "t"), (10, 12), ("first", "second"), KL(),
-            epsilon=0.1, scope="per_output", solver="by hand",
-        )  # fmt: skip
+        labels = (10, 12), ("first", "second")
+        y_given_x = Channel(channel, 2 * p_sx[0], *labels, MutualInformation())
+        about = np.vstack([p_sx, p_sx]), ("s", "t"), KL()
+        guarantee = Guarantee(y_given_x, *about, epsilon=0.1, scope="per_output")
+        return Mechanism(y_given_x, {None: guarantee}, solver="by hand")
 
     def test_figures(self, mechanism):
         a, b, p = self.a, self.b, self.p
@@ -144,7 +144,7 @@ class TestTwoSymbols:
         np.testing.assert_allclose(swaps["rows"], [self.p * self.a, (1 - self.p) * self.b])
 
     def test_names_that_are_given_are_kept(self, mechanism):
-        crossed = replace(mechanism, symbol_of_output=np.array([1, 0]))
+        crossed = mechanism.renamed(symbol_of_output=np.array([1, 0]))
         expected = self.p * self.a + (1 - self.p) * self.b
         assert crossed.fidelity().unchanged == pytest.approx(expected)
         again = Mechanism.from_json(crossed.to_json())
@@ -153,7 +153,7 @@ class TestTwoSymbols:
     @pytest.mark.parametrize("names", [[0], [0, 2], [-1, 0], [0.0, 1.0], [[0, 1]]])
     def test_names_that_are_none(self, mechanism, names):
         with pytest.raises(ValueError, match="'symbol_of_output' parameter of Mechanism must be"):
-            replace(mechanism, symbol_of_output=np.array(names))
+            mechanism.renamed(symbol_of_output=np.array(names))
 
 
 def test_outputs_without_names_are_read_as_the_objective_asks():
@@ -239,31 +239,3 @@ class TestRawX:
         loaded = PrivacyFunnelTransformer.from_json(fitted.to_json())
         pd.testing.assert_frame_equal(loaded.fidelity_.columns, fitted.fidelity_.columns)
         assert loaded.fidelity_.raw_columns is None
-
-
-class TestWarning:
-    def test_it_names_the_worst_and_the_way_out(self):
-        table = pd.DataFrame({"s": list("aaab") * 50, "x": list("uvww") * 50})
-        transformer = PrivacyFunnelTransformer(0.0, sensitive="s")
-        expected = (
-            r"Values that make up 50% of the rows are mostly released as others: .*% of '.' are "
-            r"released as '.'\. Where people read them as they are, utility='distortion' keeps"
-        )
-        with pytest.warns(FidelityWarning, match=expected):
-            transformer.fit(table)
-
-    def test_with_distortion_it_says_what_else_helps(self):
-        transformer = funnel(1e-4, utility="distortion")
-        with pytest.warns(FidelityWarning, match="A larger epsilon, or fewer or coarser columns"):
-            transformer.fit(people())
-
-    @pytest.mark.parametrize("output", ["symbol", "posterior"])
-    def test_only_labels_are_taken_at_face_value(self, output, recwarn):
-        table = pd.DataFrame({"s": list("aaab") * 50, "x": list("uvww") * 50})
-        PrivacyFunnelTransformer(0.0, sensitive="s", output=output).fit(table)
-        assert not [each for each in recwarn if each.category is FidelityWarning]
-
-    def test_a_release_that_keeps_most_values_is_silent(self, recwarn):
-        table = pd.DataFrame({"s": list("ab") * 100, "x": list("uuvw") * 50})
-        PrivacyFunnelTransformer(1.0, sensitive="s").fit(table)
-        assert not [each for each in recwarn if each.category is FidelityWarning]

@@ -15,12 +15,20 @@ import pytest
 from example_tables import quick_scores
 
 from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning, TreeCells
-from skprivacy.files import delimited, fit_file, parquet, transform_file
-from skprivacy.files.counting import count_source, fit_source
+from skprivacy.files import (
+    certify_file,
+    delimited,
+    evaluate_file,
+    fit_file,
+    parquet,
+    transform_file,
+)
+from skprivacy.files.counting import FileTable, fit_source
 from skprivacy.files.locations import check_free, kind_of, opened, written
 from skprivacy.files.opening import read_from, write_to
 from skprivacy.files.releasing import release_rows
 from skprivacy.fitting import tally, teachers
+from skprivacy.fitting.counted_tables import inputs_of
 from skprivacy.fitting.fitted_estimator import fitted_of, set_fitted, settings_of
 
 
@@ -291,7 +299,7 @@ class TestDelimited:
         rows.to_csv(tmp_path / "in.csv", index=False)
         columns = {"columns": ["band", "age"], "n_bins": 4, "min_frequency": 0.1}
         with read_from(tmp_path / "in.csv") as table:
-            counted = count_source(settings_of(funnel(**columns)), table, with_sample=True)
+            inputs_of(settings_of(funnel(**columns)), counted := FileTable(table))
             from_file = funnel(remainder="drop", **columns)
             set_fitted(from_file, fit_source(settings_of(from_file), table)[0])
         from_frame = funnel(remainder="drop", **columns).fit(rows)
@@ -302,7 +310,8 @@ class TestDelimited:
         n_effective = [fitted_of(t).training.effective_rows for t in (from_file, from_frame)]
         assert n_effective[0] == n_effective[1]
         assert from_file.to_json() != ""
-        sample = counted.sample.assign(note=counted.sample["note"].fillna(""))
+        sample = pd.DataFrame(counted.sample.columns)
+        sample["note"] = sample["note"].fillna("")
         pd.testing.assert_frame_equal(sample, rows, check_dtype=False)
 
     def test_columns_that_are_copied_are_judged(self, tmp_path):
@@ -311,7 +320,7 @@ class TestDelimited:
         rows.to_csv(tmp_path / "in.csv", index=False)
         with (
             read_from(tmp_path / "in.csv") as table,
-            pytest.warns(PrivacyLeakWarning, match=r"\ntwin +0\.7"),
+            pytest.warns(PrivacyLeakWarning, match=r"allows: twin\."),
         ):
             fit_source(settings_of(funnel()), table)
 
@@ -537,9 +546,9 @@ class TestParquet:
         rows["note"] = [f"{i % 7}" * 5000 for i in range(len(rows))]
         rows.to_parquet(tmp_path / "in.parquet")
         with read_from(tmp_path / "in.parquet") as table:
-            counted = count_source(settings_of(funnel()), table, with_sample=True)
-        assert counted.sample["note"].nunique() == 7
-        assert counted.sample["note"].str.len().max() < 300
+            _, sample = fit_source(settings_of(funnel()), table, with_sample=True)
+        assert sample["note"].nunique() == 7
+        assert sample["note"].str.len().max() < 300
         sanitized(funnel(), tmp_path / "in.parquet", tmp_path / "out.parquet")
         assert pd.read_parquet(tmp_path / "out.parquet")["note"].tolist() == rows["note"].tolist()
 
@@ -590,6 +599,33 @@ class TestFunctions:
         assert released["age"].isin(rows["age"]).all()
         with pytest.raises(FileExistsError):
             transform_file(transformer, tmp_path / "in.tsv", tmp_path / "out.parquet")
+
+    @pytest.mark.parametrize("name", ["fresh.csv", "fresh.parquet"])
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"columns": ["band", "age"], "n_bins": 3},
+            {"columns": ["band", "age"], "alphabet": TreeCells(max_cells=6)},
+            {"columns": ["band"], "utility": "target"},
+        ],
+        ids=["values", "cells", "target"],
+    )
+    def test_a_file_is_evaluated_and_certified_like_a_frame(self, tmp_path, name, options):
+        rows = people()[["sex", "band", "age"]]
+        design, fresh, path = rows[::2], rows[1::2], tmp_path / name
+        fresh.to_csv(path, index=False) if name.endswith("csv") else fresh.to_parquet(path)
+        target = "age" if "utility" in options else None
+        fitted = funnel(remainder="drop", **options).fit(design, target and design[target])
+        here = fitted.evaluate(fresh, target and fresh[target])
+        there = evaluate_file(fitted, path, target=target)
+        np.testing.assert_array_equal(here.p_sx, there.p_sx)
+        assert here.normalized_utility == pytest.approx(there.normalized_utility, rel=1e-12)
+        for transformer in (fitted, PrivacyFunnelTransformer.from_json(fitted.to_json())):
+            here = transformer.set_params(sensitive=["sex"]).certify(fresh)
+            there = certify_file(transformer, path)
+            np.testing.assert_array_equal(here.leakage_bound, there.leakage_bound)
+        with pytest.raises(ValueError, match="loaded without the values of S"):
+            evaluate_file(transformer, path)
 
     def test_encodings_and_delimiters_are_checked(self, tmp_path):
         people()[["band", "sex"]].to_csv(tmp_path / "in.csv", index=False, encoding="utf-8-sig")

@@ -175,7 +175,7 @@ class TestFiles:
         how = {"names": names} if names else {"header": False}
         transformer = funnel(called[1], called[2], remainder="passthrough", epsilon=10.0)
         transformer.set_params(columns=called[2:])
-        with pytest.warns(UserWarning, match="No noise is added"):
+        with pytest.warns(UserWarning, match="next to nothing"):
             fit_file(transformer, source, **how)
         assert transformer.n_samples_seen_ == 400
         assert transform_file(transformer, source, target, **how) == 400

@@ -149,9 +149,9 @@ class CountingSolver(OptimalSolver):
 
     designs: ClassVar[list[int]] = []
 
-    def solve_path(self, *problem):
+    def prepared(self, task):
         self.designs.append(1)
-        return super().solve_path(*problem)
+        return super().prepared(task)
 
 
 @pytest.fixture
@@ -309,7 +309,7 @@ def test_columns_that_are_passed_through_are_judged(frame):
     fitted = clone(settings)
     for batch in batches_of(frame[["sex", "band", "zip"]], 5):
         fitted.partial_fit(batch)
-    with pytest.warns(PrivacyLeakWarning, match=r"(?s)more about S on their own.*\nzip +0\.3"):
+    with pytest.warns(PrivacyLeakWarning, match=r"more about S on their own.*: zip\."):
         _ = fitted.mechanism_
 
 
@@ -481,8 +481,7 @@ def test_parameters_take_effect_whether_or_not_somebody_looked(frame, designs):
     assert fitted.mechanism_.epsilon != 0.3
     assert fitted.mechanism_ is fitted.mechanism_
     fitted.set_params(epsilon=0.3)
-    with pytest.warns(match="No noise is added"):
-        assert fitted.mechanism_.epsilon == 0.3
+    assert fitted.mechanism_.epsilon == 0.3
     edges["noise"].insert(1, -1.0)  # in place
     assert fitted.p_sx_.shape == (2, 3)
     assert len(designs) == 3
@@ -537,7 +536,7 @@ def test_attributes_in_a_notebook_are_shown_once_they_are_there(frame, designs):
 
 def test_no_warning_is_lost(frame):
     fitted = funnel(1.0).partial_fit(frame)
-    with pytest.warns(PrivacyLeakWarning, match="No noise is added"):
+    with pytest.warns(PrivacyLeakWarning, match="next to nothing"):
         _ = fitted.mechanism_
     with warnings.catch_warnings():
         warnings.simplefilter("error")

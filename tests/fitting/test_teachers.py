@@ -16,7 +16,6 @@ from skprivacy import TreeCells
 from skprivacy.cells import alphabet
 from skprivacy.cells.buckets import N_BUCKETS, buckets, kept_buckets
 from skprivacy.cells.folds import N_FOLDS
-from skprivacy.engines import inputs
 from skprivacy.files import fit_file
 from skprivacy.fitting import tally, teachers
 from skprivacy.fitting.fitted_estimator import fitted_of
@@ -107,8 +106,7 @@ class TestOrderAndEngine:
         monkeypatch.setattr(teachers, "MOST_ROWS", 1000)
         routes = list(ROUTES)
         if not can_count:
-            for module in (tally, inputs):
-                monkeypatch.setattr(module, "MOST_DISTINCT", 1500)
+            monkeypatch.setattr(tally, "MOST_DISTINCT", 1500)
             routes.remove("batches")  # they come once: the first ones teach
         self.check(rows_of(3000), cells, routes, tmp_path)
 

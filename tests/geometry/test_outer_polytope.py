@@ -24,7 +24,7 @@ from skprivacy.solvers.reductions import InterchangeableSymbols, OccurringSymbol
 
 
 def task_of(joint):
-    return DesignTask(joint, KL(), "per_output", MutualInformation())
+    return DesignTask({None: joint}, KL(), "per_output", MutualInformation())
 
 
 def nothing(points, deviations):

@@ -14,6 +14,11 @@ from reference import THREE_BY_THREE, Hellinger, entropy
 from skprivacy import KL, AlphaLift, Evaluation, Lip, Mechanism, Target, design_mechanism
 from skprivacy._json import decode_label, encode_label
 from skprivacy.measures import MEASURES
+from skprivacy.mechanism import Channel, Guarantee
+
+# What a channel and a guarantee are made of.
+CHANNEL = "channel", "p_x", "x_labels", "y_labels", "objective", "groups", "symbol_of_output"
+GUARANTEE = "p_sx", "s_labels", "measure", "scope"
 
 
 @pytest.fixture(scope="module")
@@ -91,15 +96,24 @@ class TestFigures:
 
     def test_repr_tells_the_budget_and_what_was_reached(self, mechanism):
         text = repr(mechanism)
-        assert text.startswith("Mechanism(KL(): epsilon=0.02 per_output, 4 symbols -> ")
-        for part in ("max_leakage=0.02", "utility=", "gap<=", "solver='optimal'"):
+        assert text.startswith("Mechanism(KL(): 4 symbols -> ")
+        for part in (
+            "epsilon=0.02 per_output",
+            "max_leakage=0.02",
+            "utility=",
+            "gap<=",
+            "solver='optimal'",
+        ):
             assert part in text
 
 
 class TestFrozen:
     def test_attributes(self, mechanism):
-        with pytest.raises(dataclasses.FrozenInstanceError):
-            mechanism.epsilon = 1.0
+        for frozen in (mechanism, mechanism.secrets[None], mechanism.y_given_x):
+            with pytest.raises(dataclasses.FrozenInstanceError):
+                frozen.epsilon = 1.0
+        with pytest.raises(TypeError, match="does not support item assignment"):
+            mechanism.secrets["other"] = mechanism.secrets[None]
 
     @pytest.mark.parametrize("name", ["channel", "p_sx", "p_y", "posterior", "leakage"])
     def test_arrays(self, mechanism, name):
@@ -115,20 +129,43 @@ class TestFrozen:
 
 
 class TestNoMechanismBreaksItsBudget:
-    def arguments(self, mechanism):
-        names = [field.name for field in dataclasses.fields(Mechanism)]
-        return {name: getattr(mechanism, name) for name in names}
+    def made(self, mechanism, **changed):
+        """The same mechanism, made from its parts with some of them changed."""
+        channel = [changed.pop(name, getattr(mechanism, name)) for name in CHANNEL]
+        y_given_x = Channel(*channel)
+        parts = {name: getattr(mechanism, name) for name in GUARANTEE} | {"epsilon": 0.02}
+        parts = {name: changed.pop(name, part) for name, part in parts.items()}
+        secrets = changed.pop("secrets", None) or {None: Guarantee(y_given_x, **parts)}
+        return Mechanism(y_given_x, secrets, **{"solver": "optimal"} | changed)
+
+    def test_from_its_parts_it_is_the_same(self, mechanism):
+        assert self.made(mechanism).to_json() != ""
+        assert (self.made(mechanism).leakage == mechanism.leakage).all()
 
     def test_a_smaller_epsilon(self, mechanism):
         with pytest.raises(
             ValueError, match=r"breaks its budget: epsilon=0\.019 .* leakage is 0\.0"
         ):
-            Mechanism(**self.arguments(mechanism) | {"epsilon": 0.019})
+            self.made(mechanism, epsilon=0.019)
+        with pytest.raises(ValueError, match="breaks its budget"):
+            mechanism.with_budgets({None: 0.019}, mechanism.upper_bound)
 
     def test_the_identity_channel(self, mechanism):
-        changed = {"channel": np.eye(4), "y_labels": tuple(range(4))}
         with pytest.raises(ValueError, match="breaks its budget"):
-            Mechanism(**self.arguments(mechanism) | changed)
+            self.made(mechanism, channel=np.eye(4), y_labels=tuple(range(4)))
+
+    def test_what_was_judged_for_another_channel(self, mechanism):
+        with pytest.raises(ValueError, match="about the same channel"):
+            self.made(mechanism, channel=mechanism.channel.copy(), secrets=mechanism.secrets)
+
+    def test_what_was_judged_for_another_number_of_rows(self):
+        counts = np.array([[200, 100, 90], [90, 200, 310]])
+        sure = design_mechanism(counts, 0.1, confidence=0.95)
+        same = {"y_given_x": sure.y_given_x, "secrets": sure.secrets, "solver": "optimal"}
+        assert Mechanism(**same, confidence=0.95).epsilon == 0.1
+        for confidence in (None, 0.99):
+            with pytest.raises(ValueError, match="equal shares of the risk"):
+                Mechanism(**same, confidence=confidence)
 
     @pytest.mark.parametrize(
         ("change", "text"),
@@ -141,27 +178,42 @@ class TestNoMechanismBreaksItsBudget:
         ],
     )
     def test_a_channel_that_is_none(self, mechanism, change, text):
-        changed = {"channel": change(mechanism.channel)}
         with pytest.raises(ValueError, match=text):
-            Mechanism(**self.arguments(mechanism) | changed)
+            self.made(mechanism, channel=change(mechanism.channel))
 
     def test_a_joint_that_is_no_distribution(self, mechanism):
         with pytest.raises(ValueError, match=r"p_sx must sum to 1\. Got"):
-            Mechanism(**self.arguments(mechanism) | {"p_sx": mechanism.p_sx / 1000})
+            self.made(mechanism, p_sx=mechanism.p_sx / 1000)
 
     def test_p_x_cannot_contradict_the_joint(self, mechanism):
-        changed = Mechanism(**self.arguments(mechanism) | {"p_x": np.array([1.0, 0, 0, 0])})
-        assert (changed.p_x == mechanism.p_x).all()
+        with pytest.raises(ValueError, match="does not have the distribution of X"):
+            self.made(mechanism, p_x=np.array([1.0, 0, 0, 0]))
 
     def test_an_asymmetric_bound_holds_even_at_an_infinite_epsilon(self):
-        changed = {"epsilon": np.inf, "measure": Lip(lower=0.1), "scope": "per_output"}
-        arguments = self.arguments(design_mechanism(np.eye(3), np.inf))
+        unchanged = design_mechanism(np.eye(3), np.inf)
         with pytest.raises(ValueError, match="breaks its budget"):
-            Mechanism(**arguments | changed)
+            self.made(unchanged, epsilon=np.inf, measure=Lip(lower=0.1))
 
     def test_a_bound_below_the_utility(self, mechanism):
         with pytest.raises(ValueError, match="'upper_bound' parameter of Mechanism must be >="):
-            Mechanism(**self.arguments(mechanism) | {"upper_bound": 0.01})
+            self.made(mechanism, upper_bound=0.01)
+
+
+class TestNames:
+    def test_other_names_cost_nothing(self):
+        counts = np.array([[200, 100, 90], [90, 200, 310]])
+        sure = design_mechanism(counts, 0.1, confidence=0.95)
+        assert sure.leakage.max() == sure.max_leakage
+        named = sure.renamed(x_labels=("a", "b", "c"), s_labels={None: ("f", "m")})
+        assert named.x_labels == ("a", "b", "c")
+        assert named.s_labels == ("f", "m")
+        assert named.channel is sure.channel
+        assert named.leakage is sure.leakage  # computed once
+        assert named.population_limit.per_output.index.tolist() == list(named.y_labels)
+
+    def test_names_are_checked(self, mechanism):
+        with pytest.raises(ValueError, match="a tuple of 4 different names"):
+            mechanism.renamed(x_labels=("a", "a", "b", "c"))
 
 
 class TestEvaluate:
@@ -230,8 +282,8 @@ class TestJson:
         mechanism = design_mechanism(THREE_BY_THREE, epsilon, measure=measure)
         text = mechanism.to_json()
         again = Mechanism.from_json(text)
-        for field in dataclasses.fields(Mechanism):
-            left, right = getattr(mechanism, field.name), getattr(again, field.name)
+        for name in (*CHANNEL, *GUARANTEE, "epsilon", "solver", "upper_bound", "confidence"):
+            left, right = getattr(mechanism, name), getattr(again, name)
             assert np.array_equal(left, right) if isinstance(left, np.ndarray) else left == right
         assert again.to_json() == text
         json.loads(text, parse_constant=pytest.fail)  # strict JSON: no NaN, no Infinity
@@ -313,7 +365,7 @@ class TestJson:
         ("change", "text"),
         [
             ({"epsilon": 0.001}, "breaks its budget"),
-            ({"epsilon": -1}, "epsilon must be a number of at least 0. Got -1"),
+            ({"epsilon": -1}, r"secrets\[0\].epsilon must be a number of at least 0. Got -1"),
             ({"version": 99}, "format version 99.*update skprivacy"),
             ({"schema": "other"}, "no schema 'skprivacy.mechanism'"),
             ({"scope": "sometimes"}, "scope must be one of 'per_output', 'average'"),
@@ -349,11 +401,13 @@ class TestJson:
         ],
     )
     def test_all_of_it_is_checked_on_load(self, mechanism, change, text):
-        content = json.loads(mechanism.to_json()) | change
+        content = json.loads(mechanism.to_json())
+        of_secret = {"epsilon", "p_sx", "s_labels"} & change.keys()
+        (content["secrets"][0] if of_secret else content).update(change)
         with pytest.raises(ValueError, match=text):
             Mechanism.from_json(sealed(content))
 
-    @pytest.mark.parametrize("name", ["channel", "epsilon", "measure", "x_labels", "solver"])
+    @pytest.mark.parametrize("name", ["channel", "secrets", "measure", "x_labels", "solver"])
     def test_nothing_may_be_missing(self, mechanism, name):
         content = json.loads(mechanism.to_json())
         del content[name]

@@ -296,6 +296,15 @@ class TestPopulation:
         assert limits[0] > limits[1] > limits[2] > mechanism.max_leakage
         assert_allclose(limits[2], 0.02, rtol=0.1)
 
+    def test_a_secret_by_its_name(self):
+        table, other = [[30, 10, 5], [10, 20, 25]], [[20, 20, 10], [20, 10, 20]]
+        several = design_mechanism({"a": table, "b": other}, {"a": 0.02, "b": 0.05})
+        for name in ("a", "b"):
+            same = population_leakage(several.secrets[name], 100)
+            assert population_leakage(several, 100, secret=name).max_leakage == same.max_leakage
+        alone = design_mechanism({"a": table}, {"a": 0.02})
+        assert population_leakage(alone, 100).max_leakage > alone.secrets["a"].max_leakage
+
     def test_bad_arguments(self):
         mechanism = design_mechanism([[30, 10, 5], [10, 20, 25]], 0.02)
         with pytest.raises(ValueError, match="'n_samples' .* Got 0"):

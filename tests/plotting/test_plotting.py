@@ -149,7 +149,7 @@ class TestMechanism:
     def test_long_and_joint_labels(self):
         mechanism = design_mechanism(JOINT, 0.02)
         labels = ("x" * 60, ("a", 1), None)
-        display = MechanismDisplay.from_mechanism(replace(mechanism, x_labels=labels))
+        display = MechanismDisplay.from_mechanism(mechanism.renamed(x_labels=labels))
         texts = [label.get_text() for label in display.ax_.get_yticklabels()]
         assert texts[0] == "x" * 15 + "…" + "x" * 14
         assert texts[1:] == ["a, 1", "missing"]
@@ -173,10 +173,10 @@ class TestMechanism:
     def test_labels_are_nothing_but_text(self):
         mechanism = design_mechanism(JOINT, 0.02)
         labels = ("$10 to $20", r"$\frac$", "_hidden")
-        display = MechanismDisplay.from_mechanism(replace(mechanism, x_labels=labels))
+        display = MechanismDisplay.from_mechanism(mechanism.renamed(x_labels=labels))
         display.figure_.canvas.draw()
         assert display.ax_.get_yticklabels()[0].get_text() == r"\$10 to \$20"
-        groups = replace(mechanism, s_labels=("_a", "_b"))
+        groups = mechanism.renamed(s_labels={None: ("_a", "_b")})
         legend = LeakageDisplay.from_mechanism(groups).ax_posterior_.get_legend()
         assert [text.get_text() for text in legend.get_texts()] == [" _a", " _b"]
 

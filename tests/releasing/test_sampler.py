@@ -11,13 +11,15 @@ from numpy.testing import assert_allclose
 from skprivacy import (
     design_mechanism,
 )
+from skprivacy.design import designed
 from skprivacy.releasing.noise import Noise, RowNoise, fresh_key
 from skprivacy.releasing.sampler import (
     Sampler,
+    as_sampled,
     integer_boundaries,
     sampled_channel,
-    within_budget_as_sampled,
 )
+from skprivacy.solvers import DesignTask
 
 
 class TestRandomness:
@@ -81,13 +83,20 @@ class TestSampler:
         for epsilon in (0.0, 1e-6, 0.01, 0.3):
             for _ in range(20):
                 joint = rng.random((3, 6)) * 10.0 ** -rng.integers(0, 9, size=(1, 6))
-                mechanism = design_mechanism(joint, epsilon, measure="max_lift")
-                mechanism = within_budget_as_sampled(mechanism)
-                channel = sampled_channel(integer_boundaries(mechanism.channel))
-                assert_allclose(channel, mechanism.channel, atol=2**-52)
-                assert (channel[mechanism.channel == 0] == 0).all()
-                sampled = mechanism.with_channel(channel)
-                assert sampled.max_leakage <= epsilon * (1 + 1e-9) + 1e-12
+                budgets = {None: epsilon}
+                asked = "test", joint, [epsilon], "max_lift", "per_output", "mutual_information"
+                task = DesignTask.checked(*asked)
+                mechanism = designed(task, budgets, "test", "auto", {}, as_sampled=as_sampled)
+                sampled = sampled_channel(integer_boundaries(mechanism.channel))
+                assert (sampled == mechanism.channel).all()  # what is judged is what is drawn
+                assert mechanism.max_leakage <= epsilon * (1 + 1e-9) + 1e-12
+
+    def test_rounding_is_small_and_leaves_zeros_alone(self):
+        channel = design_mechanism(np.random.default_rng(2).random((3, 6)), 0.01).channel
+        sampled = as_sampled(channel)
+        assert_allclose(sampled, channel, atol=2**-52)
+        assert (sampled[channel == 0] == 0).all()
+        assert (as_sampled(sampled) == sampled).all()
 
     def test_every_word_gives_the_output_of_its_interval(self):
         channel = np.array([[0.3, 0.0, 0.7], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])

@@ -12,7 +12,7 @@ class TestUnknownValues:
     def test_resample_draws_from_p_y_and_counts(self, frame):
         transformer = make().fit(frame)
         strange = pd.DataFrame({"education": ["college"] * 10 + ["guru"] * 200_000})
-        with pytest.warns(UserWarning, match=r"draws from P\(Y\): 200,000 rows of 'education'\."):
+        with pytest.warns(UserWarning, match=r"draws from P\(Y\): 'education'\."):
             released = transformer.transform(strange)["education"].iloc[10:]
         share = released.value_counts(normalize=True)
         expected = pd.Series(transformer.mechanism_.p_y, index=transformer.mechanism_.y_labels)
@@ -49,5 +49,5 @@ class TestUnknownValues:
     def test_outside_of_given_edges(self, frame):
         edges = [0, 20000, frame["income"].max()]
         transformer = make(columns=["income"], n_bins=edges).fit(frame)
-        with pytest.warns(UserWarning, match="1 row of 'income'"):
+        with pytest.warns(UserWarning, match="did not see.*: 'income'"):
             transformer.transform(frame.assign(income=frame["income"].where(frame.index > 0, 1e9)))

@@ -105,7 +105,7 @@ class TestOptimum:
         """Each secret alone is safe in Y = X, and both together are told."""
         alone, joint = np.full((2, 2), 0.25), np.array([[1, 0], [0, 1], [0, 1], [1, 0]]) / 4
         mechanism = design_mechanism({"one": alone, "other": alone}, {"one": 0, "other": 0})
-        both = mechanism.with_together(joint, ("00", "01", "10", "11"))
+        both = mechanism.renamed(together=(joint, ("00", "01", "10", "11")))
         assert mechanism.normalized_utility == pytest.approx(1)
         assert both.together.max_leakage == pytest.approx(np.log(2))
 

@@ -364,7 +364,8 @@ class TestOwnMeasure:
 
     def test_the_lift_that_implies_its_budget_is_found_from_the_data(self):
         joint = np.random.default_rng(0).random((3, 6))
-        task = DesignTask(as_joint(joint, "test"), Hellinger(), "per_output", MutualInformation())
+        known = {None: as_joint(joint, "test")}
+        task = DesignTask(known, Hellinger(), "per_output", MutualInformation())
         candidates = Candidates(task, max_bases=10**6)
         _, bound = candidates.bounds(0.05)
         for factor, worst in ((1.0, 0.05), (1.001, 0.0501), (0.999, 0.0499)):

@@ -1,13 +1,15 @@
-"""Designs for several secrets, and beside columns that are published, from plain designs.
+"""Designs for the joint distributions as they are: of one or more secrets, on one or more faces.
 
-Per output, several secrets are one stacked secret, and every face is a design of its own.
+One secret, and nothing beside the release, is what solvers know. Per output, several secrets are
+one stacked secret, and every face is a design of its own; on average, each budget has a price.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,7 @@ from ..exceptions import BesideError, SolverError
 from ..joint import Joint
 from ..measures.leakage import leakage_of
 from ..repair import expanded
-from ..secrets import stacked_joint
+from ..secrets import as_given
 from ..utilities import DEFAULT_TOL
 from ..utilities.through import Through
 from .automatic import automatic
@@ -38,29 +40,61 @@ _ANY_AVERAGE = ("optimal", "column_generation", "one_per_label")
 _CERTIFYING, _LARGE_GAP = {"optimal", "one_per_label"}, 100 * DEFAULT_TOL
 
 
-class BroadDesign:
-    """Solves a task that is not plain, given a budget for each secret.
-
-    task : with several secrets, groups, or both; choose : the solver of a plain task.
-    """
+class SampleDesign:
+    """Solves a task, given a budget for each secret; choose : the solver of a plain task."""
 
     def __init__(self, task: DesignTask, choose: Callable[[DesignTask], Solver]) -> None:
         self._task, self._choose = task, choose
         self._used: dict[str, None] = {}
-        self._occurs = task.joint.p_x > 0
-        self._p_x = task.joint.p_x[self._occurs]
+        self._occurs = task.p_x > 0
+        self._p_x = task.p_x[self._occurs]
         self._utility = task.utility.restricted(self._occurs)
 
-    def solve(self, budget: float | Mapping[Any, float]) -> Solution:
+    def path(self, budgets: Sequence[Mapping[Any, float]]) -> Iterator[Solution]:
+        """Yield a solution for each of several budgets; those of one secret must increase."""
+        if (plain := self._plain_task) is None:
+            yield from map(self.solve, budgets)
+            return
+        increasing = [next(iter(each.values())) for each in budgets]
+        found = self._solver.solve_path(plain.task, increasing)
+        for epsilon, solution in zip(increasing, found, strict=True):
+            yield self._of_plain(plain, solution, epsilon)
+
+    def solve(self, budgets: Mapping[Any, float]) -> Solution:
         """Return the solution for all symbols of X."""
-        budgets = budget if isinstance(budget, Mapping) else {None: budget}
+        if (plain := self._plain_task) is not None:
+            (epsilon,) = budgets.values()
+            return self._of_plain(plain, self._prepared(epsilon), epsilon)
         with silenced(ConvergenceWarning):  # of parts, whose budgets nobody has asked for
             solution = self.of_symbols_that_occur(budgets)
             solution = replace(solution, upper_bound=self._bound(solution, budgets))
-        self._warn_of_gap(solution, budget)
-        p_x, groups = self._task.joint.p_x, self._task.groups
-        channel = expanded(_normalised(solution.channel), p_x, groups)
+        self._warn_of_gap(solution, budgets)
+        channel = expanded(_normalised(solution.channel), self._task.p_x, self._task.groups)
         return Solution(channel, solution.upper_bound, "+".join(self._used) or "unchanged")
+
+    @cached_property
+    def _plain_task(self) -> OccurringSymbols | None:
+        """The task as solvers know it; None if it has to be made of several such tasks."""
+        is_plain = len(self._task.secrets) == 1 and self._task.groups is None
+        return OccurringSymbols(self._task) if is_plain else None
+
+    @cached_property
+    def _solver(self) -> Solver:
+        assert self._plain_task is not None
+        return self._choose(self._plain_task.task)
+
+    @cached_property
+    def _prepared(self) -> Callable[[float], Solution]:
+        assert self._plain_task is not None
+        return self._solver.prepared(self._plain_task.task)
+
+    def _of_plain(self, plain: OccurringSymbols, solution: Solution, epsilon: float) -> Solution:
+        """Return a solution for the symbols that occur as one for all of X."""
+        # A budget on average may allow Y = X where solvers that bound every output would miss it.
+        if self._task.scope == "average" and plain.leakage_unchanged <= epsilon:
+            solution = Solution(np.eye(len(self._p_x)))
+        channel = plain.expanded(solution.channel)
+        return replace(solution, channel=channel, solver=solution.solver or self._solver.name)
 
     def of_symbols_that_occur(self, budgets: Mapping[Any, float]) -> Solution:
         """Return the solution for the symbols that occur."""
@@ -81,9 +115,9 @@ class BroadDesign:
         bounds = [] if solution.upper_bound is None else [solution.upper_bound]
         reached, most = self._value(solution.channel), self._utility.of_identity(self._p_x)
         span = self._utility.span(self._p_x)
-        for name, table in self._task.tables().items():
+        for name, joint in self._task.secrets.items():
             if min([most, *bounds]) - reached > _LARGE_GAP * span:
-                bounds += self._bounds_of(_joint(table[:, self._occurs]), budgets[name])
+                bounds += self._bounds_of(joint, budgets[name])
         # The tolerance of budgets may add a little to a bound that is reached; more is wrong.
         credible = [bound for bound in bounds if bound >= reached - DEFAULT_TOL * span]
         return max(min(credible), reached) if credible else None
@@ -91,7 +125,8 @@ class BroadDesign:
     def _bounds_of(self, joint: Joint, epsilon: float) -> list[float]:
         """Return bounds by one of the secrets: other budgets, and faces, only allow less."""
         measure, scope = self._task.measure, self._task.scope
-        task = DesignTask(joint.without_empty().without_copies(), measure, scope, self._utility)
+        known = joint.without_empty().without_copies()
+        task = DesignTask({None: known}, measure, scope, self._utility)
         bounds = [measure.information(epsilon) + self._utility.given_sensitive(task.joint)]
         name, options = automatic(task)
         if name == OptimalSolver.name:
@@ -155,33 +190,31 @@ class BroadDesign:
 
     def _for_some(self, task: DesignTask, budgets: Mapping[Any, float]) -> Solution:
         """Return the solution for some of the secrets, for the symbols that occur."""
-        assert task.secrets is not None  # or no budgets would differ
-        secrets = {name: task.secrets[name] for name in budgets}
-        part = replace(task, joint=stacked_joint(secrets), secrets=secrets)
-        return BroadDesign(part, self._chosen).of_symbols_that_occur(budgets)
+        part = replace(task, secrets={name: task.secrets[name] for name in budgets})
+        return SampleDesign(part, self._chosen).of_symbols_that_occur(budgets)
 
     def _seen_through(self, channel: FloatArray, names: Mapping[Any, float]) -> DesignTask:
         """Return the task of releasing the outputs K of a channel in place of X."""
         channel = _normalised(channel)
         p_k = self._p_x @ channel
         channel, p_k = channel[:, p_k > 0], p_k[p_k > 0]
-        tables = self._task.tables()
-        secrets = {n: _joint(tables[n][:, self._occurs] @ channel) for n in names}
-        return replace(
-            self._task,
-            joint=stacked_joint(secrets),
-            secrets=secrets,
-            utility=Through(self._utility, self._p_x[:, None] * channel / p_k),
-        )
+        secrets = {n: _joint(self._known(self._task.secrets[n]) @ channel) for n in names}
+        through = Through(self._utility, self._p_x[:, None] * channel / p_k)
+        faces = np.zeros(len(p_k), dtype=int)
+        return replace(self._task, secrets=secrets, utility=through, faces=faces)
 
     def _is_within(self, channel: FloatArray, budgets: Mapping[Any, float]) -> bool:
         """Return whether a channel for the symbols that occur keeps all budgets."""
         scope, measure = self._task.scope, self._task.measure
         return all(
-            leakage_of(scope, measure, table[:, self._occurs], _normalised(channel))
+            leakage_of(scope, measure, self._known(joint), _normalised(channel))
             <= measure.budget(budgets[name])
-            for name, table in self._task.tables().items()
+            for name, joint in self._task.secrets.items()
         )
+
+    def _known(self, joint: Joint) -> FloatArray:
+        """Return P_SX of the symbols that occur."""
+        return joint.p_sx[:, self._occurs]
 
     def _value(self, channel: FloatArray) -> float:
         return self._utility.of_channel(self._p_x, _normalised(channel))
@@ -190,7 +223,7 @@ class BroadDesign:
         """Return the solver of a plain task."""
         solver = self._choose(task)
         if self._task.scope == "average" and solver.name not in _ANY_AVERAGE:
-            beside = self._task.secrets is None
+            beside = len(self._task.secrets) == 1
             raise ValueError(
                 Message(
                     f"The solver {solver.name!r} cannot share a budget with ",
@@ -208,7 +241,7 @@ class BroadDesign:
         """Check that the columns beside the release do not exceed a budget by themselves."""
         if self._task.groups is None:
             return
-        finite = [name for name in self._task.tables() if budgets[name] < np.inf]
+        finite = [name for name in self._task.secrets if budgets[name] < np.inf]
         shares = np.array([face.share for face in faces])
         for i, name in enumerate(finite):
             starts = np.array([face.starts[i] for face in faces])
@@ -216,10 +249,10 @@ class BroadDesign:
             value = float(shares @ starts) if is_average else float(starts[worst])
             leakage = float(self._task.measure.inverse(value))
             if not leakage <= self._task.measure.budget(budgets[name]):
-                label = self._task.group_labels[worst]
+                label = self._task.face_labels[worst]
                 raise _too_much_beside(name, label, leakage, budgets[name], is_average)
 
-    def _warn_of_gap(self, solution: Solution, budget: float | Mapping[Any, float]) -> None:
+    def _warn_of_gap(self, solution: Solution, budgets: Mapping[Any, float]) -> None:
         """Warn where solvers that certify what they find have stopped before."""
         if solution.upper_bound is None or not self._used.keys() <= _CERTIFYING:
             return
@@ -229,7 +262,7 @@ class BroadDesign:
             warn(
                 Message(
                     "The search has stopped at ",
-                    Setting("epsilon", budget),
+                    Setting("epsilon", as_given(budgets)),
                     f": the mechanism keeps every budget, but it may fall short of the optimum by "
                     f"up to {gap:.2g} of the largest utility.",
                     InPython(" See mechanism.gap."),

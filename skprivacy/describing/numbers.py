@@ -1,0 +1,101 @@
+"""Figures as texts. What is a limit is rounded outwards: what is said is never too little."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+# A probability that moves by less than this does not; by less than that, it is shown exactly.
+NO_MOVE, _SHORT_MOVE = 1e-6, 0.002
+
+# Figures of leakage below this are nothing but rounding.
+_NO_LEAKAGE = 1e-12
+
+# Labels longer than this are cut in the middle: many differ at the end only.
+_LONGEST_LABEL = 60
+
+
+@dataclass(frozen=True)
+class Range:
+    """Where a probability is, and between which it moves."""
+
+    prior: float
+    low: float
+    high: float
+
+    @property
+    def width(self) -> float:
+        """How far it moves, at most."""
+        return max(self.high - self.prior, self.prior - self.low)
+
+    @property
+    def growth(self) -> float:
+        """How many times as likely it becomes, at most."""
+        return self.high / self.prior if self.prior > 0 else 1.0
+
+    def in_words(self) -> str:
+        """Return "51.0% to between 41.0% and 61.0%", rounded outwards."""
+        digits = 2 if self.width < _SHORT_MOVE else 1
+        prior = f"{self.prior:.{digits}%}"
+        if self.width < NO_MOVE:
+            return f"{prior} to the same"
+        low, high = self.ends(digits)
+        return f"{prior} to between {low} and {high}"
+
+    def ends(self, digits: int = 1) -> tuple[str, str]:
+        """Return both ends in percent, rounded outwards."""
+        low = -float(rounded_up(-100 * self.low, digits))
+        return f"{low + 0.0:.{digits}f}%", f"{rounded_up(100 * self.high, digits)}%"
+
+
+def rounded_up(figure: float, digits: int) -> str:
+    """Return a figure with some digits after the point, rounded up.
+
+    >>> rounded_up(4.9001, 1), rounded_up(0.1 + 0.2, 1), rounded_up(float("inf"), 1)
+    ('5.0', '0.3', 'infinitely many')
+    """
+    if math.isinf(figure):
+        return "infinitely many"
+    # Rounding of the last bits is not a reason to show one unit more.
+    return f"{math.ceil(round(figure * 10**digits, 6)) / 10**digits:.{digits}f}"
+
+
+def limit(leakage: float) -> str:
+    """Return an upper limit of leakage with four significant digits, rounded up.
+
+    >>> limit(0.020000000001), limit(0.0123412), limit(0.0), limit(float("inf"))
+    ('0.02', '0.01235', '0', 'infinity')
+    """
+    if not _NO_LEAKAGE <= leakage < math.inf:
+        return "infinity" if leakage > 1 else "0"
+    unit = 10.0 ** (math.floor(math.log10(leakage)) - 3)
+    # Budgets are kept up to a relative 1e-9, which is not a reason to show one unit more.
+    return f"{math.ceil(round(leakage / unit, 4)) * unit:.4g}"
+
+
+def figure(leakage: float) -> str:
+    """Return leakage as it was computed, with four significant digits."""
+    if math.isinf(leakage):
+        return "infinity"
+    return "0" if leakage < _NO_LEAKAGE else f"{leakage:.4g}"
+
+
+def percent(share: float) -> str:
+    """Return a confidence in percent: "95%", "99.9%"."""
+    return f"{100 * share:.6g}%"
+
+
+def shown(label: Any) -> str:
+    """Return the label of a symbol in quotes, the parts of a joint one after each other."""
+    parts = label if isinstance(label, tuple) else (label,)
+    text = ", ".join("missing" if part is None else str(part) for part in parts)
+    if len(text) > _LONGEST_LABEL:
+        tail = (_LONGEST_LABEL - 3) // 2
+        text = f"{text[: _LONGEST_LABEL - 3 - tail]}...{text[-tail:]}"
+    return repr(text)
+
+
+def name_of_secret(name: Any) -> str:
+    """Return the name of a secret; of a joint one, those of its parts."""
+    return " and ".join(map(str, name)) if isinstance(name, tuple) else str(name)

@@ -1,0 +1,668 @@
+"""ReleaseSummary: every figure that is printed about a release, and the sentences about it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+
+from .._messages import in_points
+from .._typing import IntArray, Scope
+from ..fidelity import Fidelity
+from ..measures import Measure
+from ..measures.ranges import posterior_ranges
+from ..utilities import UTILITY_ROUNDING
+from .face_value import at_face_value, fidelity_facts
+from .known_columns import learned_beside
+from .notebook import as_html
+from .numbers import NO_MOVE, Range, figure, limit, name_of_secret, percent, rounded_up, shown
+from .verdict import UNKNOWN, Verdict, verdict_of, worst
+
+# What is said of a release before anything else.
+PASS, CAUTION, NO_VERDICT, FAIL = "PASS", "CAUTION", "NO VERDICT", "FAIL"
+_STATUS = {
+    "strong": PASS,
+    "moderate": PASS,
+    "weak": CAUTION,
+    "unknown": NO_VERDICT,
+    "none": FAIL,
+}
+
+# A limit with less confidence than this is no limit.
+_HARDLY_SURE = 0.5
+
+# A group that can become this many times as likely is mentioned, however rare it is.
+_MUCH_LIKELIER = 1.5
+
+_NOT_BOUNDED = (
+    "No budget bounds what somebody learns who already knows the true value of a released column."
+)
+
+_TREATMENTS = {
+    "randomised": "replaced by a randomised release",
+    "made coarser": "made coarser, without noise",
+    "unchanged": "released unchanged, without noise",
+}
+
+# More columns than these are counted rather than listed.
+_FEW_COLUMNS = 4
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SecretSummary:
+    """What a release tells about one secret; made by `ReleaseSummary`.
+
+    Attributes
+    ----------
+    release : ReleaseSummary
+        The summary of the whole.
+    key : hashable
+        The name of the secret among the budgets; None for the only one of a number.
+    name : str
+        What it is called in sentences.
+    secret : Mechanism
+        What is known about it.
+
+    Examples
+    --------
+    >>> from skprivacy import design_mechanism
+    >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02)
+    >>> secret = mechanism.summary().secrets[None]
+    >>> secret.epsilon, round(secret.leakage, 6), secret.verdict.level
+    (0.02, 0.02, 'moderate')
+    """
+
+    release: ReleaseSummary
+    key: Any
+    name: str
+    secret: Any  # mechanisms stand below on the map, and are not imported
+
+    @property
+    def epsilon(self) -> float:
+        """The budget."""
+        return float(self.secret.epsilon)
+
+    @property
+    def is_one_of_several(self) -> bool:
+        """Whether there are other secrets, from which its name tells it apart."""
+        return len(self.release.secrets) > 1
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the joint distribution is known; without it, a budget is what a file claims."""
+        return self.secret.p_sx is not None
+
+    @property
+    def n_groups(self) -> int:
+        """How many groups there are; 0 where that is not known."""
+        return len(self.secret.s_labels or ())
+
+    @property
+    def leakage(self) -> float:
+        """What leaks in the rows, in the scope of the budget; NaN where it is not known."""
+        return float(self.secret.leakage_in(self.release.scope)) if self.is_known else math.nan
+
+    @property
+    def limits(self) -> Any:
+        """Limits for the population, of a design with a confidence or found later; or None."""
+        if not self.is_known:
+            return None
+        return self.secret.population_limit or self.release.limits.get(self.key)
+
+    @property
+    def limit(self) -> float | None:
+        """What leaks in the population at most, in the scope of the budget; None if not known."""
+        return None if self.limits is None else self.limits.leakage_in(self.release.scope)
+
+    @property
+    def is_within(self) -> bool:
+        """Whether nothing shows that the budget is exceeded in the population."""
+        return self.limit is None or self.limit <= self.release.measure.budget(self.epsilon)
+
+    @property
+    def guaranteed(self) -> float:
+        """The most that leaks, by what the design guarantees.
+
+        The limit for the population where it was made with a confidence, else epsilon: never only
+        what leaks in the rows.
+        """
+        if not self.release.is_sure or self.limit is None:
+            return self.epsilon
+        return min(self.limit, self.epsilon)
+
+    @cached_property
+    def ranges(self) -> pd.DataFrame:
+        """How far a released value moves the probability of each group: a row for each.
+
+        As `posterior_ranges` of a mechanism, but that what is allowed is what `guaranteed` allows.
+        """
+        ranges: pd.DataFrame = self.secret.posterior_ranges()
+        if self.release.scope == "per_output":
+            allowed = posterior_ranges(
+                self.release.measure, ranges["prior"].to_numpy(), self.guaranteed
+            )
+            ranges["allowed_low"], ranges["allowed_high"] = allowed.T
+        return ranges
+
+    def moves(self, kind: str = "") -> list[Range]:
+        """Return the range of each group; kind : "allowed" or "reached".
+
+        By default those that decide: what is allowed or, on average, what is reached.
+        """
+        kind = kind or ("allowed" if self.release.scope == "per_output" else "reached")
+        columns = self.ranges[["prior", f"{kind}_low", f"{kind}_high"]].to_numpy()
+        return [Range(*map(float, row)) for row in columns]
+
+    @property
+    def most_exposed(self) -> int:
+        """The group that moves the furthest; of two that move as far, the rarer one."""
+        found = self.moves()
+        return max(range(len(found)), key=lambda i: (round(found[i].width, 9), found[i].growth))
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """How well this secret is protected."""
+        is_worst = self.release.scope == "per_output"
+        if self.n_groups < 2 or not self.is_known:
+            return UNKNOWN
+        if is_worst and not self.release.measure.is_monotone:
+            return UNKNOWN
+        best = "strong" if self.release.is_sure else "moderate"
+        return verdict_of(self.moves()).at_best(best if is_worst else "weak")
+
+    @cached_property
+    def known_columns(self) -> dict[str, float | None]:
+        """What somebody who knows the true value of a column learns from Y, at most.
+
+        For each released column, and each beside: the largest leakage of P(S|z,y) against P(S|z).
+        **No budget bounds it.** None where it is not known: cells have no values.
+        """
+        if (p_sx := self.secret.p_sx) is None:
+            return {}
+        about = p_sx, self.release.mechanism.channel, self.release.measure
+        names = (*self.release.released, *self.release.beside)
+        return {
+            name: None if codes is None else learned_beside(*about, codes)
+            for name, codes in zip(names, self.release.codes, strict=False)
+        }
+
+    def protection(self) -> str:
+        """Say how well it is protected, and for whom that holds."""
+        found = self.verdict
+        if found is UNKNOWN:
+            return self._why_unknown()
+        if found.level == "none":
+            return f"No protection of {self.name}: {found.in_words()}."
+        how = found.level.capitalize()
+        if self.release.scope == "per_output":
+            return f"{how} protection of {self.name}{self.release.for_whom()}: {found.in_words()}."
+        return (
+            f"{how} protection of {self.name}: a budget on average bounds no single released "
+            f"value. {self.release.where()}, {found.in_words()}."
+        )
+
+    def _why_unknown(self) -> str:
+        if not self.is_known:
+            return f"How well {self.name} is protected is not known here: see where it was fitted."
+        if self.n_groups < 2:
+            return f"The rows show a single group of {self.name}: nothing is known about others."
+        return (
+            f"How well {self.name} is protected is not known: set is_monotone for a measure of "
+            f"your own that fusing groups never raises."
+        )
+
+    def revealed(self) -> str:
+        """Say what is revealed at most, in the rows and in the population."""
+        is_worst = self.release.scope == "per_output"
+        who = "each released value reveals" if is_worst else "released values reveal"
+        how = "" if is_worst else " on average"
+        said = f"{who} at most epsilon = {self.epsilon:g} about {self.name}{how}"
+        measure, sure = self.release.measure.name, self.release.confidence
+        if sure is None:
+            known = f"reached: {figure(self.leakage)}" if self.is_known else "as its file claims"
+            return f"{self.release.where()}, {said} ({measure}; {known})."
+        known = "as its file claims"
+        if self.limit is not None:
+            known = f"limit: {limit(self.limit)}; in these rows: {figure(self.leakage)}"
+        return (
+            f"In the population the rows were drawn from, {said}, with {percent(sure)} "
+            f"confidence, from {self.release.mechanism.n_samples:,.0f} rows ({measure}; {known})."
+        )
+
+    def in_population(self) -> str:
+        """Say what is known about the population, of a release that was made for rows only."""
+        if self.release.is_sure or self.limits is None or self.limit is None:
+            return ""
+        said = (
+            f"In the population the rows were drawn from, it may reveal up to "
+            f"{limit(self.limit)} about {self.name} ({percent(self.limits.confidence)} confidence)"
+        )
+        if self.limits.confidence < _HARDLY_SURE:
+            return f"{said}."
+        kept = "within" if self.is_within else "above"
+        return f"{said}, {kept} the budget of {self.epsilon:g}."
+
+    def exposure(self, show_groups: bool = False) -> str:
+        """Say how far a released value can move the probability of a group.
+
+        show_groups : whether to name groups.
+        """
+        if not self.is_known:
+            return ""
+        found, widest = self.moves(), self.most_exposed
+        labels = [shown(label) for label in self.secret.s_labels or ()]
+        if found[widest].width < NO_MOVE:
+            return "No released value moves the probability of any group."
+        group = labels[widest] if show_groups else "the most exposed group"
+        text = (
+            f"Whoever sees a released value can move the probability of {group} from "
+            f"{found[widest].in_words()}"
+        )
+        if self.release.scope == "average":
+            return f"{text} with these values; the budget, being an average, bounds no single one."
+        rarest = max(range(len(found)), key=lambda i: found[i].growth)
+        if rarest != widest and found[rarest].growth >= _MUCH_LIKELIER:
+            rare = found[rarest]
+            named = f"{labels[rarest]} from {rare.prior:.1%}"
+            group = named if show_groups else f"a group of {rare.prior:.1%}"
+            text += f", and that of {group} to {rare.ends()[1]}"
+        return f"{text}, at most, if groups have the same shares as here."
+
+    def attacker(self) -> str:
+        """Say how often the best possible attacker is right, beside a blind guess."""
+        right, more = self.secret.attacker_accuracy, self.secret.attacker_advantage
+        return (
+            f"The best possible attacker knows how the release was made, and how {self.name} goes "
+            f"with the true values in these rows. From one released value, such an attacker is "
+            f"right about {self.name} in {right:.1%} of the rows; a blind guess is right in "
+            f"{right - more:.1%}. That is {in_points(more, '.2f')} more; the budget alone allows "
+            f"{self._advantage()}."
+        )
+
+    def _advantage(self) -> str:
+        """Say how much more often than blindly the budget allows anybody to be right."""
+        low, high = (self.ranges[f"allowed_{end}"].to_numpy() for end in ("low", "high"))
+        commonest = int(np.argmax(self.ranges["prior"]))
+        if (np.delete(high, commonest) < low[commonest]).all():  # NaN fails
+            return "none, because no value makes another group the likeliest"
+        return f"at most {rounded_up(100 * self.secret.advantage_bound, 2)} points"
+
+    def known_best(self) -> str:
+        """Say which column tells most to whoever already knows it; empty where none does."""
+        known = {name: x for name, x in self.known_columns.items() if x}
+        if not known:
+            return ""
+        name = max(known, key=lambda each: known[each])
+        budgets = rounded_up(known[name] / self.epsilon, 1) if self.epsilon else "infinitely many"
+        return (
+            f"up to {limit(known[name])} about {self.name} to whoever knows the true {name} "
+            f"({budgets} times the budget)"
+        )
+
+    def to_dict(self, show_groups: bool = False) -> dict[str, Any]:
+        """Return the figures for machines; show_groups : whether to name groups."""
+        facts: dict[str, Any] = {
+            "secret": list(self.key) if isinstance(self.key, tuple) else self.key,
+            "epsilon": self.epsilon,
+            "verdict": self.verdict.level,
+            "points": self.verdict.points,
+            "factor": self.verdict.factor,
+            "guaranteed": self.guaranteed,
+            "max_leakage": None,
+            "average_leakage": None,
+            "population_limit": self.limit,
+            "attacker_accuracy": None,
+            "blind_guess": None,
+            "known_columns": self.known_columns,
+            "groups": [],
+        }
+        if self.is_known:
+            right, more = self.secret.attacker_accuracy, self.secret.attacker_advantage
+            facts |= {
+                "max_leakage": self.secret.max_leakage,
+                "average_leakage": self.secret.average_leakage,
+                "attacker_accuracy": right,
+                "blind_guess": right - more,
+                "groups": self._groups(show_groups),
+            }
+        return facts
+
+    def _groups(self, show_groups: bool) -> list[dict[str, Any]]:
+        facts: list[dict[str, Any]] = self.ranges.to_dict("records")  # type: ignore[assignment]
+        if not show_groups:
+            return facts
+        labels = self.secret.s_labels or ()
+        pairs = zip(labels, facts, strict=True)
+        return [{"group": shown(label)[1:-1], **each} for label, each in pairs]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReleaseSummary:
+    """What a release leaks, keeps and allows: every figure that is printed about it, and words.
+
+    Made by `PrivacyFunnelTransformer.summary_` and `Mechanism.summary`. Sentences name no group of
+    S unless that is asked for. Limits are rounded outwards in sentences, and exact as attributes.
+
+    Attributes
+    ----------
+    secrets : dict of SecretSummary
+        What leaks about each secret, by its name among the budgets: `leakage` in the rows, `limit`
+        for the population, `guaranteed`, `ranges` of the probability of each group, `verdict`, and
+        `known_columns`, which no budget bounds. The only secret of a number is called None.
+    verdict : Verdict
+        How well the worst protected secret is protected: strong, moderate, weak or none.
+    status : str
+        "PASS" for a strong or moderate verdict, "CAUTION" for a weak one, "FAIL" for none.
+    kept : float
+        The share of the utility that is kept: `Mechanism.normalized_utility`. It is what designs
+        maximise and what bounds are proven for, 0 for a constant and 1 for X itself. It is the
+        only figure that is called kept; others are `fidelity.unchanged`, the share of rows whose
+        values come out unchanged, and `fidelity.raw_utility`.
+    kept_at_most : float
+        No mechanism within the budget keeps more.
+    together : float or None
+        What leaks about all secrets as one, which separate budgets do not bound; None where it is
+        not known.
+    fidelity : Fidelity
+        How close released values are to the true ones.
+    released, beside, protected : tuple of str
+        The columns that are replaced, published beside the release, and protected.
+
+    Examples
+    --------
+    >>> from skprivacy import design_mechanism
+    >>> mechanism = design_mechanism([[200, 100, 90], [90, 200, 310]], 0.02, confidence=0.95)
+    >>> summary = mechanism.summary()
+    >>> summary.verdict.level, summary.status
+    ('moderate', 'PASS')
+    >>> print(summary.secrets[None].protection())
+    Moderate protection of S, in the population too (95% confidence): no released value moves ...
+    >>> summary.kept == mechanism.normalized_utility
+    True
+    """
+
+    mechanism: Any
+    known_fidelity: Fidelity | None = None
+    released: tuple[str, ...] = ("X",)
+    beside: tuple[str, ...] = ()
+    protected: tuple[str, ...] = ("S",)
+    codes: Sequence[IntArray | None] = ()
+    of_rows: bool = False
+    leaking: Mapping[str, float] = field(default_factory=dict)
+    limits: Mapping[Any, Any] = field(default_factory=dict)
+
+    def with_limits(self, limits: Mapping[Any, Any]) -> Self:
+        """Return the summary with limits for the population, of a release made for rows only."""
+        return replace(self, limits=limits)
+
+    @cached_property
+    def secrets(self) -> dict[Any, SecretSummary]:
+        """What leaks about each secret."""
+        only = " and ".join(self.protected)
+        return {
+            key: SecretSummary(self, key, only if key is None else name_of_secret(key), secret)
+            for key, secret in self.mechanism.secrets.items()
+        }
+
+    @property
+    def measure(self) -> Measure:
+        """How leakage is measured."""
+        found: Measure = self.mechanism.measure
+        return found
+
+    @property
+    def scope(self) -> Scope:
+        """Whether budgets are about every released value, or about all on average."""
+        scope: Scope = self.mechanism.scope
+        return scope
+
+    @property
+    def confidence(self) -> float | None:
+        """How often all budgets hold for the population; None if they are about the rows only."""
+        confidence: float | None = self.mechanism.confidence
+        return confidence
+
+    @property
+    def n_samples(self) -> float | None:
+        """How many rows limits for the population are from, None without a confidence."""
+        rows: float | None = self.mechanism.n_samples
+        return rows
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether budgets hold for the population, with a confidence that deserves the name."""
+        return self.confidence is not None and self.confidence >= _HARDLY_SURE
+
+    @property
+    def kept(self) -> float:
+        """The share of the utility that is kept."""
+        return float(self.mechanism.normalized_utility)
+
+    @property
+    def kept_at_most(self) -> float:
+        """The share that no mechanism within the budget exceeds."""
+        return min(1.0, self.mechanism.normalized_upper_bound)
+
+    @cached_property
+    def fidelity(self) -> Fidelity:
+        """How close released values are to the true ones."""
+        found: Fidelity = self.known_fidelity or self.mechanism.fidelity()
+        return found
+
+    @property
+    def together(self) -> float | None:
+        """What leaks about all secrets as one, in the scope of the budgets."""
+        figures = self.mechanism.together
+        if figures is None or figures.p_sx is None:
+            return None
+        return float(figures.leakage_in(self.scope))
+
+    @cached_property
+    def treatment(self) -> str:
+        """What became of X: "randomised", "made coarser" or "unchanged", the latter without noise.
+
+        Values of a cell are drawn anew, even where cells are kept.
+        """
+        channel = self.mechanism.channel
+        if self.fidelity.of_cells or not np.isin(channel, [0.0, 1.0]).all():
+            return "randomised"
+        return "unchanged" if channel.sum(axis=0).max() == 1 else "made coarser"
+
+    @property
+    def _worst(self) -> SecretSummary:
+        secrets = list(self.secrets.values())
+        return secrets[worst([secret.verdict for secret in secrets])]
+
+    @property
+    def verdict(self) -> Verdict:
+        """How well the worst protected secret is protected."""
+        return self._worst.verdict
+
+    @property
+    def exceeding(self) -> list[str]:
+        """The columns that are copied and alone leak more than the budget."""
+        return [name for name, leakage in self.leaking.items() if not math.isnan(leakage)]
+
+    @property
+    def status(self) -> str:
+        """What to think of it, in a word: "PASS", "CAUTION", "NO VERDICT" or "FAIL"."""
+        status = FAIL if self.exceeding else _STATUS[self.verdict.level]
+        is_within = all(secret.is_within for secret in self.secrets.values())
+        return CAUTION if status == PASS and not is_within else status
+
+    def lead(self) -> str:
+        """Return the line that matters most: status, verdict, and what speaks against it."""
+        said = [self._worst.protection()]
+        said += [s.in_population() for s in self.secrets.values() if not s.is_within]
+        said += [self.together_sentence()]
+        if self.exceeding:
+            said.insert(0, f"Columns that are copied leak too much: {', '.join(self.exceeding)}.")
+        return " ".join([f"{self.status}:", *filter(None, said)])
+
+    def where(self) -> str:
+        """Say what figures are about, at the start of a sentence."""
+        return "In these rows" if self.of_rows else "Under the joint distribution of the design"
+
+    def for_whom(self) -> str:
+        """Say for whom a verdict holds, within a sentence."""
+        if self.is_sure:
+            assert self.confidence is not None
+            return f", in the population too ({percent(self.confidence)} confidence)"
+        return ", in these rows only" if self.of_rows else ", for this joint distribution only"
+
+    def x_name(self, is_one: bool = False) -> str:
+        """Return the released columns, or how many there are; is_one : as one thing."""
+        if len(self.released) <= _FEW_COLUMNS:
+            return " and ".join(self.released)
+        return "the table" if is_one else f"{len(self.released)} columns"
+
+    def treatment_sentence(self) -> str:
+        """Say what became of the released columns."""
+        verb = "is" if len(self.released) == 1 else "are"
+        said = f"{self.x_name()} {verb} {_TREATMENTS[self.treatment]}"
+        if self.beside:
+            said += f", with {' and '.join(self.beside)} beside it, under the same budget"
+        return f"{said}."
+
+    def kept_sentence(self) -> str:
+        """Say which share of the utility is kept, and that no mechanism keeps more."""
+        kept, most = f"{self.kept:.1%}", f"{self.kept_at_most:.1%}"
+        text = f"It keeps {kept} of {self.mechanism.objective.in_words(self.x_name(True))}"
+        if 0 < (by_cells := self.mechanism.cell_utility) < 1 - UTILITY_ROUNDING:
+            text += f", of which the cells can show {by_cells:.1%} at most"
+        if kept == most == "100.0%":
+            return f"{text}."
+        if most == kept:
+            return f"{text}; no mechanism within the budget keeps more."
+        if most == "100.0%":
+            return f"{text}: not proven optimal."
+        if self.confidence is not None:
+            bound = f"no mechanism within the budget, for the rows alone, keeps more than {most}"
+            return f"{text}; {bound}."
+        return (
+            f"{text}. No mechanism within the budget keeps more than {most}: not proven optimal."
+        )
+
+    def together_sentence(self) -> str:
+        """Say what is revealed about all secrets as one; empty where there is only one."""
+        if len(self.secrets) == 1:
+            return ""
+        if self.together is None:
+            return "What is revealed about all secrets together is not known here."
+        is_worst = self.scope == "per_output"
+        who = "each released value reveals at most" if is_worst else "they reveal"
+        how = "" if is_worst else " on average"
+        # A secret with as many groups as all of them together is all of them.
+        n_groups = len(self.mechanism.together.s_labels or ())
+        is_bounded = max(secret.n_groups for secret in self.secrets.values()) >= n_groups
+        told = "" if is_bounded else "; separate budgets do not bound this"
+        leakage = f"{figure(self.together)}{how} ({self.measure.name})"
+        return f"About all secrets together {who} {leakage}{told}."
+
+    def partial_knowledge(self) -> str:
+        """Say what somebody learns who already knows a column; empty where none is known."""
+        known = [x for s in self.secrets.values() for x in s.known_columns.values()]
+        told = [text for s in self.secrets.values() if (text := s.known_best())]
+        if told:
+            return f"{_NOT_BOUNDED} In these rows, a released value tells {', and '.join(told)}."
+        if None in known:
+            return f"{_NOT_BOUNDED} How much that is, is not known: cells have no single values."
+        return f"{_NOT_BOUNDED} In these rows, that is nothing." if known else ""
+
+    def sentences(self, show_groups: bool = False) -> list[str]:
+        """Return what is protected, revealed and kept, and what a reader sees, in words.
+
+        Parameters
+        ----------
+        show_groups : bool, default=False
+            Whether to name groups of S.
+
+        Examples
+        --------
+        >>> from skprivacy import design_mechanism
+        >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02)
+        >>> verdict, leak, kept, face_value = mechanism.summary().sentences()
+        >>> kept
+        'It keeps 63.4% of the information in X; no mechanism within the budget keeps more.'
+        """
+        secrets = list(self.secrets.values())
+        each = [f"{s.revealed()} {s.exposure(show_groups)}".rstrip() for s in secrets]
+        notice = "" if self.treatment == "randomised" else self.treatment_sentence()
+        said = [self._worst.protection(), *each, self.together_sentence(), notice]
+        said.append(self.kept_sentence())
+        return [*filter(None, said), at_face_value(self.fidelity)]
+
+    def to_dict(self, show_groups: bool = False) -> dict[str, Any]:
+        """Return every figure as what JSON can hold: None for what is not known or infinite.
+
+        Parameters
+        ----------
+        show_groups : bool, default=False
+            Whether to name groups of S.
+
+        Examples
+        --------
+        >>> from skprivacy import design_mechanism
+        >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02)
+        >>> facts = mechanism.summary().to_dict()
+        >>> facts["verdict"], facts["secrets"][0]["epsilon"], round(facts["kept"], 3)
+        ('moderate', 0.02, 0.634)
+        """
+        n_x, n_y = self.mechanism.channel.shape
+        facts = {
+            "status": self.status,
+            "verdict": self.verdict.level,
+            "released": list(self.released),
+            "beside": list(self.beside),
+            "protected": list(self.protected),
+            "measure": self.measure.name,
+            "scope": self.scope,
+            "confidence": self.confidence,
+            "n_samples": self.mechanism.n_samples,
+            "secrets": [secret.to_dict(show_groups) for secret in self.secrets.values()],
+            "together": self.together,
+            "kept": self.kept,
+            "kept_at_most": self.kept_at_most,
+            "objective": self.mechanism.objective.name,
+            "treatment": self.treatment,
+            "alphabet": "cells" if self.fidelity.of_cells else "values",
+            "symbols": n_x,
+            "outputs": n_y,
+            "solver": self.mechanism.solver,
+            "fidelity": fidelity_facts(self.fidelity),
+        }
+        plain: dict[str, Any] = _plain(facts)
+        return plain
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences())
+
+    def __repr__(self) -> str:
+        each = [f"{s.name} {figure(s.leakage)} of {s.epsilon:g}" for s in self.secrets.values()]
+        return (
+            f"ReleaseSummary({self.verdict.level}: leaks about {', '.join(each)}; keeps "
+            f"{self.kept:.1%}; {self.fidelity.unchanged:.1%} of rows unchanged)"
+        )
+
+    def _repr_html_(self) -> str:
+        made = self.mechanism
+        labels = made.x_labels, made.y_labels
+        return as_html(self.sentences(), made.channel, (made.p_x, made.p_y), labels)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as what JSON can hold."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,115 @@
+"""The verdict: how well a budget protects, by how far it lets the probability of a group move.
+
+It is about protection and not about arithmetic: a large budget that is kept protects nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .numbers import Range, rounded_up
+
+# From the best to the worst. Unknown is worse than weak: nobody should sign for it.
+LEVELS = ("strong", "moderate", "weak", "unknown", "none")
+
+# What each level allows: the move of a probability, and how many times as likely a group becomes.
+# Points alone would say nothing about a group of 1% that moves to 6%.
+_ALLOWS = {"strong": (0.05, 2.0), "moderate": (0.15, 3.0), "weak": (0.30, 5.0)}
+
+# A group that is nearly everybody may become certain, and one that is nearly nobody ruled out.
+_NEARLY_ALL, _NEARLY_NONE = 0.95, 0.05
+
+# Ranges are computed by bisection, and rounded outwards by less than this.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How well one secret is protected, or the worst protected of several.
+
+    Attributes
+    ----------
+    level : str
+        "strong": no probability of a group moves by more than 5 points, and none more than
+        doubles. "moderate": 15 points, three times. "weak": 30 points, five times. "none": beyond
+        that, or a group of less than 95% may become certain, or one of at least 5% be ruled out.
+        "unknown": there is nothing to judge it by.
+    points : float
+        The furthest that the probability of a group may move, as a difference of shares.
+    factor : float
+        How many times as likely a group may become.
+    reasons : tuple of str
+        What a released value may do, where the level is "none".
+
+    Examples
+    --------
+    >>> from skprivacy import design_mechanism
+    >>> counts = [[200, 100, 90], [90, 200, 310]]
+    >>> verdict = design_mechanism(counts, 0.1, measure="l1").summary().verdict
+    >>> verdict.level, round(verdict.points, 6)  # for these rows only, and so not strong
+    ('moderate', 0.05)
+    """
+
+    level: str
+    points: float = float("nan")
+    factor: float = float("nan")
+    reasons: tuple[str, ...] = ()
+
+    def at_best(self, level: str) -> Verdict:
+        """Return the same verdict, but none that is better than a level."""
+        better = LEVELS.index(self.level) < LEVELS.index(level)
+        return Verdict(level, self.points, self.factor) if better else self
+
+    def in_words(self) -> str:
+        """Return what a released value can do at most, without a full stop."""
+        if self.reasons:
+            return f"a released value may {' and '.join(self.reasons)}"
+        return (
+            f"no released value moves the probability of a group by more than "
+            f"{rounded_up(100 * self.points, 1)} points, or makes a group more than "
+            f"{rounded_up(self.factor, 1)} times as likely"
+        )
+
+
+UNKNOWN = Verdict("unknown")
+
+
+def verdict_of(ranges: Sequence[Range]) -> Verdict:
+    """Return the verdict on ranges of probabilities, one for each group."""
+    points = max(found.width for found in ranges)
+    factor = max(found.growth for found in ranges)
+    if reasons := [*_certainties(ranges)]:
+        return Verdict("none", points, factor, tuple(reasons))
+    for level, (most_points, most_times) in _ALLOWS.items():
+        if points <= most_points + _ROUNDING and factor <= most_times * (1 + _ROUNDING):
+            return Verdict(level, points, factor)
+    return Verdict("none", points, factor, tuple(_too_far(points, factor)))
+
+
+def worst(verdicts: Sequence[Verdict]) -> int:
+    """Return which of several verdicts is the worst."""
+    return max(
+        range(len(verdicts)),
+        key=lambda i: (LEVELS.index(verdicts[i].level), verdicts[i].points, -i),
+    )
+
+
+def _certainties(ranges: Sequence[Range]) -> list[str]:
+    """Return what a released value may tell for certain."""
+    said = []
+    if any(found.high >= 1 - _ROUNDING and found.prior < _NEARLY_ALL for found in ranges):
+        said.append("tell a group with certainty")
+    if gone := [x.prior for x in ranges if x.low <= _ROUNDING and x.prior >= _NEARLY_NONE]:
+        said.append(f"rule out a group of {max(gone):.1%}")
+    return said
+
+
+def _too_far(points: float, factor: float) -> list[str]:
+    most_points, most_times = _ALLOWS["weak"]
+    said = []
+    if points > most_points:
+        said.append(f"move the probability of a group by {rounded_up(100 * points, 1)} points")
+    if factor > most_times:
+        said.append(f"make a group {rounded_up(factor, 1)} times as likely")
+    return said

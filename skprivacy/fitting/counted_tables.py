@@ -1,0 +1,277 @@
+"""Tables that are counted where they are, and what `fit` and `certify` learn from the counts.
+
+Lazy frames and files are such tables: of their rows, only counts and a small sample are read.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from .._messages import InPython, Message, Named, Parameter, Setting
+from .._typing import FloatArray, IntArray, NamedColumns
+from .._warnings import warn
+from ..cells import Cells
+from ..cells.buckets import N_BUCKETS
+from ..encoding.bins import BinsLike
+from ..tables.column_roles import ColumnRoles
+from ..tables.column_types import ColumnType
+from . import tally as tallies
+from .encode_and_design import cells_taught_by
+from .inputs import CountedColumns, FitInputs, LabelledRows, read_inputs, roles_of_names
+from .known_cells import NUMBER, KnownCells, RowNumbers
+from .leak_warnings import warn_of_unjudged
+from .learned_cells import cells_of, default_cells, may_be_cells
+from .parameters import Settings
+from .tally import Tally, TooManyRowsError, edges_of
+from .teachers import MOST_ROWS, Buckets, Sample
+
+# Rows that teach may differ in S, in the target and in what is beside them.
+_MOST_TEACHERS = 10 * MOST_ROWS
+
+
+@dataclass(frozen=True, eq=False)
+class Distinct:
+    """Distinct rows of some columns, with their numbers under `NUMBER`, and how often each occurs.
+
+    is_coarse : whether one value may stand for each bin of some column.
+    """
+
+    columns: NamedColumns
+    counts: FloatArray
+    is_coarse: bool = False
+
+    @classmethod
+    def of(cls, tally: Tally) -> Distinct:
+        """Return what was counted."""
+        return cls(tally.columns(), tally.counts.astype(float), tally.is_coarse)
+
+    def labelled(self, counted: CountedColumns, cells: KnownCells | None = None) -> LabelledRows:
+        """Return them as rows of S and X; what is not among the columns is the number."""
+        number = self.columns.get(NUMBER)
+        in_order: list[Any] = [self.columns.get(name, number) for name in counted.in_table]
+        return counted.rows(in_order, self.counts, is_coarse=self.is_coarse, cells=cells)
+
+
+def add_rows(
+    tally: Tally,
+    column_of: Callable[[Any, slice | IntArray], pd.Series],
+    numbers: IntArray | None = None,
+) -> None:
+    """Count some more rows; column_of : returns a column at some of them."""
+    if numbers is None:
+        tally.add(column_of(name, slice(None)) for name in tally.names)
+        return
+    chosen = np.flatnonzero(numbers >= 0)
+    of_rows = pd.Series(numbers[chosen])
+    tally.add(of_rows if name == NUMBER else column_of(name, chosen) for name in tally.names)
+
+
+@dataclass(frozen=True, eq=False)
+class SampledRows:
+    """Some rows of a table; written : what else can be read in columns, see `judged`."""
+
+    columns: NamedColumns = field(default_factory=dict)
+    written: dict[Any, list[pd.Series]] = field(default_factory=dict)
+
+
+class CountedTable(ABC):
+    """A table whose rows are elsewhere: they are counted there.
+
+    names : those of its columns.
+    """
+
+    names: list[str]
+
+    # What messages call the table, and the parameter that names the column of a target.
+    where: ClassVar[str] = "the frame"
+    target: ClassVar[tuple[str, str]] = ("y", "fit")
+
+    @abstractmethod
+    def count(
+        self,
+        names: Sequence[Any],
+        edges: Mapping[Any, BinsLike],
+        limit: int,
+        numbers: RowNumbers | None = None,
+    ) -> Distinct:
+        """Return the distinct rows of some columns, and how often each occurs.
+
+        edges : where numbers and times are cut; one value near the median may then stand for each
+        bin. More than `limit` distinct rows are an error. numbers : those of the rows, if `NUMBER`
+        is one of the names; rows without a number, -1, are left out.
+        """
+
+    @abstractmethod
+    def types(self, names: Sequence[str], values: NamedColumns) -> tuple[ColumnType, ...]:
+        """Return the types of some columns; values : those that were counted or sampled."""
+
+    def prepare(  # noqa: B027
+        self, roles: ColumnRoles, counted: CountedColumns, edges: Mapping[Any, BinsLike]
+    ) -> None:
+        """Take note of what will be counted, before it is."""
+
+    def checked_index(self, s_names: Sequence[str], owner: str) -> list[str]:
+        """Return the names of an index that is released with the rows, if none of them holds S."""
+        return []
+
+    @property
+    def sample(self) -> SampledRows:
+        """Some rows, by which columns that are passed through are judged; none if it is empty."""
+        return SampledRows()
+
+    def no_rows(self, owner: str) -> ValueError:
+        """Return the error of a table without rows."""
+        return ValueError(f"Found a frame with 0 rows while {owner} needs at least one row.")
+
+    def sizes(self, numbers: RowNumbers, n_numbers: int) -> FloatArray:
+        """Return how many rows have each number."""
+        found = self.count([NUMBER], {}, n_numbers, numbers)
+        of_rows = found.columns[NUMBER].to_numpy(dtype=np.intp)
+        return np.bincount(of_rows, found.counts, n_numbers).astype(float)
+
+
+def inputs_of(settings: Settings, X: Any, y: Any = None, *passed: Any) -> FitInputs:
+    """Return what `fit` learns from a table of any kind.
+
+    y : the target; of a `CountedTable`, the name of its column; passed : S and weights that were
+    passed next to a frame.
+    """
+    if isinstance(X, CountedTable):
+        return counted_inputs(settings, X, y if settings.has_target else None)
+    return read_inputs(settings, X, y, *passed)
+
+
+def counted_inputs(
+    settings: Settings, table: CountedTable, target: Any = None, apart: Collection[Any] = ()
+) -> FitInputs:
+    """Count S and X as the settings name them.
+
+    target : the name of its column, for utility="target"; apart : columns that are not released
+    unless they are named.
+    """
+    named_only = [*apart, target] if isinstance(target, str) else apart
+    roles = roles_of_names(settings, table.names, table.where, named_only)
+    counted = _counted(settings, table, roles, target)
+    table.prepare(roles, counted, edges_of(settings.n_bins, counted.x))
+    index = table.checked_index(counted.s, settings.owner)
+    rows, x_columns = _rows(settings, table, counted)
+    typed = [roles.name(p) for p in roles.typed_positions]
+    types = table.types(typed, {**table.sample.columns, **x_columns, **rows.beside})
+    return with_sample(FitInputs(roles, types, rows), counted.s, table.sample, index)
+
+
+def with_sample(
+    inputs: FitInputs, s_names: Sequence[Any], sample: SampledRows, index: Sequence[str] = ()
+) -> FitInputs:
+    """Add some rows of the columns that are passed through; warn of what cannot be judged."""
+    roles = inputs.roles
+    kept = [roles.name_or_position(p) for p in roles.kept_positions]
+    passed = {name: sample.columns[name] for name in kept if name in sample.columns}
+    warn_of_unjudged([*index, *(name for name in kept if name not in passed)])
+    return replace(
+        inputs,
+        passed_through=passed,
+        s_passed={name: sample.columns[name] for name in s_names} if passed else None,
+        written={name: sample.written[name] for name in passed if name in sample.written},
+    )
+
+
+def _counted(
+    settings: Settings, table: CountedTable, roles: ColumnRoles, target: Any
+) -> CountedColumns:
+    parts = roles.s_positions, roles.x_positions, roles.beside_positions
+    s, x, z = (tuple(roles.name(p) for p in part) for part in parts)
+    groups = roles.group_names
+    if not settings.has_target:
+        return CountedColumns(s, x, groups=groups, beside=z)
+    if not isinstance(target, str) or target not in table.names or target in (*s, *groups):
+        given = target if isinstance(target, str | None) else type(target).__name__
+        raise ValueError(
+            Message(
+                Parameter(*table.target),
+                f" must name a column of {table.where} that is not sensitive",
+                " and does not tell people apart" if groups else "",
+                InPython(", with utility='target'"),
+                f". Got {given!r}; {table.where} has {table.names}.",
+            )
+        )
+    return CountedColumns(s, x, (target,), groups, z)
+
+
+def _rows(
+    settings: Settings, table: CountedTable, counted: CountedColumns
+) -> tuple[LabelledRows, NamedColumns]:
+    """Count values where they are few enough, else cells; return values of X as well."""
+    cells = cells_of(settings)
+    if not counted.groups or cells is None:  # otherwise each key would be a row of its own
+        names = list(dict.fromkeys(counted.in_table))
+        try:
+            found = table.count(names, edges_of(settings.n_bins, counted.x), tallies.MOST_DISTINCT)
+        except TooManyRowsError as error:
+            cells = cells_instead(settings, len(counted.x), error)
+        else:
+            rows = _checked(settings, table, found.labelled(counted))
+            return rows, rows.x_columns
+    assert cells is not None
+    teachers = _teachers(settings, table, counted, cells)
+    known = cells_taught_by(settings, teachers, cells)
+    edges = edges_of(settings.n_bins, ())
+    rows = rows_by_number(table, counted, known, edges).labelled(counted.in_cells(), known)
+    return rows, teachers.x_columns
+
+
+def _checked(settings: Settings, table: CountedTable, rows: LabelledRows) -> LabelledRows:
+    if not rows.n_rows:
+        raise table.no_rows(settings.owner)
+    return rows
+
+
+def rows_by_number(
+    table: CountedTable,
+    counted: CountedColumns,
+    numbers: RowNumbers,
+    edges: Mapping[str, BinsLike],
+) -> Distinct:
+    """Count S, a target, and what is beside X, together with a number that stands for X."""
+    names = dict.fromkeys([*counted.s, *counted.beside, *(counted.target or ())])
+    return table.count([*names, NUMBER], edges, tallies.MOST_DISTINCT, numbers)
+
+
+def _teachers(
+    settings: Settings, table: CountedTable, counted: CountedColumns, cells: Cells
+) -> LabelledRows:
+    """Return the rows of a table that teach cells: by the sizes of buckets, some of these."""
+    buckets = Buckets.of(settings, counted, cells)
+    sizes = table.sizes(buckets, N_BUCKETS)
+    sample = Sample.of_sizes(buckets, sizes, int(sizes.sum()))
+    names = [name for name in dict.fromkeys(counted.in_table) if name not in counted.groups]
+    kept = sample.kept(counted.groups)
+    found = table.count([*names, NUMBER], {}, _MOST_TEACHERS, kept)
+    return sample.weighted(_checked(settings, table, found.labelled(counted)))
+
+
+def cells_instead(settings: Settings, n_columns: int, error: TooManyRowsError) -> Cells:
+    """Return the cells to count in place of values; raise the error where values are wanted."""
+    if (cells := cells_of(settings)) is not None:
+        return cells
+    if not may_be_cells(settings, n_columns):
+        way_out = " Or let rows that are alike share a symbol: ", Setting("alphabet", "cells"), "."
+        raise ValueError(Message(error.args[0], *way_out)) from error
+    warn(
+        Message(
+            InPython("X has", "The released columns have"),
+            " too many combinations of values to count: rows that are alike share a cell. Set ",
+            Setting("alphabet", "cells"),
+            " to silence this warning; to keep combinations of values, give the edges of numbers "
+            "in ",
+            InPython("n_bins", Named("edges")),
+            ", or release fewer columns jointly.",
+        )
+    )
+    return default_cells(settings)

@@ -1,0 +1,211 @@
+"""P(Y|X): how X becomes Y, what its symbols are called, and how much of X is kept."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from .._json import label_key
+from .._typing import FloatArray, IntArray, Labels
+from .._validation import message
+from ..joint import readonly
+from ..measures.leakage import posteriors
+from ..repair import independent
+from ..utilities import NO_UTILITY, Utility, mutual_information
+
+OWNER = "Mechanism"
+
+# How far the sums of the rows of a channel may be from 1.
+ROW_TOLERANCE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Frozen:
+    """What has arrays that nobody writes to, and figures that are computed once."""
+
+    def _set(self, **values: Any) -> Self:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        return self
+
+    def _copy(self, **values: Any) -> Self:
+        """Return a copy that keeps what was computed: for what no figure depends on."""
+        return copy(self)._set(**values)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # numpy unlocks arrays when they are copied or unpickled
+        self.__dict__.update(state)
+        for value in state.values():
+            if isinstance(value, np.ndarray):
+                readonly(value)
+
+
+@dataclass(frozen=True, eq=False)
+class Channel(Frozen):
+    """How X becomes Y.
+
+    matrix : P(Y = y | X = x), of shape (n_x, n_y); p_x : the distribution of X; objective : what
+    `utility` measures; groups : where columns are published beside Y, their value for each symbol
+    of X, as a number: every output belongs to one of them; symbol_of_output : the symbol of X that
+    each output is released as, None where outputs have no names.
+
+    Examples
+    --------
+    >>> from skprivacy import design_mechanism
+    >>> channel = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02).y_given_x
+    >>> channel.matrix.shape, round(channel.normalized_utility, 3)
+    ((3, 3), 0.634)
+    """
+
+    matrix: FloatArray
+    p_x: FloatArray
+    x_labels: Labels
+    y_labels: Labels
+    objective: Utility
+    groups: IntArray | None = None
+    symbol_of_output: IntArray | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("matrix", "p_x"):
+            self._set(**{name: readonly(np.array(getattr(self, name), dtype=float, order="C"))})
+        if self.groups is not None:
+            groups = np.array(self.groups, dtype=np.intp)
+            groups.flags.writeable = False
+            self._set(groups=groups)
+        self._check_distributions()
+        self._check_groups()
+        self._check_names()
+
+    def _check_distributions(self) -> None:
+        p_x, matrix = self.p_x, self.matrix
+        if matrix.ndim != 2 or p_x.shape != matrix.shape[:1]:
+            raise ValueError(
+                f"The channel must have one row for each of the {len(p_x)} symbols of X. "
+                f"Got shape {matrix.shape}."
+            )
+        if not (matrix >= 0).all():  # NaN fails too
+            raise ValueError("The channel must hold probabilities: no negative numbers, no NaN.")
+        error = np.abs(matrix.sum(axis=1) - 1).max()
+        if not error <= ROW_TOLERANCE:
+            raise ValueError(f"The rows of the channel must sum to 1. They are off by {error}.")
+        if not (p_x >= 0).all() or not abs(p_x.sum() - 1) <= ROW_TOLERANCE:
+            raise ValueError(f"The distribution of X must sum to 1. Got a sum of {p_x.sum()}.")
+
+    def _check_groups(self) -> None:
+        """Check that no output mixes symbols of X with different values beside it."""
+        if (groups := self.groups) is None:
+            return
+        if groups.shape != self.p_x.shape:
+            requirement = f"None, or one group for each of the {len(self.p_x)} symbols of X"
+            raise ValueError(message(OWNER, "groups", requirement, groups))
+        of_output = groups[self.matrix.argmax(axis=0)]
+        if ((self.matrix > 0) & (groups[:, None] != of_output)).any():
+            raise ValueError(
+                "An output mixes symbols of different groups: beside the columns that are "
+                "published it would say more than its leakage tells."
+            )
+
+    def _check_names(self) -> None:
+        n_x, n_y = self.matrix.shape
+        check_labels("x_labels", self.x_labels, n_x)
+        check_labels("y_labels", self.y_labels, n_y)
+        if self.symbol_of_output is None:
+            return
+        symbols = np.array(self.symbol_of_output)
+        is_one_each = symbols.shape == (n_y,) and symbols.dtype.kind in "iu"
+        if not is_one_each or not ((symbols >= 0) & (symbols < n_x)).all():
+            requirement = f"None, or {n_y} positions of symbols of X, which has {n_x}"
+            given = self.symbol_of_output
+            raise ValueError(message(OWNER, "symbol_of_output", requirement, given))
+        symbols.flags.writeable = False
+        self._set(symbol_of_output=symbols)
+
+    def renamed(self, **names: Any) -> Channel:
+        """Return the same channel with other `x_labels`, `y_labels` or `symbol_of_output`."""
+        made = self._copy(**names)
+        made._check_names()
+        return made
+
+    def with_matrix(self, matrix: FloatArray) -> Channel:
+        """Return another channel for the same X."""
+        n_y = np.shape(matrix)[-1]
+        labels = self.y_labels if n_y == len(self.y_labels) else tuple(range(n_y))
+        return Channel(matrix, self.p_x, self.x_labels, labels, self.objective, self.groups)
+
+    @cached_property
+    def p_y(self) -> FloatArray:
+        """``P(Y)``, of shape (n_y,)."""
+        return readonly(self.p_x @ self.matrix)
+
+    @cached_property
+    def posterior(self) -> FloatArray:
+        """``P(X | Y = y)``, of shape (n_y, n_x); P(X) for an output of probability zero."""
+        return readonly(posteriors(self.p_x[:, None] * self.matrix, self.p_y, self.p_x))
+
+    @cached_property
+    def utility(self) -> float:
+        """The utility that the channel was designed for: ``I(X;Y)`` unless `objective` differs."""
+        return self.objective.of_channel(self.p_x, self.matrix)
+
+    @cached_property
+    def mutual_information(self) -> float:
+        """``I(X;Y)`` in nats, whatever the objective."""
+        return mutual_information(self.p_x[:, None] * self.matrix)
+
+    @cached_property
+    def largest_utility(self) -> float:
+        """The utility of releasing X itself."""
+        return self.objective.largest(self.p_x)
+
+    @cached_property
+    def least_utility(self) -> float:
+        """The utility of releasing nothing, or nothing but the columns beside."""
+        return self.objective.least(self.p_x, self.groups)
+
+    def normalized(self, utility: float) -> float:
+        """Return a utility as a share of what there is to keep; 1 where there is nothing."""
+        room = self.largest_utility - self.least_utility
+        return (utility - self.least_utility) / room if room > NO_UTILITY else 1.0
+
+    @property
+    def normalized_utility(self) -> float:
+        """The share of the utility of X that is kept, beyond what a constant output has.
+
+        1 where there is none to keep.
+        """
+        return self.normalized(self.utility)
+
+    @property
+    def cell_utility(self) -> float:
+        """The `normalized_utility` of symbols as they are: less than 1 if they are cells of X."""
+        return self.normalized(self.objective.of_identity(self.p_x))
+
+    @cached_property
+    def independent(self) -> FloatArray:
+        """The channel that tells no more than the columns beside it, with the same P(Y).
+
+        P(Y) in every row, or P(Y|z) where columns z are published beside Y.
+        """
+        return readonly(independent(self.matrix, self.p_x, self.groups))
+
+    @property
+    def unseen(self) -> FloatArray:
+        """What values of X that nobody has seen are drawn from: P(Y) in one row.
+
+        Where columns z are published beside Y, P(Y|z), a row for each z.
+        """
+        if self.groups is None:
+            return self.p_y[None]
+        return self.independent[np.unique(self.groups, return_index=True)[1]]
+
+
+def check_labels(name: str, labels: Labels | None, count: int) -> None:
+    """Check that each of so many symbols has a name of its own."""
+    keys = {(type(label), label_key(label)) for label in labels or ()}
+    if not isinstance(labels, tuple) or len(labels) != count or len(keys) != count:
+        given = "others" if name == "s_labels" else labels  # groups of S are not shown
+        raise ValueError(message(OWNER, name, f"a tuple of {count} different names", given))

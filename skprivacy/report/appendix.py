@@ -1,0 +1,207 @@
+"""What the report has for specialists: words, pictures, figures of the theory, and the recipe."""
+
+import platform
+from datetime import UTC, datetime
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import sklearn
+
+from ..cells import Cells
+from ..describing import DOES_NOT_APPLY, ReleaseSummary, SecretSummary, limit
+from ..fitting.parameters import Settings
+from ..measures import Measure, every_measure
+from ..measures.leakage import leakage_in, output_values
+from ..plotting import LeakageDisplay, MechanismDisplay, PrivacyUtilityDisplay, path_around
+from ..plotting.canvas import MOST_TICKS, text_of_measure, text_of_solver
+from ..solvers import Solver
+from ..utilities import UTILITY_ROUNDING, Utility
+from .sections import Figure, Section, Table, facts
+
+WORDS = {
+    "attacker": "Whoever tries to learn from the release what is protected. It is assumed that "
+    "attackers know how the release was made.",
+    "blind guess": "The best guess of somebody who sees no release: always the most frequent one.",
+    "budget": "Also epsilon: the most that the release may leak. Zero allows nothing; what it "
+    "allows in percent is under 'What leaks'.",
+    "channel": "The table of chances by which each symbol becomes one released value or another.",
+    "confidence": "How often a limit that is found in this way is right: with 95%, in 95 of 100 "
+    "tables like this one.",
+    "group": "All people who have the same value in the protected column.",
+    "leakage": "How much a released value changes what is known about the group of a person, on "
+    "the scale of the budget.",
+    "nat": "The unit of information, and of leakage by the measure kl. One answer of yes or no, "
+    "if both were equally likely, is 0.69 nats.",
+    "points": "Percentage points, the difference of two percentages: 53% are 3 points more than "
+    "50%.",
+    "population": "All people whom the rows could have been about. The sample is the rows "
+    "themselves.",
+    "protection": "Strong: no probability of a group moves by more than 5 points, and none more "
+    "than doubles. Moderate: 15 points, three times. Weak: 30 points, five times. None: beyond "
+    "that, or a released value may tell a group for certain, or rule one out.",
+    "symbol": "What the channel takes as one thing: a value, a range of numbers, a pool of rare "
+    "values, or a cell of rows that are alike.",
+}
+
+
+def glossary() -> Section:
+    """Return what the words mean."""
+    return Section("Words", tables=[facts("Words of this report", WORDS)])
+
+
+def for_specialists(summary: ReleaseSummary, mechanism: Any) -> Section:
+    """Return figures that only those need who know the theory."""
+    about_s = mechanism.together
+    figures = {
+        "measure of leakage": f"{text_of_measure(summary.measure)}, "
+        f"{summary.scope.replace('_', ' ')}",
+        "solver": text_of_solver(mechanism.solver),
+        "utility": f"{mechanism.utility:.5f} ({mechanism.objective.name.replace('_', ' ')})",
+        **_shares(summary),
+        "certified gap": f"{mechanism.gap:.2g}",
+        "I(X;Y)": f"{mechanism.mutual_information:.5f} nats",
+        **({} if about_s is None else {"I(S;Y)": f"{about_s.sensitive_information:.5f} nats"}),
+    }
+    room = "No mechanism within the budget has a utility larger than this plus the certified gap."
+    if not mechanism.is_certified:
+        room += " The gap is not zero: this mechanism is not proven optimal."
+    if summary.confidence is not None:
+        room = (
+            "The certified gap is for the rows alone: no mechanism within the budget there has a "
+            "utility larger than this plus the gap. Part of it is the price of a budget that "
+            "holds for the population; more rows make it smaller."
+        )
+    return Section(
+        "For specialists",
+        ["S is what is protected, X what went in, Y what came out.", room],
+        [
+            facts("What was kept, and how", figures),
+            *(_every_measure(secret) for secret in summary.secrets.values()),
+        ],
+    )
+
+
+def _shares(summary: ReleaseSummary) -> dict[str, str]:
+    shares = {"kept": f"{summary.kept:.2%}"}
+    if 0 < (by_cells := summary.mechanism.cell_utility) < 1 - UTILITY_ROUNDING:
+        shares["utility of the cells"] = f"{by_cells:.2%}"
+    return shares
+
+
+def _every_measure(secret: SecretSummary) -> Table:
+    rows = {
+        text_of_measure(measure): _leakages(secret, measure)
+        for measure in every_measure(secret.release.measure).values()
+    }
+    columns = ["worst released value", "average over all"]
+    cells = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+    about = f"Leakage about {secret.name} by every measure, each on its epsilon scale"
+    return Table(about, cells.rename_axis("measure"))
+
+
+def _leakages(secret: SecretSummary, measure: Measure) -> list[str]:
+    given_y, p_y = secret.secret.sensitive_posterior, secret.release.mechanism.p_y
+    values = output_values(measure, given_y, secret.ranges["prior"].to_numpy())
+    found = [leakage_in("per_output", measure, values, p_y)]
+    found.append(leakage_in("average", measure, values, p_y))
+    return [DOES_NOT_APPLY if np.isnan(each) else f"{each:.4f}" for each in found]
+
+
+def pictures(
+    summary: ReleaseSummary, mechanism: Any, settings: Settings, with_curve: bool
+) -> Section:
+    """Return pictures of the mechanism; with_curve : also of others, with other budgets."""
+    names = (
+        f"S is {' and '.join(summary.protected)}, X is {summary.x_name()} before and Y after the "
+        f"release; P stands for a share of the rows, P(S | y) for that among the rows with one "
+        f"released value."
+    )
+    figures = [_curve(summary, mechanism, settings)] if with_curve else []
+    figures += [_channel(mechanism), *map(_leakage_of, summary.secrets.values())]
+    return Section("Pictures", [names], figures=figures)
+
+
+def _curve(summary: ReleaseSummary, mechanism: Any, settings: Settings) -> Figure:
+    options = {"max_outputs": settings.max_outputs, **(settings.solver_options or {})}
+    path = path_around(mechanism, settings.solver, is_own=True, **options)
+
+    def curve(is_dark: bool) -> Any:
+        return PrivacyUtilityDisplay.from_path(path, chosen=mechanism.epsilon).figure_
+
+    budgets = ", ".join(f"{s.epsilon:g} about {s.name}" for s in summary.secrets.values())
+    return Figure(
+        "What is kept at each budget",
+        f"What is kept at each budget: {summary.kept:.1%} at epsilon = {budgets}. A larger budget "
+        f"keeps more, and allows more to leak.",
+        curve,
+    )
+
+
+def _channel(mechanism: Any) -> Figure:
+    def channel(is_dark: bool) -> Any:
+        display = MechanismDisplay(mechanism)
+        return display.plot(cmap="Blues_r" if is_dark else "Blues").figure_
+
+    n_x, n_y = mechanism.channel.shape
+    return Figure(
+        "The channel",
+        f"The channel: for each of {_drawn(n_x)} symbols of X (rows) the probability of each of "
+        f"{_drawn(n_y)} released values (columns). The most frequent one makes up "
+        f"{np.max(mechanism.p_y):.0%} of the release.",
+        channel,
+    )
+
+
+def _drawn(n: int, which: str = "commonest") -> str:
+    return f"the {MOST_TICKS} {which} of {n}" if n > MOST_TICKS else str(n)
+
+
+def _leakage_of(secret: SecretSummary) -> Figure:
+    limits: Any = secret.limits
+    mechanism: Any = secret.secret
+
+    def leakage(is_dark: bool) -> Any:
+        return LeakageDisplay.from_mechanism(mechanism, limits=limits).figure_
+
+    drawn = _drawn(secret.release.mechanism.channel.shape[1], "most leaking")
+    return Figure(
+        f"Leakage of each released value about {secret.name}",
+        f"Left, what each of {drawn} released values leaks about {secret.name}: at most "
+        f"{secret.secret.max_leakage:.4g} in the rows (bars). In the population, the marks are "
+        f"limits for one value each, and the dashed line at {limit(limits.max_leakage)} is one "
+        f"for all of them at once. Right, the distribution of {secret.name} given each value, "
+        f"against that of all rows.",
+        leakage,
+    )
+
+
+def recipe(epsilon: Any, settings: Settings) -> Section:
+    """Return settings and versions; epsilon : the budgets of the mechanism."""
+    parameters = {name: _written(value) for name, value in settings.parameters().items()}
+    parameters["epsilon"] = repr(epsilon)
+    if settings.has_target:
+        parameters["utility"] = "what is told about the target"
+    if settings.random_state is not None:
+        parameters["random_state"] = "set; not shown, because it can undo the noise"
+    versions = {
+        "skprivacy": metadata.version("skprivacy"),
+        "scikit-learn": sklearn.__version__,
+        "numpy": np.__version__,
+        "Python": platform.python_version(),
+        "made on": datetime.now(UTC).date().isoformat(),
+    }
+    return Section(
+        "How to repeat it",
+        ["The same rows, with the same weights, and these settings give the same channel."],
+        [facts("Settings", parameters), facts("Versions", versions)],
+    )
+
+
+def _written(value: Any) -> str:
+    """Return a setting as text; an object by its name, not by its class."""
+    text = repr(value)
+    if isinstance(value, Measure | Solver | Utility | Cells):
+        return text.replace(type(value).__name__, value.name)
+    return text

@@ -1,0 +1,107 @@
+"""What somebody learns who already knows a column of a row."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from example_tables import quiet_fit
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skprivacy import KL, PrivacyFunnelTransformer, get_measure
+from skprivacy.describing.known_columns import learned_beside
+
+MEASURES = ["kl", "l1", "chi2", "max_lift", "alpha_lift", "lip", "parity"]
+
+
+def naive(p_sx, channel, measure, codes):
+    """Return the same by one loop over z, over y, and over the symbols with that z."""
+    found = 0.0
+    for z in set(codes.tolist()):
+        for y in range(channel.shape[1]):
+            together, alone = np.zeros(len(p_sx)), np.zeros(len(p_sx))
+            for x in np.flatnonzero(codes == z):
+                together += p_sx[:, x] * channel[x, y]
+                alone += p_sx[:, x]
+            if together.sum() > 0:
+                occurs = alone > 0
+                posterior, prior = together[occurs], alone[occurs]
+                leakage = measure.leakage(posterior / posterior.sum(), prior / prior.sum())
+                found = max(found, float(leakage))
+    return found
+
+
+def test_an_exclusive_or_tells_everything_to_whoever_knows_the_other_half():
+    """S = X1 xor X2 and Y = X2: the release leaks nothing, and log 2 with x1."""
+    p_sx = np.array([[1, 0, 0, 1], [0, 1, 1, 0]]) / 4  # x = (x1, x2)
+    channel = np.array([[1, 0], [0, 1], [1, 0], [0, 1]], dtype=float)
+    of_x1, of_x2 = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    assert learned_beside(p_sx, channel, KL(), of_x1) == pytest.approx(math.log(2))
+    assert learned_beside(p_sx, channel, KL(), of_x2) == 0
+    assert learned_beside(p_sx, channel, KL(), np.arange(4)) == 0
+    assert learned_beside(p_sx, channel, KL(), np.zeros(4, int)) == pytest.approx(0)
+
+
+@given(st.integers(0, 10**6), st.sampled_from(MEASURES), st.booleans())
+def test_it_is_what_loops_find(seed, measure, with_zeros):
+    rng = np.random.default_rng(seed)
+    p_sx, channel = rng.random((3, 6)), rng.random((6, 4))
+    if with_zeros:
+        p_sx *= rng.random(p_sx.shape) < 0.7
+        channel *= rng.random(channel.shape) < 0.7
+        channel[:, 0] += 0.1
+    p_sx[0, 0] += 0.1
+    p_sx, channel = p_sx / p_sx.sum(), channel / channel.sum(axis=1, keepdims=True)
+    codes = rng.integers(3, size=6)
+    found = learned_beside(p_sx, channel, get_measure(measure), codes)
+    expected = naive(p_sx, channel, get_measure(measure), codes)
+    assert found == pytest.approx(expected, rel=1e-9, abs=1e-7)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    s, x1, town = rng.integers(2, size=(3, 4000))
+    x2 = np.where(rng.random(4000) < 0.8, x1 ^ s, rng.integers(2, size=4000))
+    return pd.DataFrame({"s": s, "x1": x1, "x2": x2, "town": town, "n": rng.normal(size=4000)})
+
+
+class TestTransformer:
+    def test_every_released_column_and_those_beside(self, rows):
+        options = {"sensitive": "s", "columns": ["x1", "x2"], "beside": ["town"]}
+        fitted = quiet_fit(PrivacyFunnelTransformer(0.02, **options), rows)
+        (secret,) = fitted.summary_.secrets.values()
+        mechanism = fitted.mechanism_
+        for position, name in enumerate(["x1", "x2", "town"]):
+            values = [label[position] for label in mechanism.x_labels]
+            codes = pd.factorize(np.array(values))[0]
+            expected = naive(mechanism.p_sx, mechanism.channel, mechanism.measure, codes)
+            assert secret.known_columns[name] == pytest.approx(expected, abs=1e-9)
+        assert max(secret.known_columns.values()) > 0.02
+
+    def test_a_single_column_tells_nothing_to_whoever_knows_it(self, rows):
+        fitted = quiet_fit(PrivacyFunnelTransformer(0.02, sensitive="s", columns=["x2"]), rows)
+        assert fitted.summary_.secrets[None].known_columns == {"x2": 0.0}
+
+    def test_each_secret_has_its_own(self, rows):
+        budgets = {"s": 0.02, "town": 0.02}
+        options = {"sensitive": ["s", "town"], "columns": ["x1", "x2"]}
+        fitted = quiet_fit(PrivacyFunnelTransformer(budgets, **options), rows)
+        known = [each.known_columns for each in fitted.summary_.secrets.values()]
+        assert known[0].keys() == known[1].keys() == {"x1", "x2"}
+        assert known[0]["x1"] > known[1]["x1"]
+
+    def test_of_cells_it_is_not_known(self, rows):
+        options = {"sensitive": "s", "columns": ["x1", "n"], "alphabet": "cells"}
+        fitted = quiet_fit(PrivacyFunnelTransformer(0.02, **options), rows)
+        assert fitted.summary_.secrets[None].known_columns == {"x1": None, "n": None}
+
+    def test_a_pool_of_combinations_is_a_value_of_its_own(self):
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame(rng.integers(4, size=(500, 2)), columns=["a", "b"])
+        frame["s"] = rng.integers(2, size=500)
+        options = {"sensitive": "s", "columns": ["a", "b"], "max_categories": 6}
+        fitted = quiet_fit(PrivacyFunnelTransformer(0.02, **options), frame)
+        known = fitted.summary_.secrets[None].known_columns
+        assert all(figure >= 0 for figure in known.values())
