@@ -1,5 +1,6 @@
 """The pages name what there is, and what they name is there."""
 
+import ast
 import inspect
 import re
 import sys
@@ -125,6 +126,21 @@ def test_the_code_cites_every_correction_to_the_paper_and_no_other():
         for numbers in re.findall(r"\bcorrections? (\d+(?:(?:, | and )\d+)*)", source):
             cited |= {int(number) for number in re.findall(r"\d+", numbers)}
     assert cited == set(listed)
+
+
+SCRIPTS = [
+    s
+    for folder in ("docs/pictures", "examples", "benchmarks")
+    for s in ROOT.glob(f"{folder}/*.py")
+]
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_scripts_import_names_that_exist(script):
+    for node in ast.walk(ast.parse(script.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("skprivacy"):
+            module = import_module(node.module)
+            assert not [alias.name for alias in node.names if not hasattr(module, alias.name)]
 
 
 PICTURES = [p for p in sorted((DOCS / "pictures").glob("*.py")) if p.stem != "house_style"]

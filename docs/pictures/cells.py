@@ -10,7 +10,7 @@ from matplotlib.colors import LinearSegmentedColormap
 
 from skprivacy import PrivacyFunnelTransformer, TreeCells
 from skprivacy.fitting.fitted_estimator import fitted_of
-from skprivacy.fitting.held_out import symbols_of
+from skprivacy.fitting.held_out import Symbols
 
 rng = np.random.default_rng(0)
 N_ROWS = 1500
@@ -29,7 +29,8 @@ with warnings.catch_warnings():
 # The cell of every point of the plane.
 ages, hours = np.linspace(17, 81, 400), np.linspace(0, 72, 400)
 plane = pd.DataFrame({"age": np.tile(ages, 400), "hours": np.repeat(hours, 400)})
-cells = symbols_of(fitted_of(funnel), dict(plane.items())).reshape(400, 400)
+symbols = Symbols.of(fitted_of(funnel), list(plane))
+cells = symbols.of_table(dict(plane.items())).reshape(400, 400)
 mechanism = funnel.mechanism_
 before = mechanism.p_sx[1] / mechanism.p_sx.sum(axis=0)
 after = np.full(len(before), np.nan)  # of cells that no output is named after
