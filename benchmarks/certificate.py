@@ -15,9 +15,8 @@ from itertools import cycle, islice
 import numpy as np
 
 from skprivacy import design_mechanism
-from skprivacy.certifying import Candidate, Centre, certify
-from skprivacy.certifying.parity import largest_distance
 from skprivacy.measures import MEASURES, get_measure
+from skprivacy.population.certificate import Candidate, Centre, certify, largest_distance
 
 EPSILON, N_DESIGNS, CONFIDENCE = 0.02, 10, 0.95
 

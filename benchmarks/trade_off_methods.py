@@ -15,7 +15,7 @@ from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from skprivacy import PrivacyFunnelTransformer, ScoreCells
-from skprivacy.certifying.parity import parity_margin
+from skprivacy.population.certificate import parity_margin
 
 HERE = Path(__file__).parent
 FAILURE = 0.05

@@ -18,11 +18,7 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import load_diabetes
 
-from skprivacy import (
-    FiniteSampleWarning,
-    PrivacyFunnelTransformer,
-    PrivacyLeakWarning,
-)
+from skprivacy import FiniteSampleWarning, PrivacyFunnelTransformer, PrivacyLeakWarning
 
 data = load_diabetes(as_frame=True, scaled=False).data
 patients = pd.DataFrame(

@@ -8,21 +8,17 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # what the table below says, for type checkers and editors
     from .cells import ScoreCells, TreeCells
-    from .certifying import Certificate, LeakageBounds
     from .comparison import compare_mechanisms
     from .describing import ReleaseSummary, SecretSummary, Verdict
     from .design import design_mechanism, privacy_utility_path
-    from .exceptions import (
-        FiniteSampleWarning,
-        PrivacyLeakWarning,
-        SolverError,
-    )
+    from .exceptions import FiniteSampleWarning, PrivacyLeakWarning, SolverError
     from .fidelity import Fidelity
     from .inverse_design import largest_epsilon, rows_needed, smallest_epsilon
     from .measures import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Measure, Parity, get_measure
     from .mechanism import Channel, Evaluation, Guarantee, Leakage, Mechanism
     from .metrics import audit, estimate_distribution, population_leakage
     from .plotting import LeakageDisplay, MechanismDisplay, PrivacyUtilityDisplay
+    from .population import Certificate, LeakageBounds
     from .repetition import RepeatedLeakage, repeated_release_leakage
     from .report import PrivacyReport
     from .transformer import PrivacyFunnelTransformer
@@ -84,7 +80,6 @@ __all__ = [
 # none of them, such as the help of the command line, need not wait for scikit-learn.
 _NAMES = {
     "cells": ["ScoreCells", "TreeCells"],
-    "certifying": ["Certificate", "LeakageBounds"],
     "comparison": ["compare_mechanisms"],
     "describing": ["ReleaseSummary", "SecretSummary", "Verdict"],
     "design": ["design_mechanism", "privacy_utility_path"],
@@ -109,6 +104,7 @@ _NAMES = {
     "mechanism": ["Channel", "Evaluation", "Guarantee", "Leakage", "Mechanism"],
     "metrics": ["audit", "estimate_distribution", "population_leakage"],
     "plotting": ["LeakageDisplay", "MechanismDisplay", "PrivacyUtilityDisplay"],
+    "population": ["Certificate", "LeakageBounds"],
     "repetition": ["RepeatedLeakage", "repeated_release_leakage"],
     "report": ["PrivacyReport"],
     "transformer": ["PrivacyFunnelTransformer"],

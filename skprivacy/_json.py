@@ -1,14 +1,20 @@
 """JSON documents of the package, and the labels of symbols in them, without loss."""
 
+from __future__ import annotations
+
 import datetime
 import hashlib
 import json
 import math
 import re
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
+
+from ._typing import BoolArray, FloatArray, IntArray, Labels
 
 # Raised whenever a document gets other keys or another meaning.
 VERSION = 3
@@ -154,3 +160,347 @@ def label_key(label: object) -> str:
         return json.dumps(encode_label(label))
     except TypeError:
         return repr(label)
+
+
+# Reading JSON that anybody may have edited: errors say where it is wrong.
+#
+# A document is read as a `Place`, and a format is described by what its places must be::
+#
+#     part = place.keys("output", "released", "edges", "symbols")
+#     output = part["output"].text("label", "symbol")
+#     released = part["released"].labels()
+#     edges = part["edges"].optional(lambda edges: edges.numbers(None, low=0))
+#     symbols = part["symbols"].integers(len(released), low=0, high=9)
+#
+# Whatever is not as described is a ValueError such as "The JSON text of this mechanism is
+# malformed: channel[2][1] must be a finite number of at least 0. Got -1 instead." Relations
+# between parts are checked by `require` and `different`, and `making` adds the place to the errors
+# of a constructor. Values of S are read through `secret`, and appear in no message.
+
+
+T = TypeVar("T")
+
+# Far more than any document has, and far less than what Python recurses into.
+_DEEPEST = 64
+
+# Everything but the brackets of a JSON text; its last closing quote may be missing.
+_NO_BRACKETS = re.compile(r'"(?:[^"\\]+|\\.)*+"?|[^"\[\]{}]+', re.DOTALL)
+
+# An integer of more digits may be too large for a float.
+_MOST_DIGITS = 300
+
+_LONGEST = 80  # of a value or key in a message
+
+
+class Place:
+    """A value in a document, and where it is.
+
+    value : what JSON says there; path : such as ``columns[0].values[3]``, empty for the document;
+    kind : of the document; is_secret : whether messages must not show the value.
+    """
+
+    __slots__ = ("is_secret", "kind", "path", "value")
+
+    def __init__(self, value: Any, kind: str, path: str = "", is_secret: bool = False) -> None:
+        self.value, self.kind, self.path, self.is_secret = value, kind, path, is_secret
+
+    def __getitem__(self, step: str | int) -> Place:
+        if isinstance(step, int):
+            path = f"{self.path}[{step}]"
+        else:
+            path = f"{self.path}.{_key(step)}".removeprefix(".")
+        return Place(self.value[step], self.kind, path, self.is_secret)
+
+    def secret(self) -> Place:
+        """Return the place with its value kept out of messages."""
+        return Place(self.value, self.kind, self.path, is_secret=True)
+
+    # What is wrong.
+
+    def malformed(self, sentence: str) -> ValueError:
+        """Return an error about the document."""
+        return ValueError(f"The JSON text of this {self.kind} is malformed: {sentence}")
+
+    def wrong(self, requirement: str) -> ValueError:
+        """Return an error that says what must be here."""
+        where = self.path or "the document"
+        return self.malformed(f"{where} must be {requirement}. Got {self.shown()} instead.")
+
+    def shown(self) -> str:
+        """Return the value for a message; of a list or an object, only what it is."""
+        if self.is_secret or isinstance(self.value, dict | list):
+            return _type_of(self.value)
+        return _short(json.dumps(self.value))
+
+    def require(self, holds: bool | BoolArray, requirement: str) -> None:
+        """Refuse the value, or the first of its cells for which `holds` is false."""
+        if not np.all(holds):
+            place = self
+            for step in np.argwhere(~np.atleast_1d(holds))[0][: np.ndim(holds)]:
+                place = place[int(step)]
+            raise place.wrong(requirement)
+
+    def different(self, keys: Iterable[Hashable], what: str) -> None:
+        """Refuse a list in which an entry has the key of an earlier one."""
+        index = pd.Index(list(keys), dtype=object, tupleize_cols=False)
+        self.require(~index.duplicated(), f"{what} that is not in the list already")
+
+    @contextmanager
+    def making(self) -> Iterator[None]:
+        """Add this place to the error if an object cannot be made from the values here."""
+        try:
+            with np.errstate(all="ignore"):
+                yield
+        except (TypeError, ValueError, ArithmeticError) as error:
+            raise self.malformed(f"{self.path}: {error}".removeprefix(": ")) from error
+
+    # What is here.
+
+    def keys(self, *names: str) -> dict[str, Place]:
+        """Return the places in an object that has these keys and no others."""
+        for name, place in self.members().items():
+            if name not in names:
+                raise self.malformed(f"{place.path} is not a key that skprivacy writes.")
+        return {name: self.key(name) for name in names}
+
+    def key(self, name: str) -> Place:
+        """Return the place of a key in an object."""
+        if name not in self.members():
+            raise self.malformed(f"{self.path}.{name}".removeprefix(".") + " is missing.")
+        return self[name]
+
+    def members(self) -> dict[str, Place]:
+        """Return the places in an object."""
+        if not isinstance(self.value, dict):
+            raise self.wrong("an object")
+        return {name: self[name] for name in self.value}
+
+    def items(self, length: int | None = None, fewest: int = 0) -> list[Place]:
+        """Return the places in a list, of some length or of any."""
+        return [self[i] for i in range(len(self._list(length, fewest)))]
+
+    def length(self) -> int:
+        """Return how many entries a list has."""
+        return len(self._list(None, 0))
+
+    def _list(self, length: int | None, fewest: int) -> list[Any]:
+        if not isinstance(self.value, list):
+            raise self.wrong("a list")
+        if length is not None and len(self.value) != length:
+            raise self.wrong(f"a list of {length}")
+        if len(self.value) < fewest:
+            raise self.wrong(f"a list of at least {fewest}")
+        return self.value
+
+    def optional(self, read: Callable[[Place], T]) -> T | None:
+        """Return None for null, and anything else as it is read."""
+        return None if self.value is None else read(self)
+
+    def text(self, *choices: str) -> str:
+        """Return a text: one of `choices`, if there are any."""
+        listed = ", ".join(map(repr, choices))
+        if not is_text(self.value) or (choices and self.value not in choices):
+            raise self.wrong(f"one of {listed}" if choices else "a text")
+        return self.value
+
+    def flag(self) -> bool:
+        """Return true or false."""
+        if not isinstance(self.value, bool):
+            raise self.wrong("true or false")
+        return self.value
+
+    def integer(self, *, low: int, high: int) -> int:
+        """Return an integer."""
+        if type(self.value) is not int or not low <= self.value <= high:
+            raise self.wrong(f"an integer from {low} to {high}")
+        return self.value
+
+    def number(self, *, low: float = -math.inf, high: float = math.inf) -> float:
+        """Return a number; infinity is written as a label."""
+        try:
+            number = decode_label(self.value)
+        except ValueError:
+            number = None
+        if type(number) not in (int, float) or not low <= number <= high:
+            raise self.wrong(f"a number{_between(low, high)}")
+        return number
+
+    def label(self) -> Any:
+        """Return a label, a name or a value of a column."""
+        try:
+            return decode_label(self.value)
+        except ValueError:
+            requirement = "a text, a number, true, false, null, or a label as skprivacy writes it"
+            raise self.wrong(requirement) from None
+
+    def labels(self, length: int | None = None) -> Labels:
+        """Return labels that are all different, at least one."""
+        labels = tuple(item.label() for item in self.items(length, fewest=1))
+        self.different(map(label_key, labels), "a label")
+        return labels
+
+    def numbers(
+        self,
+        length: int | None,
+        width: int | None = None,
+        *,
+        low: float = -math.inf,
+        high: float = math.inf,
+    ) -> FloatArray:
+        """Return a list of finite numbers, or a table with `width` columns.
+
+        length : how many numbers or rows; None: one or more.
+        """
+        requirement = f"a finite number{_between(low, high)}"
+        return self._array(length, width, {int, float}, (low, high), requirement)
+
+    def integers(
+        self, length: int | None, width: int | None = None, *, low: int, high: int
+    ) -> IntArray:
+        """Return a list of integers, or a table with `width` columns, like `numbers`."""
+        requirement = f"an integer from {low} to {high}"
+        return self._array(length, width, {int}, (low, high), requirement).astype(np.intp)
+
+    def _array(
+        self,
+        length: int | None,
+        width: int | None,
+        types: set[type],
+        bounds: tuple[float, float],
+        requirement: str,
+    ) -> FloatArray:
+        fewest = 1 if length is None else 0
+        cells: Any
+        if width is None:
+            cells = self._cells(length, fewest, types, requirement)
+        else:
+            rows = self.items(length, fewest)
+            cells = [row._cells(width, 0, types, requirement) for row in rows]
+        array = np.array(cells, dtype=float)
+        low, high = bounds
+        self.require(np.isfinite(array) & (array >= low) & (array <= high), requirement)
+        return array
+
+    def _cells(
+        self, length: int | None, fewest: int, types: set[type], requirement: str
+    ) -> list[Any]:
+        """Return a list of values of some types; True is not an integer."""
+        cells = self._list(length, fewest)
+        if not types.issuperset(map(type, cells)):
+            self.require(np.array([type(cell) in types for cell in cells]), requirement)
+        return cells
+
+
+def _between(low: float, high: float) -> str:
+    if math.isinf(high):
+        return "" if math.isinf(low) else f" of at least {low:g}"
+    return f" from {low:g} to {high:g}"
+
+
+def _key(name: str) -> str:
+    return name if name.isidentifier() and len(name) <= _LONGEST else _short(json.dumps(name))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def _type_of(value: object) -> str:
+    if isinstance(value, list):
+        return f"a list of {len(value)}"
+    names = {dict: "an object", str: "a text", bool: "true or false", type(None): "null"}
+    return names.get(type(value), "a number")
+
+
+def read_document(text: str, kind: str) -> Place:
+    """Return the content of a document of some kind, without its header.
+
+    Its version is one that we read, and it is as it was written: no key appears twice, and its
+    checksum matches.
+    """
+    place = Place(_parsed(text, kind), kind)
+    content = place.value
+    if not isinstance(content, dict) or content.get("schema") != schema(kind):
+        raise ValueError(f"This is not the JSON text of a {kind}: no schema {schema(kind)!r}.")
+    _check_version(place)
+    if "checksum" not in content:
+        raise place.malformed("checksum is missing.")
+    told = content.pop("checksum")
+    if told != checksum(content):
+        raise ValueError(
+            f"The content of this {kind} does not match its checksum: it was changed or damaged "
+            f"after it was written. Get the original."
+        )
+    del content["schema"], content["version"]
+    return place
+
+
+def _check_version(place: Place) -> None:
+    version = place.value.get("version")
+    has = f"This {place.kind} has format version {Place(version, place.kind).shown()}"
+    if type(version) is not int or version < 1:
+        raise ValueError(f"{has}; this version of skprivacy reads version {VERSION}.")
+    if version < VERSION:
+        raise ValueError(
+            f"{has}, which this version of skprivacy does not read: write it again with to_json "
+            f"or --save-mechanism."
+        )
+    if version > VERSION:
+        raise ValueError(
+            f"{has}; this version of skprivacy reads version {VERSION}: update skprivacy."
+        )
+
+
+def _parsed(text: str, kind: str) -> Any:
+    """Return what a JSON text says, if it is not too deep and no object has a key twice."""
+    is_not = f"This is not the JSON text of a {kind}:"
+    if not isinstance(text, str):
+        raise ValueError(f"{is_not} it is not a str, but {type(text).__name__}.")
+    repeated: list[dict[str, Any]] = []
+
+    def as_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        content = dict(pairs)
+        if len(content) < len(pairs):
+            repeated.append(content)
+        return content
+
+    try:
+        _check_depth(text)
+        content = json.loads(text, object_pairs_hook=as_dict, parse_int=_integer)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{is_not} {error}.") from error
+    for place in _objects(Place(content, kind)) if repeated else ():
+        if place.value is repeated[0]:
+            raise place.wrong("an object without repeated keys")
+    return content
+
+
+def _check_depth(text: str) -> None:
+    """Refuse lists nested so deep that Python would run out of stack."""
+    depths = np.cumsum(_opened(_NO_BRACKETS.sub("", text)))
+    if depths.max(initial=0) > _DEEPEST:
+        aligned = _NO_BRACKETS.sub(lambda found: " " * len(found[0]), text)
+        position = int(np.argmax(np.cumsum(_opened(aligned)) > _DEEPEST))
+        raise json.JSONDecodeError(f"More than {_DEEPEST} levels", text, position)
+
+
+def _opened(brackets: str) -> IntArray:
+    """Return 1 for each bracket that opens, -1 for each that closes."""
+    letters = np.frombuffer(brackets.encode(), dtype=np.uint8)
+    return np.isin(letters, list(b"[{")).astype(np.intp) - np.isin(letters, list(b"]}"))
+
+
+def _integer(digits: str) -> float:
+    return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
+
+
+def _objects(place: Place) -> Iterator[Place]:
+    """Yield the objects in a document."""
+    if isinstance(place.value, dict):
+        yield place
+    steps: Iterable[str | int] = place.value
+    if isinstance(place.value, list):
+        steps = range(len(place.value))
+    for step in steps:
+        if isinstance(place.value[step], dict | list):
+            yield from _objects(place[step])

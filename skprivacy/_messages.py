@@ -1,4 +1,4 @@
-"""Messages that know which of their words are the library's own.
+"""Messages that read differently in Python and on the command line.
 
 Their text is for those who write Python. The command line calls a parameter an option, and rewords
 these parts; names and values of the user are plain text, which is never touched.

@@ -1,4 +1,4 @@
-"""Columns of codes: looked up, packed and counted, in narrow types and chunks that fit the cache.
+"""Columns of integer codes: look up, pack and count them, in narrow types and small chunks.
 
 A code is a number from 0 on; -1 stands for what is missing or unknown. In a table indexed by code,
 the last entry is the one for -1.

@@ -1,4 +1,4 @@
-"""Mechanisms side by side: what each keeps, leaks and costs under the same budgets."""
+"""Compare mechanisms: what each keeps, leaks and costs under the same budgets."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pandas as pd
 from tqdm.auto import tqdm
 
 from ._messages import Message, Parameter
+from ._threads import one_thread
 from ._typing import Scope
 from ._validation import message
 from .design import AnyTable, Budgets, check_epsilons, in_order, mechanism_path
@@ -18,8 +19,7 @@ from .measures import Measure, every_measure
 from .mechanism import Mechanism, name_of_secret
 from .solvers import SOLVERS, DesignTask, Solver, check_solver_name
 from .solvers.automatic import automatic
-from .solvers.one_thread import one_thread
-from .solvers.reductions import OccurringSymbols
+from .solvers.problem import OccurringSymbols
 from .utilities import BOUND_TOLERANCE, Utility
 
 _OWNER = "compare_mechanisms"

@@ -1,4 +1,4 @@
-"""What can go wrong that is neither a wrong value nor a wrong type."""
+"""Exceptions and warnings of the package."""
 
 
 class SolverError(RuntimeError):

@@ -1,23 +1,182 @@
-"""Fitted: what `fit` leaves behind, for whatever releases, saves, evaluates or reports it."""
+"""Fitted: what `fit` learned, with the columns and groups of each secret."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from ._messages import InPython, Message, Named, Parameter
 from ._typing import CountArray, FloatArray, IntArray, Labels
+from ._validation import check_real, message
 from .cells import CellAlphabet
+from .codes import UNKNOWN, take
 from .describing import ReleaseSummary
-from .encoding import Alphabet
+from .encoding import Alphabet, ValueAlphabet
+from .encoding.alphabets import combine
 from .fidelity import Fidelity, NamedChannel, RawX, fidelity_of_columns
 from .mechanism import Mechanism, named_channel
-from .secret_columns import Secrets
 from .tables.column_roles import ColumnRoles
-from .tables.column_types import ColumnType
+from .tables.table import ColumnType
+from .tables.vectors import are_made_up
+
+
+def check_budget(owner: str, epsilon: object) -> None:
+    """Check a budget, or those of several secrets, as far as that needs no data."""
+    if not isinstance(epsilon, Mapping):
+        if isinstance(epsilon, list | tuple | set | str):
+            requirement = "a number, or a dict with a budget for each secret"
+            raise TypeError(message(owner, "epsilon", requirement, epsilon))
+        check_real(owner, "epsilon", epsilon, low=0)
+        return
+    if not epsilon:
+        requirement = "a number, or a dict with a budget for at least one secret"
+        raise ValueError(message(owner, "epsilon", requirement, epsilon))
+    if None in epsilon:
+        requirement = "a dict whose keys are sensitive columns, not None"
+        raise ValueError(message(owner, "epsilon", requirement, epsilon))
+    for name, budget in epsilon.items():
+        check_real(owner, f"epsilon[{name!r}]", budget, low=0)
+
+
+def columns_of_secrets(
+    owner: str, secrets: Iterable[Any], names: Sequence[Any]
+) -> dict[Any, tuple[int, ...]]:
+    """Return which columns of S each secret consists of, by their positions.
+
+    secrets : their names; names : of the columns of S, or their positions in an array.
+    """
+    names = list(range(len(names))) if are_made_up(names) else list(names)
+    found = {key: _positions(owner, key, names) for key in secrets}
+    covered = {position for positions in found.values() for position in positions}
+    for position, name in enumerate(names):
+        if position not in covered:
+            raise ValueError(
+                Message(
+                    Parameter("epsilon", owner),
+                    f" has no budget for the sensitive column {name!r}: give it one, alone or ",
+                    InPython(
+                        "as a part of a tuple, or infinity if it need not be protected",
+                        "joined to others by a plus",
+                    ),
+                    ".",
+                )
+            )
+    return found
+
+
+def _positions(owner: str, key: Any, names: list[Any]) -> tuple[int, ...]:
+    if key in names:
+        return (names.index(key),)
+    parts = key if isinstance(key, tuple) else (key,)
+    unknown = [part for part in parts if part not in names]
+    if unknown or not parts or len(set(parts)) < len(parts):
+        what = f"{unknown[0]!r}, which is not a" if unknown else f"{key!r}, which names no"
+        raise ValueError(
+            Message(
+                Parameter("epsilon", owner),
+                f" has a budget for {what} sensitive column: name those of {names}, each with a "
+                f"budget or several with one for all of them ",
+                InPython("in a tuple", "joined by a plus"),
+                ", or add the column to ",
+                Named("sensitive"),
+                ".",
+            )
+        )
+    return tuple(names.index(part) for part in parts)
+
+
+@dataclass(frozen=True, eq=False)
+class SecretGroups:
+    """The groups of one secret, among those that all columns of S have together.
+
+    positions : of its columns among those of S; labels : of its groups; combinations : their
+    symbols of these columns; of_joint : which of them each group of all columns belongs to.
+    """
+
+    positions: tuple[int, ...]
+    labels: Labels
+    combinations: IntArray
+    of_joint: IntArray
+
+    def table(self, counts: CountArray) -> CountArray:
+        """Return counts for the groups of the secret; counts : for the groups of all columns."""
+        table = np.zeros((len(self.labels), *counts.shape[1:]), dtype=counts.dtype)
+        np.add.at(table, self.of_joint, counts)
+        return table
+
+    def codes(self, s_codes: IntArray) -> IntArray:
+        """Return the group of each row; s_codes : its group of all columns."""
+        return take(np.append(self.of_joint, UNKNOWN), s_codes)
+
+    def found(self, codes: Sequence[IntArray]) -> IntArray:
+        """Return the group of each row; codes : the symbols of its columns.
+
+        One more than there are for what was not seen. A group may be known where its combination
+        with other columns of S is not.
+        """
+        known = pd.MultiIndex.from_arrays(list(self.combinations.T))
+        at = known.get_indexer(pd.MultiIndex.from_arrays(codes))
+        return np.where(at == UNKNOWN, len(self.labels), at)
+
+
+@dataclass(frozen=True, eq=False)
+class Secrets:
+    """What is protected: a budget for all columns of S as one, or one for each of several secrets.
+
+    budgets, groups : by the name of the secret; the only one is called None.
+    """
+
+    budgets: Mapping[Any, float]
+    groups: Mapping[Any, SecretGroups]
+
+    @property
+    def are_several(self) -> bool:
+        """Whether there is a dict of budgets."""
+        return None not in self.groups
+
+    @property
+    def n_groups(self) -> int:
+        """How many groups a single secret would have that is as hard to design for."""
+        return sum(len(groups.labels) - 1 for groups in self.groups.values()) + 1
+
+    def tables(self, counts: CountArray) -> dict[Any, CountArray]:
+        """Return the table of each secret; counts : of pairs (s, x) for all columns of S."""
+        return {name: groups.table(counts) for name, groups in self.groups.items()}
+
+
+def secrets_of(owner: str, epsilon: Any, names: Sequence[Any], alphabet: Alphabet) -> Secrets:
+    """Return what is protected; alphabet, names : the symbols and the names of the columns."""
+    if not isinstance(epsilon, Mapping):
+        assert isinstance(alphabet, ValueAlphabet)
+        positions, every = tuple(range(len(names))), np.arange(alphabet.n_symbols)
+        whole = SecretGroups(positions, tuple(alphabet.labels), alphabet.combinations, every)
+        return Secrets({None: epsilon}, {None: whole})
+    columns = columns_of_secrets(owner, epsilon, names)
+    groups = {name: _groups(alphabet, positions) for name, positions in columns.items()}
+    return Secrets({name: float(epsilon[name]) for name in columns}, groups)
+
+
+def _groups(alphabet: Alphabet, positions: tuple[int, ...]) -> SecretGroups:
+    """Return the groups that some columns have."""
+    assert isinstance(alphabet, ValueAlphabet)
+    columns = [alphabet.columns[p] for p in positions]
+    # The groups of S are never pooled: each is one combination.
+    codes = [alphabet.combinations[:, p] for p in positions]
+    if len(columns) == 1:
+        symbols = np.arange(columns[0].n_symbols)
+        labels = tuple(columns[0].symbol_labels)
+        return SecretGroups(positions, labels, symbols[:, None], codes[0])
+    distinct, of_joint = combine(codes, [column.n_symbols for column in columns])
+    names = [column.symbol_labels for column in columns]
+    joint = (tuple(n[c] for n, c in zip(names, row, strict=True)) for row in distinct)
+    return SecretGroups(positions, tuple(joint), distinct, of_joint)
+
+
+# Fitted: what `fit` leaves behind, for whatever releases, saves, evaluates or reports it.
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Design in reverse: from the utility needed, or the shift that is bearable, to a budget."""
+"""Design in reverse: from a required utility or a bearable shift to a budget."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import numpy as np
 import numpy.typing as npt
 
 from ._messages import InPython, Message, Named, Parameter, Setting
-from ._progress import doing
+from ._threads import one_thread
 from ._typing import FloatArray, IntArray, Scope
 from ._validation import check_confidence, check_real, message
+from ._warnings import doing
 from .design import AnyTable, Designer, Groups
 from .exceptions import BesideError
-from .limits import limit_unchanged
+from .joint import as_given, check_budgets
 from .measures import Measure, get_measure
-from .measures.leakage import leakage_unchanged
+from .measures.base import leakage_unchanged
 from .mechanism import Mechanism
-from .secrets import as_given, check_budgets
+from .population.limits import limit_unchanged
 from .solvers import DesignTask, Solver
-from .solvers.one_thread import one_thread
-from .solvers.task import check_inverse
+from .solvers.base import check_inverse
 from .utilities import UTILITY_ROUNDING, Utility
 
 _Design: TypeAlias = "Callable[[float], _Made]"

@@ -1,29 +1,402 @@
-"""A fitted transformer as JSON and back: its encoder and channel, no P_SX, no S."""
+"""Fitted transformers as JSON documents, with alphabets and cells."""
 
 from __future__ import annotations
 
+import datetime
+import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 
-from ._json import encode_label, is_zone, label_key, write_document
-from ._json_reader import Place, read_document
-from ._typing import IntArray, Labels
+from ._json import Place, encode_label, is_zone, label_key, read_document, write_document
+from ._typing import FloatArray, IntArray, Labels
 from .cells import CellAlphabet
-from .cells.cell_json import CELL_KEYS, cell_content, read_cells
+from .cells.base import N_FOLDS, CellColumn, Partition
+from .cells.models import check_model, read_models, write_models
+from .cells.scores import PARTS, ScorePartition, Scorer, model_frame
+from .cells.trees import LEAF, CellTree, TreePartition
+from .codes import UNKNOWN
 from .encoding import Alphabet, PairedAlphabet, ValueAlphabet
-from .encoding.alphabet_json import ALPHABET_KEYS, alphabet_content, read_alphabet
-from .encoding.paired_json import beside_content, read_beside
+from .encoding.columns import ColumnAlphabet
 from .fitted import Fitted, Posterior
 from .measures import Measure
 from .mechanism import Mechanism, make_mechanism
 from .releasing.output_names import check_names_out, names_out
 from .tables.column_roles import ColumnRoles
-from .tables.column_types import FAMILIES, LIBRARIES, UNITS, ColumnType, is_name
+from .tables.table import FAMILIES, LIBRARIES, UNITS, ColumnType, is_name
 from .utilities import Utility
+
+ALPHABET_KEYS = ("columns", "combinations", "symbols", "members", "member_of", "weights")
+
+_COLUMN_KEYS = (
+    "values", "labels", "symbols", "weights", "in_pool", "is_rare", "edges", "bounds",
+    "has_missing",
+)  # fmt: skip
+
+# Weights up to this size have a finite sum.
+HEAVIEST = 1e300
+
+
+def alphabet_content(alphabet: ValueAlphabet) -> dict[str, Any]:
+    """Return what a document says about an alphabet."""
+    return {
+        "columns": [write_column(column) for column in alphabet.columns],
+        "combinations": alphabet.combinations.tolist(),
+        "symbols": alphabet.symbols.tolist(),
+        "members": alphabet.members.tolist(),
+        "member_of": alphabet.member_of.tolist(),
+        "weights": alphabet.weights.tolist(),
+    }
+
+
+def write_column(column: ColumnAlphabet) -> dict[str, Any]:
+    """Return what a document says about one column."""
+    return {
+        "values": [encode_label(value) for value in column.values],
+        "labels": [encode_label(label) for label in column.labels],
+        "symbols": column.symbols.tolist(),
+        "weights": column.weights.tolist(),
+        "in_pool": [encode_label(value) for value in column.in_pool],
+        "is_rare": column.is_rare.tolist(),
+        "edges": None if column.edges is None else column.edges.tolist(),
+        "bounds": [encode_label(bound) for bound in column.bounds],
+        "has_missing": column.has_missing,
+    }
+
+
+def read_alphabet(part: dict[str, Place]) -> ValueAlphabet:
+    """Return the alphabet after checking all of it: a wrong one would draw from the wrong rows."""
+    columns = tuple(map(read_column, part["columns"].items(fewest=1)))
+    symbols = _read_codes(part["symbols"])
+    combinations = read_rows(part["combinations"], len(symbols), [c.n_symbols for c in columns])
+    for column, codes in zip(columns, combinations.T, strict=True):
+        check_all(part["combinations"], codes, column.n_symbols)
+    member_of = _read_codes(part["member_of"], len(symbols))
+    members = read_rows(part["members"], len(member_of), [len(c.values) for c in columns])
+    parts = [column.symbols[of] for column, of in zip(columns, members.T, strict=True)]
+    fits = np.stack(parts, axis=1) == combinations[member_of]
+    part["members"].require(fits, "a value in the combination that member_of names")
+    weights = part["weights"].numbers(len(member_of), low=0, high=HEAVIEST)
+    return ValueAlphabet(columns, combinations, symbols, members, member_of, weights)
+
+
+def _read_codes(place: Place, n: int | None = None) -> IntArray:
+    """Return numbers from 0 on without gaps, up to `n` if that is given."""
+    codes = place.integers(None, low=0, high=(place.length() if n is None else n) - 1)
+    check_all(place, codes, codes.max() + 1 if n is None else n)
+    return codes
+
+
+def check_all(place: Place, codes: IntArray, n: int) -> None:
+    """Refuse codes that lack a number below `n`."""
+    if len(missing := np.setdiff1d(np.arange(n), codes)):
+        raise place.malformed(
+            f"{place.path} must have every number from 0 to {n - 1}. Got no {missing[0]}."
+        )
+
+
+def read_rows(place: Place, length: int, sizes: list[int]) -> IntArray:
+    """Return rows of codes, each column with a size of its own, in lexicographic order."""
+    rows = place.integers(length, len(sizes), low=0, high=max(sizes) - 1)
+    place.require(rows < sizes, "a number that its column has")
+    later, earlier = rows[1:], rows[:-1]
+    first = (later != earlier).argmax(axis=1)[:, None]
+    ascends = np.take_along_axis(later, first, axis=1) > np.take_along_axis(earlier, first, axis=1)
+    place.require(np.append(True, ascends), "a row that comes after the previous one in order")
+    return rows
+
+
+def read_column(place: Place) -> ColumnAlphabet:
+    """Return the alphabet of one column after checking it."""
+    part = place.keys(*_COLUMN_KEYS)
+    values = tuple(item.label() for item in part["values"].items(fewest=1))
+    n, has_missing = len(values), part["has_missing"].flag()
+    edges = part["edges"].optional(lambda edges: _read_edges(edges, n - has_missing))
+    column = ColumnAlphabet(
+        values,
+        part["labels"].labels(n),
+        part["symbols"].integers(n, low=0 if edges is None else UNKNOWN, high=n - 1),
+        part["weights"].numbers(n, low=0, high=HEAVIEST),
+        tuple(item.label() for item in part["in_pool"].items(n)),
+        np.array([item.flag() for item in part["is_rare"].items(n)]),
+        edges,
+        _read_bounds(part["bounds"], edges),
+        has_missing,
+    )
+    check_all(part["symbols"], column.symbols, max(1, column.n_symbols))
+    _check_nulls(part, column)
+    check = _check_categories if edges is None else _check_bins
+    check(part, column)
+    return column
+
+
+def _read_edges(place: Place, n_bins: int) -> FloatArray:
+    place.require(n_bins > 0, "null for a column that has no values")
+    edges = place.numbers(n_bins - 1)
+    place.require(edges > np.append(-np.inf, edges)[:-1], "larger than the previous one")
+    return edges
+
+
+def _read_bounds(place: Place, edges: FloatArray | None) -> tuple[float, float]:
+    low, high = (float(item.number()) for item in place.items(2))
+    if edges is None:
+        place.require(np.array([low == -math.inf, high == math.inf]), "infinite without bins")
+        return low, high
+    points = [low, *edges, high]
+    is_outside = np.array([low < points[1], high > points[-2]])
+    place.require(is_outside, "outside the edges, with the lower one first")
+    return low, high
+
+
+def _check_nulls(part: dict[str, Place], column: ColumnAlphabet) -> None:
+    """Check that the missing value, which is last, and those of empty bins are null."""
+    must_be_null = column.symbols == UNKNOWN
+    last = len(column.symbols) - 1
+    if column.has_missing:
+        part["symbols"][last].integer(low=0, high=last)
+        must_be_null[last] = True
+    is_null = np.array([value is None for value in column.values])
+    requirement = "null for an empty bin and as the missing value, and only there"
+    part["values"].require(is_null == must_be_null, requirement)
+
+
+def _check_categories(part: dict[str, Place], column: ColumnAlphabet) -> None:
+    """Check that values are present and distinct, and that they are their own labels."""
+    is_there = [value is None or not pd.isna(value) for value in column.values]
+    part["values"].require(np.array(is_there), "a value")
+    part["values"].different(column.values, "a value")
+    pairs = zip(column.values, column.labels, strict=True)
+    is_own = [label_key(value) == label_key(label) for value, label in pairs]
+    part["labels"].require(np.array(is_own), "the value at the same position")
+    pairs = zip(column.values, column.in_pool, strict=True)
+    is_own = [label_key(value) == label_key(shown) for value, shown in pairs]
+    part["in_pool"].require(np.array(is_own), "the value at the same position")
+
+
+def _check_bins(part: dict[str, Place], column: ColumnAlphabet) -> None:
+    """Check that bins have names, and values of one kind that lie in them."""
+    is_bin = np.arange(len(column.values)) < len(column.values) - column.has_missing
+    is_name = [isinstance(label, str) for label in column.labels]
+    part["labels"].require(is_name == is_bin, "a text for a bin, null for the missing value")
+    seen = np.flatnonzero([value is not None for value in column.values])
+    part["values"].require(len(seen) > 0, "a list with a value for at least one bin")
+    values = [column.values[i] for i in seen]
+    fits = np.ones(len(column.values), dtype=bool)
+    fits[seen] = [_kind(value) == _kind(values[0]) is not None for value in values]
+    part["values"].require(fits, "a finite number, or a time like those before it")
+    with part["values"].making():
+        fits[seen] = column.positions_of(values, part["values"].path)[:-1] == seen
+    part["values"].require(fits, "a value in its own bin")
+    pairs = zip(column.values, column.in_pool, strict=True)
+    alike = [_kind(value) == _kind(shown) for value, shown in pairs]
+    requirement = "of the same kind as in values: a number, a time or null"
+    part["in_pool"].require(np.array(alike), requirement)
+
+
+def _kind(value: object) -> type | None:
+    """Return what kind of number or time a value is."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float if math.isfinite(value) else None
+    return type(value) if isinstance(value, datetime.date | datetime.timedelta) else None
+
+
+# Columns that are published beside a release, as a part of a JSON document, read with care.
+
+
+def beside_content(alphabet: PairedAlphabet) -> dict[str, Any]:
+    """Return what a document says about the columns beside X."""
+    return {
+        **alphabet_content(alphabet.beside),
+        "pairs": alphabet.pairs.tolist(),
+        "pair_weights": alphabet.weights.tolist(),
+    }
+
+
+def read_beside(place: Place, inner: Alphabet) -> PairedAlphabet:
+    """Return the pairs of the columns beside X and symbols of X; inner : these symbols."""
+    part = place.keys(*ALPHABET_KEYS, "pairs", "pair_weights")
+    beside = read_alphabet(part)
+    _check_exact(part, beside)
+    n_z, n_pairs = beside.n_symbols, part["pairs"].length()
+    part["pairs"].items(fewest=1)
+    pairs = read_rows(part["pairs"], n_pairs, [n_z, inner.n_symbols])
+    check_all(part["pairs"], pairs[:, 0], n_z)
+    weights = part["pair_weights"].numbers(n_pairs, low=0, high=HEAVIEST)
+    part["pair_weights"].require(weights > 0, "positive")
+    return PairedAlphabet(inner, beside, pairs, weights)
+
+
+def _check_exact(part: dict[str, Place], beside: ValueAlphabet) -> None:
+    """Check that values are neither cut nor pooled: the budget is about each of them."""
+    for i, column in enumerate(beside.columns):
+        symbols = part["columns"][i]["symbols"]
+        own = np.bincount(column.symbols[column.symbols >= 0], minlength=column.n_symbols) == 1
+        is_exact = column.edges is None and bool(own.all())
+        symbols.require(is_exact, "a symbol of its own for every value of a column beside X")
+    own = np.bincount(beside.symbols, minlength=beside.n_symbols) == 1
+    part["symbols"].require(bool(own.all()), "a symbol of its own for every combination")
+
+
+# Cells as a part of a JSON document, read with care.
+
+
+# A short file could claim any number.
+_MOST_CLASSES = 10_000
+
+CELL_KEYS = ("columns", "questions", "counted", "scores")
+
+
+def cell_content(alphabet: CellAlphabet) -> dict[str, Any]:
+    """Return what a document says about cells: their rules, and models if they need some."""
+    partition = alphabet.partition
+    assert isinstance(partition, TreePartition | ScorePartition)
+    return {
+        "columns": [write_column(column) for column in alphabet.columns],
+        "questions": partition.tree.to_lists(),
+        "counted": [[part.tolist() for part in counted] for counted in alphabet.counted],
+        "scores": None
+        if isinstance(partition, TreePartition)
+        else _scores_content(partition, alphabet.cell_columns),
+    }
+
+
+def _scores_content(partition: ScorePartition, columns: Sequence[CellColumn]) -> dict[str, Any]:
+    scorers = partition.target, partition.sensitive
+    models = write_models([list(scorer.models) for scorer in scorers])
+    _check_scorers(columns, *scorers)  # what is written can be read
+    return {
+        "n_classes": [scorer.n_classes for scorer in scorers],
+        "constants": [list(scorer.constants) for scorer in scorers],
+        "models": models,
+        "digest": partition.digest,
+        "information": partition.information,
+    }
+
+
+def read_cells(part: dict[str, Place]) -> CellAlphabet:
+    """Return cells after checking all of it: a wrong one would draw from the wrong rows."""
+    columns = tuple(map(read_column, part["columns"].items(fewest=1)))
+    coded = [CellColumn(column) for column in columns]
+    scorers = part["scores"].optional(lambda place: _read_scorers(place, coded))
+    if scorers is None:
+        tree = _read_tree(part["questions"], [(c.has_order, c.n_codes) for c in coded])
+        partition: Partition = TreePartition(tree)
+    else:
+        n_scores = sum(scorer.n_classes - 1 for scorer in scorers)
+        tree = _read_tree(part["questions"], [(True, PARTS + 1)] * n_scores)
+        digest = part["scores"]["digest"].text()
+        information = float(part["scores"]["information"].number(low=0))
+        partition = ScorePartition(*scorers, tree, digest, information)
+    counted = [
+        _read_counted(place, len(column.values), tree.n_cells)
+        for place, column in zip(part["counted"].items(len(columns)), columns, strict=True)
+    ]
+    return CellAlphabet(columns, partition, tuple(counted))
+
+
+def _read_scorers(place: Place, columns: Sequence[CellColumn]) -> tuple[Scorer, Scorer]:
+    part = place.keys("n_classes", "constants", "models", "digest", "information")
+    n_classes = part["n_classes"].integers(2, low=1, high=_MOST_CLASSES).tolist()
+    constants = part["constants"].integers(2, N_FOLDS, low=0, high=_MOST_CLASSES)
+    fits = constants < np.array(n_classes)[:, None]
+    part["constants"].require(fits, "one of the classes")
+    with part["models"].making():
+        models = read_models(part["models"].text())
+        _check_models(models, n_classes, len(columns))
+        target, sensitive = (
+            Scorer(tuple(of), tuple(given.tolist()), n)
+            for of, given, n in zip(models, constants, n_classes, strict=True)
+        )
+        _check_scorers(columns, target, sensitive)
+    return target, sensitive
+
+
+def _check_scorers(columns: Sequence[CellColumn], *scorers: Scorer) -> None:
+    """Check that every model is sound and scores a row, before rows depend on it."""
+    row = model_frame(columns, np.zeros((1, len(columns)), dtype=int))
+    for scorer, fold in itertools.product(scorers, range(N_FOLDS)):
+        try:
+            if scorer.models[fold] is not None:
+                check_model(scorer.models[fold], row)
+            scorer.scores(row, fold)
+        except ValueError as error:
+            raise ValueError(f"every model must score a row of these columns: {error}") from error
+        except Exception as error:  # whatever is wrong inside a model that anybody may have made
+            raise ValueError("every model must score a row of these columns") from error
+
+
+def _check_models(models: list[Any], n_classes: list[int], n_columns: int) -> None:
+    """Check that there is a classifier for each fold, with these classes and columns."""
+    if len(models) != 2 or any(len(of) != N_FOLDS for of in models):
+        raise ValueError(f"there must be {N_FOLDS} models of the target, and as many of S")
+    for of, n in zip(models, n_classes, strict=True):
+        for model in of:
+            if model is None:
+                continue
+            classes = np.asarray(getattr(model, "classes_", ()))
+            is_model = isinstance(model, BaseEstimator) and hasattr(model, "predict_proba")
+            if not is_model or not _are_classes(classes, n):
+                raise ValueError("every model must be a classifier of these classes")
+            if getattr(model, "n_features_in_", None) != n_columns:
+                raise ValueError(f"every model must take {n_columns} columns")
+
+
+def _are_classes(classes: Any, n_classes: int) -> bool:
+    """Return whether these are some of the first integers, in their order."""
+    if classes.ndim != 1 or classes.dtype.kind not in "iu" or len(classes) < 2:
+        return False
+    increase = (np.diff(classes.astype(float)) > 0).all()
+    return bool(increase and classes[0] >= 0 and classes[-1] < n_classes)
+
+
+def _read_tree(place: Place, asked: Sequence[tuple[bool, int]]) -> CellTree:
+    """Return the questions; asked : of each column, whether codes are places, and how many."""
+    n = place.length()
+    has_order, n_codes = (np.array(part) for part in zip(*asked, strict=True))
+    table = place.integers(n, 5, low=-1, high=max(n, int(n_codes.max())))
+    of, codes, is_category, left, right = table.T
+    is_leaf = of == LEAF
+    place.require(of < len(asked), "a question about a column that there is")
+    fits = np.where(is_leaf, is_category == 0, is_category == ~has_order[of])
+    place.require(fits, "a question that its column allows")
+    place.require(is_leaf | (codes < n_codes[of]), "a question about a code that its column has")
+    _check_shape(place, is_leaf, left, right)
+    return CellTree(of, codes, is_category.astype(bool), left, right)
+
+
+def _check_shape(place: Place, is_leaf: Any, left: IntArray, right: IntArray) -> None:
+    """Check that every question but the first follows exactly one earlier one."""
+    n, cells = len(is_leaf), np.cumsum(is_leaf) - 1
+    here = np.arange(n)
+    is_next = is_leaf | ((left > here) & (right > here) & (left < n) & (right < n))
+    place.require(is_next, "a question whose answers lead to later ones")
+    place.require(~is_leaf | ((left == cells) & (right == cells)), "the cell that comes next")
+    followed = np.sort(np.concatenate([left[~is_leaf], right[~is_leaf]]))
+    if not np.array_equal(followed, np.arange(1, n)):
+        raise place.malformed(f"{place.path} must lead to every question but the first once.")
+
+
+def _read_counted(
+    place: Place, n_values: int, n_cells: int
+) -> tuple[IntArray, IntArray, FloatArray]:
+    values, cells, weights = place.items(3)
+    n = values.length()
+    found = cells.integers(n, low=0, high=n_cells - 1)
+    if len(np.unique(found)) < n_cells:
+        raise cells.malformed(f"{cells.path} must have every cell.")
+    of_value = values.integers(n, low=0, high=n_values - 1)
+    pairs = zip(of_value.tolist(), found.tolist(), strict=True)
+    values.different(pairs, "a value of the same cell")
+    return of_value, found, weights.numbers(n, low=0, high=HEAVIEST)
+
+
+# A fitted transformer as JSON and back: its encoder and channel, no P_SX, no S.
+
 
 # The parameters that matter after fit; the budget and its measure are the mechanism's.
 _PARAMETERS = {

@@ -13,7 +13,7 @@ from scipy.special import comb, gammaln
 from ._typing import BoolArray, FloatArray, IntArray, Scope
 from ._validation import check_integer
 from .measures import KL, MaxLift, Measure
-from .measures.leakage import leakage_in
+from .measures.base import leakage_in
 from .mechanism import Evaluation, Leakage, Mechanism, one_secret
 from .utilities import mutual_information
 

@@ -14,12 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._typing import ColumnsLike, Scope, Seed, TableLike
 from .cells import Cells
-from .certifying import Certificate
 from .encoding import DEFAULT_BINS
 from .engines import LazyTable, any_table
-from .fitting.batches import Batches
-from .fitting.counted_tables import inputs_of
-from .fitting.encode_and_design import code_rows, code_sensitive, fitted_to, judge_index
+from .fitting.counted_tables import Batches, inputs_of
 from .fitting.fitted_estimator import (
     FittedEstimator,
     fitted_of,
@@ -29,11 +26,13 @@ from .fitting.fitted_estimator import (
 )
 from .fitting.held_out import certified, evaluated, terms_for
 from .fitting.inputs import counts_nothing, read_inputs
+from .fitting.learn import check_index_leak, code_rows, code_sensitive, fit_mechanism
 from .fitting.learned_cells import cells_of
 from .measures import Measure
 from .mechanism import Evaluation
 from .persistence import read_transformer, write_transformer
-from .releasing.noise_sources import noise_source
+from .population.certificate import Certificate
+from .releasing.keyed import noise_source
 from .releasing.output_names import names_out
 from .releasing.release import Release, release_of
 from .solvers import Solver
@@ -245,7 +244,7 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         settings = settings_of(self)
         passed = sensitive_features, sample_weight
         table = any_table(X, settings.owner, *passed)
-        return set_fitted(self, fitted_to(settings, inputs_of(settings, table, y, *passed)))
+        return set_fitted(self, fit_mechanism(settings, inputs_of(settings, table, y, *passed)))
 
     def partial_fit(
         self,
@@ -303,7 +302,7 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
             return self  # a stream may have empty batches; the first one shows the columns
         inputs = read_inputs(settings, X, y, sensitive_features, sample_weight)
         if inputs.index:
-            judge_index(settings, inputs, *code_sensitive(settings, inputs.rows)[1:])
+            check_index_leak(settings, inputs, *code_sensitive(settings, inputs.rows)[1:])
         batches = self._batches or Batches(settings, inputs)
         batches.add(settings, inputs)
         self._batches, self._fitted = batches, None

@@ -42,7 +42,7 @@ def pytest_make_collect_report(collector):
 @pytest.fixture(scope="session", autouse=True)
 def _no_lines_of_progress():
     """How often they are written depends on the machine: tests that want them ask for them."""
-    from skprivacy.cli import progress
+    from skprivacy.cli import messages as progress
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(progress, "LOOK", 3600.0)

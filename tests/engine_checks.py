@@ -10,7 +10,8 @@ from example_tables import funnel, people, quick_scores, quiet_fit
 from sklearn.base import clone
 
 from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning, TreeCells
-from skprivacy.fitting import tally, teachers
+from skprivacy.fitting import learned_cells as teachers
+from skprivacy.fitting import tally
 from skprivacy.fitting.fitted_estimator import fitted_of
 from skprivacy.metrics import leakage
 from skprivacy.releasing.keyed import fingerprint

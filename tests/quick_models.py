@@ -2,7 +2,7 @@
 
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from skprivacy.cells import score_cells
+from skprivacy.cells import scores as score_cells
 from skprivacy.metrics import attack
 
 

@@ -16,7 +16,7 @@ from hypothesis.extra import numpy as hnp
 from skprivacy import PrivacyFunnelTransformer
 from skprivacy.codes import count, look_up, n_cells, pack, pack_few, take, unpack
 from skprivacy.encoding import alphabets, learn_alphabet, learn_column
-from skprivacy.encoding.bins import edges_below
+from skprivacy.encoding.columns import edges_below
 from skprivacy.encoding.values import as_numbers, coded, coded_by_offset, factorize
 from skprivacy.joint import count_pairs
 

@@ -5,9 +5,9 @@ import pytest
 from reference import MEASURES, THREE_BY_THREE, naive_value, random_joint
 
 from skprivacy import AlphaLift, Lip, SolverError, design_mechanism, privacy_utility_path
+from skprivacy.channels import repaired
 from skprivacy.measures import get_measure
 from skprivacy.mechanism import Evaluation
-from skprivacy.repair import repaired
 
 SIMPLE = ["watchdog", "subset_merging", "best_partition", "randomized_response"]
 EPSILONS = [0.0, 1e-4, 0.01, 0.2, 3.0]

@@ -17,8 +17,8 @@ from skprivacy import (
     privacy_utility_path,
     smallest_epsilon,
 )
+from skprivacy.channels import merged_to, tidied
 from skprivacy.cli import main
-from skprivacy.merging import merged_to, tidied
 
 JOINT = np.random.default_rng(3).random((3, 7))
 

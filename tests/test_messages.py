@@ -26,7 +26,7 @@ from skprivacy._messages import (
 from skprivacy._validation import check_choice, check_integer, check_real
 from skprivacy.cli import main
 from skprivacy.cli.arguments import parser
-from skprivacy.cli.words import OPTIONS, in_options, one_line
+from skprivacy.cli.messages import OPTIONS, in_options, one_line
 
 PACKAGE = Path(skprivacy.__file__).parent
 EVERY = Message(
@@ -224,8 +224,9 @@ TOLD = re.compile(
 )
 MENTIONS = {kind.__name__ for kind in Mention.__subclasses__()}
 # These texts never reach the command line as messages: reprs, pages, and lazy frames.
-ELSEWHERE = ("cli/", "engines/", "plotting/", "report/", "_messages.py", "mechanism/",
-             "repetition.py", "describing/notebook.py")  # fmt: skip
+ELSEWHERE = ("cli/", "engines/base.py", "engines/lazy_polars.py", "engines/dask_frames.py",
+             "engines/spark_frames.py", "plotting/", "report/", "_messages.py", "mechanism/",
+             "repetition.py")  # fmt: skip
 
 
 def texts_of(tree):
@@ -251,7 +252,7 @@ def test_no_message_has_a_parameter_in_its_plain_text():
         for path in PACKAGE.rglob("*.py")
         if not path.relative_to(PACKAGE).as_posix().startswith(ELSEWHERE)
         for line, text in texts_of(ast.parse(path.read_text()))
-        if " " in text and TOLD.search(text)
+        if " " in text and not text.startswith("<") and TOLD.search(text)
     ]
     assert found == []
 

@@ -54,7 +54,7 @@ from skprivacy import (
     smallest_epsilon,
 )
 from skprivacy.cli import main
-from skprivacy.cli.choices import SOLVERS
+from skprivacy.cli.values import SOLVERS
 from skprivacy.metrics import neg_leakage_scorer, utility_scorer
 
 mpl.use("agg")

@@ -28,8 +28,7 @@ from skprivacy import (
     Target,
     design_mechanism,
 )
-from skprivacy._json import encode_label
-from skprivacy._json_reader import Place, read_document
+from skprivacy._json import Place, encode_label, read_document
 from skprivacy.fitting.fitted_estimator import fitted_of
 
 COUNTS = pd.DataFrame([[20, 10, 5], [10, 20, 30]], ["ill", "well"], ["low", "mid", "top"])

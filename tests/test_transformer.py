@@ -21,12 +21,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import estimator_checks
 
-from skprivacy import (
-    AlphaLift,
-    PrivacyFunnelTransformer,
-    PrivacyLeakWarning,
-    SolverError,
-)
+from skprivacy import AlphaLift, PrivacyFunnelTransformer, PrivacyLeakWarning, SolverError
 
 
 class TestTheLineAUserWrites:

@@ -12,7 +12,7 @@ import polars as pl
 from example_tables import people, quick_scores
 
 from skprivacy import PrivacyFunnelTransformer, TreeCells, get_measure
-from skprivacy.cli.choices import MEASURES
+from skprivacy.cli.values import MEASURES
 from skprivacy.files import fit_file
 
 

@@ -5,10 +5,9 @@ shown depends on the released cell alone. So all that is proven about it holds f
 """
 
 from .alphabet import CellAlphabet
-from .base import Cells, CellTask, fewest_rows
-from .columns import CellColumn, learn_cell_columns
-from .score_cells import ScoreCells
-from .tree_cells import TreeCells
+from .base import CellColumn, Cells, CellTask, fewest_rows, learn_cell_columns
+from .scores import ScoreCells
+from .trees import TreeCells
 
 __all__ = [
     "CellAlphabet",

@@ -16,12 +16,9 @@ import pandas as pd
 
 from .._typing import BoolArray, FloatArray, IntArray
 from ..codes import chunks
-from ..encoding.alphabets import Alphabet, combine
+from ..encoding.alphabets import Alphabet, ShownColumn, combine, shown_pools
 from ..encoding.columns import ColumnAlphabet
-from ..encoding.showing import ShownColumn, shown_pools
-from .base import Partition
-from .buckets import N_BUCKETS, buckets, kept_buckets
-from .columns import CellColumn, coded_rows
+from .base import N_BUCKETS, CellColumn, Partition, buckets, coded_rows, kept_buckets
 
 # How often all columns keep their value is computed from about so many distinct rows at most.
 MOST_COMPARED = 20_000

@@ -1,20 +1,91 @@
-"""What cells are learned from, and what learning them gives."""
+"""The protocol of cells: folds, weights of similar rows, and columns to make cells of."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
+import pandas as pd
 from scipy.optimize import brentq
 from sklearn.base import BaseEstimator
 
-from .._typing import FloatArray, IntArray
+from .._typing import CountArray, FloatArray, IntArray
 from .._validation import check_integer
+from ..codes import GOLDEN, UNKNOWN, mixed, narrow, take
+from ..encoding.alphabets import learn_positions
+from ..encoding.columns import POOLED, ColumnAlphabet
+from ..encoding.values import as_numbers
 from ..measures import Measure, get_measure
-from .columns import CellColumn
+
+# More would couple the folds: a model that has seen nearly all rows knows what is left out.
+N_FOLDS = 4
+
+
+def folds_of_rows(columns: Sequence[CellColumn], codes: IntArray) -> IntArray:
+    """Return the fold of each row, from its coarse codes alone."""
+    word = np.zeros(len(codes), dtype=np.uint64)
+    for column, of_column in zip(columns, codes.T, strict=True):
+        word = mixed(word + GOLDEN + column.coarse(of_column).astype(np.int64).astype(np.uint64))
+    return (word % np.uint64(N_FOLDS)).astype(np.intp)
+
+
+# Some of many distinct rows, chosen by what is in them: the order of rows does not matter.
+#
+# Rows get a bucket by a hash of their values, and whole buckets are kept. A bucket of weight w is
+# kept with probability min(1, w/t), and then counts as max(w, t): a priority sample, whose weights
+# are right on average (Duffield, Lund and Thorup, "Priority sampling for estimation of arbitrary
+# subset sums", J. ACM 2007). Sizes of buckets add up, so that parts of a table can be counted
+# anywhere, in any order, and in bounded memory; with exact counts of distinct rows they could not.
+
+
+# Most distinct rows have a bucket of their own as long as there are fewer of them than this.
+_BITS = 20
+N_BUCKETS = 1 << _BITS
+
+# Where the words of rows, and those that choose buckets, start: folds start from other ones, so
+# that a sample has its share of every fold.
+_ROWS, _CHOICE = np.uint64(0xA0761D6478BD642F), np.uint64(0xE7037ED1A0B428DB)
+
+# Weights are multiples of this, whose sums are exact in any order.
+_GRAIN = 2.0**-16
+
+
+def buckets(words: Iterable[npt.NDArray[np.uint64]], n_rows: int) -> IntArray:
+    """Return the bucket of each row; words : of its values, for one column after the other."""
+    word = np.full(n_rows, _ROWS)
+    for of_column in words:
+        word = mixed(word + GOLDEN + of_column)
+    return (word >> np.uint64(64 - _BITS)).astype(np.int32)
+
+
+def kept_buckets(sizes: CountArray, limit: int) -> FloatArray | None:
+    """Return by what the rows of each bucket are multiplied, 0 for those that are left out.
+
+    sizes : the weight of each bucket. About `limit` distinct rows are kept; None, if there are not
+    more of them.
+    """
+    used = np.flatnonzero(sizes)
+    # How many rows make so many of the buckets used ones; where all are used, at least so many.
+    n_distinct = N_BUCKETS * np.log(N_BUCKETS / max(N_BUCKETS - len(used), 0.5))
+    if n_distinct <= limit:
+        return None
+    n_kept = int(limit * len(used) / n_distinct)
+    draws = (mixed(used.astype(np.uint64) + _CHOICE) >> np.uint64(11)) + 0.5
+    priorities = sizes[used] / (draws * 2.0**-53)
+    threshold = np.partition(priorities, -n_kept - 1)[-n_kept - 1]
+    kept = used[priorities > threshold]
+    factors = np.zeros(N_BUCKETS)
+    factors[kept] = np.rint(np.maximum(1, threshold / sizes[kept]) / _GRAIN) * _GRAIN
+    return factors
+
+
+# What cells are learned from, and what learning them gives.
+
 
 # A cell has so many rows that its own noise is at most this share of the budget.
 _SHARE_OF_NOISE = 0.5
@@ -124,3 +195,110 @@ def _as_divergence(epsilon: float, measure: Measure) -> float:
 
 def _shifted(shift: float) -> FloatArray:
     return np.array([[0.5 + shift / 2, 0.5 - shift / 2]])
+
+
+# Columns as codes that cells are made of: places in an order, or categories.
+#
+# Numbers and times are cut finely. Every value has a code, also one that was never seen: a number
+# has that of its bin, a category that of the rare ones.
+
+
+# As many as gradient boosting tells apart.
+FINE_BINS = 255
+
+# Categories of a column beyond these share a code.
+MOST_CATEGORIES = 100
+
+# Rows that are alike in so many parts of a column have the same coarse code.
+_COARSE_PARTS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class CellColumn:
+    """One column; -1 is the code of a missing number, and of a category like no other."""
+
+    alphabet: ColumnAlphabet
+
+    @cached_property
+    def has_order(self) -> bool:
+        """Whether codes are places of numbers or times.
+
+        Not if its values are categories in another order, or too close to tell apart as floats:
+        new rows would be in other cells than rows of `fit`.
+        """
+        if not self.alphabet.is_measured or self.alphabet.is_cut:
+            return self.alphabet.is_measured
+        own = np.searchsorted(self.edges, self.places)
+        return np.array_equal(own, np.arange(len(own)))
+
+    @cached_property
+    def n_codes(self) -> int:
+        """How many codes there are, besides -1."""
+        return len(self.edges) + 1 if self.has_order else self.alphabet.n_symbols
+
+    @cached_property
+    def edges(self) -> FloatArray:
+        """Where numbers are cut; those with few values, halfway between these."""
+        if self.alphabet.edges is not None:
+            return self.alphabet.edges
+        places = self.places
+        return places[1:] / 2 + places[:-1] / 2  # the sum could be infinite
+
+    @cached_property
+    def places(self) -> FloatArray:
+        """The value that stands for each code, as a number."""
+        values = self.alphabet.values[: len(self.alphabet.values) - self.alphabet.has_missing]
+        return as_numbers(pd.Series(list(values), dtype=object), "X")
+
+    def codes(self, series: pd.Series, label: Hashable) -> IntArray:
+        """Return the code of each row."""
+        if not self.has_order:
+            return take(self._of_symbols, self.alphabet.encode(series, label))
+        numbers = as_numbers(series, label)
+        return np.where(np.isnan(numbers), UNKNOWN, np.searchsorted(self.edges, numbers))
+
+    @property
+    def _of_symbols(self) -> IntArray:
+        """The code of each symbol; values that were not seen are rare ones."""
+        names = self.alphabet.symbol_labels
+        rare = names.index(POOLED) if POOLED in names else UNKNOWN
+        return np.append(np.arange(len(names)), rare)
+
+    def coarse(self, codes: IntArray) -> IntArray:
+        """Return codes that values close to each other share."""
+        if not self.has_order or self.n_codes <= _COARSE_PARTS:
+            return codes
+        wide = codes.astype(np.intp)  # a narrow type would overflow
+        return np.where(codes < 0, UNKNOWN, wide * _COARSE_PARTS // self.n_codes)
+
+    def named(self, code: int) -> str:
+        """Return a category in words."""
+        label = "other" if code < 0 else self.alphabet.symbol_labels[code]
+        return "missing" if label is None else "rare" if label == POOLED else str(label)
+
+    def below(self, code: int) -> str:
+        """Return the largest number with at most this code, in words."""
+        edge = self.edges[code]
+        example = next(value for value in self.alphabet.values if value is not None)
+        if isinstance(example, pd.Timedelta):
+            return str(pd.Timedelta(int(edge)))
+        return str(pd.Timestamp(int(edge))) if self.alphabet.family == "times" else f"{edge:.6g}"
+
+
+def learn_cell_columns(
+    series: Sequence[pd.Series],
+    labels: Sequence[Hashable],
+    weights: FloatArray | None,
+    options: Sequence[dict[str, Any]],
+) -> tuple[tuple[CellColumn, ...], list[IntArray]]:
+    """Return the columns, and for each of their rows the position of its value."""
+    columns, positions = learn_positions(series, labels, weights, options)
+    return tuple(map(CellColumn, columns)), [narrow(of_column) for of_column in positions]
+
+
+def coded_rows(
+    columns: Sequence[CellColumn], series: Sequence[pd.Series], labels: Sequence[Hashable]
+) -> IntArray:
+    """Return the codes of rows, of shape (n, n_columns)."""
+    parts = zip(columns, series, labels, strict=True)
+    return np.column_stack([column.codes(values, label) for column, values, label in parts])

@@ -1,4 +1,9 @@
-"""Fitted models as text and back, without pickle; the only import of skops."""
+"""Models that score rows: fitted per fold, saved to files, and checked when they are loaded.
+
+scikit-learn trusts the arrays of a model: from forged ones it would read out of bounds, or never
+return. So a model must be of a kind that is known here, have no attributes but those that fitting
+gives it, and arrays whose shapes, types and values fit each other.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +11,168 @@ import base64
 import binascii
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from io import BytesIO
 from typing import Any
 
-from .model_checks import KINDS
+import numpy as np
+import pandas as pd
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder
+from sklearn.utils.validation import check_array
+
+from .._typing import BoolArray
+
+# Words of 32 bits: as many bits as a column may have categories.
+_WORDS, _MOST_CATEGORIES = 8, 256
+
+
+def check_model(model: Any, row: pd.DataFrame) -> None:
+    """Check a classifier that anybody may have made, without calling it.
+
+    row : one row as the model takes it. The classes of the model are known to be sound.
+    """
+    kind: Any = type(model)
+    if (check := _CHECKS.get(kind)) is None:
+        raise ValueError(f"{kind.__name__} is none of {', '.join(KINDS)}")
+    like = _fitted_here(kind, min(len(model.classes_), 3))
+    _check_like(model, like)
+    check(model, like, row)
+
+
+@cache
+def _fitted_here(kind: Any, n_classes: int) -> Any:
+    """Return a small model of a kind, as the scikit-learn that is installed makes it."""
+    rows = np.arange(60)
+    category = pd.Categorical.from_codes(rows % 3, categories=pd.RangeIndex(3))
+    return kind().fit(pd.DataFrame({"x0": rows % 7 - 3.0, "x1": category}), rows % n_classes)
+
+
+def _check_like(part: Any, like: Any) -> None:
+    """Check that a part of a model is of the same type as another one, and has no more to it.
+
+    An attribute of its own would take the place of a method.
+    """
+    if type(part) is not type(like) or not vars(part).keys() <= vars(like).keys():
+        raise ValueError(
+            f"{type(like).__name__} must be as the scikit-learn that is installed makes it, with "
+            f"no other attributes: with another version, fit and save again"
+        )
+
+
+def _require(holds: Any, model: Any, what: str) -> None:
+    if not np.all(holds):
+        raise ValueError(f"{type(model).__name__} must have {what}")
+
+
+def _check_numbers(model: Any, name: str, shape: tuple[int, ...], low: float = -np.inf) -> None:
+    """Check an array of a model; low : all numbers must be larger."""
+    array = vars(model).get(name)
+    is_array = type(array) is np.ndarray and array.dtype.kind == "f" and array.shape == shape
+    holds = is_array and bool((np.isfinite(array) & (array > low)).all())
+    _require(holds, model, f"{name} with numbers of shape {shape}")
+
+
+def _check_logistic(model: Any, like: Any, row: pd.DataFrame) -> None:
+    n_scores = 1 if len(model.classes_) == 2 else len(model.classes_)
+    _check_numbers(model, "coef_", (n_scores, row.shape[1]))
+    _check_numbers(model, "intercept_", (n_scores,))
+
+
+def _check_bayes(model: Any, like: Any, row: pd.DataFrame) -> None:
+    n_classes = len(model.classes_)
+    _check_numbers(model, "theta_", (n_classes, row.shape[1]))
+    _check_numbers(model, "var_", (n_classes, row.shape[1]), low=0)
+    _check_numbers(model, "class_prior_", (n_classes,), low=0)
+
+
+def _check_boosting(model: Any, like: Any, row: pd.DataFrame) -> None:
+    n_trees = 1 if len(model.classes_) == 2 else len(model.classes_)
+    _require(model.n_trees_per_iteration_ == n_trees, model, f"{n_trees} trees of an iteration")
+    _check_numbers(model, "_baseline_prediction", (1, n_trees))
+    _check_like(model._loss, like._loss)
+    _check_like(model._loss.link, like._loss.link)
+    is_category = _categories(model, like, _n_columns(model, like, row))
+    for trees in model._predictors:
+        _require(type(trees) is list and len(trees) == n_trees, model, "a tree for each class")
+        for tree in trees:
+            _check_like(tree, like._predictors[0][0])
+            _check_tree(tree, like._predictors[0][0], is_category)
+
+
+def _n_columns(model: Any, like: Any, row: pd.DataFrame) -> int:
+    """Return how many columns trees may ask for, after checking what is done to a table before."""
+    steps = model._preprocessor
+    if steps is None:
+        return row.shape[1]
+    _check_like(steps, like._preprocessor)
+    known = {type(step): step for _, step, _ in like._preprocessor.transformers_}
+    for _, step, _ in steps.transformers_:
+        _require(type(step) in known, steps, "no steps but those of gradient boosting")
+        if isinstance(step, FunctionTransformer):
+            _check_like(step, known[FunctionTransformer])
+            is_check = type(step.func) is partial and step.func.func is check_array
+            _require(is_check, step, "check_array as its function")
+        elif isinstance(step, OrdinalEncoder):
+            _check_like(step, known[OrdinalEncoder])
+            found = [c.dtype.kind in "iuf" and c.ndim == 1 for c in step.categories_]
+            _require(found, step, "categories_ that are numbers")
+    _require(steps.n_jobs is None, steps, "no processes of its own")
+    return int(steps.transform(row).shape[1])
+
+
+def _categories(model: Any, like: Any, n_columns: int) -> BoolArray:
+    """Return which columns are categories; those that occurred become bits of a few words."""
+    bins = model._bin_mapper
+    _check_like(bins, like._bin_mapper)
+    flags, values = bins.is_categorical_, bins.bin_thresholds_
+    is_array = type(flags) is np.ndarray and flags.dtype.kind in "ub"
+    _require(is_array and flags.shape == (n_columns,), bins, f"is_categorical_ of {n_columns}")
+    _require(len(values) == n_columns, bins, f"bin_thresholds_ of {n_columns} columns")
+    is_category = flags.astype(bool)
+    for of_column in np.flatnonzero(is_category):
+        found = np.asarray(values[of_column], dtype=float)
+        is_bit = (found >= 0) & (found < _MOST_CATEGORIES) & (found == np.floor(found))
+        _require(is_bit, bins, f"categories below {_MOST_CATEGORIES}")
+    return is_category
+
+
+def _check_tree(tree: Any, like: Any, is_category: BoolArray) -> None:
+    """Check that a tree ends, and asks for what there is."""
+    nodes, bits = tree.nodes, tree.raw_left_cat_bitsets
+    are_arrays = type(nodes) is type(bits) is np.ndarray
+    are_nodes = are_arrays and nodes.dtype == like.nodes.dtype and nodes.ndim == 1 and len(nodes)
+    _require(
+        are_nodes and np.isfinite(nodes["value"]), tree, "nodes as this scikit-learn has them"
+    )
+    are_bits = bits.dtype == like.raw_left_cat_bitsets.dtype and bits.shape[1:] == (_WORDS,)
+    _require(are_bits, tree, f"categories as {_WORDS} words each")
+    at = np.flatnonzero(nodes["is_leaf"] == 0)
+    inner = nodes[at]
+    for side in ("left", "right"):  # later in the list, so that there is an end
+        follows = (inner[side] > at) & (inner[side] < len(nodes))
+        _require(follows, tree, "questions that lead to later ones")
+    asked, of_category = inner["feature_idx"], inner["is_categorical"] != 0
+    _require((asked >= 0) & (asked < len(is_category)), tree, "questions about columns")
+    in_words = is_category[asked] & (inner["bitset_idx"] < len(bits))
+    _require(in_words[of_category], tree, "questions about categories that it knows")
+
+
+_CHECKS: dict[type, Callable[[Any, Any, pd.DataFrame], None]] = {
+    HistGradientBoostingClassifier: _check_boosting,
+    LogisticRegression: _check_logistic,
+    GaussianNB: _check_bayes,
+}
+
+#: The names of the classifiers that a file may hold.
+KINDS = tuple(kind.__name__ for kind in _CHECKS)
+
+
+# Fitted models as text and back, without pickle; the only import of skops.
+
 
 # To skops most of scikit-learn is harmless, as long as nothing is called. Nothing is made from a
 # text but models that can be checked afterwards, what these are made of,

@@ -19,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()
     options = parser().parse_args(arguments)
     # This imports the library, which takes seconds: help does not wait for that.
-    from .running import run
+    from .messages import run
 
     return run(options, is_closed)
 

@@ -1,4 +1,4 @@
-"""The commands and their options."""
+"""The parser of the command line: each command with its options."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import argparse
 from typing import NoReturn, TypeAlias
 
 from .. import __version__
-from .choices import KEPT_UTILITY, MEASURES
 from .options import (
     S_HELP,
     add_categorical,
@@ -25,7 +24,16 @@ from .options import (
     add_show_groups,
     add_unknown,
 )
-from .values import budget_or_each, budgets, measure, names, positive, share
+from .values import (
+    KEPT_UTILITY,
+    MEASURES,
+    budget_or_each,
+    budgets,
+    measure,
+    names,
+    positive,
+    share,
+)
 
 _SANITIZE = """\
 examples, in the folder that `skprivacy demo` makes:
@@ -260,7 +268,7 @@ def _add_apply(subparsers: _Subparsers) -> None:
 
 def _add_key(subparsers: _Subparsers) -> None:
     summary = "make a secret key that gives a row the same values in every release"
-    command = _command(subparsers, "key", "key_files:key", summary, "FILE [--json]", _KEY)
+    command = _command(subparsers, "key", "release:key", summary, "FILE [--json]", _KEY)
     command.add_argument("file", metavar="FILE", help="where to write it")
     command.add_argument("--json", action="store_true", help="print the outcome as JSON")
 
@@ -322,7 +330,7 @@ def _add_choose(subparsers: _Subparsers) -> None:
 def _add_audit(subparsers: _Subparsers) -> None:
     summary = "attack a release: how well can the sensitive column be guessed from it"
     usage = "IN --sensitive NAMES --released NAMES|FILE [options]"
-    command = _command(subparsers, "audit", "attack:audit_file", summary, usage, _AUDIT)
+    command = _command(subparsers, "audit", "audit:audit_file", summary, usage, _AUDIT)
     add_input(command)
     command.add_argument("--sensitive", type=names, required=True, metavar="NAMES", help=S_HELP)
     command.add_argument(
@@ -353,7 +361,7 @@ def _add_audit(subparsers: _Subparsers) -> None:
 def _add_certify(subparsers: _Subparsers) -> None:
     summary = "bound what a saved mechanism leaks in the population, by rows that it has not seen"
     usage = "M.json IN --sensitive NAMES [options]"
-    command = _command(subparsers, "certify", "certify:certify_file", summary, usage, _CERTIFY)
+    command = _command(subparsers, "certify", "audit:certify_file", summary, usage, _CERTIFY)
     command.add_argument("mechanism", metavar="M.json", help="written by --save-mechanism")
     add_input(command)
     command.add_argument("--sensitive", type=names, required=True, metavar="NAMES", help=S_HELP)

@@ -11,23 +11,23 @@ import numpy as np
 import pandas as pd
 
 from .._messages import aligned
-from .._progress import part_of
 from .._typing import FloatArray
+from .._warnings import part_of
 from ..datasets import load_diabetes_patients
 from ..describing import percent
 from ..design import design_mechanism, privacy_utility_path
 from ..encoding import learn_column
-from ..files.locations import written
+from ..engines.file_tables import written
 from ..fitting.fitted_estimator import fitted_of
 from ..mechanism import Evaluation, Leakage, Mechanism, population_limits
 from ..metrics import audit
 from ..report import PrivacyReport
-from ..report.handover import FileRecord
+from ..report.appendix import FileRecord
 from ..report.privacy_report import summary_of
 from ..transformer import PrivacyFunnelTransformer
-from .choices import USUAL_CONFIDENCE
-from .few_rows import cost_of_rows
-from .words import face_value_lines, say
+from .explore import cost_of_rows
+from .messages import face_value_lines, say
+from .values import USUAL_CONFIDENCE
 
 # 442 rows are few: three bins each leave about fifty rows to a pair of bins, and much smaller
 # budgets than these keep next to nothing.

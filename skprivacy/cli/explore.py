@@ -1,7 +1,6 @@
-"""The commands that help to choose a budget: `curve` and `choose`.
+"""The commands that help to choose a budget: curve and choose."""
 
-Budgets are a factor times proportions: those of the only secret, which is called None, are 1.
-"""
+from __future__ import annotations
 
 import argparse
 import io
@@ -10,36 +9,145 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from decimal import ROUND_FLOOR, Context
 from importlib.util import find_spec
+from math import ceil, floor, inf, log10
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from .._progress import doing, part_of, taken
 from .._typing import CountArray, FloatArray
+from .._warnings import doing, part_of, taken
 from ..describing import ReleaseSummary, limit, percent
 from ..design import design_mechanism, privacy_utility_path
-from ..files.counting import count_source
-from ..files.locations import check_free, written
-from ..fitting.encode_and_design import code_rows, design_options, distances_of
+from ..engines.file_tables import check_free, written
+from ..engines.files import count_source
+from ..fitted import Secrets
 from ..fitting.fitted_estimator import settings_of
 from ..fitting.inputs import FitInputs
 from ..fitting.leak_warnings import warn_of_bins, warn_of_chance
-from ..inverse_design import largest_epsilon, smallest_epsilon
-from ..joint import as_joint
-from ..limits import limit_unchanged
-from ..limits.risk import confidence_of_each
+from ..fitting.learn import code_rows, design_options, distances_of
+from ..inverse_design import largest_epsilon, rows_needed, smallest_epsilon
+from ..joint import as_joint, confidence_of_each
 from ..measures import get_measure
-from ..measures.leakage import leakage_unchanged
+from ..measures.base import leakage_unchanged
+from ..mechanism import Mechanism
 from ..plotting import PrivacyUtilityDisplay
-from ..secret_columns import Secrets
+from ..population.limits import limit_unchanged
 from ..utilities import NO_UTILITY, get_utility
-from .choices import KEPT_UTILITY
-from .few_rows import cost_facts, cost_lines, cost_of_rows
 from .inputs import counting_options, is_same, secret_keys, source_of, transformer_for
-from .round_budgets import round_budgets
-from .words import as_option, budgets_of, by_key, given, key_of, say, say_now
+from .messages import as_option, budgets_of, by_key, given, key_of, say, say_now
+from .values import KEPT_UTILITY
+
+# A picture shows no more, and each takes a design.
+_MOST = 8
+
+# Two digits tell budgets apart where there are too few rounder ones.
+_FEW = 4
+
+
+def round_budgets(top: float, least: float = 0.0) -> list[float]:
+    """Return up to eight budgets of 1, 2 or 5 times a power of ten, the last of at least `top`.
+
+    least : no budget may be smaller.
+    """
+    powers = range(floor(log10(top)) - _MOST, ceil(log10(top)) + 1)
+    rounder = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
+    last = next(i for i, budget in enumerate(rounder) if budget >= top)
+    found = [budget for budget in rounder[: last + 1] if budget >= least][-_MOST:]
+    return found if len(found) >= _FEW else _of_two_digits(max(least, top / 200), max(top, least))
+
+
+def _of_two_digits(least: float, top: float) -> list[float]:
+    """Return budgets from one to another, rounded up to two digits."""
+    return sorted({_rounded_up(budget) for budget in np.geomspace(least, top, _MOST)})
+
+
+def _rounded_up(budget: float) -> float:
+    unit = floor(log10(budget)) - 1
+    return float(f"{ceil(budget / 10.0**unit - 1e-9)}e{unit}")
+
+
+# What `choose` says about the number of rows: what few of them cost, and how many would do.
+
+
+# A difference of less than this is hardly any; shares to aim for are multiples of this.
+_HARDLY, _ROUND = 0.01, 0.05
+
+# More rows never make up for all that chance costs: the aim is this share of it.
+_MADE_UP_FOR = 0.9
+
+# Tables with more cells than this take long to design for again and again.
+_MOST_CELLS = 64
+
+
+@dataclass(frozen=True)
+class CostOfRows:
+    """What a share of the utility would be without the need to allow for chance.
+
+    kept : by the design; alone : by one for the rows alone; aim, enough : a share between the
+    two and about how many rows it takes, None where that is not known.
+    """
+
+    kept: float
+    alone: float
+    aim: float | None = None
+    enough: int | None = None
+
+
+def cost_of_rows(mechanism: Mechanism, tables: Any, design: dict[str, Any]) -> CostOfRows | None:
+    """Return what a design with a confidence has paid for it; None where there is no price.
+
+    tables, design : what the mechanism was designed for.
+    """
+    secrets = mechanism.secrets.values()
+    if mechanism.confidence is None or any(secret.epsilon == inf for secret in secrets):
+        return None
+    asked = {**design, "confidence": None, "n_samples": None}
+    kept, epsilon = mechanism.normalized_utility, given(budgets_of(mechanism))
+    alone = max(kept, design_mechanism(tables, epsilon, **asked).normalized_utility)
+    aim = _round_share(kept, alone)
+    n_cells = sum(secret.p_sx.size for secret in secrets if secret.p_sx is not None)
+    if aim is None or n_cells > _MOST_CELLS or mechanism.groups is not None:
+        return CostOfRows(kept, alone)
+    asked = {name: value for name, value in design.items() if name != "n_samples"}
+    try:
+        enough = rows_needed(tables, epsilon, aim, **asked)
+    except ValueError:  # no number of rows makes up for it
+        return CostOfRows(kept, alone)
+    return CostOfRows(kept, alone, aim, enough)
+
+
+def _round_share(kept: float, alone: float) -> float | None:
+    """Return a round share well above what is kept, which more rows might keep."""
+    aim = _ROUND * floor((kept + _MADE_UP_FOR * (alone - kept)) / _ROUND)
+    return aim if aim > kept + _HARDLY else None
+
+
+def cost_lines(cost: CostOfRows | None) -> list[str]:
+    """Say what the number of rows costs."""
+    if cost is None:
+        return []
+    if cost.alone - cost.kept < _HARDLY:
+        return ["More rows would hardly keep more."]
+    text = f"For the rows alone (--confidence none), the same budget would keep {cost.alone:.1%}"
+    if cost.enough is None:
+        return [f"{text}."]
+    return [f"{text}; about {cost.enough:,} rows like these would keep {cost.aim:.0%}."]
+
+
+def cost_facts(cost: CostOfRows | None) -> dict[str, Any]:
+    """Return the same for machines."""
+    if cost is None:
+        return {"kept_for_rows_alone": None, "more_rows": None}
+    more = None if cost.enough is None else {"rows": cost.enough, "kept": cost.aim}
+    return {"kept_for_rows_alone": cost.alone, "more_rows": more}
+
+
+# The commands that help to choose a budget: `curve` and `choose`.
+#
+# Budgets are a factor times proportions: those of the only secret, which is called None, are 1.
+
 
 _PICTURES = {".png", ".svg", ".pdf"}
 # What is shown of the largest budget must not exceed it, by more than rounding.

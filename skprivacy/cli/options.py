@@ -1,12 +1,17 @@
-"""Options that several commands share, with what they say about themselves."""
+"""Options that several commands share, with their help."""
 
 from __future__ import annotations
 
 import argparse
 from typing import Any
 
-from .choices import ALPHABETS, DEFAULT_BINS, MEASURES, SOLVERS, USUAL_CONFIDENCE, UTILITIES
 from .values import (
+    ALPHABETS,
+    DEFAULT_BINS,
+    MEASURES,
+    SOLVERS,
+    USUAL_CONFIDENCE,
+    UTILITIES,
     budget,
     confidence,
     delimiter,

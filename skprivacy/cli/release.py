@@ -1,6 +1,12 @@
-"""The commands that release: `sanitize` and `apply`."""
+"""The commands that release: sanitize, apply, and key."""
+
+from __future__ import annotations
 
 import argparse
+import os
+import re
+import secrets
+import stat
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -12,34 +18,27 @@ from typing import Any, BinaryIO
 import pandas as pd
 
 from .._messages import UNSAVED
-from .._progress import doing, part_of
-from .._warnings import warn
+from .._warnings import doing, part_of, warn
 from ..describing import ReleaseSummary
+from ..engines.file_tables import PIPE, Source, check_free, has_modes, is_pipe, kind_of, written
+from ..engines.files import fit_source, id_position, release_rows, sink_to, write_to
 from ..exceptions import PrivacyLeakWarning
-from ..files.block_noise import id_position
-from ..files.counting import fit_source
-from ..files.locations import PIPE, check_free, is_pipe, kind_of, written
-from ..files.opening import sink_to, write_to
-from ..files.releasing import release_rows
-from ..files.tables import Source
 from ..fitting.fitted_estimator import fitted_of, set_fitted, settings_of
 from ..releasing.keyed import check_own_column
 from ..report import PrivacyReport
-from ..report.handover import FileRecord, sha256_of
+from ..report.appendix import FileRecord, sha256_of
 from ..report.privacy_report import summary_of
 from ..transformer import PrivacyFunnelTransformer
-from .choices import USUAL_CONFIDENCE
-from .column_names import check_needed
 from .inputs import (
     budgets_for,
+    check_needed,
     counting_options,
     is_same,
     released_columns,
     source_of,
     transformer_for,
 )
-from .key_files import read_key
-from .words import (
+from .messages import (
     by_key,
     face_value_lines,
     listed,
@@ -48,6 +47,67 @@ from .words import (
     say_now,
     while_somebody_reads,
 )
+from .values import USUAL_CONFIDENCE
+
+_N_BYTES = 32
+_MOST_FILE_BYTES = 1 << 10
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_KEY = re.compile(rb"\s*((?:[0-9a-fA-F]{2}){16,})\s*")
+
+
+def key(options: argparse.Namespace) -> None:
+    """Write a new key to a file that only this user can read, where files have modes."""
+    write_key(options.file)
+    readers = "only you" if has_modes() else "whoever may read the files of its folder"
+    lines = [
+        f"{options.file}: a new key, which {readers} can read.",
+        "Keep it: without it, rows that are released again get new values. Keep it secret: with "
+        "it and the ids, the noise can be undone.",
+    ]
+    say(options, {"key_file": options.file}, lines)
+
+
+def write_key(path: str) -> None:
+    """Write a new key to a file that does not exist yet."""
+    if path == PIPE:
+        raise ValueError("A key is never printed: name a file.")
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise FileExistsError(
+            f"{path!r} already exists, and a key is never replaced: name another file."
+        ) from None
+    try:
+        with os.fdopen(handle, "w", encoding="ascii", newline="\n") as file:
+            file.write(secrets.token_hex(_N_BYTES) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        Path(path).unlink()
+        raise
+
+
+def read_key(path: str) -> bytes:
+    """Return the key in a file: hexadecimal digits, at least 32 of them."""
+    with open(path, "rb") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        text = file.read(_MOST_FILE_BYTES + 1)
+    found = _KEY.fullmatch(text)
+    if found is None or len(text) > _MOST_FILE_BYTES:
+        raise ValueError(
+            f"{path} does not hold a key: it needs an even number of hexadecimal digits on one "
+            f"line, at least 32, and nothing else. `skprivacy key FILE` makes one."
+        )
+    if has_modes() and stat.S_ISREG(mode) and mode & _OTHERS:
+        warn(
+            f"{path} is open to other users, who could undo the noise with it: run chmod 600 "
+            f"{path}",
+            PrivacyLeakWarning,
+        )
+    return bytes.fromhex(found[1].decode())
+
+
+# The commands that release: `sanitize` and `apply`.
 
 
 @dataclass(frozen=True, eq=False)

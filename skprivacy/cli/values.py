@@ -1,6 +1,6 @@
-"""The values of options: what is written on the command line, checked.
+"""Values of options: names that are known without importing the library, and parsers.
 
-The library is imported where a value needs it: help does not wait for it.
+A test compares them with what the library has.
 """
 
 from __future__ import annotations
@@ -13,10 +13,35 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from .choices import LARGEST_CONFIDENCE
-
 if TYPE_CHECKING:
     from ..measures import Measure
+
+
+MEASURES = ("kl", "l1", "chi2", "max_lift", "alpha_lift", "lip", "parity")
+SOLVERS = (
+    "optimal",
+    "one_per_label",
+    "column_generation",
+    "algorithm1",
+    "max_lift",
+    "best_partition",
+    "subset_merging",
+    "watchdog",
+    "greedy_funnel",
+    "chi2_design",
+    "randomized_response",
+)
+UTILITIES = ("distortion", "mutual_information", "guess", "target")
+ALPHABETS = ("auto", "values", "cells")
+DEFAULT_BINS = 10
+USUAL_CONFIDENCE = 0.95
+KEPT_UTILITY = 0.9
+LARGEST_CONFIDENCE = 0.9999
+
+
+# The values of options: what is written on the command line, checked.
+#
+# The library is imported where a value needs it: help does not wait for it.
 
 
 _DECIMAL_COMMA = re.compile(r"\d+,\d+")
@@ -169,14 +194,14 @@ def _number_or_text(text: str) -> Any:
 
 def delimiter(text: str) -> str:
     """Return the character between fields."""
-    from ..files.delimited import check_delimiter
+    from ..engines.csv_files import check_delimiter
 
     return _checked(check_delimiter, {"\\t": "\t", "tab": "\t"}.get(text, text))
 
 
 def encoding(text: str) -> str:
     """Return the name of an encoding in which delimiters are single ASCII bytes."""
-    from ..files.delimited import check_encoding
+    from ..engines.csv_files import check_encoding
 
     return _checked(check_encoding, text)
 

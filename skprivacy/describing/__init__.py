@@ -1,4 +1,4 @@
-"""Figures in words, for those who do not know the theory: `ReleaseSummary`, and the verdict."""
+"""Summaries of a release for readers who do not know the theory."""
 
 from .face_value import (
     DOES_NOT_APPLY,

@@ -1,4 +1,4 @@
-"""What those see who take released values as they are: sentences, a table, and facts."""
+"""What readers see who take released values at face value, in sentences and as a table."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Figures as texts. What is a limit is rounded outwards: what is said is never too little."""
+"""Figures as texts; limits are rounded outwards."""
 
 from __future__ import annotations
 

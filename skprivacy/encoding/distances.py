@@ -1,19 +1,47 @@
-"""How far symbols are from each other, for values that are taken at face value: Gower's distance.
+"""Distances between values of columns, and between labels of a joint distribution."""
 
-In a column of categories two values are 0 or 1 apart; in one with an order they are apart by the
-share of rows between them. Columns are averaged. A symbol that stands for several combinations is
-as far from another one as their members are on average.
-"""
+from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from .._typing import FloatArray, IntArray
-from .alphabets import Alphabet, ValueAlphabet
+from .alphabets import Alphabet, ValueAlphabet, learn_alphabet
 from .columns import ColumnAlphabet
 from .values import as_numbers
+
+
+def label_distances(
+    columns: pd.Index, p_x: FloatArray, column_weights: Sequence[float]
+) -> FloatArray:
+    """Return the distance of each label (rows) from each (columns); p_x : how frequent they are.
+
+    A label of several levels is a row of several columns.
+    """
+    series = label_columns(columns)
+    names = list(range(len(series)))
+    in_order = [getattr(each.dtype, "ordered", None) is True for each in series]
+    options: list[dict[str, Any]] = [{"n_bins": None}] * len(series)
+    # Labels that never occur are labels all the same.
+    weights = np.maximum(p_x, np.finfo(float).tiny)
+    alphabet, symbols = learn_alphabet(series, names, weights, options)
+    return gower(alphabet, in_order, column_weights)[np.ix_(symbols, symbols)]
+
+
+def label_columns(columns: pd.Index) -> list[pd.Series]:
+    """Return the labels of a table as columns, one for each level."""
+    levels = [columns.get_level_values(level) for level in range(columns.nlevels)]
+    return [pd.Series(level, index=range(len(level))) for level in levels]
+
+
+# How far symbols are from each other, for values that are taken at face value: Gower's distance.
+#
+# In a column of categories two values are 0 or 1 apart; in one with an order they are apart by the
+# share of rows between them. Columns are averaged. A symbol that stands for several combinations
+# is as far from another one as their members are on average.
 
 
 def gower(

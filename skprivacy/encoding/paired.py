@@ -13,9 +13,8 @@ import pandas as pd
 from .._messages import Message, Named
 from .._typing import BoolArray, FloatArray, IntArray
 from ..codes import UNKNOWN, look_up, narrow
-from .alphabets import Alphabet, ValueAlphabet, combine
+from .alphabets import Alphabet, ShownColumn, Uniform, ValueAlphabet, combine
 from .columns import ColumnAlphabet
-from .showing import ShownColumn, Uniform
 
 # So many values are shown in a message, each cut to so many characters.
 _FEW, _LONGEST = 3, 80

@@ -1,18 +1,57 @@
-"""The distinct values of a column, and columns as numbers."""
+"""Values of a column: factorized, compared, and written in one spelling.
+
+pyarrow need not be imported: its objects have all the methods needed here.
+"""
+
+from __future__ import annotations
 
 import datetime
 import decimal
+import math
 import numbers
 from collections.abc import Hashable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from .._typing import FloatArray, IntArray
-from ..codes import UNKNOWN, take
-from .dictionaries import dictionary_codes
-from .spellings import plain
+from ..codes import UNKNOWN, look_up, narrow, take
+
+
+def dictionary_codes(column: Any) -> tuple[IntArray, list[Any]]:
+    """Return codes, -1 for missing, and the values of a ChunkedArray of dictionaries.
+
+    Dictionaries may differ from chunk to chunk and repeat a value; both dictionaries and indices
+    may have missing ones. Some of the values may not occur.
+    """
+    code_of: dict[Any, int] = {}
+    codes: list[IntArray] = [np.empty(0, dtype=np.int8)]
+    dictionary, table = None, np.array([UNKNOWN])
+    for chunk in column.chunks:
+        if dictionary is None or not chunk.dictionary.equals(dictionary):
+            dictionary = chunk.dictionary
+            table = narrow(np.array([*_codes_of(dictionary.to_pylist(), code_of), UNKNOWN]))
+        codes.append(_looked_up(table, chunk.indices))
+    return np.concatenate(codes) if len(codes) > 2 else codes[-1], list(code_of)
+
+
+def _codes_of(values: list[Any], code_of: dict[Any, int]) -> list[int]:
+    """Return the codes of values; new values get the next codes."""
+    return [UNKNOWN if v is None else code_of.setdefault(v, len(code_of)) for v in values]
+
+
+def _looked_up(table: IntArray, indices: Any) -> IntArray:
+    if not indices.null_count:
+        return look_up(table, indices.to_numpy())
+    codes = look_up(table, indices.fill_null(0).to_numpy())
+    codes[indices.is_null().to_numpy(zero_copy_only=False)] = UNKNOWN
+    return codes
+
+
+# The distinct values of a column, and columns as numbers.
+
 
 # Integers that span less than this, with this many rows for each, serve as codes after an offset.
 _WIDEST = 1 << 16
@@ -143,3 +182,67 @@ def as_numbers(series: pd.Series, label: Hashable) -> FloatArray:
         raise TypeError(
             f"The column {label!r} must hold numbers or times, but has dtype {series.dtype}."
         ) from None
+
+
+# One way to write each value: 1, 1.0 and Decimal("1.00") are one value, and come out as one.
+#
+# Which of equal values stands for all of them is a function of the value. It must not depend on
+# the row that came first, nor on the rows that a batch happens to have.
+
+
+# Large enough for every decimal: nothing is rounded, as it would be in the usual context.
+_EXACT = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
+
+_DATETIMES, _TIMEDELTAS = datetime.datetime | np.datetime64, datetime.timedelta | np.timedelta64
+
+
+def plain(value: Any) -> Any:
+    """Return what a value is written as, whatever column it is in.
+
+    Numbers are integers if they are whole, floats if that is exact, and decimals otherwise; times
+    are those of pandas, in UTC if they have a zone.
+    """
+    if isinstance(value, str):  # a member of an enumeration, say
+        return value if type(value) is str else str.__str__(value)
+    if isinstance(value, bool | np.bool):
+        return bool(value)
+    if isinstance(value, _DATETIMES | _TIMEDELTAS):  # before numbers: timedelta64 is one to numpy
+        return _time(value)
+    if isinstance(value, numbers.Real | decimal.Decimal):
+        return _number(value)
+    if isinstance(value, bytes):
+        return bytes(value)
+    if isinstance(value, dict):
+        return {name: plain(part) for name, part in value.items()}
+    return type(value)(map(plain, value)) if type(value) in (tuple, list) else value
+
+
+def _number(value: Any) -> Any:
+    """Return an integer, a float if that is exact, or else what it is."""
+    if value != value:  # in a tuple, say
+        return math.nan
+    if value in (math.inf, -math.inf):
+        return float(value)
+    if value == (whole := int(value)):
+        return whole
+    if value == (near := float(value)):
+        return near
+    # Zeros at the end of a fraction go.
+    return value.normalize(_EXACT) if isinstance(value, decimal.Decimal) else value
+
+
+def _time(value: Any) -> Any:
+    """Return a moment or a duration of pandas, in UTC if it has a zone, in the finest unit."""
+    make: Any = pd.Timestamp if isinstance(value, _DATETIMES) else pd.Timedelta
+    found = make(value)
+    if found is pd.NaT:
+        return found
+    written = _in_finest_unit(make(found.asm8))  # without its zone and its fold
+    return written.tz_localize("UTC") if getattr(found, "tz", None) is not None else written
+
+
+def _in_finest_unit(time: Any) -> Any:
+    for unit in ("ns", "us", "ms"):
+        with suppress(pd.errors.OutOfBoundsDatetime, pd.errors.OutOfBoundsTimedelta):
+            return time.as_unit(unit)
+    return time.as_unit("s")

@@ -1,4 +1,4 @@
-"""Frames that are computed later or elsewhere: lazy polars, Dask and Spark.
+"""Tables outside of memory: lazy polars, Dask, Spark, and files.
 
 `fit` counts where the rows are, in one aggregation, and only counts travel; `transform` returns
 a lazy frame of the same kind. Each library is imported in a module of its own, and only when one

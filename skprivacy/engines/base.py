@@ -1,4 +1,4 @@
-"""What every engine does: count distinct rows, and release rows."""
+"""The protocol of lazy frames: count distinct rows, release rows."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ import numpy as np
 import pandas as pd
 
 from .._typing import NamedColumns
-from ..encoding.bins import BinsLike, as_edges
+from ..encoding.columns import BinsLike, as_edges
 from ..encoding.values import as_numbers
 from ..fitting.counted_tables import CountedTable, Distinct
-from ..fitting.known_cells import NUMBER, RowNumbers, unlike
-from ..fitting.tally import too_many
+from ..fitting.tally import NUMBER, RowNumbers, too_many, unlike
 from ..releasing.keyed import GivenRecords
 from ..releasing.noise import NoiseSource
 from ..releasing.release import Release
-from ..tables.column_types import ColumnType
 from ..tables.frames import Table
+from ..tables.table import ColumnType
 
 
 class LazyTable(CountedTable):

@@ -10,14 +10,13 @@ import pandas as pd
 from dask.base import compute
 from dask.delayed import delayed
 
-from ..encoding.bins import BinsLike
+from ..encoding.columns import BinsLike
 from ..fitting.counted_tables import Distinct, add_rows
-from ..fitting.known_cells import NUMBER, RowNumbers
-from ..fitting.tally import Tally
+from ..fitting.tally import NUMBER, RowNumbers, Tally
 from ..releasing.noise import POSITION_BITS, NoiseSource
 from ..releasing.release import Release
 from ..tables.frames import Table, as_table
-from ..tables.row_index import are_equal, copy_error
+from ..tables.table import are_equal, copy_error
 from .base import LazyTable, needed_columns
 
 _MERGED_AT_ONCE = 8

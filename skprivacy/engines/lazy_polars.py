@@ -11,7 +11,7 @@ import polars as pl
 
 from .._warnings import warn
 from ..exceptions import PrivacyLeakWarning
-from ..fitting.known_cells import RowNumbers, unlike
+from ..fitting.tally import RowNumbers, unlike
 from ..releasing.noise import FreshSource, NoiseSource
 from ..releasing.release import Release
 from ..tables.frames import Table, as_table

@@ -22,7 +22,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from ..fitting.known_cells import RowNumbers
+from ..fitting.tally import RowNumbers
 from ..releasing.noise import NoiseSource
 from ..releasing.release import Release
 from ..tables.frames import Table, as_table

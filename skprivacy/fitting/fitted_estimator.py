@@ -1,4 +1,4 @@
-"""FittedEstimator: what a transformer is once it has seen rows, and what it shows of that."""
+"""FittedEstimator: the fitted attributes and the display of the transformer."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from ..fidelity import Fidelity
 from ..fitted import Fitted
 from ..mechanism import Mechanism
 from ..tables.column_roles import ColumnRoles
-from .batches import Batches
-from .encode_and_design import fitted_to
+from .counted_tables import Batches
+from .learn import fit_mechanism
 from .parameters import Settings
 
 _Estimator = TypeVar("_Estimator", bound="FittedEstimator")
@@ -60,7 +60,7 @@ class FittedEstimator(BaseEstimator):
             if not self._is_current(settings):
                 self._fitted = None  # should this fail, do not keep that of other parameters
                 inputs = self._batches.inputs(settings)
-                self._fitted = fitted_to(settings.for_batches(), inputs)
+                self._fitted = fit_mechanism(settings.for_batches(), inputs)
                 self._designed_for = settings.of_design
         assert self._fitted is not None
         return self._fitted

@@ -1,4 +1,4 @@
-"""What was fitted, on rows that it has not seen."""
+"""Evaluate and certify a fitted transformer on rows that it has not seen."""
 
 from __future__ import annotations
 
@@ -13,24 +13,28 @@ import pandas as pd
 
 from .._messages import SENSITIVE, Message, Named, Parameter, Setting
 from .._typing import ColumnsLike, FloatArray, IntArray, Labels, NamedColumns
-from ..certifying import Candidate, Centre, Certificate, Terms, certificate_of, check_measure
 from ..codes import UNKNOWN, take
 from ..encoding import Alphabet, ColumnAlphabet, PairedAlphabet
 from ..encoding.values import coded as values_of
-from ..fitted import Fitted, Training
+from ..fitted import Fitted, SecretGroups, Training, columns_of_secrets
 from ..measures import Measure, get_measure
 from ..mechanism import Channel, Evaluation, Leakage
-from ..releasing.group_folds import folds_of_keys
-from ..secret_columns import SecretGroups, columns_of_secrets
-from ..tables.cross_tables import coded
+from ..population.certificate import (
+    Candidate,
+    Centre,
+    Certificate,
+    Terms,
+    certificate_of,
+    check_measure,
+)
+from ..releasing.record_ids import folds_of_keys
 from ..tables.frames import Table, as_table
-from ..tables.vectors import as_columns, check_length, check_weights
+from ..tables.vectors import as_columns, check_length, check_weights, coded
 from ..utilities import Distortion, EachColumn, Target, Utility
 from .counted_tables import CountedTable, rows_by_number
 from .inputs import CountedColumns, LabelledRows, sensitive_columns
-from .known_cells import NUMBER, RowNumbers
 from .parameters import Settings
-from .tally import TooManyRowsError
+from .tally import NUMBER, RowNumbers, TooManyRowsError
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Where a release keeps its budget but would still mislead its user."""
+"""Warnings of fit: columns that leak, few rows, budgets that protect nothing."""
 
 from __future__ import annotations
 
@@ -10,24 +10,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._messages import (
-    RELEASED,
-    SENSITIVE,
-    BinsOf,
-    InPython,
-    Message,
-    Named,
-    Setting,
-    aligned,
-)
+from .._messages import RELEASED, SENSITIVE, BinsOf, InPython, Message, Named, Setting, aligned
 from .._typing import CountArray, FloatArray, IntArray, NamedColumns, Scope
 from .._warnings import warn
 from ..encoding import Alphabet, learn_column
 from ..exceptions import FiniteSampleWarning, PrivacyLeakWarning
-from ..joint import as_joint, count_pairs
-from ..limits.risk import confidence_of_each
+from ..fitted import Secrets
+from ..joint import as_joint, confidence_of_each, count_pairs
 from ..measures import KL, Measure
-from ..measures.leakage import leakage_in, leakage_unchanged
+from ..measures.base import leakage_in, leakage_unchanged
 from ..mechanism import (
     FAR_ABOVE,
     USUAL_CONFIDENCE,
@@ -36,7 +27,6 @@ from ..mechanism import (
     name_of_secret,
     population_limits,
 )
-from ..secret_columns import Secrets
 from ..utilities import UTILITY_ROUNDING
 
 # A column with more distinct values than this share of its rows is judged by its bins only: that
@@ -277,7 +267,7 @@ def judged(
     return Judgement(leaking, unclear)
 
 
-def judged_for_each(
+def leaking_columns(
     budgets: Mapping[Any, Budget],
     columns: NamedColumns,
     s_codes: Mapping[Any, IntArray],

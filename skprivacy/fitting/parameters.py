@@ -14,8 +14,8 @@ from .._messages import Message, Named, Parameter
 from .._typing import Scope
 from .._validation import check_choice, check_confidence, check_integer, check_real, message
 from ..cells import Cells
+from ..fitted import check_budget, columns_of_secrets
 from ..measures import Measure
-from ..secret_columns import check_budget, columns_of_secrets
 from ..solvers import Solver
 from ..utilities import Distortion, Target, Utility
 

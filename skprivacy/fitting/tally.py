@@ -1,10 +1,13 @@
-"""Counts of distinct rows, gathered chunk by chunk in bounded memory."""
+"""Count distinct rows of a stream, and keep a sample of it."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -12,10 +15,156 @@ import pandas as pd
 
 from .._messages import BinsOf, Message
 from .._typing import CountArray, FloatArray, IntArray, NamedColumns
-from ..codes import UNKNOWN, take
-from ..encoding.bins import BinsLike, cut
+from ..cells import CellAlphabet
+from ..codes import GOLDEN, UNKNOWN, mixed, take
+from ..encoding.columns import BinsLike, cut
 from ..encoding.values import as_numbers, factorize, family_of
-from .known_cells import NUMBER
+from ..releasing.record_ids import folds_of_keys
+from ..tables.frames import as_table
+
+_MOST_ROWS = 50_000
+_MOST_CELLS = 1_000_000
+
+_LONG = 200
+
+
+def most_rows(n_columns: int) -> int:
+    """Return how many rows of `n_columns` columns may be kept."""
+    return min(_MOST_ROWS, _MOST_CELLS // max(1, n_columns))
+
+
+class RowSample:
+    """Rows of some columns, chosen by row number alone: the same ones from files of equal length.
+
+    The choice looks random, so that it does not fall in with a pattern of the rows (couples, one
+    partner after the other). Up to `limit` rows, all are kept. Long texts are cut, except in the
+    columns in `whole`.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[Hashable],
+        limit: int | None = None,
+        whole: Container[Hashable] = (),
+    ) -> None:
+        self._names = list(names)
+        self._whole = whole
+        self._limit = most_rows(len(self._names)) if limit is None else limit
+        self._share = np.uint64(2**64 - 1)
+        self._n_seen = 0
+        self._ranks = np.zeros(0, dtype=np.uint64)
+        self._pieces: list[pd.DataFrame] = []
+
+    def add(self, n_rows: int, column_of: Callable[[Any, IntArray], pd.Series]) -> None:
+        """Choose among the next rows.
+
+        column_of : returns the column of a name at some of these rows.
+        """
+        if not self._names:
+            return
+        numbers = np.arange(self._n_seen, self._n_seen + n_rows, dtype=np.uint64)
+        self._n_seen += n_rows
+        ranks = mixed((numbers + np.uint64(1)) * GOLDEN)
+        chosen = np.flatnonzero(ranks <= self._share)
+        if not len(chosen):
+            return
+        columns = {}
+        for name in self._names:
+            column = column_of(name, chosen)
+            columns[name] = (column if name in self._whole else _shortened(column)).astype(object)
+        self._pieces.append(pd.DataFrame(columns))
+        self._ranks = np.concatenate([self._ranks, ranks[chosen]])
+        while len(self._ranks) > self._limit:
+            self._share //= np.uint64(2)
+            kept = self._ranks <= self._share
+            self._pieces = [self.rows()[kept]]
+            self._ranks = self._ranks[kept]
+
+    def emptied(self) -> RowSample:
+        """Return a sample of the same columns without any rows."""
+        return RowSample(self._names, self._limit, self._whole)
+
+    def rows(self) -> pd.DataFrame:
+        """Return the rows that were chosen."""
+        return pd.concat(self._pieces, ignore_index=True) if self._pieces else pd.DataFrame()
+
+
+def _shortened(column: pd.Series) -> pd.Series:
+    """Return texts with long ones cut; those that differ still do."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column.cat.rename_categories(_short)
+    return column if pd.api.types.is_numeric_dtype(column.dtype) else column.map(_short)
+
+
+def _short(value: Any) -> Any:
+    if not isinstance(value, str) or len(value) <= _LONG:
+        return value
+    return f"{value[:_LONG]} {sha256(value.encode()).hexdigest()}"
+
+
+# Cells that some rows have taught, by which all others are counted; numbers of rows.
+
+
+# What the column of such numbers is called: unlike the name of any column of a table.
+NUMBER = ("number of the row",)
+
+
+class RowNumbers(ABC):
+    """A number for each row of a table that follows from the row alone: any engine can tell it."""
+
+    @property
+    @abstractmethod
+    def read(self) -> tuple[Any, ...]:
+        """The columns that tell the number of a row."""
+
+    @abstractmethod
+    def of_table(self, columns: NamedColumns) -> IntArray:
+        """Return the number of each row, -1 for none; columns : these and any others."""
+
+    def of_frame(self, frame: Any) -> IntArray:
+        """Return the number of each row of any frame that has these columns."""
+        table = as_table(frame, "fit")
+        assert table.names is not None
+        return self.of_table(table.named(map(table.names.index, self.read)))
+
+
+@dataclass(frozen=True, eq=False)
+class KnownCells(RowNumbers):
+    """The cells of some columns.
+
+    names : of these columns; taught_as : what cells were asked for; groups : the column that
+    tells people apart, if any.
+    """
+
+    alphabet: CellAlphabet
+    names: tuple[Any, ...]
+    taught_as: Any
+    groups: tuple[Any, ...] = ()
+
+    @property
+    def read(self) -> tuple[Any, ...]:
+        return (*self.names, *self.groups)
+
+    def of_columns(self, columns: NamedColumns, folds: IntArray | None = None) -> IntArray:
+        """Return the cell of each row; columns : these and any others; folds : of the rows."""
+        series = [columns[name] for name in self.names]
+        codes, _ = self.alphabet.encode(series, self.names, folds)
+        return codes
+
+    def of_table(self, columns: NamedColumns) -> IntArray:
+        folds = next((folds_of_keys(columns[name], name) for name in self.groups), None)
+        return self.of_columns(columns, folds)
+
+
+def unlike(name: str, others: Container[Any]) -> str:
+    """Return a name that no other column has."""
+    while name in others:
+        name += " "
+    return name
+
+
+# Counts of distinct rows, gathered chunk by chunk in bounded memory.
+
 
 # Beyond this many distinct rows of S and X, numbers must be cut at edges known beforehand.
 MOST_DISTINCT = 500_000

@@ -1,10 +1,9 @@
 """The simplex of posteriors ``W = P(X | Y = y)``, cut by bounds on what they reveal about S."""
 
-from .interval import slab_vertices
 from .lift_polytopes import LiftPolytopes
 from .outer_polytope import OuterPolytope, TooManyVerticesError
 from .points import Points
-from .slab_epigraph import SlabEpigraph
+from .slabs import SlabEpigraph, slab_vertices
 
 __all__ = [
     "LiftPolytopes",

@@ -22,8 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._typing import FloatArray, IntArray
-from .growing_table import GrowingTable
-from .points import Points
+from .points import GrowingTable, Points
 
 # What the caller wants to know about new vertices, from their points and their deviations.
 Describe: TypeAlias = Callable[[Points, FloatArray], FloatArray]

@@ -15,8 +15,7 @@ from .._typing import Scope
 from .._validation import check_choice, message
 from .base import SCOPES, Measure, lift
 from .divergences import KL, L1, Chi2
-from .lifts import AlphaLift, Lip, MaxLift
-from .parity import Parity
+from .lifts import AlphaLift, Lip, MaxLift, Parity
 
 __all__ = [
     "KL",

@@ -1,4 +1,4 @@
-"""What a measure is, and what a budget is."""
+"""The protocol of measures, leakage per output and on average, and what a budget allows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from .._typing import FloatArray, Scope
+from .._typing import BoolArray, FloatArray, Scope
 
 # The paper bounds every output; the privacy funnel bounds the average (correction 8).
 SCOPES: tuple[Scope, ...] = ("per_output", "average")
@@ -207,3 +207,97 @@ class ShippedMeasure(Measure):
 
     def to_dict(self) -> dict[str, Any]:
         return {"name": self.name, **asdict(self)}
+
+
+# What a release leaks: from P(S|y) over g and a scope to the scale of epsilon.
+
+
+def posteriors(joint_with_y: FloatArray, p_y: FloatArray, prior: FloatArray) -> FloatArray:
+    """Return P(.|y) as rows; the prior for an output of probability zero.
+
+    joint_with_y : P(., y), one column per output; p_y : the probability of each.
+    """
+    rows = joint_with_y.T / np.where(p_y > 0, p_y, 1.0)[:, None]
+    return np.where((p_y > 0)[:, None], rows, prior)
+
+
+def output_values(measure: Measure, posteriors: FloatArray, prior: FloatArray) -> FloatArray:
+    """Return g of each output, over the symbols of S that occur; posteriors : P(S|y) as rows."""
+    return measure.value(posteriors[:, prior > 0], prior[prior > 0])
+
+
+def value_in(scope: Scope, values: FloatArray, p_y: FloatArray) -> float:
+    """Return g of a release from that of its outputs: the worst of them, or their average."""
+    return float(values.max() if scope == "per_output" else p_y @ values)
+
+
+def leakage_in(scope: Scope, measure: Measure, values: FloatArray, p_y: FloatArray) -> float:
+    """Return the leakage of a release from g of its outputs.
+
+    On average it is the leakage of the mean of g, never the mean of the leakages; NaN for a
+    measure without an average.
+    """
+    if scope == "average" and "average" not in measure.scopes:
+        return float("nan")
+    return float(measure.inverse(value_in(scope, values, p_y)))
+
+
+def leakage_unchanged(scope: Scope, measure: Measure, p_sx: FloatArray) -> float:
+    """Return what releasing X itself leaks."""
+    p_x, prior = p_sx.sum(axis=0), p_sx.sum(axis=1)
+    values = output_values(measure, posteriors(p_sx, p_x, prior), prior)
+    return leakage_in(scope, measure, values, p_x)
+
+
+def leakage_of(scope: Scope, measure: Measure, p_sx: FloatArray, channel: FloatArray) -> float:
+    """Return what the outputs of a channel leak."""
+    return leakage_unchanged(scope, measure, p_sx @ channel)
+
+
+# What a budget means to a person: how far the probability of a group may move.
+#
+# Of all posteriors with ``P(s|y) = a`` the one that scales the other groups together leaks the
+# least, because fusing groups never adds leakage. So the probabilities that a budget allows are
+# those for which the posterior ``(a, 1 - a)`` of two groups, with the prior ``(p, 1 - p)``, is
+# within it.
+
+
+_BISECTIONS = 60  # to 1e-18
+
+
+def posterior_ranges(measure: Measure, prior: FloatArray, epsilon: float) -> FloatArray:
+    """Return (low, high) of each P(s|y) that a budget for every output allows, as rows.
+
+    From 0 to 1 for a measure of which it is not known that fusing groups adds nothing.
+    """
+    if not measure.is_monotone:
+        return np.tile([0.0, 1.0], (len(prior), 1))
+    limit = measure.budget(epsilon)
+    return np.array([[_furthest(measure, p, limit, end) for end in (0.0, 1.0)] for p in prior])
+
+
+def may_reach(measure: Measure, prior: FloatArray, epsilon: float, share: float) -> BoolArray:
+    """Return whether such a budget lets each P(s|y) reach a share; False where it is not known."""
+    if not measure.is_monotone:
+        return np.zeros(len(prior), bool)
+    limit = measure.budget(epsilon)
+    return np.array([_is_allowed(measure, p, limit, share) for p in prior])
+
+
+def _is_allowed(measure: Measure, p: float, limit: float, a: float) -> bool:
+    """Return whether a probability may move from p to a."""
+    if p in (0.0, 1.0):  # a group that does not occur, or is all there is, stays so
+        return a == p
+    return bool(measure.leakage(np.array([a, 1 - a]), np.array([p, 1 - p])) <= limit)
+
+
+def _furthest(measure: Measure, p: float, limit: float, end: float) -> float:
+    """Return how far from p toward an end a probability may be; rounded outward."""
+    if _is_allowed(measure, p, limit, end):
+        return end
+    inside, outside = p, end
+    for _ in range(_BISECTIONS):
+        middle = (inside + outside) / 2
+        is_allowed = _is_allowed(measure, p, limit, middle)
+        inside, outside = (middle, outside) if is_allowed else (inside, middle)
+    return outside

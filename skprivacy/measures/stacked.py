@@ -1,4 +1,4 @@
-"""Several secrets as one: a measure of outputs that are about any of them.
+"""Several secrets stacked into one measure, for budgets per output.
 
 S is "one of the secrets, drawn at random, and its value": its distributions are those of the
 secrets, one below the other, and so are its lifts. Each secret has its own scale.

@@ -4,13 +4,7 @@ from ..describing import name_of_secret
 from .channel import Channel
 from .evaluation import Evaluation
 from .guarantee import Guarantee
-from .leakage import (
-    FAR_ABOVE,
-    USUAL_CONFIDENCE,
-    Leakage,
-    PopulationLeakage,
-    population_limits,
-)
+from .leakage import FAR_ABOVE, USUAL_CONFIDENCE, Leakage, PopulationLeakage, population_limits
 from .mechanism import Mechanism, make_mechanism, named_channel, one_secret
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""P(Y|X): how X becomes Y, what its symbols are called, and how much of X is kept."""
+"""Channel: P(Y|X), the names of its symbols, and how much of X it keeps."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 from .._json import label_key
 from .._typing import FloatArray, IntArray, Labels
 from .._validation import message
+from ..channels import independent
 from ..joint import readonly
-from ..measures.leakage import posteriors
-from ..repair import independent
+from ..measures.base import posteriors
 from ..utilities import NO_UTILITY, Utility, mutual_information
 
 OWNER = "Mechanism"

@@ -1,4 +1,4 @@
-"""A mechanism as a part of a document: written without loss, read with care."""
+"""Mechanisms as parts of JSON documents."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .._json import encode_label, label_key
-from .._json_reader import Place
+from .._json import Place, encode_label, label_key
 from .._typing import FloatArray
-from ..limits import confidence_of_each
+from ..joint import confidence_of_each
 from ..measures import MEASURES, SCOPES, Measure
 from ..utilities import (
     UTILITIES,

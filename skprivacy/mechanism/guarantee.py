@@ -1,4 +1,4 @@
-"""Guarantee: what leaks about one secret, and the budget that it provably keeps."""
+"""Guarantee: the leakage about one secret within a budget, which is checked here."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 from .._typing import Labels, Scope
 from .._validation import check_real
 from ..measures import check_scope
-from ..measures.ranges import may_reach, posterior_ranges
+from ..measures.base import may_reach, posterior_ranges
 from .channel import OWNER, Channel
 from .leakage import Leakage
 

@@ -1,4 +1,4 @@
-"""What a channel leaks about one secret, in its rows and in their population."""
+"""Leakage: what a channel leaks about one secret, in its rows and in the population."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from .._threads import one_thread
 from .._typing import FloatArray, IntArray, Labels, Scope, Seed
 from .._validation import check_confidence, check_real
 from ..joint import as_joint, readonly
-from ..limits import UpperLimits, draws_of_limits, kept_draws, limits_of, upper_limits
 from ..measures import Measure, lift
-from ..measures.leakage import leakage_in, output_values, posteriors
-from ..solvers.one_thread import one_thread
+from ..measures.base import leakage_in, output_values, posteriors
+from ..population.limits import UpperLimits, draws_of_limits, kept_draws, limits_of, upper_limits
 from ..utilities import mutual_information
 from .channel import OWNER, ROW_TOLERANCE, Channel, Frozen, check_labels
 

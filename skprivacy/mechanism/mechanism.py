@@ -9,15 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from .._json import label_key, write_document
-from .._json_reader import Place, read_document
+from .._json import Place, label_key, read_document, write_document
 from .._messages import Message, Parameter
 from .._typing import FloatArray, IntArray, Labels, Scope, TableLike
 from .._validation import message
 from ..describing import ReleaseSummary
 from ..fidelity import Fidelity, NamedChannel, closest_names, fidelity_of_symbols
-from ..joint import as_joint
-from ..limits import confidence_of_each
+from ..joint import as_joint, confidence_of_each
 from ..measures import Measure
 from ..utilities import BOUND_TOLERANCE, DEFAULT_TOL, UTILITY_ROUNDING, Utility
 from .channel import OWNER, Channel

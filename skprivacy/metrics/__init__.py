@@ -12,9 +12,9 @@ from .leakage import (
     leakage_report,
     max_lift,
     maximal_leakage,
+    population_leakage,
     total_variation,
 )
-from .population import population_leakage
 from .scorers import best_within_leakage, neg_leakage_scorer, utility_scorer
 
 __all__ = [

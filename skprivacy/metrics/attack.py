@@ -1,4 +1,4 @@
-"""The attacker's view: how well S can be guessed from what is released."""
+"""Attack a release with trained models, and read the figures with care."""
 
 from __future__ import annotations
 
@@ -27,19 +27,65 @@ from sklearn.preprocessing import TargetEncoder
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from .._messages import SENSITIVE, InPython, Message, Parameter, message_of
-from .._progress import doing
+from .._messages import SENSITIVE, InPython, Message, Parameter, in_points, message_of
 from .._typing import BoolArray, ColumnsLike, FloatArray, IntArray
 from .._validation import check_real, message
-from .._warnings import warn
+from .._warnings import doing, warn
 from ..joint import count_pairs
 from ..mechanism import Guarantee, Mechanism
-from ..releasing.read_back import UnreadableLabelsError
-from ..tables.cross_tables import coded
-from ..tables.vectors import as_columns
+from ..releasing.output_names import UnreadableLabelsError
+from ..tables.vectors import as_columns, coded
 from ..transformer import PrivacyFunnelTransformer
-from .attack_notes import TOGETHER, attack_notes
-from .one_release import one_release
+from .frequencies import one_release
+
+TOGETHER = "released and remainder"
+
+
+def attack_notes(attacks: pd.DataFrame) -> list[str]:
+    """Return sentences about figures of `audit` that look better than they are.
+
+    >>> table = pd.DataFrame({"attacked": ["released"], "advantage": [-0.013]})
+    >>> attack_notes(table)[0][:52]
+    'An advantage below zero, here down to -1.3 points, i'
+    """
+    return [*_below_zero(attacks), *_safer_than_a_part(attacks)]
+
+
+def _below_zero(attacks: pd.DataFrame) -> list[str]:
+    smallest = attacks["advantage"].min()
+    if _as_shown(smallest) >= 0:
+        return []
+    return [
+        f"An advantage below zero, here down to {in_points(smallest)}, is noise: the attacker "
+        f"took chance in the rows it learned from for a pattern, and on rows that it had not seen "
+        f"was right less often than a blind guess. Read it as zero; it is no sign of protection."
+    ]
+
+
+def _safer_than_a_part(attacks: pd.DataFrame) -> list[str]:
+    """Say so where all columns together seem to give away less than some of them."""
+    best = attacks.groupby("attacked", sort=False)["advantage"].max()
+    if TOGETHER not in best:
+        return []
+    parts = best[[name for name in best.index if name not in ("raw", TOGETHER)]]
+    name, largest, together = parts.idxmax(), parts.max(), best[TOGETHER]
+    if _as_shown(largest) <= max(_as_shown(together), 0):
+        return []
+    return [
+        f'Together, the columns give away no less than any of them: "{TOGETHER}" counts as '
+        f'{in_points(largest)}, the advantage of "{name}" alone, and not as the '
+        f"{in_points(together)} that were measured: the other columns, or chance, misled the "
+        f"attackers."
+    ]
+
+
+def _as_shown(advantage: float) -> float:
+    """Return it in tenths of a point: smaller differences are not seen."""
+    return round(advantage, 3)
+
+
+# The attacker's view: how well S can be guessed from what is released.
+
 
 Attacker: TypeAlias = BaseEstimator | dict[str, BaseEstimator]
 Splits: TypeAlias = int | BaseCrossValidator | BaseShuffleSplit | Iterable[Any]

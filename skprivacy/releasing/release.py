@@ -1,30 +1,104 @@
-"""The release of a table: all that `transform` needs of what was fitted, and nothing about S.
-
-It is what travels to other processes and machines: the encoder and the channel, no P_SX. Cells by
-scores need models to encode rows, among them one of P(S|x).
-"""
+"""Release: replace X by Y in a table. It holds the names of S, and nothing else about it."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
+import numpy as np
+import pandas as pd
+
+from .._messages import InPython, Message, Setting
 from .._typing import FloatArray, IntArray
+from .._warnings import warn
 from ..codes import look_up
-from ..encoding import Alphabet
+from ..encoding import UNKNOWN, Alphabet
 from ..fitted import Fitted
 from ..tables.column_roles import ColumnRoles
-from ..tables.column_types import ColumnType
 from ..tables.frames import Table
-from ..tables.row_index import check_no_copy
-from .group_folds import folds_in
+from ..tables.table import ColumnType, check_no_copy
 from .noise import Noise, NoiseSource
 from .output_names import posterior_names, readable
+from .record_ids import folds_in
 from .sampler import Sampler
-from .unknown_values import unknown_error, warn_of_unknown
+
+_LONGEST = 80  # of a value in a message
+
+# What is drawn where nothing is known.
+_OUTPUTS = InPython("P(Y)", "the distribution of the release")
+
+
+def warn_of_unknown(labels: Sequence[Hashable], unknown: Mapping[Hashable, int]) -> None:
+    """Warn of rows that are drawn from P(Y).
+
+    unknown : for each column, how many rows have values that `fit` did not see; the key None is
+    for combinations.
+    """
+    if not unknown:
+        return
+    named = {_joint(labels) if label is None else repr(label): n for label, n in unknown.items()}
+    counted = (f"{n:,} row{'s' if n > 1 else ''} of {name}" for name, n in named.items())
+    warn(
+        Message(
+            "Values that fit did not see are replaced by draws from ",
+            _OUTPUTS,
+            ": ",
+            InPython(", ".join(named), ", ".join(counted)),
+            ". ",
+            Setting("handle_unknown", "error"),
+            " refuses them.",
+        )
+    )
+
+
+def _joint(labels: Sequence[Hashable]) -> str:
+    return "the combination of " + ", ".join(map(repr, labels))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def unknown_error(
+    alphabet: Alphabet,
+    series: Sequence[pd.Series],
+    labels: Sequence[Hashable],
+    symbols: IntArray,
+    unknown: Mapping[Hashable, int],
+) -> ValueError:
+    """Return an error that shows some of the values that `fit` did not see.
+
+    series, labels, symbols : the columns of X, their names, and the symbols of their rows.
+    """
+    label = next(iter(unknown))
+    rows = np.flatnonzero(symbols < 0)
+    if label is None:
+        values = [tuple(s.iloc[row] for s in series) for row in rows[:1000]]
+    else:
+        column = labels.index(label)
+        codes = alphabet.columns[column].encode(series[column], label)
+        values = series[column].iloc[np.flatnonzero(codes == UNKNOWN)[:1000]].tolist()
+    first = [_short(text) for text in list(dict.fromkeys(map(repr, values)))[:5]]
+    where = _joint(labels) if label is None else repr(label)
+    return ValueError(
+        Message(
+            f"Found unknown values in column {where} during transform: {', '.join(first)}. Use ",
+            Setting("handle_unknown", "resample"),
+            " to draw them from ",
+            _OUTPUTS,
+            ".",
+        )
+    )
+
+
+# The release of a table: all that `transform` needs of what was fitted, and nothing about S.
+#
+# It is what travels to other processes and machines: the encoder and the channel, no P_SX. Cells
+# by scores need models to encode rows, among them one of P(S|x).
+
 
 # For each column of X and beside it, by its position at fit: the (name, column) pairs that replace
 # it.

@@ -1,4 +1,4 @@
-r"""Drawing Y from P(Y|X): integer tables, and the budget of what is sampled.
+r"""Draw Y from P(Y|X) by integer thresholds; what is sampled is what was judged.
 
 A row of the channel becomes integers ``0 = c_0 <= c_1 <= ... <= c_n = 2^63``, and a random word w
 in [0, 2^63) gives the output y with ``c_y <= w < c_(y+1)``: the probabilities that are actually

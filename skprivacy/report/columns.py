@@ -1,13 +1,21 @@
-"""What the report says about columns: what became of each, and which the guarantee covers."""
+"""Report: what became of each column, cells, and values at face value."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from ..describing import ReleaseSummary
+import numpy as np
+import pandas as pd
+
+from .._typing import BoolArray, FloatArray
+from ..describing import ReleaseSummary, compared_values, listed_swaps, rows_unchanged, shown
+from ..encoding.columns import FEWEST_ROWS
+from ..fidelity import Fidelity, compared_columns
 from ..fitted import Fitted
-from .sections import Table, facts
+from ..measures.base import leakage_in, output_values, posteriors
+from .layout import Points, Section, Table, facts
 
 
 @dataclass(frozen=True)
@@ -105,3 +113,226 @@ def listed(names: Iterable[str]) -> str:
 
 def _all(names: Iterable[str], what: str = "") -> str:
     return f"{', '.join(names)}{what}" if names else "none"
+
+
+# What the report says about cells, and about a target that may be known beside the release.
+
+
+# As many cells as fit on a page.
+_MOST_LISTED = 30
+
+_WHAT_CELLS_ARE = (
+    "Rows that are alike share a cell. The channel is designed for cells: it says which cell is "
+    "released for the cell of a row, and what is shown depends on the released cell alone. So "
+    "every figure about it holds for whole rows, and a row with values that were never seen "
+    "has a cell too."
+)
+
+
+def cells_section(fitted: Fitted) -> list[Section]:
+    """Return the rules of the largest cells, if symbols are cells."""
+    if (described := fitted.cells) is None:
+        return []
+    largest = described.sort_values("share", ascending=False, kind="stable").head(_MOST_LISTED)
+    title = f"All {len(described)} cells"
+    if len(largest) < len(described):
+        title = (
+            f"The {len(largest)} largest of {len(described)} cells, "
+            f"{largest['share'].sum():.0%} of the rows"
+        )
+    shown = largest[["share", "rule"]].assign(share=[f"{x:.1%}" for x in largest["share"]])
+    return [Section("The cells", [_WHAT_CELLS_ARE], [Table(title, shown)])]
+
+
+def target_beside(fitted: Fitted, protected: str) -> list[str]:
+    """Say what whoever knows the target as well as the release learns; protected : S."""
+    training, mechanism = fitted.training, fitted.mechanism
+    if training is None or training.with_target is None:
+        return []
+    counts = training.with_target / training.with_target.sum()
+    p_s = counts.sum(axis=(1, 2))
+    together = (counts @ mechanism.channel).reshape(len(p_s), -1)  # P(s, (v, y))
+    p_vy = together.sum(axis=0)
+    values = output_values(mechanism.measure, posteriors(together, p_vy, p_s), p_s)
+    figure = leakage_in(mechanism.scope, mechanism.measure, values, p_vy)
+    alone = counts.sum(axis=2)
+    p_v = alone.sum(axis=0)
+    by_target = output_values(mechanism.measure, posteriors(alone, p_v, p_s), p_s)
+    of_target = leakage_in(mechanism.scope, mechanism.measure, by_target, p_v)
+    return [
+        f"The target is not part of the release. Together with it, a released value reveals up to "
+        f"{figure:.4g} about {protected} in these rows; the target alone, {of_target:.4g}. To "
+        f"publish the target too, release it with the others, or beside them, under the budget."
+    ]
+
+
+# What the report says to those who read released values as they are.
+#
+# Values that few rows have are counted and not named, as in `small_numbers`.
+
+
+_READING = (
+    "In the table, the mean shift is how far a number moves on average, in its own unit; the "
+    "correlation is that of values before and after, 1 where nothing is lost; the total variation "
+    "is how far the distributions before and after are apart, from 0 to 1."
+)
+
+# So many values of a column, or combinations, are named, and so many are in the table.
+_MOST_NAMED, _MOST_CHANGED = 12, 8
+
+# Values of which fewer rows change are not worth a line.
+_HARDLY = 0.0005
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedColumn:
+    """The values of a column, and what became of each.
+
+    labels : of the values, the last of which is missing; may_name : whether each may be named;
+    before : (n_x, K), how many rows of each symbol have each value; after : how often the rows of
+    each symbol are released as each value.
+    """
+
+    name: str
+    labels: Sequence[Any]
+    may_name: BoolArray
+    before: FloatArray
+    after: FloatArray
+
+    def changed_most(self, n: int) -> Iterator[tuple[float, str, dict[str, str]]]:
+        """Yield the values that change in most rows: these rows, a name, and figures."""
+        rows, kept = self.before.sum(axis=0), (self.before * self.after).sum(axis=0)
+        changed = np.where(self.may_name, rows - kept, 0.0)
+        for i in np.argsort(-changed, kind="stable")[:n]:
+            if changed[i] > _HARDLY * rows[i]:
+                figures = {
+                    "unchanged": f"{kept[i] / rows[i]:.1%}",
+                    "rows": f"{rows[i]:,.0f}",
+                    "most often released as": self._instead(i),
+                }
+                yield changed[i], f"{self.name}: {_text(self.labels[i])}", figures
+
+    def _instead(self, value: int) -> str:
+        """Return what a value is most often released as; the last one is missing."""
+        others = self.before[:, value] @ self.after
+        others[value] = 0.0
+        most = int(np.argmax(others))
+        may_name = self.may_name[most] or most == len(others) - 1
+        return _text(self.labels[most]) if may_name else "a rare value"
+
+
+def face_value(fitted: Fitted, fidelity: Fidelity) -> Section:
+    """Return how close released values are to the true ones; fidelity : of what was fitted."""
+    everywhere = " in all columns" if len(fidelity.columns) > 1 else ""
+    said = [
+        f"For those who read released values as they are. {rows_unchanged(fidelity)}{everywhere}. "
+        f"These figures are exact: they follow from the channel."
+    ]
+    if not np.isnan(fidelity.raw_utility):
+        said.append(
+            f"Measured against the raw values, before numbers were cut into bins and rare values "
+            f"were pooled, the utility is {fidelity.raw_utility:.1%}."
+        )
+    lost = [*_lost_values(fitted, fidelity), *_lost_combinations(fitted)]
+    lists = {
+        "Never released": lost,
+        "The swaps that concern most rows": listed_swaps(fidelity.swaps),
+    }
+    table = Table("Values before and after, column by column", compared_values(fidelity))
+    return Section(
+        "At face value",
+        [*said, _READING],
+        [table, *_changed_most(_columns(fitted))],
+        points=[Points(caption, lines) for caption, lines in lists.items() if lines],
+    )
+
+
+def _lost_values(fitted: Fitted, fidelity: Fidelity) -> Iterator[str]:
+    """Yield a line for each column with values that are never released."""
+    lost, training = fidelity.never_released, fitted.training
+    assert training is not None  # or there would be no report
+    for name, column in zip(fitted.x_names, fitted.alphabet.columns, strict=True):
+        mine = lost[lost["column"] == name] if len(lost) else lost
+        if len(mine):
+            n_all = int(np.count_nonzero(column.weights))
+            yield _line(str(name), mine, n_all, training.n_rows, "too rare to be named")
+
+
+def _lost_combinations(fitted: Fitted) -> Iterator[str]:
+    """Yield a line for what the columns of X never show together; pools are no values."""
+    training, alphabet = fitted.training, fitted.alphabet
+    assert training is not None
+    if alphabet.of_cells or len(alphabet.columns) + (alphabet.groups is not None) < 2:
+        return
+    shares = training.counts.sum(axis=0) / training.counts.sum()
+    has_weights = training.effective_rows != training.n_rows
+    is_lost = shares > 0
+    is_lost[fitted.symbol_of_output] = False
+    lost = np.flatnonzero(is_lost)
+    lost = lost[np.argsort(-shares[lost], kind="stable")]
+    if len(lost):
+        is_few = shares[lost] * training.n_rows < FEWEST_ROWS
+        found = pd.DataFrame({
+            "value": pd.Series([alphabet.labels[i] for i in lost], dtype=object),
+            "rows": shares[lost],
+            # By its weight, one row could pass for many.
+            "is_rare": is_few | alphabet.is_pool[lost] | has_weights,
+        })  # fmt: skip
+        why_not = "not named, because rows have weights" if has_weights else "too rare to be named"
+        n_all = int(np.count_nonzero(shares))
+        yield _line("combinations of all columns", found, n_all, training.n_rows, why_not)
+
+
+def _line(what: str, lost: pd.DataFrame, n_all: int, n_rows: int, why_not: str) -> str:
+    """Name values that are in the rows and never come out.
+
+    lost : as in `Fidelity.never_released`; n_all : values there are; why_not : if none is named.
+    """
+    named = lost[~lost["is_rare"]][:_MOST_NAMED]
+    texts = [
+        f"{shown(value)} ({_rows(share * n_rows)})"
+        for value, share in zip(named["value"], named["rows"], strict=True)
+    ]
+    if len(lost) > len(named):
+        texts.append(f"and {len(lost) - len(named):,} more" if texts else why_not)
+    start = f"{what}, {len(lost):,} of {n_all:,} ({lost['rows'].sum():.1%} of the rows)"
+    return f"{start}: {', '.join(texts)}."
+
+
+def _changed_most(columns: Sequence[ReleasedColumn]) -> list[Table]:
+    of_each = max(1, _MOST_CHANGED // len(columns))
+    found = [each for column in columns for each in column.changed_most(of_each)]
+    most = sorted(found, key=lambda each: -each[0])[:_MOST_CHANGED]
+    rows = [each for each in found if each in most]
+    if not rows:
+        return []
+    names = pd.Index([name for _, name, _ in rows], name="value")
+    cells = pd.DataFrame([figures for *_, figures in rows], index=names)
+    return [Table("The values with most changed rows, column by column", cells)]
+
+
+def _columns(fitted: Fitted) -> list[ReleasedColumn]:
+    """Return the columns of X."""
+    alphabet, training = fitted.alphabet, fitted.training
+    assert training is not None
+    named = fitted.named_channel
+    compared = compared_columns(alphabet, [False] * len(alphabet.columns))
+    rows = named.p_x[:, None] * training.n_rows
+    return [
+        ReleasedColumn(
+            str(name),
+            [*known.labels, None],
+            np.append(~known.is_rare, False),
+            rows * column.spread.own,
+            named.p_symbol @ column.by_symbol,
+        )
+        for name, known, column in zip(fitted.x_names, alphabet.columns, compared, strict=True)
+    ]
+
+
+def _text(label: Any) -> str:
+    return shown(label)[1:-1]
+
+
+def _rows(number: float) -> str:
+    return f"{number:,.0f} row{'' if round(number) == 1 else 's'}"

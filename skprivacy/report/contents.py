@@ -1,18 +1,13 @@
-"""What a report consists of, in its order: what is for specialists comes after the signatures."""
+"""Report: all sections in their order."""
 
 from ..describing import CAUTION, PASS, ReleaseSummary
 from ..fitted import Fitted, Training
 from ..fitting.parameters import Settings
-from .appendix import for_specialists, glossary, pictures, recipe
-from .attackers import Attacked, attack_section, no_attack
-from .cells import cells_section, target_beside
-from .columns import columns_of
-from .conclusions import conclusions
-from .face_value import face_value
-from .handover import Handover
-from .leaks import against_budgets, in_short, to_do, what_leaks
-from .sections import Points, Section
-from .small_numbers import small_numbers
+from .appendix import Handover, for_specialists, glossary, pictures, recipe
+from .attackers import Attacked, attack_section, no_attack, small_numbers
+from .columns import cells_section, columns_of, face_value, target_beside
+from .layout import Points, Section
+from .leaks import against_budgets, conclusions, in_short, to_do, what_leaks
 
 _SEEDED = (
     "The noise was drawn with a fixed random_state: whoever knows it can undo the noise. Release "

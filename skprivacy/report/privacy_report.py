@@ -1,4 +1,4 @@
-"""PrivacyReport: what was protected, from what, by how much, and under which assumption."""
+"""PrivacyReport: the report on a release for whoever signs it off."""
 
 from __future__ import annotations
 
@@ -16,12 +16,10 @@ from ..fitting.fitted_estimator import fitted_of, settings_of
 from ..mechanism import PopulationLeakage, population_limits
 from ..metrics.attack import Attacker, Splits
 from ..transformer import PrivacyFunnelTransformer
+from .appendix import FileRecord, Handover
 from .attackers import Attacked
 from .contents import sections_of
-from .handover import FileRecord, Handover
-from .html import as_fragment, as_page
-from .sections import Section
-from .text import as_text
+from .layout import Section, as_fragment, as_page, as_text
 
 # How many joints are drawn for limits, at least: as `population_leakage` does.
 _DRAWS = 999

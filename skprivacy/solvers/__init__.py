@@ -9,18 +9,19 @@ from ..geometry import Points
 from .algorithm1 import Algorithm1Solver
 from .automatic import automatic
 from .automatic import most_symbols as most_symbols
-from .base import Solution, Solver
-from .best_partition import BestPartitionSolver
-from .chi2_design import Chi2DesignSolver
+from .base import DesignTask, Solution, Solver
+from .baselines import (
+    BestPartitionSolver,
+    Chi2DesignSolver,
+    GreedyFunnelSolver,
+    RandomizedResponseSolver,
+    SubsetMergingSolver,
+    WatchdogSolver,
+)
 from .column_generation import ColumnGenerationSolver
-from .greedy_funnel import GreedyFunnelSolver
 from .max_lift import MaxLiftSolver
 from .one_per_label import OnePerLabelSolver
 from .optimal import OptimalSolver
-from .randomized_response import RandomizedResponseSolver
-from .subset_merging import SubsetMergingSolver
-from .task import DesignTask
-from .watchdog import WatchdogSolver
 
 _CLASSES = (
     OptimalSolver,

@@ -18,11 +18,9 @@ import numpy as np
 from .._typing import BoolArray, FloatArray, IntArray
 from .._validation import check_choice, check_integer, check_real, message
 from ..geometry import Points
-from .base import Solution, Solver
-from .candidates import Candidates, all_candidates, excess_over
+from .base import DesignTask, Solution, Solver
 from .linear_program import MixtureProgram
-from .max_lift import DEFAULT_MAX_BASES
-from .task import DesignTask
+from .max_lift import DEFAULT_MAX_BASES, Candidates, all_candidates, excess_over
 
 _CHUNK = 2_000_000  # leakages at once
 

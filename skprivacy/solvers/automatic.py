@@ -1,10 +1,10 @@
-"""Which solver "auto" takes: it depends on the utility, and on how many vertices there may be."""
+"""The solver that "auto" stands for, by utility and number of vertices."""
 
 from typing import Any
 
-from ..geometry.bases import count_bases
+from ..geometry.lift_polytopes import count_bases
 from ..utilities import DEFAULT_TOL
-from .task import DesignTask
+from .base import DesignTask
 
 # Above this many vertices of (22), a certificate takes longer than it is worth to most users.
 _MOST_BASES = 60_000

@@ -1,12 +1,24 @@
-"""What a solver is: a frozen set of options that turns a joint into channels."""
+"""The protocol of solvers: a frozen set of options that turns a DesignTask into channels."""
+
+from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
 
-from .._typing import FloatArray
-from .task import DesignTask
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from .._messages import Message, Named, Parameter
+from .._typing import FloatArray, IntArray, Labels, Scope, TableLike
+from .._validation import check_confidence, check_integer, check_real, message
+from ..encoding.distances import label_distances
+from ..joint import Joint, check_groups, confidence_of_each, joints_of, stacked_joint
+from ..measures import Measure, check_scope, get_measure
+from ..utilities import Distortion, Utility, get_utility
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,3 +82,208 @@ class Solver(ABC):
         A solver may override it to share work between them.
         """
         return lambda epsilon: next(iter(self.solve_path(task, [epsilon])))
+
+
+# What mechanisms are designed for: the one argument that every solver takes.
+
+
+# The two scales of a measure may differ by this much: more is an error in one, not rounding.
+_SCALES_RTOL = 1e-6
+_SCALES_ATOL = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class DesignTask:
+    """What a solver is given: everything about a design except its budgets.
+
+    Attributes
+    ----------
+    secrets : dict of Joint
+        P_SX of each secret; an only one without a name is called None.
+    joint : Joint
+        P_SX of the only secret, or several secrets as one. Its `p_sx`, `p_s` and `p_x` are arrays;
+        solvers always get one secret, with positive `p_s` and `p_x`.
+    measure : Measure
+        What leakage is.
+    scope : {"per_output", "average"}
+        Which leakage is bounded.
+    utility : Utility
+        What is to be kept.
+    max_outputs : int or None
+        How many outputs there may be. Solvers need not mind: what they find is merged.
+    confidence, n_samples : float or None
+        How often the budgets are to hold for the population, and how many rows the joint was
+        counted from. Solvers need not mind: they design for the joint, and are asked for smaller
+        budgets.
+    faces : ndarray of int
+        The value of columns beside the release that each symbol has, as a number: no output mixes
+        symbols of different faces. Solvers get a single one.
+    face_labels : tuple
+        What these values are called; empty where nothing is published beside the release.
+
+    Examples
+    --------
+    >>> from skprivacy.solvers import DesignTask, OptimalSolver
+    >>> joint = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]
+    >>> task = DesignTask.checked("me", joint, [0.02], "kl", "average", "mutual_information")
+    >>> (solution,) = OptimalSolver().solve_path(task, [0.02])
+    >>> round(task.utility.of_channel(task.joint.p_x, solution.channel), 3)
+    0.735
+    """
+
+    secrets: Mapping[Any, Joint]
+    measure: Measure
+    scope: Scope
+    utility: Utility
+    max_outputs: int | None = None
+    confidence: float | None = None
+    n_samples: float | None = None
+    faces: IntArray = None  # type: ignore[assignment]  # all the same, once made
+    face_labels: Labels = ()
+
+    def __post_init__(self) -> None:
+        if self.faces is None:
+            object.__setattr__(self, "faces", np.zeros(len(self.p_x), dtype=int))
+
+    @cached_property
+    def joint(self) -> Joint:
+        """P_SX of the only secret, or several secrets as one."""
+        if len(self.secrets) == 1:
+            return next(iter(self.secrets.values()))
+        return stacked_joint(self.secrets)
+
+    @property
+    def p_x(self) -> FloatArray:
+        """P(X)."""
+        return next(iter(self.secrets.values())).p_x
+
+    @property
+    def groups(self) -> IntArray | None:
+        """The faces, None where nothing is published beside the release."""
+        return self.faces if self.face_labels else None
+
+    @property
+    def confidence_of_each(self) -> float | None:
+        """With how much confidence the budget of each secret holds, so that all of them do."""
+        if self.confidence is None:
+            return None
+        return confidence_of_each(self.confidence, len(self.secrets))
+
+    def about(self, joint: Joint, **changed: Any) -> DesignTask:
+        """Return the same task about another joint distribution of a single secret."""
+        plain: dict[str, Any] = {"faces": None, "face_labels": ()}
+        return replace(self, secrets={None: joint}, **plain, **changed)
+
+    @classmethod
+    def checked(
+        cls,
+        owner: str,
+        p_sx: TableLike | Mapping[Any, TableLike],
+        epsilons: Iterable[float],
+        measure: str | Measure,
+        scope: Scope,
+        utility: str | Utility,
+        max_outputs: int | None = None,
+        confidence: float | None = None,
+        n_samples: float | None = None,
+        groups: Sequence[Hashable] | npt.ArrayLike | None = None,
+    ) -> DesignTask:
+        """Return the task that these arguments of `owner` describe, as in `design_mechanism`."""
+        secrets = joints_of(p_sx, owner)
+        table = next(iter(p_sx.values())) if isinstance(p_sx, Mapping) else p_sx
+        joint = next(iter(secrets.values()))
+        measure = get_measure(measure, owner)
+        check_scope(owner, scope, measure)
+        utility = _with_distances(get_utility(utility, owner), table, joint, owner)
+        utility.largest(joint.p_x)  # checks that it is about this X
+        for each in secrets.values():
+            _check_smallest_at_prior(measure, each.without_empty(), owner)
+        check_inverse(measure, epsilons, owner)
+        if max_outputs is not None:
+            check_integer(owner, "max_outputs", max_outputs, low=1)
+        rows = _check_rows(table, confidence, n_samples, owner)
+        faces, labels = check_groups(groups, joint.p_x, max_outputs, owner)
+        if measure.jumps and (len(secrets) > 1 or faces is not None):
+            requirement = "one without a jump to infinity for several secrets or groups"
+            raise ValueError(message(owner, "measure", requirement, measure))
+        if faces is not None and isinstance(utility, Distortion):
+            utility = utility.within(faces)
+        beside: tuple[Any, Labels] = faces, labels
+        return cls(secrets, measure, scope, utility, max_outputs, *rows, *beside)
+
+
+def _check_rows(
+    p_sx: TableLike, confidence: float | None, n_samples: float | None, owner: str
+) -> tuple[float | None, float | None]:
+    """Return a confidence, and how many rows the joint was counted from, as floats."""
+    if confidence is None:
+        if n_samples is not None:
+            requirement = "None where there is no confidence"
+            raise ValueError(message(owner, "n_samples", requirement, n_samples))
+        return None, None
+    confidence = check_confidence(owner, confidence)
+    if n_samples is not None:
+        return confidence, check_real(owner, "n_samples", n_samples, low=1, high_open=True)
+    counts = np.asarray(p_sx, dtype=float)
+    if (counts != np.round(counts)).any():
+        raise ValueError(
+            Message(
+                Parameter("n_samples", owner),
+                " is needed, because ",
+                Named("confidence"),
+                f" is {confidence} and the table holds no counts but probabilities or weights. "
+                f"How many rows is it from? (Weighted rows are worth fewer than there are.)",
+            )
+        )
+    return confidence, float(counts.sum())
+
+
+def _with_distances(utility: Utility, p_sx: TableLike, joint: Joint, owner: str) -> Utility:
+    """Return the utility; a distortion that has no table yet gets that of this X."""
+    if not isinstance(utility, Distortion) or not utility.is_open:
+        return utility
+    if utility.is_by_position:
+        return Distortion.of_positions(len(joint.p_x))
+    if not isinstance(p_sx, pd.DataFrame) or isinstance(p_sx.columns, pd.RangeIndex):
+        raise ValueError(
+            Message(
+                Parameter("utility", owner),
+                " is 'distortion', which needs labels to be close to: pass a DataFrame whose "
+                "columns are the values of X, Distortion(loss) with a table of what a wrong label "
+                "costs, or Distortion('positions') if the columns are in order.",
+            )
+        )
+    names = list(p_sx.columns.names) if p_sx.columns.nlevels > 1 else [p_sx.columns.name]
+    loss = label_distances(p_sx.columns, joint.p_x, utility.weights_of(names, owner))
+    return Distortion.of_symbols(loss)
+
+
+def _check_smallest_at_prior(measure: Measure, joint: Joint, owner: str) -> None:
+    """Check what the whole theory assumes about a measure: releasing nothing is always allowed."""
+    at_prior = measure.value(joint.p_s, joint.p_s)
+    at_symbols = measure.value(joint.p_s * (1 + joint.deviations.T), joint.p_s)
+    if np.shape(at_symbols) != joint.p_x.shape:
+        raise ValueError(
+            f"The 'value' of measure {measure!r} given to {owner} must have one number per row of "
+            f"posteriors. Got shape {np.shape(at_symbols)} for {len(joint.p_x)} rows."
+        )
+    if np.isnan(at_prior) or np.isnan(at_symbols).any():
+        raise ValueError(f"The 'value' of measure {measure!r} given to {owner} is NaN somewhere.")
+    allowed = measure.budget(0.0)
+    if not (measure.inverse(at_prior) <= allowed and (at_symbols >= at_prior - allowed).all()):
+        raise ValueError(
+            f"The measure {measure!r} given to {owner} must be smallest at the prior, with "
+            f"leakage 0 there: an output that reveals nothing must be allowed at any epsilon."
+        )
+
+
+def check_inverse(measure: Measure, epsilons: Iterable[float], owner: str) -> None:
+    """Check that the two scales of a measure agree: budgets are compared on that of epsilon."""
+    for epsilon in epsilons:
+        again = float(measure.inverse(measure.threshold(epsilon)))
+        allowed = _SCALES_RTOL * epsilon + _SCALES_ATOL
+        if np.isfinite(again) and abs(again - epsilon) > allowed:
+            raise ValueError(
+                f"The measure {measure!r} given to {owner} must have an 'inverse' that undoes its "
+                f"'threshold'. Got inverse(threshold({epsilon})) = {again}."
+            )

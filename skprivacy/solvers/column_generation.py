@@ -23,13 +23,17 @@ from .._warnings import warn
 from ..exceptions import SolverError
 from ..geometry import Points
 from ..utilities import DEFAULT_TOL
-from .base import Solution, Solver
-from .coarser_groups import CoarserGroups
+from .base import DesignTask, Solution, Solver
+from .baselines import most_useful, simple_solutions
 from .linear_program import Offers, Prices
-from .priced_bound import WORTH_OTHER_PRICES, Relaxation, can_be_proven, largest_surplus
+from .priced_bound import (
+    WORTH_OTHER_PRICES,
+    CoarserGroups,
+    Relaxation,
+    can_be_proven,
+    largest_surplus,
+)
 from .problem import Problem
-from .simple import most_useful, simple_solutions
-from .task import DesignTask
 
 _SEED = 20_240_607
 _CLIMBS = 6  # tangents of u in a row

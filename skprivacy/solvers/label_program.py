@@ -1,18 +1,17 @@
-r"""The linear program that bounds a design with one output per label from outside.
+"""Programs for designs with one output per label: a linear one, and a smooth dual.
 
-Outputs for which the same label is best can be merged: their loss is linear, and a convex leakage
-of the merged output is no larger. So with ``m(x, l) = P(x) P(l|x)``, ``q_l = sum_x m(x, l)`` and
-``r_l = sum_x m(x, l) d(x)``, where d(x) are the deviations of the lifts of x from 1, the best
-design minimises ``sum m(x, l) loss(x, l)`` under the convex ``q g(r / q) <= t q`` for each label,
-or ``sum q g(r / q) <= t`` on average. A tangent ``g(d) >= n . d - o`` is linear in r and q.
-Here g is in units of t, and d in units of what t allows.
+Leakage is in units of the threshold, and deviations in units of those that it allows: numbers of
+order 1 however small a budget is, because HiGHS knows absolute tolerances only.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+from scipy.optimize import minimize
 
 from .._messages import SMALLER, Message
 from .._typing import BoolArray, FloatArray, IntArray
@@ -20,7 +19,358 @@ from ..exceptions import SolverError
 from ..geometry import Points
 from .highs import INFINITY, Columns, Program
 from .leakage_function import LeakageFunction
-from .relative_leakage import RelativeLeakage
+
+
+class RelativeLeakage:
+    """``g(unit d) / threshold``, with its tangents ``normal . d - offset``.
+
+    Attributes
+    ----------
+    threshold : float
+        The unit of g.
+    deviations : ndarray of shape (n_s, n_x)
+        Those of the symbols of X.
+    unit : float
+        The largest deviation on the way from the prior to a symbol that the threshold allows.
+    prior : ndarray of shape (n_s,)
+        P(S).
+    """
+
+    def __init__(self, leakage: LeakageFunction, threshold: float) -> None:
+        self._leakage, self.threshold, self.prior = leakage, threshold, leakage.prior
+        symbols = leakage.deviations.T
+        allowed = leakage.shrunk(symbols, threshold)[:, None] * symbols
+        self.unit = float(np.abs(allowed).max()) or 1.0
+        self.deviations = leakage.deviations / self.unit
+
+    def value(self, deviations: FloatArray) -> FloatArray:
+        """Return the share of the threshold that each row of `deviations` leaks."""
+        return self._leakage.value(self.unit * deviations) / self.threshold
+
+    def slope(self, deviations: FloatArray) -> FloatArray:
+        """Return a gradient at each row."""
+        return self._leakage.slope(self.unit * deviations) * (self.unit / self.threshold)
+
+    def shrunk(self, deviations: FloatArray, limits: FloatArray | float = 1.0) -> FloatArray:
+        """Return each row, or what of it keeps a limit."""
+        share = self._leakage.shrunk(self.unit * deviations, limits * self.threshold)
+        return share[:, None] * deviations
+
+    def tangents(self, deviations: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the normals and offsets of tangents at each row."""
+        at = self.unit * deviations
+        return self.relative(*self._leakage.tangents(at, self.threshold)[:2])
+
+    def cuts(
+        self, deviations: FloatArray, limits: FloatArray | float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return tangents at each row, or where on the way to it the limit is reached.
+
+        By convexity such a tangent exceeds the limit at the row itself.
+        """
+        return self.tangents(self.shrunk(deviations, limits))
+
+    def relative(self, normals: FloatArray, offsets: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return tangents of g in these units."""
+        return normals * (self.unit / self.threshold), offsets / self.threshold
+
+    def absolute(self, normals: FloatArray, offsets: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return tangents as those of g itself, which serve any threshold."""
+        return normals * (self.threshold / self.unit), offsets * self.threshold
+
+
+# Tangents of g that move with their coordinates: where they touch, or which facets they mix.
+
+
+# Normals and offsets.
+_NormalsOffsets: TypeAlias = tuple[FloatArray, FloatArray]
+
+# Coordinates are scaled so that a step moves tangents this much further, which takes fewer steps.
+_STRETCH = 10.0
+
+# Lifts are at least this where tangents start.
+_SMALLEST_LIFT = 1e-9
+
+# How far to look to see a slope change, as a share of what keeps lifts positive.
+_STEP = 1e-6
+
+# Facets that a tangent mixes with a smaller share hardly matter.
+_SMALL_SHARE = 1e-3
+
+
+class MovableTangents(ABC):
+    """One tangent for each row of coordinates, below g for any coordinates."""
+
+    def __init__(self, leakage: RelativeLeakage) -> None:
+        self.leakage = leakage
+
+    @abstractmethod
+    def coordinates(self, deviations: FloatArray) -> FloatArray:
+        """Return the coordinates of tangents that are high at each row of `deviations`."""
+
+    @abstractmethod
+    def tangents(self, coordinates: FloatArray) -> _NormalsOffsets:
+        """Return the tangents, up to rounding."""
+
+    @abstractmethod
+    def slope(self, coordinates: FloatArray, q: FloatArray, r: FloatArray) -> FloatArray:
+        """Return how ``n . r - o q`` of each tangent changes with its coordinates."""
+
+    @abstractmethod
+    def sure(self, coordinates: FloatArray) -> _NormalsOffsets:
+        """Return tangents that rounding keeps below g."""
+
+    def parts(self, coordinates: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Return what the tangents consist of, and which of them each part is of."""
+        return np.arange(len(coordinates)), *self.sure(coordinates)
+
+    @abstractmethod
+    def translated(self, coordinates: FloatArray, before: MovableTangents) -> FloatArray:
+        """Return coordinates of tangents of the same kind, of another threshold, as ours."""
+
+
+class TouchingTangents(MovableTangents):
+    """Tangents that touch g at places: for measures with a slope that changes everywhere.
+
+    Coordinates are logarithms of lifts: any numbers, once centred, are a posterior.
+    """
+
+    def coordinates(self, deviations: FloatArray) -> FloatArray:
+        unit = self.leakage.unit
+        return np.log(np.maximum(1 + unit * deviations, _SMALLEST_LIFT)) / (_STRETCH * unit)
+
+    def _places(self, coordinates: FloatArray) -> FloatArray:
+        unit, prior = self.leakage.unit, self.leakage.prior
+        above = np.expm1(_STRETCH * unit * (coordinates - coordinates.max(axis=1, keepdims=True)))
+        mean = (above @ prior)[:, None]
+        return (above - mean) / (1 + mean) / unit
+
+    def tangents(self, coordinates: FloatArray) -> _NormalsOffsets:
+        places = self._places(coordinates)
+        normals = self.leakage.slope(places)
+        return normals, (normals * places).sum(axis=1) - self.leakage.value(places)
+
+    def slope(self, coordinates: FloatArray, q: FloatArray, r: FloatArray) -> FloatArray:
+        """Return the second derivative of g at the places, applied to where a label is from there.
+
+        It is taken as a difference of slopes, then by the coordinates.
+        """
+        places, unit = self._places(coordinates), self.leakage.unit
+        lifts, toward = 1 + unit * places, r - q[:, None] * places
+        size = np.maximum(np.abs(toward).max(axis=1, keepdims=True), np.finfo(float).tiny)
+        room = np.maximum(lifts.min(axis=1, keepdims=True), _SMALLEST_LIFT) / unit
+        step = _STEP * room * (toward / size)
+        ahead, behind = self.leakage.slope(places + step), self.leakage.slope(places - step)
+        slope = _STRETCH * (ahead - behind) * (size / (2 * _STEP * room)) * lifts
+        return slope - self.leakage.prior * lifts * slope.sum(axis=1, keepdims=True)
+
+    def sure(self, coordinates: FloatArray) -> _NormalsOffsets:
+        return self.leakage.tangents(self._places(coordinates))
+
+    def translated(self, coordinates: FloatArray, before: MovableTangents) -> FloatArray:
+        assert isinstance(before, TouchingTangents)
+        scale = before.leakage.unit / self.leakage.unit
+        return self.coordinates(scale * before._places(coordinates))
+
+
+class MixedFacets(MovableTangents):
+    """Mixtures of the facets of a polyhedral g; coordinates are logarithms of their shares.
+
+    rows : what is to be small in each facet, as `Measure.facets` has it.
+    """
+
+    def __init__(self, leakage: RelativeLeakage, rows: FloatArray) -> None:
+        super().__init__(leakage)
+        toward = rows - (rows @ leakage.prior)[:, None]
+        toward /= 2 * np.abs(toward).max(axis=1, keepdims=True)  # lifts remain positive
+        self._normals, self._offsets = leakage.tangents(leakage.shrunk(toward / leakage.unit))
+
+    def coordinates(self, deviations: FloatArray) -> FloatArray:
+        return (deviations @ self._normals.T - self._offsets) / _STRETCH  # all have some share
+
+    def _shares(self, coordinates: FloatArray) -> FloatArray:
+        shares = np.exp(_STRETCH * (coordinates - coordinates.max(axis=1, keepdims=True)))
+        return shares / shares.sum(axis=1, keepdims=True)
+
+    def tangents(self, coordinates: FloatArray) -> _NormalsOffsets:
+        shares = self._shares(coordinates)
+        return shares @ self._normals, shares @ self._offsets
+
+    def slope(self, coordinates: FloatArray, q: FloatArray, r: FloatArray) -> FloatArray:
+        shares = self._shares(coordinates)
+        heights = r @ self._normals.T - q[:, None] * self._offsets
+        return _STRETCH * shares * (heights - (shares * heights).sum(axis=1, keepdims=True))
+
+    def sure(self, coordinates: FloatArray) -> _NormalsOffsets:
+        return self.tangents(coordinates)
+
+    def parts(self, coordinates: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
+        labels, facets = np.nonzero(self._shares(coordinates) > _SMALL_SHARE)
+        return labels, self._normals[facets], self._offsets[facets]
+
+    def translated(self, coordinates: FloatArray, before: MovableTangents) -> FloatArray:
+        return coordinates
+
+
+# A smooth dual of designs with one output per label: it soon knows which tangents matter.
+#
+# With a price for the leakage of each label l, and a tangent ``n_l . d - o_l`` of g, a loss is at
+# least ``sum P(x) min_l (loss(x, l) + price_l (n_l . d(x) - o_l - 1))``; on average there is one
+# price for all, and ``- price`` instead of the 1. With a soft minimum this is smooth in the prices
+# and in the coordinates of the tangents: quasi-Newton steps take seconds where linear programs
+# take minutes. g and d are in the units of `RelativeLeakage`.
+
+
+# Of the leakage of a label at first, and what is none; in units of the scale of losses.
+_FIRST_PRICE = 0.1
+_NO_PRICE = 1e-3
+
+# Pairs whose price is above that of the best label by so many temperatures hardly matter.
+_FAR = 12.0
+
+_OPTIONS = {"maxcor": 20, "gtol": 1e-8, "ftol": 1e-13}
+
+
+class SmoothedDual:
+    """The dual, with the prices and tangents found so far.
+
+    Parameters
+    ----------
+    tangents : MovableTangents
+    p_x : ndarray of shape (n_x,)
+    loss : ndarray of shape (n_x, n_labels)
+    scale : float
+        The size of the losses that matter.
+    on_average : bool
+        Whether leakage is bounded on average over the outputs.
+    before : SmoothedDual, default=None
+        One of another threshold, to start where it has ended.
+    """
+
+    def __init__(
+        self,
+        tangents: MovableTangents,
+        p_x: FloatArray,
+        loss: FloatArray,
+        scale: float,
+        on_average: bool,
+        before: SmoothedDual | None = None,
+    ) -> None:
+        self._tangents, self._leakage = tangents, tangents.leakage
+        self._p_x, self._loss, self._scale, self._on_average = p_x, loss, scale, on_average
+        self._n_l, self._n_prices = loss.shape[1], 1 if on_average else loss.shape[1]
+        if before is None:
+            prices = np.full(self._n_prices, _FIRST_PRICE)
+            nearest = self._leakage.deviations.T[loss.argmin(axis=0)]
+            coordinates = tangents.coordinates(self._leakage.shrunk(nearest))
+        else:
+            prices, coordinates = before._split(before._at)
+            prices = prices * (self._leakage.threshold / before.threshold)
+            coordinates = tangents.translated(coordinates, before._tangents)
+        self._at: FloatArray = np.concatenate([prices, coordinates.ravel()])
+
+    @property
+    def threshold(self) -> float:
+        """The threshold of g."""
+        return self._leakage.threshold
+
+    def run(self, temperature: float, n_steps: int) -> Outline:
+        """Take up to so many steps at a temperature of the soft minimum; return what is found."""
+        self._revive(temperature)
+        free = (None, None)
+        answer = minimize(
+            self._objective,
+            self._at,
+            args=(temperature,),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(0, None)] * self._n_prices + [free] * (len(self._at) - self._n_prices),
+            options=_OPTIONS | {"maxiter": n_steps},
+        )
+        if np.isfinite(answer.x).all():
+            self._at = answer.x
+        charged = self._charged()
+        budget = self._scale * float(self._at[0]) if self._on_average else 0.0
+        joint = self._p_x[:, None] * _softmin(charged, temperature)[1]
+        return Outline.of_joint(joint, float(self._p_x @ charged.min(axis=1)) - budget)
+
+    def start(self, temperature: float) -> Start:
+        """Return the tangents, and the pairs that are not far too expensive."""
+        charged = self._charged()
+        pairs = charged <= charged.min(axis=1, keepdims=True) + _FAR * temperature
+        labels, *parts = self._tangents.parts(self._split(self._at)[1])
+        return Start(labels, *self._leakage.absolute(*parts), pairs)
+
+    def _split(self, at: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the prices, and the coordinates of the tangents."""
+        return at[: self._n_prices], at[self._n_prices :].reshape(self._n_l, -1)
+
+    def _charged(self) -> FloatArray:
+        """Return the loss of each pair with what its leakage costs, by tangents that are sure."""
+        prices, coordinates = self._split(self._at)
+        return self._with_costs(prices, *self._tangents.sure(coordinates))
+
+    def _with_costs(
+        self, prices: FloatArray, normals: FloatArray, offsets: FloatArray
+    ) -> FloatArray:
+        allowed = 0.0 if self._on_average else 1.0
+        leakage = self._leakage.deviations.T @ normals.T - offsets - allowed
+        return self._loss + self._scale * prices * leakage
+
+    def _objective(self, at: FloatArray, temperature: float) -> tuple[float, FloatArray]:
+        """Return minus the smoothed dual, in units of the scale, and its gradient."""
+        prices, coordinates = self._split(at)
+        normals, offsets = self._tangents.tangents(coordinates)
+        least, shares = _softmin(self._with_costs(prices, normals, offsets), temperature)
+        q, r = self._moments(shares)
+        value = float(self._p_x @ least) / self._scale
+        by_price = (normals * r).sum(axis=1) - offsets * q
+        if self._on_average:
+            value -= float(prices[0])
+            by_price = np.array([by_price.sum() - 1.0])
+        else:
+            by_price -= q
+        each = np.broadcast_to(prices, self._n_l)[:, None]
+        by_coordinates = each * self._tangents.slope(coordinates, q, r)
+        return -value, -np.concatenate([by_price, by_coordinates.ravel()])
+
+    def _moments(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return q and r of each label."""
+        joint = self._p_x[:, None] * shares
+        return joint.sum(axis=0), joint.T @ self._leakage.deviations.T
+
+    def _revive(self, temperature: float) -> None:
+        """Move tangents without a price to where their label is.
+
+        Without a price nothing moves them, even if they are on the wrong side.
+        """
+        q, r = self._moments(_softmin(self._charged(), temperature)[1])
+        deviations = r / np.maximum(q, np.finfo(float).tiny)[:, None]
+        prices, coordinates = self._split(self._at)
+        dead = np.broadcast_to(prices < _NO_PRICE, self._n_l)
+        if not self._on_average:
+            dead = dead & (self._leakage.value(deviations) > 1)
+            deviations = self._leakage.shrunk(deviations)
+        coordinates[dead] = self._tangents.coordinates(deviations[dead])
+
+
+def _softmin(values: FloatArray, temperature: float) -> tuple[FloatArray, FloatArray]:
+    """Return the soft minimum of each row, and the share that each of its numbers has in it."""
+    smallest = values.min(axis=1, keepdims=True)
+    weights = np.exp((smallest - values) / temperature)
+    total = weights.sum(axis=1, keepdims=True)
+    return (smallest - temperature * np.log(total))[:, 0], weights / total
+
+
+# The linear program that bounds a design with one output per label from outside.
+#
+# Outputs for which the same label is best can be merged: their loss is linear, and a convex
+# leakage of the merged output is no larger. So with ``m(x, l) = P(x) P(l|x)``, ``q_l = sum_x m(x,
+# l)`` and ``r_l = sum_x m(x, l) d(x)``, where d(x) are the deviations of the lifts of x from 1,
+# the best design minimises ``sum m(x, l) loss(x, l)`` under the convex ``q g(r / q) <= t q`` for
+# each label, or ``sum q g(r / q) <= t`` on average. A tangent ``g(d) >= n . d - o`` is linear in r
+# and q. Here g is in units of t, and d in units of what t allows.
+
 
 # Labels that each symbol can be sent to from the beginning: those with the smallest loss.
 _NEAREST = 8

@@ -11,9 +11,9 @@ from scipy.optimize import nnls
 
 from .._messages import SMALLER, Message
 from .._typing import BoolArray, FloatArray, IntArray
+from ..channels import SMALLEST_SHARE
 from ..exceptions import SolverError
 from ..geometry import Points
-from ..repair import SMALLEST_SHARE
 from ..utilities import Utility
 from .highs import DUAL_SIMPLEX, INFINITY, PRIMAL_SIMPLEX, Answer, Columns, Program
 

@@ -1,4 +1,4 @@
-"""The best design with one output per label: all there is where usefulness is a loss of labels."""
+"""The best design with one output per label, certified, for losses of labels."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,14 +14,19 @@ from .._validation import check_real
 from .._warnings import warn
 from ..exceptions import SolverError
 from ..geometry import Points
-from .base import Solution, Solver
-from .label_program import LabelProgram, Outline, Start
+from .base import DesignTask, Solution, Solver
+from .label_program import (
+    LabelProgram,
+    MixedFacets,
+    MovableTangents,
+    Outline,
+    RelativeLeakage,
+    SmoothedDual,
+    Start,
+    TouchingTangents,
+)
 from .linear_program import Offers
-from .movable_tangents import MixedFacets, MovableTangents, TouchingTangents
 from .problem import Problem
-from .relative_leakage import RelativeLeakage
-from .smoothed_dual import SmoothedDual
-from .task import DesignTask
 
 # The gap to stop at, as a share of the loss of releasing nothing.
 _TOL = 1e-4

@@ -1,25 +1,125 @@
-"""What is to be solved, as the solvers see it, and the cases with an immediate exact answer."""
+"""A task as solvers see it: trivial cases, a linear oracle, and smaller equivalent tasks."""
+
+from __future__ import annotations
 
 from functools import cached_property
 
 import numpy as np
 
-from .._messages import InPython, Message, Setting, table_size
-from .._typing import FloatArray
+from .._messages import SMALLER, InPython, Message, Setting, table_size
+from .._typing import FloatArray, IntArray
+from ..channels import tidied
 from ..exceptions import SolverError
 from ..geometry import Points, slab_vertices
-from ..geometry.bases import count_bases
-from ..measures.leakage import value_in
-from ..merging import tidied
+from ..geometry.lift_polytopes import count_bases
+from ..joint import SAME_DIGITS
+from ..measures.base import leakage_unchanged, value_in
 from ..utilities import DEFAULT_TOL, NO_UTILITY
-from .base import Solution
-from .candidates import Candidates, all_candidates, excess_over
+from .base import DesignTask, Solution
+from .highs import Columns, Program
 from .leakage_function import LeakageFunction
-from .linear_oracle import LinearOracle
 from .linear_program import MixtureProgram, Offers
-from .max_lift import DEFAULT_MAX_BASES
-from .reductions import InterchangeableSymbols
-from .task import DesignTask
+from .max_lift import DEFAULT_MAX_BASES, Candidates, all_candidates, excess_over
+
+# A point is accepted if g exceeds its bound by at most this share of the threshold: it is pulled
+# back afterwards.
+_CLOSE = 0.2
+
+_MOST_TANGENTS_KEPT = 200
+_MOST_TANGENTS = 20  # for one objective
+_NEGLIGIBLE_PROBABILITY = 1e-12
+
+
+class LinearOracle:
+    """Maximises ``slope . W - price g(W)`` over the simplex, or with ``g(W) <= threshold``.
+
+    The tangents that it needs are kept for later objectives.
+
+    Parameters
+    ----------
+    leakage : LeakageFunction
+    threshold : float
+        The threshold of the budget, infinite for none. With `on_average`, the scale on which g
+        matters.
+    on_average : bool
+        Whether g has a price instead of a bound.
+    rows, upper : ndarray, default=None
+        Further bounds, ``rows @ W <= upper``.
+    """
+
+    def __init__(
+        self,
+        leakage: LeakageFunction,
+        threshold: float,
+        on_average: bool,
+        rows: FloatArray | None = None,
+        upper: FloatArray | None = None,
+    ) -> None:
+        self._leakage = leakage
+        self._threshold = threshold
+        self._on_average = on_average
+        self._deviations = leakage.deviations
+        n_x = self._deviations.shape[1]
+        # The last column is z, the height that g must not exceed.
+        index, ones = np.zeros((n_x + 1, 1), int), np.append(np.ones(n_x), 0.0)
+        self._columns = Columns.from_rows(np.zeros(n_x + 1), index, ones[:, None])
+        self._bounds = None if rows is None or upper is None else (rows, upper, 0.0)
+        self._program = Program()
+        self._restart()
+
+    def _restart(self) -> None:
+        """Start over without tangents: old ones make every program slower."""
+        self._n_tangents = 0
+        self._program.load(self._columns, np.ones(1), np.ones(1))
+        if self._bounds is not None:
+            self._add(*self._bounds)
+
+    def _add(self, rows: FloatArray, upper: FloatArray, height: float) -> None:
+        """Add rows ``rows @ W + height z <= upper``, divided by their size."""
+        rows = np.hstack([rows, np.full((len(rows), 1), height)])
+        scale = np.abs(rows).max(axis=1)
+        rows, upper, scale = rows[scale > 0], upper[scale > 0], scale[scale > 0]
+        self._program.add_rows(rows / scale[:, None], upper / scale)
+
+    def best(self, slope: FloatArray, price: float = 0.0) -> Points:
+        """Return the best point of the simplex that is nearly allowed."""
+        if self._n_tangents > _MOST_TANGENTS_KEPT:
+            self._restart()
+        self._program.change_costs(np.append(-slope, price))
+        for _ in range(_MOST_TANGENTS):
+            answer = self._program.run()
+            if answer is None:
+                self._restart()
+                raise SolverError(
+                    Message(f"HiGHS could not find an output: {self._program.status!r}. ", SMALLER)
+                )
+            weights = answer.values[:-1]
+            weights = np.where(weights > _NEGLIGIBLE_PROBABILITY, weights, 0.0)
+            weights /= weights.sum()
+            bound = max(answer.values[-1], 0.0) if self._on_average else self._threshold
+            if bound == np.inf:
+                break
+            deviations = (self._deviations @ weights)[None]
+            excess = self._leakage.value(deviations)[0] - bound
+            if excess <= _CLOSE * self._threshold:
+                break
+            self._cut(deviations, bound)
+        return Points.from_dense(weights[None])
+
+    def _cut(self, deviations: FloatArray, bound: float) -> None:
+        """Add a tangent that cuts off a point: one near it, or the one at it."""
+        self._n_tangents += 1
+        if self._on_average:
+            normals, offsets, _ = self._leakage.tangents(deviations, self._threshold)
+            self._add(normals @ self._deviations, offsets, -1.0)
+            return
+        share = self._leakage.shrunk(deviations, bound)[:, None]
+        normals, offsets, _ = self._leakage.cuts(deviations, share * deviations, bound, bound)
+        self._add(normals @ self._deviations, offsets + bound, 0.0)
+
+
+# What is to be solved, as the solvers see it, and the cases with an immediate exact answer.
+
 
 # How much of the tolerance may be given up for the utility's preference between equals, and the
 # same amount again for fewer outputs.
@@ -288,3 +388,104 @@ class Problem:
         largest = utility.largest(p_x)
         bound = largest if solution.upper_bound is None else min(solution.upper_bound, largest)
         return (bound - reached) / self.span
+
+
+# Smaller tasks with the same answers: each class makes one, and translates its answers back.
+
+
+class OccurringSymbols:
+    """Only the symbols that occur, with values of S that have the same P(X|s) merged.
+
+    Attributes
+    ----------
+    task : DesignTask
+        The task about these symbols.
+    """
+
+    def __init__(self, task: DesignTask) -> None:
+        self._p_x = task.joint.p_x
+        joint = task.joint.without_empty().without_copies()
+        self.task = task.about(joint, utility=task.utility.restricted(self._p_x > 0))
+
+    @cached_property
+    def leakage_unchanged(self) -> float:
+        """What releasing X itself leaks."""
+        return leakage_unchanged(self.task.scope, self.task.measure, self.task.joint.p_sx)
+
+    def expanded(self, channel: FloatArray) -> FloatArray:
+        """Return a channel for these symbols, with rows scaled to 1, as one for all of X."""
+        whole = np.zeros((len(self._p_x), channel.shape[1]))
+        whole[self._p_x > 0] = channel / channel.sum(axis=1, keepdims=True)
+        whole[self._p_x == 0] = self._p_x @ whole  # reveals nothing, should it ever occur
+        return whole
+
+
+class InterchangeableSymbols:
+    """Groups of symbols of X that differ neither in P(S|x) nor in use.
+
+    The search for outputs treats a group as one symbol: no useful output needs more than one of
+    several symbols with the same P(S|x), and which one makes no difference to a utility that
+    treats them alike. Real tables have many such symbols: rare ones seen with one value of S only.
+
+    Attributes
+    ----------
+    task : DesignTask
+        The task with each group as one symbol.
+    groups : ndarray of shape (n_x,)
+        The group of each symbol.
+    """
+
+    def __init__(self, task: DesignTask) -> None:
+        self._p_x = task.joint.p_x
+        traits = np.vstack([task.joint.deviations, task.utility.traits(len(self._p_x))])
+        _, representatives, groups = np.unique(
+            traits.round(SAME_DIGITS), axis=1, return_index=True, return_inverse=True
+        )
+        self.groups = groups.reshape(-1)
+        self.task = task
+        if len(representatives) < len(self.groups):
+            self.task = task.about(
+                task.joint.merged(self.groups), utility=task.utility.restricted(representatives)
+            )
+
+    @property
+    def are_distinct(self) -> bool:
+        """Whether every group has one symbol, at its own place."""
+        return len(self.task.joint.p_x) == len(self.groups)
+
+    def expanded(
+        self, points: Points, charges: FloatArray | None = None
+    ) -> tuple[Points, FloatArray | None]:
+        """Return points over all symbols of X whose mixtures include those of `points`.
+
+        Also return what each uses of a budget on average, where that is given. The points include
+        those of the independent output, which tell which symbol of its group X was.
+        """
+        if self.are_distinct:
+            return points, charges
+        points = Points.concatenate([points, Points.from_dense(self.task.joint.p_x[None])])
+        points, origin = self.split(points)
+        return points, None if charges is None else np.append(charges, 0.0)[origin]
+
+    def split(self, points: Points) -> tuple[Points, IntArray]:
+        """Return `points` in terms of all symbols of X, and which of them each comes from.
+
+        The symbols of each group are laid side by side on [0, 1], by their share of the group. At
+        any place there is one symbol of each group, and it stays the same until the next symbol
+        begins: one point for each of these intervals gives the shares that are needed.
+        """
+        parts = [self._split(*pair) for pair in zip(points.support, points.values, strict=True)]
+        origin = np.repeat(np.arange(len(points)), [len(part) for part in parts])
+        return Points.concatenate(parts), origin
+
+    def _split(self, support: IntArray, values: FloatArray) -> Points:
+        support, values = support[values > 0], values[values > 0]
+        members = [np.flatnonzero(self.groups == group) for group in support]
+        ends = [np.cumsum(self._p_x[m]) / self._p_x[m].sum() for m in members]
+        cuts = np.unique(np.concatenate([[0.0, 1.0], *(end[:-1] for end in ends)]))
+        middles = (cuts[1:] + cuts[:-1]) / 2
+        symbols = [
+            m[np.minimum(np.searchsorted(end, middles), len(m) - 1)]
+            for m, end in zip(members, ends, strict=True)
+        ]
+        return Points(np.stack(symbols, axis=1), np.tile(values, (len(middles), 1)))

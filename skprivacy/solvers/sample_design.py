@@ -18,20 +18,18 @@ from sklearn.exceptions import ConvergenceWarning
 from .._messages import SENSITIVE, InPython, Message, Named, Setting
 from .._typing import FloatArray
 from .._warnings import silenced, warn
+from ..channels import expanded
 from ..exceptions import BesideError, SolverError
-from ..joint import Joint
-from ..measures.leakage import leakage_of
-from ..repair import expanded
-from ..secrets import as_given
+from ..joint import Joint, as_given
+from ..measures.base import leakage_of
 from ..utilities import DEFAULT_TOL
-from ..utilities.through import Through
+from ..utilities.base import Through
 from .automatic import automatic
 from .average_budgets import AverageBudgets
-from .base import Solution, Solver
+from .base import DesignTask, Solution, Solver
 from .optimal import OptimalSolver
-from .reductions import OccurringSymbols
+from .problem import OccurringSymbols
 from .stacking import Face, Secret, faces_of, secrets_of, side_by_side
-from .task import DesignTask
 
 # The solvers that a budget on average of several secrets, or faces, can be made of.
 _ANY_AVERAGE = ("optimal", "column_generation", "one_per_label")

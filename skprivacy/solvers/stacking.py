@@ -1,4 +1,4 @@
-"""Tasks with several secrets, or beside columns that are published, as tasks that solvers know."""
+"""Several secrets, or columns published beside a release, as tasks with one secret."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..joint import Joint
 from ..measures import KL, Measure
 from ..measures.base import BUDGET_ATOL
 from ..measures.stacked import Block, Stacked
-from .task import DesignTask
+from .base import DesignTask
 
 # A budget of zero beside others is taken as this budget of kl, less than every budget tolerates:
 # whatever the measure, it means that outputs are independent of S.

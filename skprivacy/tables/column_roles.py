@@ -1,4 +1,4 @@
-"""Which columns of a table are what: replaced, sensitive, or neither."""
+"""The role of each column: replaced, sensitive, published beside, or passed through."""
 
 from __future__ import annotations
 

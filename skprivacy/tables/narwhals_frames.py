@@ -14,10 +14,8 @@ import pandas as pd
 
 from .._typing import FloatArray, IntArray
 from ..codes import UNKNOWN, take
-from ..encoding.dictionaries import dictionary_codes
-from ..encoding.spellings import plain
-from .column_types import ColumnType, is_name, present
-from .table import Table
+from ..encoding.values import dictionary_codes, plain
+from .table import ColumnType, Table, is_name, present
 
 # The types of pyarrow for texts, and how many of them are worth sorting.
 _TEXTS = ("string", "large_string", "string_view")

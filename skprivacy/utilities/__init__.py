@@ -3,15 +3,8 @@
 from .._messages import Message, Parameter
 from .._validation import check_choice, message
 from .base import BOUND_TOLERANCE, DEFAULT_TOL, NO_UTILITY, UTILITY_ROUNDING, Utility
-from .columns import EachColumn
-from .information import (
-    MutualInformation,
-    RecordedUtility,
-    Target,
-    entropy,
-    mutual_information,
-)
-from .losses import Distortion, Guess, guess_of_cells
+from .information import MutualInformation, RecordedUtility, Target, entropy, mutual_information
+from .losses import Distortion, EachColumn, Guess, guess_of_cells
 
 __all__ = [
     "BOUND_TOLERANCE",

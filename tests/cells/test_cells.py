@@ -33,7 +33,7 @@ from skprivacy import (
 from skprivacy._json import checksum
 from skprivacy.cells import fewest_rows
 from skprivacy.cells.models import read_models, write_models
-from skprivacy.cells.tree_cells import _features
+from skprivacy.cells.trees import _features
 from skprivacy.fitting.fitted_estimator import fitted_of
 
 

@@ -18,7 +18,7 @@ from sklearn.metrics import mutual_info_score
 from skprivacy import PrivacyFunnelTransformer, PrivacyReport, ScoreCells, TreeCells
 from skprivacy.files import fit_file, transform_file
 from skprivacy.fitting.fitted_estimator import fitted_of
-from skprivacy.releasing.group_folds import folds_of_keys
+from skprivacy.releasing.record_ids import folds_of_keys
 
 KEY = bytes(range(32))
 X = list("abcd")

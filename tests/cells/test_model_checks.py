@@ -21,8 +21,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from skprivacy.cells.model_checks import KINDS, check_model
-from skprivacy.cells.models import read_models, write_models
+from skprivacy.cells.models import KINDS, check_model, read_models, write_models
 
 RNG = np.random.default_rng(0)
 CODES = RNG.integers(4, size=300)

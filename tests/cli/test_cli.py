@@ -22,7 +22,8 @@ from skprivacy import KL, PrivacyFunnelTransformer
 from skprivacy.cli import main
 from skprivacy.datasets import load_diabetes_bands
 from skprivacy.describing import limit as limit_text
-from skprivacy.fitting import encode_and_design, tally
+from skprivacy.fitting import learn as encode_and_design
+from skprivacy.fitting import tally
 
 DESIGN = ["--sensitive", "sex", "--columns", "blood_pressure,bmi"]
 QUICK = ["--sensitive", "sex", "--columns", "bmi"]  # for the population, which takes longer

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from skprivacy._validation import check_confidence
-from skprivacy.cli import choices
+from skprivacy.cli import values as choices
 from skprivacy.cli.arguments import parser
 from skprivacy.encoding import DEFAULT_BINS
 from skprivacy.measures import MEASURES

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from skprivacy import design_mechanism, privacy_utility_path
-from skprivacy._progress import doing, part_of, watched
-from skprivacy.cli import main, progress
+from skprivacy._warnings import doing, part_of, watched
+from skprivacy.cli import main
+from skprivacy.cli import messages as progress
 from skprivacy.datasets import load_diabetes_bands
 from skprivacy.solvers.optimal import OptimalSolver
 

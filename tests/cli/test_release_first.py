@@ -10,7 +10,7 @@ import pytest
 
 from skprivacy.cli import main, release
 from skprivacy.datasets import load_diabetes_bands
-from skprivacy.files.locations import written
+from skprivacy.engines.file_tables import written
 
 DESIGN = ["--sensitive", "sex", "--columns", "bmi", "--confidence", "none", "--epsilon", "0.1"]
 REPORT = ["--report", "r.html", "--no-curve"]

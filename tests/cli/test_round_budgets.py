@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skprivacy.cli.round_budgets import round_budgets
+from skprivacy.cli.explore import round_budgets
 
 
 def test_ones_twos_and_fives():

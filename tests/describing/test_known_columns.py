@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skprivacy import KL, PrivacyFunnelTransformer, get_measure
-from skprivacy.describing.known_columns import learned_beside
+from skprivacy.describing.verdict import learned_beside
 
 MEASURES = ["kl", "l1", "chi2", "max_lift", "alpha_lift", "lip", "parity"]
 

@@ -10,12 +10,7 @@ import pandas as pd
 import pytest
 from example_tables import funnel, people, quiet_fit
 
-from skprivacy import (
-    PrivacyFunnelTransformer,
-    PrivacyReport,
-    design_mechanism,
-    population_leakage,
-)
+from skprivacy import PrivacyFunnelTransformer, PrivacyReport, design_mechanism, population_leakage
 from skprivacy.describing import Range, limit, never_released, shown
 
 JOINT = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]

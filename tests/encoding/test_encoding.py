@@ -11,9 +11,7 @@ from numpy.testing import assert_allclose
 from sklearn.compose import make_column_selector
 from sklearn.preprocessing import OneHotEncoder
 
-from skprivacy import (
-    PrivacyLeakWarning,
-)
+from skprivacy import PrivacyLeakWarning
 from skprivacy.fitting.fitted_estimator import fitted_of
 
 

@@ -13,7 +13,7 @@ from engine_checks import KEY, EngineChecks, plain, rows_to_release
 from example_tables import funnel
 from spellings import Drawn, all_of, check, copied, quietly
 
-from skprivacy.releasing.noise_sources import noise_source
+from skprivacy.releasing.keyed import noise_source
 from skprivacy.transformer import release_by
 
 if not (shutil.which("java") or os.environ.get("JAVA_HOME")):

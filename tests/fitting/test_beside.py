@@ -22,7 +22,7 @@ from skprivacy import (
     estimate_distribution,
 )
 from skprivacy.fitting.fitted_estimator import fitted_of
-from skprivacy.releasing.read_back import outputs_of
+from skprivacy.releasing.output_names import outputs_of
 
 KEY = bytes(range(32))
 

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skprivacy.fitting.row_sample import RowSample, most_rows
-from skprivacy.fitting.tally import Tally
+from skprivacy.fitting.tally import RowSample, Tally, most_rows
 
 
 class TestTally:

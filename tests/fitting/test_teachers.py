@@ -14,15 +14,15 @@ from sklearn.base import clone
 
 from skprivacy import TreeCells
 from skprivacy.cells import alphabet
-from skprivacy.cells.buckets import N_BUCKETS, buckets, kept_buckets
-from skprivacy.cells.folds import N_FOLDS
+from skprivacy.cells.base import N_BUCKETS, N_FOLDS, buckets, kept_buckets
 from skprivacy.files import fit_file
-from skprivacy.fitting import tally, teachers
+from skprivacy.fitting import learned_cells as teachers
+from skprivacy.fitting import tally
 from skprivacy.fitting.fitted_estimator import fitted_of
 from skprivacy.fitting.inputs import LabelledRows
-from skprivacy.fitting.teachers import Buckets, Sample
-from skprivacy.releasing.group_folds import folds_of_keys
+from skprivacy.fitting.learned_cells import Buckets, Sample
 from skprivacy.releasing.keyed import fingerprint
+from skprivacy.releasing.record_ids import folds_of_keys
 from skprivacy.tables.frames import as_table
 from skprivacy.transformer import release_by
 

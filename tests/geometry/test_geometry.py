@@ -7,7 +7,7 @@ from reference import exact_max_lift_vertices, random_joint
 
 from skprivacy import SolverError
 from skprivacy.geometry import LiftPolytopes, Points
-from skprivacy.geometry.bases import count_bases
+from skprivacy.geometry.lift_polytopes import count_bases
 from skprivacy.joint import as_joint
 
 

@@ -16,11 +16,11 @@ from skprivacy.geometry import (
     slab_vertices,
 )
 from skprivacy.geometry.cdd_vertices import simplex_vertices
-from skprivacy.geometry.growing_table import GrowingTable
+from skprivacy.geometry.points import GrowingTable
 from skprivacy.joint import as_joint
 from skprivacy.solvers import DesignTask
 from skprivacy.solvers.leakage_function import LeakageFunction
-from skprivacy.solvers.reductions import InterchangeableSymbols, OccurringSymbols
+from skprivacy.solvers.problem import InterchangeableSymbols, OccurringSymbols
 
 
 def task_of(joint):

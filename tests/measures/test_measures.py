@@ -18,7 +18,7 @@ from skprivacy import (
     get_measure,
 )
 from skprivacy.measures import MEASURES
-from skprivacy.measures.leakage import leakage_unchanged
+from skprivacy.measures.base import leakage_unchanged
 
 SHIPPED = [
     KL(),

@@ -16,7 +16,7 @@ from skprivacy import (
     design_mechanism,
     largest_epsilon,
 )
-from skprivacy.measures.ranges import posterior_ranges
+from skprivacy.measures.base import posterior_ranges
 
 PRIOR = np.array([0.51, 0.3, 0.18, 0.01])
 SHIPPED = [KL(), L1(), Chi2(), MaxLift(), AlphaLift(5), Lip(), Lip(lower=0.3), Parity()]

@@ -14,14 +14,9 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from skprivacy import (
-    PrivacyFunnelTransformer,
-    PrivacyLeakWarning,
-    repeated_release_leakage,
-)
+from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning, repeated_release_leakage
 from skprivacy.metrics import leakage, mutual_information
-from skprivacy.releasing.keyed import fingerprint
-from skprivacy.releasing.noise_sources import noise_source
+from skprivacy.releasing.keyed import fingerprint, noise_source
 from skprivacy.tables.frames import as_table
 from skprivacy.transformer import release_by
 

@@ -5,9 +5,7 @@ from itertools import permutations
 import numpy as np
 from numpy.testing import assert_allclose
 
-from skprivacy import (
-    design_mechanism,
-)
+from skprivacy import design_mechanism
 from skprivacy.releasing.output_names import named_outputs
 
 

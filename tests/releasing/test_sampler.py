@@ -8,17 +8,10 @@ import pytest
 from example_tables import make
 from numpy.testing import assert_allclose
 
-from skprivacy import (
-    design_mechanism,
-)
-from skprivacy.design import designed
+from skprivacy import design_mechanism
+from skprivacy.design import design_task
 from skprivacy.releasing.noise import Noise, RowNoise, fresh_key
-from skprivacy.releasing.sampler import (
-    Sampler,
-    as_sampled,
-    integer_boundaries,
-    sampled_channel,
-)
+from skprivacy.releasing.sampler import Sampler, as_sampled, integer_boundaries, sampled_channel
 from skprivacy.solvers import DesignTask
 
 
@@ -86,7 +79,7 @@ class TestSampler:
                 budgets = {None: epsilon}
                 asked = "test", joint, [epsilon], "max_lift", "per_output", "mutual_information"
                 task = DesignTask.checked(*asked)
-                mechanism = designed(task, budgets, "test", "auto", {}, as_sampled=as_sampled)
+                mechanism = design_task(task, budgets, "test", "auto", {}, as_sampled=as_sampled)
                 sampled = sampled_channel(integer_boundaries(mechanism.channel))
                 assert (sampled == mechanism.channel).all()  # what is judged is what is drawn
                 assert mechanism.max_leakage <= epsilon * (1 + 1e-9) + 1e-12

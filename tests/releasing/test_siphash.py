@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 from skprivacy.releasing.keyed import check_secret_key, derive_key
-from skprivacy.releasing.record_ids import encode_ids
-from skprivacy.releasing.siphash import Messages, siphash
+from skprivacy.releasing.record_ids import Messages, encode_ids, siphash
 
 KEY = bytes(range(16))
 MASK = 2**64 - 1

@@ -27,13 +27,10 @@ from skprivacy import (
 from skprivacy.describing import limit
 from skprivacy.fitting.fitted_estimator import fitted_of, settings_of
 from skprivacy.plotting import path_around
-from skprivacy.report.appendix import WORDS, recipe
-from skprivacy.report.attackers import best_attacker
-from skprivacy.report.face_value import face_value
-from skprivacy.report.handover import FileRecord, Handover
-from skprivacy.report.sections import BLANK
-from skprivacy.report.small_numbers import small_numbers
-from skprivacy.report.text import as_text
+from skprivacy.report.appendix import WORDS, FileRecord, Handover, recipe
+from skprivacy.report.attackers import best_attacker, small_numbers
+from skprivacy.report.columns import face_value
+from skprivacy.report.layout import BLANK, as_text
 
 mpl.use("agg")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

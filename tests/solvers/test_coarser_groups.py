@@ -5,7 +5,7 @@ import pytest
 
 from skprivacy import design_mechanism
 from skprivacy.solvers import DesignTask
-from skprivacy.solvers.coarser_groups import CoarserGroups
+from skprivacy.solvers.priced_bound import CoarserGroups
 
 RNG = np.random.default_rng
 

@@ -20,10 +20,13 @@ from skprivacy import (
 )
 from skprivacy.releasing.output_names import named_outputs
 from skprivacy.solvers import DesignTask, OnePerLabelSolver, one_per_label
-from skprivacy.solvers.movable_tangents import MixedFacets, TouchingTangents
+from skprivacy.solvers.label_program import (
+    MixedFacets,
+    RelativeLeakage,
+    SmoothedDual,
+    TouchingTangents,
+)
 from skprivacy.solvers.problem import Problem
-from skprivacy.solvers.relative_leakage import RelativeLeakage
-from skprivacy.solvers.smoothed_dual import SmoothedDual
 
 MEASURES = ["kl", "l1", "chi2", "max_lift", AlphaLift(5), "lip", "parity"]
 

@@ -8,10 +8,10 @@ from scipy.optimize import minimize
 
 from skprivacy import KL, Chi2, MutualInformation, Target, design_mechanism, get_measure
 from skprivacy.geometry import Points
+from skprivacy.solvers.base import DesignTask
 from skprivacy.solvers.linear_program import Prices
 from skprivacy.solvers.priced_bound import Relaxation, can_be_proven, largest_surplus
 from skprivacy.solvers.problem import Problem
-from skprivacy.solvers.task import DesignTask
 
 SCOPES = ("per_output", "average")
 

@@ -23,7 +23,7 @@ from skprivacy import (
     privacy_utility_path,
 )
 from skprivacy.solvers import BestPartitionSolver, column_generation
-from skprivacy.solvers.best_partition import all_partitions
+from skprivacy.solvers.baselines import all_partitions
 
 PUBLISHED = Path(__file__).parents[2] / "examples" / "published" / "fig1a_utility.csv"
 MERGING = ["watchdog", "subset_merging", "best_partition"]

@@ -18,20 +18,12 @@ from reference import (
     random_joint,
 )
 
-from skprivacy import (
-    L1,
-    AlphaLift,
-    Chi2,
-    Lip,
-    SolverError,
-    design_mechanism,
-    privacy_utility_path,
-)
+from skprivacy import L1, AlphaLift, Chi2, Lip, SolverError, design_mechanism, privacy_utility_path
 from skprivacy.geometry import Points
 from skprivacy.joint import as_joint
 from skprivacy.solvers import Algorithm1Solver, DesignTask, MaxLiftSolver
-from skprivacy.solvers.candidates import Candidates
 from skprivacy.solvers.linear_program import MixtureProgram
+from skprivacy.solvers.max_lift import Candidates
 from skprivacy.utilities import MutualInformation
 
 # The optimum per output for the 3 x 3 joint at epsilon .05, .1 and .3.

@@ -1,0 +1,230 @@
+"""The commands that check a release: audit and certify."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from .._messages import aligned, in_points
+from .._typing import IntArray
+from ..describing import SecretSummary, figure, limit
+from ..encoding import learn_alphabet
+from ..engines.file_tables import kind_of
+from ..engines.files import held_out_table, read_from, sample_source
+from ..fitted import columns_of_secrets, secrets_of
+from ..fitting.fitted_estimator import fitted_of, settings_of
+from ..fitting.held_out import certified, terms_for
+from ..fitting.leak_warnings import warn_of_bins
+from ..fitting.tally import most_rows
+from ..metrics import audit
+from ..metrics.attack import attack_notes
+from ..population.certificate import LeakageBounds
+from ..transformer import PrivacyFunnelTransformer
+from .inputs import check_needed, found_in, not_there, secret_keys, source_of
+from .messages import listed, say
+
+
+def audit_file(options: argparse.Namespace) -> None:
+    """Attack released columns, of the same file or of another one."""
+    with source_of(options) as source:
+        keys, columns = _keys(options), _columns_of_in(options, source.names)
+        limit = most_rows(len(source.names))  # for both files: the same rows of each
+        rows, n_rows = sample_source(source, limit)
+    views: dict[str, Any]
+    if columns is not None:
+        views = {"released": rows[columns]}
+    else:
+        views = _views(_released_rows(options, n_rows, limit), rows, options.beside)
+    s_columns = [rows[name] for name in options.sensitive]
+    kept = dict.fromkeys(options.categorical)  # n_bins: None
+    bins = [{"n_bins": None} if name in kept else {} for name in options.sensitive]
+    alphabet, groups = learn_alphabet(s_columns, options.sensitive, None, bins)
+    warn_of_bins(options.sensitive, alphabet, kept)
+    every = secrets_of("audit", keys, options.sensitive, alphabet).groups
+    tables = {name: _attacked(each.codes(groups), views) for name, each in every.items()}
+    names = {name: [options.sensitive[p] for p in every[name].positions] for name in tables}
+    attacks = [
+        {"secret": names[n], "attacks": table.to_dict("records"), "notes": attack_notes(table)}
+        for n, table in tables.items()
+    ]
+    parts = [_audit_lines(table, names[n], len(rows)) for n, table in tables.items()]
+    lines = [line for part in parts for line in ("", *part)][1:]
+    say(options, {"rows": n_rows, "rows_attacked": len(rows), "secrets": attacks}, lines)
+
+
+def _keys(options: argparse.Namespace) -> Any:
+    """Return what is guessed by itself; a number where all columns are guessed jointly."""
+    if options.secrets is None:
+        return 1.0
+    keys = secret_keys(dict.fromkeys(options.secrets, 1.0), options.sensitive)
+    columns_of_secrets("audit", keys, options.sensitive)
+    return keys
+
+
+def _columns_of_in(options: argparse.Namespace, there: Sequence[str]) -> list[str] | None:
+    """Return the columns of IN to attack, None where there is a file; there : those of IN."""
+    named = options.released.split(",")
+    unknown = [name for name in named if name not in there]
+    if not unknown:
+        columns = list(dict.fromkeys([*named, *options.beside]))
+        if shared := [name for name in columns if name in options.sensitive]:
+            raise ValueError(f"--released names the sensitive column {shared[0]!r} itself.")
+        return columns
+    if not Path(options.released).exists():
+        n_found = found_in(options, [*named, *options.sensitive], there)
+        raise ValueError(
+            f"--released {options.released} is no file, and names the column {unknown[0]!r}, "
+            f"which {not_there(options, unknown[0], there, n_found=n_found)}"
+        )
+    return None
+
+
+def _attacked(groups: IntArray, views: dict[str, Any]) -> pd.DataFrame:
+    return audit(sensitive=groups, **views).drop(columns=["bayes_accuracy", "advantage_bound"])
+
+
+def _released_rows(options: argparse.Namespace, n_rows: int, limit: int) -> pd.DataFrame:
+    """Return rows of the released file: the same ones as from the other file."""
+    kinds = [kind_of(path, options.format)[0] for path in (options.released, options.source)]
+    delimiter = options.delimiter if kinds[0] == kinds[1] else None
+    # A release always has a header. If its first line were a row, there would be one too few.
+    is_said = options.header is not None or options.names is not None
+    with read_from(
+        options.released,
+        kind=options.format,
+        delimiter=delimiter,
+        encoding=options.encoding,
+        header=True if is_said else None,
+    ) as source:
+        released, n_released = sample_source(source, limit)
+    if n_released != n_rows:
+        raise ValueError(
+            f"{options.released} has {n_released:,} rows and {options.source} has {n_rows:,}: a "
+            f"release can only be attacked with the rows that it was made from, in the same order."
+        )
+    there = [name for name in options.sensitive if name in released]
+    if there:
+        raise ValueError(f"{options.released} holds the sensitive column {there[0]!r} itself.")
+    return released
+
+
+def _views(released: pd.DataFrame, rows: pd.DataFrame, beside: Sequence[str]) -> dict[str, Any]:
+    """Tell the columns that were replaced from those that were copied.
+
+    beside : those that were copied under the budget, as a part of the release.
+    """
+    for name in beside:
+        if name not in released or name not in rows:
+            raise ValueError(f"--beside names {name!r}, which is not a column of both files.")
+    copied = [name for name in released if name in rows and released[name].equals(rows[name])]
+    new = [name for name in released if name not in copied]
+    if not new:
+        return {"released": released}
+    copied = [name for name in copied if name not in beside]
+    new = [name for name in released if name not in copied]
+    before = [name for name in new if name in rows]
+    return {
+        "released": released[new],
+        "raw": rows[before] if before else None,
+        "remainder": released[copied] if copied else None,
+    }
+
+
+def _audit_lines(table: pd.DataFrame, guessed: list[str], n_rows: int) -> list[str]:
+    rows: list[tuple[Any, ...]] = [
+        ("columns seen", "attacker", "right", "advantage", "95% interval")
+    ]
+    for row in table.to_dict("records"):
+        right, advantage = f"{row['accuracy']:.1%}", in_points(row["advantage"])
+        interval = f"{100 * row['low']:+z.1f} to {in_points(row['high'])}"
+        rows.append((row["attacked"], row["attacker"], right, advantage, interval))
+    return [
+        f"{n_rows:,} rows, guessing {listed(guessed)}; a blind guess is right "
+        f"{table['blind'][0]:.1%} of the time.",
+        "",
+        *aligned(rows),
+        *(line for note in attack_notes(table) for line in ("", note)),
+    ]
+
+
+# The command that certifies a saved mechanism by other rows: `certify`.
+
+
+def certify_file(options: argparse.Namespace) -> None:
+    """Certify a saved mechanism by the rows of a file."""
+    text = Path(options.mechanism).read_text(encoding="utf-8")
+    transformer = PrivacyFunnelTransformer.from_json(text)
+    fitted, settings = fitted_of(transformer), settings_of(transformer)
+    terms = terms_for(fitted, options.measure, options.confidence, options.settings)
+    with source_of(options) as source:
+        check_needed(options, fitted.roles.keeping([]), source.names)
+        settings = replace(settings, sensitive=options.sensitive)
+        certificate = certified(fitted, settings, terms, held_out_table(fitted, source))
+    summary = transformer.summary_
+    every = [
+        _facts(one, summary.secrets[name], options) for name, one in certificate.secrets.items()
+    ]
+    facts = {
+        "mechanism": options.mechanism,
+        "released": list(summary.released),
+        "confidence": certificate.confidence,
+        "secrets": every,
+    }
+    lines = [line for each in every for line in _sentences(each)]
+    if len(every) > 1:
+        lines.append(f"All of this holds at once with a confidence of {facts['confidence']:g}.")
+    say(options, facts, lines)
+
+
+def _facts(
+    certificate: LeakageBounds, secret: SecretSummary, options: argparse.Namespace
+) -> dict[str, Any]:
+    key, release = secret.key, secret.release
+    columns = options.sensitive if key is None else key if isinstance(key, tuple) else [key]
+    return {
+        "rows": certificate.n_rows,
+        "protected": list(map(str, columns)),
+        "groups": certificate.n_groups,
+        "measure": certificate.measure.name,
+        "confidence": certificate.confidence,
+        "settings": certificate.n_settings,
+        "max_leakage": certificate.max_leakage,
+        "max_leakage_bound": certificate.max_leakage_bound,
+        "average_leakage": certificate.average_leakage,
+        "average_leakage_bound": certificate.average_leakage_bound,
+        "epsilon": secret.epsilon,
+        "scope": release.scope,
+        # The budget is one of the measure that the mechanism was designed with.
+        "holds": certificate.holds(secret.epsilon)
+        if certificate.measure == release.measure
+        else None,
+    }
+
+
+def _sentences(facts: dict[str, Any]) -> list[str]:
+    head = (
+        f"{facts['rows']:,} rows with {facts['groups']} groups of {listed(facts['protected'])}; "
+        f"{facts['measure']}, confidence {facts['confidence']:g}."
+    )
+    lines = [head, _figures("The worst released value leaks", "max", facts)]
+    if not math.isnan(facts["average_leakage_bound"]):
+        lines.append(_figures("Released values leak on average", "average", facts))
+    if facts["holds"] is not None:
+        where = "every released value" if facts["scope"] == "per_output" else "their average"
+        certified = "is certified" if facts["holds"] else "is not certified by these rows"
+        lines.append(f"The budget, epsilon = {facts['epsilon']:g} for {where}, {certified}.")
+    return lines
+
+
+def _figures(what: str, name: str, facts: dict[str, Any]) -> str:
+    leakage, bound = facts[f"{name}_leakage"], facts[f"{name}_leakage_bound"]
+    return (
+        f"{what} {figure(leakage)} in these rows, and at most {limit(bound)} in the population "
+        f"they were drawn from."
+    )

@@ -1,0 +1,562 @@
+"""How close released values are to the true ones if they are taken at face value."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import linear_sum_assignment
+
+from ._typing import BoolArray, FloatArray, IntArray, Labels
+from .codes import chunks
+from .encoding import Alphabet, ColumnAlphabet
+from .encoding.values import as_numbers
+
+# A variance below this share of the squares is rounding.
+_NO_VARIANCE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """The rows of each symbol x, K being how many values the column may show.
+
+    own : (n_x, K), the share of the rows of x that have each of these values. In what follows,
+    p_x is P(X) and released : (n_x, K) is P(shown value | x).
+    """
+
+    own: FloatArray
+
+    def unchanged(self, p_x: FloatArray, released: FloatArray) -> float:
+        """Return how often a value stays what it is."""
+        return float(p_x @ (self.own * released).sum(axis=1))
+
+    def total_variation(self, p_x: FloatArray, released: FloatArray) -> float:
+        """Return the total variation between the values before and after."""
+        before, after = p_x @ self.own, p_x @ released
+        return float(0.5 * (np.abs(before - after).sum() + max(0.0, 1 - before.sum())))
+
+    def distance(self, p_x: FloatArray, released: FloatArray) -> float:
+        """Return the mean distance of the values before and after: 1 if they differ."""
+        return 1 - self.unchanged(p_x, released)
+
+    def distances(self, p_x: FloatArray) -> FloatArray:
+        """Return the mean distance of all rows from each of the K shown values."""
+        return 1 - p_x @ self.own
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedSpread(Spread):
+    """The same for values on a line; a missing one is 1 away from all others.
+
+    places : (K,), those of the shown values, NaN for a missing one; shares, sums : (n_x, n + 1),
+    the share of rows, and the sum of their places, in each gap between the n places that are not
+    NaN; squares : (n_x,), of their squared places. These are measured from `centre`.
+    """
+
+    places: FloatArray
+    shares: FloatArray
+    sums: FloatArray
+    squares: FloatArray
+    centre: float
+
+    def mean_shift(self, p_x: FloatArray, released: FloatArray) -> float:
+        """Return how far a value moves on average, where none is missing."""
+        n_both = p_x @ (self._present * self._shown(released).sum(axis=1))
+        return float(p_x @ self._shift(released) / n_both) if n_both > 0 else np.nan
+
+    def distance(self, p_x: FloatArray, released: FloatArray) -> float:
+        shown = self._shown(released).sum(axis=1)
+        one_missing = self._present * (1 - shown) + (1 - self._present) * shown
+        return float(p_x @ (self._shift(released) + one_missing))
+
+    def distances(self, p_x: FloatArray) -> FloatArray:
+        n, total = np.cumsum(p_x @ self.shares), np.cumsum(p_x @ self.sums)
+        places = self._line
+        apart = places * (2 * n[:-1] - n[-1]) + total[-1] - 2 * total[:-1]
+        distances = np.full(len(self.places), n[-1])  # from a missing value
+        distances[self._order] = np.maximum(apart, 0.0) + p_x @ (1 - self._present)
+        return distances
+
+    def correlation(self, p_x: FloatArray, released: FloatArray) -> float:
+        """Return the correlation between the values before and after, where none is missing.
+
+        0 if what is shown does not vary; NaN if there is nothing to vary with.
+        """
+        shown, present = self._shown(released), self._present
+        n_shown, x, y = shown.sum(axis=1), self.sums.sum(axis=1), shown @ self._line
+        squares = self.squares * n_shown, present * (shown @ self._line**2)
+        n = float(p_x @ (present * n_shown))
+        if not n > 0:
+            return np.nan
+        means = p_x @ (x * n_shown) / n, p_x @ (present * y) / n
+        var_x, var_y = (
+            _variance(p_x @ square / n, mean) for square, mean in zip(squares, means, strict=True)
+        )
+        if not var_x:
+            return np.nan
+        covariance = p_x @ (x * y) / n - means[0] * means[1]
+        return float(np.clip(covariance / np.sqrt(var_x * var_y), -1, 1)) if var_y else 0.0
+
+    @property
+    def _present(self) -> FloatArray:
+        """The share of the rows of each symbol in which the value is not missing."""
+        return self.shares.sum(axis=1)
+
+    @property
+    def _order(self) -> IntArray:
+        """The shown values that are not missing, in their order."""
+        return np.argsort(self.places, kind="stable")[: np.count_nonzero(~np.isnan(self.places))]
+
+    @property
+    def _line(self) -> FloatArray:
+        """Their places."""
+        return self.places[self._order] - self.centre
+
+    def _shown(self, released: FloatArray) -> FloatArray:
+        """Return P(shown value | x) for these."""
+        return released[:, self._order]
+
+    def _shift(self, released: FloatArray) -> FloatArray:
+        """Return, for each x, the mean of |place before - place after|, 0 where one is missing."""
+        shown, places = self._shown(released), self._line
+        zero = np.zeros((len(shown), 1))
+        below = np.hstack([zero, np.cumsum(shown, axis=1)])  # shown values below each gap
+        weighted = np.hstack([zero, np.cumsum(shown * places, axis=1)])
+        above, weighted_above = below[:, -1:] - below, weighted[:, -1:] - weighted
+        apart = self.sums * (below - above) + self.shares * (weighted_above - weighted)
+        return np.maximum(apart.sum(axis=1), 0.0)
+
+
+def _variance(square: float, mean: float) -> float:
+    """Return a variance, zero if it is rounding."""
+    variance = square - mean**2
+    return variance if variance > _NO_VARIANCE * square else 0.0
+
+
+def spread(
+    own: IntArray,
+    symbols: IntArray,
+    weights: FloatArray | None,
+    shape: tuple[int, int],
+    at: FloatArray | None = None,
+    places: FloatArray | None = None,
+) -> Spread:
+    """Return the spread of rows.
+
+    own : which of the shown values each has, -1 for none of them; symbols, weights : of the rows;
+    shape : (n_x, K); at : the place of each row, NaN where missing; places : of the shown values.
+    """
+    n_x, n_shown = shape
+    equal = np.zeros((n_x, n_shown + 1))  # those that have none of the values come last
+    for rows in chunks(len(symbols)):
+        column = np.where(own[rows] < 0, n_shown, own[rows])
+        equal += _summed(symbols[rows], column, _part(weights, rows), equal.shape)
+    totals = equal.sum(axis=1, keepdims=True)
+    n_rows = np.where(totals > 0, totals, 1.0)
+    shown = equal[:, :-1] / n_rows
+    if at is None or places is None:
+        return Spread(shown)
+    known = np.sort(places[~np.isnan(places)])
+    centre = float(known.mean()) if len(known) else 0.0
+    gaps = np.zeros((3, n_x, len(known) + 1))
+    for rows in chunks(len(symbols)):
+        here = at[rows] - centre
+        there = ~np.isnan(here)
+        here, of, weight = here[there], symbols[rows][there], _part(weights, rows)
+        gap = np.searchsorted(known - centre, here, side="right")
+        weight = np.ones(len(here)) if weight is None else weight[there]
+        for power, total in enumerate(gaps):
+            total += _summed(of, gap, weight * here**power, total.shape)
+    shares, sums, squares = gaps / n_rows
+    return PlacedSpread(shown, places, shares, sums, squares.sum(axis=1), centre)
+
+
+def _part(weights: FloatArray | None, rows: slice) -> FloatArray | None:
+    return None if weights is None else weights[rows]
+
+
+def _summed(
+    row: IntArray, column: IntArray, weights: FloatArray | None, shape: tuple[int, ...]
+) -> FloatArray:
+    """Return the sums of weights by row and column of a table."""
+    cells = row.astype(np.intp) * shape[1] + column
+    return np.bincount(cells, weights, shape[0] * shape[1]).reshape(shape).astype(float)
+
+
+# The columns of an alphabet, before and after a release: what they held, and what they show.
+
+
+_NANOSECONDS_PER_DAY = 86_400e9
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedColumn:
+    """One column: its values in rows, and what it shows.
+
+    spread : of the rows among the values that it shows; by_symbol : (n_symbols, K), how often each
+    symbol is shown as each of these; unit : of their places.
+    """
+
+    spread: Spread
+    by_symbol: FloatArray
+    unit: str = ""
+
+    def figures(self, p_x: FloatArray, p_symbol: FloatArray) -> dict[str, Any]:
+        """Return how faithful a release is; p_symbol : P(symbol that is released | symbol)."""
+        released = p_symbol @ self.by_symbol
+        figures: dict[str, Any] = {
+            "unchanged": self.spread.unchanged(p_x, released),
+            "mean_shift": np.nan,
+            "unit": self.unit,
+            "correlation": np.nan,
+            "total_variation": self.spread.total_variation(p_x, released),
+        }
+        if isinstance(self.spread, PlacedSpread):
+            figures["mean_shift"] = self.spread.mean_shift(p_x, released)
+            figures["correlation"] = self.spread.correlation(p_x, released)
+        return figures
+
+    def distance(self, p_x: FloatArray, p_symbol: FloatArray) -> float:
+        """Return how far values are from those that are shown, on average."""
+        return self.spread.distance(p_x, p_symbol @ self.by_symbol)
+
+    def distances(self, p_x: FloatArray) -> FloatArray:
+        """Return how far values are from each symbol, on average."""
+        return self.by_symbol @ self.spread.distances(p_x)
+
+
+@dataclass(frozen=True, eq=False)
+class RawX:
+    """X as it was before numbers were cut into bins and rare values were pooled.
+
+    columns : those that were cut, None for the others; utility : the share of the utility of the
+    raw X that a release keeps.
+    """
+
+    columns: tuple[ComparedColumn | None, ...]
+    utility: float
+
+
+def compared_columns(alphabet: Alphabet, in_order: Sequence[bool]) -> list[ComparedColumn]:
+    """Return all columns, in their bins.
+
+    in_order : whether the values of each column have an order even if they are categories.
+    """
+    columns = enumerate(zip(alphabet.columns, in_order, strict=True))
+    return [
+        _compared(alphabet, position, *_placed(column, has_order))
+        for position, (column, has_order) in columns
+    ]
+
+
+def ranked_columns(alphabet: Alphabet, in_order: Sequence[bool]) -> list[ComparedColumn]:
+    """Return all columns as `encoding.distances` sees them: places are mid-ranks."""
+    ranked = []
+    for position, column in enumerate(alphabet.columns):
+        places, unit = _placed(column, in_order[position])
+        if places is not None:
+            places = mid_ranks(places, column.weights, places)
+        ranked.append(_compared(alphabet, position, places, unit))
+    return ranked
+
+
+def mid_ranks(values: FloatArray, weights: FloatArray, at: FloatArray) -> FloatArray:
+    """Return the share of values below each of some places, plus half of those that equal it."""
+    known = ~np.isnan(values)
+    order = np.argsort(values[known], kind="stable")
+    sorted_, below = values[known][order], np.append(0.0, np.cumsum(weights[known][order]))
+    ends = [below[np.searchsorted(sorted_, at, side=side)] for side in ("left", "right")]
+    return np.where(np.isnan(at), np.nan, (ends[0] + ends[1]) / (2 * below[-1]))
+
+
+def _placed(column: ColumnAlphabet, has_order: bool) -> tuple[FloatArray | None, str]:
+    """Return the place of each value of a column, and what places are measured in."""
+    if column.is_measured:
+        return places_of(column, pd.Series(list(column.values), dtype=object)), unit_of(column)
+    if not has_order:
+        return None, ""
+    steps = np.arange(len(column.values), dtype=float)
+    steps[len(steps) - column.has_missing :] = np.nan
+    return steps, "steps"
+
+
+def places_of(column: ColumnAlphabet, values: pd.Series) -> FloatArray:
+    """Return values of a column of numbers or times as places, NaN where they are missing."""
+    numbers = as_numbers(values, "X")
+    return numbers / _NANOSECONDS_PER_DAY if column.family == "times" else numbers
+
+
+def unit_of(column: ColumnAlphabet) -> str:
+    """Return what the places of a column of numbers or times are measured in."""
+    return "days" if column.family == "times" else ""
+
+
+def _compared(
+    alphabet: Alphabet, position: int, places: FloatArray | None, unit: str
+) -> ComparedColumn:
+    """Return a column; places : those of its values, None without an order."""
+    own, symbols, weights = alphabet.held(position)
+    by_symbol = alphabet.shown_shares(position)
+    at = None
+    if places is not None:
+        at, places = places[own], np.append(places, np.nan)
+    found = spread(own, symbols, weights, by_symbol.shape, at, places)
+    return ComparedColumn(found, by_symbol, unit)
+
+
+# Which symbol of X each output is read as, where nobody has named the outputs.
+
+
+def closest_names(p_xy: FloatArray, loss: FloatArray) -> IntArray:
+    """Return a symbol for each output, so that the expected loss is smallest.
+
+    p_xy : (n_x, n_y), P(X, Y); loss : of reading the symbol of the row as that of the column. No
+    two outputs get the same symbol, unless there are more outputs than symbols.
+    """
+    expected = p_xy.T @ loss
+    names = expected.argmin(axis=1)
+    outputs, symbols = linear_sum_assignment(expected)
+    names[outputs] = symbols
+    return names
+
+
+# Fidelity: what a reader who takes released values at face value gets.
+
+
+_N_SWAPS = 5
+
+# Channels have entries that are rounding; swaps that concern fewer rows are not worth a line.
+_FEW_ROWS = 1e-5
+
+# What is released less often than this is never released: it is rounding.
+_NEVER = 1e-12
+
+# A value is mostly released as others if less than this share of its rows keep it.
+_MOSTLY = 0.5
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fidelity:
+    """How close released values are to the true ones: exact, from the channel.
+
+    Attributes
+    ----------
+    unchanged : float
+        The share of rows in which every column keeps its value, or its bin.
+    replaced : float
+        The share of rows whose values are mostly released as others.
+    columns : DataFrame
+        One row per column. `unchanged`: the share of rows that keep their value, or their bin;
+        `mean_shift`: how far values with an order move on average, in `unit`: that of the numbers
+        themselves, days, or steps from one ordered category to the next; `correlation`: of the
+        values before and after; `total_variation`: how far the distributions before and after are
+        apart, from 0 to 1. NaN for what needs an order in a column without one.
+    swaps : DataFrame
+        The five swaps that concern most rows: `share` of those with `value` are `released_as`
+        another one; `rows` is the share of all rows that this concerns.
+    worst_swap : DataFrame
+        The one that concerns most rows among values that are mostly released as others.
+    pooled : float
+        The share of rows whose values are rare and share a symbol with others.
+    raw_columns : DataFrame or None
+        As `columns`, for numbers as they were before they were cut into bins. None where nothing
+        was cut, or where a transformer was loaded. NaN for numbers that were too many to count.
+    raw_utility : float
+        The share of the utility of X that is kept, if X is taken as it was before it was cut and
+        pooled: negative where a constant would be closer. NaN where that is not known.
+    of_cells : bool
+        Whether symbols are cells: every column of a row is then drawn separately, and there are no
+        swaps to list, nor values that are never released.
+    never_released : DataFrame
+        The values, or bins, that some rows have and no row is released with, the most frequent
+        ones first: `column`, `value`, `rows`, the share of all rows that have it, and `is_rare`,
+        whether fewer than five rows do: these are better not named.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skprivacy import PrivacyFunnelTransformer
+    >>> frame = pd.DataFrame({"s": list("aaabbb") * 50, "x": [1, 2, 3, 2, 3, 4] * 50})
+    >>> funnel = PrivacyFunnelTransformer(0.05, sensitive="s", utility="distortion").fit(frame)
+    >>> fidelity = funnel.fidelity_
+    >>> fidelity.columns.round(2)[["unchanged", "mean_shift", "correlation"]].reset_index()
+      column  unchanged  mean_shift  correlation
+    0      x       0.69        0.33         0.78
+    >>> fidelity.swaps.round(2)
+      value released_as  share  rows
+    0     1           2   0.91  0.15
+    1     4           3   0.91  0.15
+    2     1           4   0.03  0.00
+    3     4           1   0.03  0.00
+    """
+
+    unchanged: float
+    replaced: float
+    columns: pd.DataFrame
+    swaps: pd.DataFrame
+    worst_swap: pd.DataFrame
+    pooled: float = 0.0
+    raw_columns: pd.DataFrame | None = None
+    raw_utility: float = np.nan
+    of_cells: bool = False
+    never_released: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+    def __repr__(self) -> str:
+        n = len(self.columns)
+        return f"Fidelity({self.unchanged:.1%} of rows unchanged in {n} column{'s'[: n != 1]})"
+
+
+@dataclass(frozen=True, eq=False)
+class NamedChannel:
+    """A channel whose outputs are read as symbols of X.
+
+    channel : P(Y|X); p_x : P(X); names : the symbol that each output is read as; labels : of the
+    symbols.
+    """
+
+    channel: FloatArray
+    p_x: FloatArray
+    names: IntArray
+    labels: Labels
+
+    @property
+    def p_symbol(self) -> FloatArray:
+        """P(symbol that is released | symbol), of shape (n_x, n_x)."""
+        released = np.zeros((len(self.p_x), len(self.p_x)))
+        np.add.at(released.T, self.names, self.channel.T)
+        return released
+
+    @property
+    def kept(self) -> FloatArray:
+        """How often each symbol is released as itself."""
+        return np.diag(self.p_symbol)
+
+    @property
+    def is_replaced(self) -> BoolArray:
+        """Which symbols are mostly released as others."""
+        return self.kept < _MOSTLY
+
+    def swaps(self, n: int, of: BoolArray | bool = True) -> pd.DataFrame:
+        """Return the swaps that concern most rows; of : the symbols that count."""
+        p_symbol = self.p_symbol
+        rows = np.where(of, self.p_x, 0.0)[:, None] * p_symbol
+        np.fill_diagonal(rows, 0.0)
+        largest = np.argsort(-rows, axis=None, kind="stable")[:n]
+        before, after = np.unravel_index(largest[rows.flat[largest] > 0], rows.shape)
+        return pd.DataFrame(
+            {
+                "value": _objects(self.labels[i] for i in before),
+                "released_as": _objects(self.labels[i] for i in after),
+                "share": p_symbol[before, after],
+                "rows": rows[before, after],
+            }
+        )
+
+
+def _objects(labels: Iterable[Any]) -> pd.Series:
+    found = list(labels)
+    column = np.empty(len(found), dtype=object)
+    column[:] = found
+    return pd.Series(column, dtype=object)
+
+
+def fidelity_of_symbols(named: NamedChannel) -> Fidelity:
+    """Return the fidelity of symbols that nothing is known about but their labels."""
+    n_x, labels = len(named.p_x), named.labels
+    own = np.arange(n_x)
+    are_numbers = all(isinstance(label, int | float | np.number) for label in labels)
+    places = np.array(labels, dtype=float) if are_numbers else None
+    found = spread(own, own, None, (n_x, n_x), places, places)
+    column = ComparedColumn(found, np.eye(n_x))
+    whole = _fidelity(named, float(named.p_x @ named.kept), ["X"], [column])
+    gone = _gone("X", labels, named.p_x, named.p_x @ named.p_symbol, np.zeros(n_x, dtype=bool))
+    return replace(whole, never_released=_by_rows(gone))
+
+
+def fidelity_of_columns(
+    named: NamedChannel,
+    alphabet: Alphabet,
+    names: Sequence[Hashable],
+    in_order: Sequence[bool],
+    raw: Sequence[ComparedColumn | None] | None = None,
+    raw_utility: float = np.nan,
+) -> Fidelity:
+    """Return the fidelity of columns, which an alphabet shows.
+
+    names : of the columns; in_order : whether the values of each have an order even if they are
+    categories; raw : columns as they were before they were cut, None for those that were not.
+    """
+    columns = compared_columns(alphabet, in_order)
+    raw_columns = None
+    if raw is not None and any(raw):
+        pairs = zip(raw, columns, strict=True)
+        raw_columns = _figures(named, names, [before or after for before, after in pairs])
+    whole = _fidelity(
+        named,
+        _unchanged(named, alphabet),
+        names,
+        columns,
+        0.0 if alphabet.of_cells else float(named.p_x @ alphabet.is_pool),
+        raw_columns,
+        raw_utility,
+        alphabet.of_cells,
+    )
+    gone = () if alphabet.of_cells else _gone_from(named, alphabet, names)
+    return replace(whole, never_released=_by_rows(gone))
+
+
+def _gone_from(
+    named: NamedChannel, alphabet: Alphabet, names: Sequence[Hashable]
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the values of all columns that are never released."""
+    for position, (name, column) in enumerate(zip(names, alphabet.columns, strict=True)):
+        released = named.p_x @ named.p_symbol @ alphabet.shown_shares(position)
+        shares = column.weights / column.weights.sum()
+        yield from _gone(name, column.labels, shares, released, column.is_rare)
+
+
+def _gone(
+    name: Hashable, labels: Labels, before: FloatArray, after: FloatArray, is_rare: BoolArray
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the values of a column that occur before and not after."""
+    for i in np.flatnonzero((before > 0) & (after[: len(before)] <= _NEVER)):
+        yield name, labels[i], float(before[i]), bool(is_rare[i])
+
+
+def _by_rows(gone: Iterable[tuple[Any, ...]]) -> pd.DataFrame:
+    rows = sorted(gone, key=lambda each: -each[2])
+    columns = [_objects(part) for part in zip(*rows, strict=True)] or [_objects(())] * 4
+    names = ("column", "value", "rows", "is_rare")
+    kinds = {"rows": float, "is_rare": bool}
+    return pd.DataFrame(dict(zip(names, columns, strict=True))).astype(kinds)
+
+
+def _fidelity(
+    named: NamedChannel,
+    unchanged: float,
+    names: Sequence[Hashable],
+    columns: Sequence[ComparedColumn],
+    *rest: Any,
+) -> Fidelity:
+    is_replaced, figures = named.is_replaced, _figures(named, names, columns)
+    swaps, worst = named.swaps(_N_SWAPS), named.swaps(1, is_replaced)
+    if rest and rest[-1]:
+        swaps, worst = swaps[:0], worst[:0]
+    swaps = swaps[swaps["rows"] > _FEW_ROWS]
+    return Fidelity(unchanged, float(named.p_x @ is_replaced), figures, swaps, worst, *rest)
+
+
+def _figures(
+    named: NamedChannel, names: Sequence[Hashable], columns: Sequence[ComparedColumn]
+) -> pd.DataFrame:
+    index: Any = pd.Index(_objects(names), name="column", tupleize_cols=False)
+    p_x, p_symbol = named.p_x, named.p_symbol
+    return pd.DataFrame([column.figures(p_x, p_symbol) for column in columns], index=index)
+
+
+def _unchanged(named: NamedChannel, alphabet: Alphabet) -> float:
+    """Return how often all columns keep their value."""
+    return float(named.p_x @ (named.p_symbol * alphabet.matches()).sum(axis=1))

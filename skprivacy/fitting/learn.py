@@ -1,0 +1,670 @@
+"""What fit learns from labelled rows: alphabets, counts, the mechanism."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from .._messages import InPython, Message, Named, Setting
+from .._typing import CountArray, FloatArray, IntArray, NamedColumns
+from .._warnings import doing, warn
+from ..cells import CellAlphabet, Cells
+from ..channels import tidied
+from ..codes import UNKNOWN, count, take
+from ..design import Arrange, design_task
+from ..encoding import (
+    DEFAULT_BINS,
+    Alphabet,
+    ColumnAlphabet,
+    PairedAlphabet,
+    ValueAlphabet,
+    learn_alphabet,
+    paired,
+)
+from ..encoding.alphabets import ShownColumn, combine
+from ..encoding.columns import BinsLike
+from ..encoding.distances import gower
+from ..encoding.values import coded, coded_by_offset
+from ..fidelity import ComparedColumn, RawX, mid_ranks, places_of, ranked_columns, spread, unit_of
+from ..fitted import Fitted, Posterior, Secrets, Training, secrets_of
+from ..joint import as_joint, count_pairs
+from ..measures import get_measure
+from ..mechanism import Mechanism, named_channel
+from ..releasing.output_names import check_names_out, named_outputs, names_out, readable
+from ..releasing.sampler import as_sampled
+from ..solvers import DesignTask, most_symbols
+from ..utilities import (
+    Distortion,
+    EachColumn,
+    Guess,
+    MutualInformation,
+    Target,
+    Utility,
+    entropy,
+    guess_of_cells,
+)
+from .inputs import FitInputs, LabelledRows, code_beside, few_valued, most_beside
+from .leak_warnings import (
+    Budget,
+    leaking_columns,
+    warn_of_bins,
+    warn_of_design,
+    warn_of_index,
+    warn_of_passed_through,
+)
+from .learned_cells import (
+    automatic_cells,
+    cells_of,
+    check_groups,
+    check_known,
+    learn_cells,
+    teaching_rows,
+)
+from .parameters import Settings, frozen
+from .tally import KnownCells
+
+
+@dataclass(frozen=True, eq=False)
+class CodedX:
+    """X of some rows: alphabet : its symbols; codes : those of the rows; v_codes : the target."""
+
+    alphabet: Alphabet
+    codes: IntArray
+    v_codes: IntArray | None = None
+
+
+def raw_x(
+    inputs: FitInputs,
+    x: CodedX,
+    mechanism: Mechanism,
+    column_weights: Sequence[float] | None,
+) -> RawX | None:
+    """Return X as it was, None where it is what was designed for, or is not known.
+
+    column_weights : those of a distance that the columns tell, None where the utility is another.
+    """
+    alphabet = x.alphabet
+    is_changed = alphabet.is_pool.any() or any(column.is_cut for column in alphabet.columns)
+    if inputs.rows.is_coarse or not is_changed:
+        return None
+    raw = _RawRows.of(inputs.rows, x)
+    columns = [
+        _RawColumn(column, shown, raw, position) if column.is_cut else None
+        for position, (column, shown) in enumerate(
+            zip(alphabet.columns, alphabet.shown, strict=True)
+        )
+    ]
+    compared = tuple(None if column is None else column.compared() for column in columns)
+    if column_weights is None:
+        return RawX(compared, _utility_before_cuts(mechanism, raw, x.v_codes, inputs.rows.weights))
+    in_order = [type_.is_ordered for type_ in inputs.x_types]
+    pairs = zip(columns, ranked_columns(alphabet, in_order), strict=True)
+    ranked = [other if column is None else column.ranked() for column, other in pairs]
+    return RawX(compared, _closeness(mechanism, ranked, column_weights))
+
+
+@dataclass(frozen=True, eq=False)
+class _RawRows:
+    """The distinct raw rows of X.
+
+    values : those of each column, numbers of one that was cut; codes : (n, n_columns), which value
+    each distinct row has, -1 where it is missing; symbols, weights : of each; of_row : which
+    distinct row each row is.
+    """
+
+    values: list[FloatArray | list[Any]]
+    codes: IntArray
+    symbols: IntArray
+    weights: FloatArray
+    of_row: IntArray
+
+    @classmethod
+    def of(cls, rows: LabelledRows, x: CodedX) -> _RawRows:
+        """Tell the rows apart."""
+        columns = zip(x.alphabet.columns, rows.x_columns.items(), strict=True)
+        parts = [_factorized(column, series, name) for column, (name, series) in columns]
+        codes: list[IntArray] = [code.astype(np.intp) + 1 for code, _ in parts]  # missing: 0
+        sizes = [len(values) + 1 for _, values in parts]
+        if (groups := x.alphabet.groups) is not None:  # one raw row is in several pairs
+            codes, sizes = [*codes, groups[x.codes]], [*sizes, int(groups.max()) + 1]
+        distinct, of_row = combine(codes, sizes)
+        distinct = distinct[:, : len(parts)]
+        symbols = np.empty(len(distinct), dtype=np.intp)
+        symbols[of_row] = x.codes
+        weights = np.bincount(of_row, rows.weights, len(distinct)).astype(float)
+        return cls([values for _, values in parts], distinct - 1, symbols, weights, of_row)
+
+    def shares(self, n_symbols: int) -> FloatArray:
+        """Return the share of each distinct row among those with the same symbol."""
+        totals = np.bincount(self.symbols, self.weights, n_symbols)
+        return self.weights / np.where(totals > 0, totals, 1.0)[self.symbols]
+
+
+def _factorized(
+    column: ColumnAlphabet, series: pd.Series, name: Hashable
+) -> tuple[IntArray, FloatArray | list[Any]]:
+    """Return the codes of a column, -1 where it is missing, and its values."""
+    if not column.is_cut:
+        return coded(series, name)
+    if (near := coded_by_offset(series)) is not None:
+        return near[0], np.array(near[1], dtype=float)
+    return pd.factorize(places_of(column, series))
+
+
+@dataclass(frozen=True, eq=False)
+class _RawColumn:
+    """A column that was cut: its alphabet, what it shows, and its place in the raw rows."""
+
+    column: ColumnAlphabet
+    shown: ShownColumn
+    rows: _RawRows
+    position: int
+
+    def compared(self) -> ComparedColumn:
+        """Return the column in its own unit."""
+        return self._compared(self._numbers, self._places, unit_of(self.column))
+
+    def ranked(self) -> ComparedColumn:
+        """Return the column with mid-ranks in place of numbers."""
+        numbers, codes = self._numbers, self._codes
+        known = codes != UNKNOWN
+        weights: FloatArray = np.bincount(
+            codes[known], self.rows.weights[known], len(numbers)
+        ).astype(float)
+        order = np.argsort(numbers)
+        below, ranks = np.cumsum(weights[order]), np.empty(len(numbers))
+        ranks[order] = (below - weights[order] / 2) / below[-1]
+        return self._compared(ranks, mid_ranks(numbers, weights, self._places), "")
+
+    @property
+    def _numbers(self) -> FloatArray:
+        return np.asarray(self.rows.values[self.position], dtype=float)
+
+    @property
+    def _codes(self) -> IntArray:
+        return self.rows.codes[:, self.position]
+
+    @property
+    def _places(self) -> FloatArray:
+        """The numbers that are shown."""
+        return places_of(self.column, pd.Series(self.shown.values, dtype=object))
+
+    def _compared(self, places: FloatArray, shown: FloatArray, unit: str) -> ComparedColumn:
+        """Return the column; places : of its values; shown : of those that it shows."""
+        own = np.append(_found(self._numbers, self._places), self._shown_as_missing)[self._codes]
+        at, by_symbol = np.append(places, np.nan)[self._codes], self.shown.by_symbol()
+        rows = self.rows
+        found = spread(own, rows.symbols, rows.weights, by_symbol.shape, at, shown)
+        return ComparedColumn(found, by_symbol, unit)
+
+    @property
+    def _shown_as_missing(self) -> int:
+        """Which of the shown values is a missing one."""
+        values = self.shown.values
+        return values.index(None) if None in values else UNKNOWN
+
+
+def _found(numbers: FloatArray, shown: FloatArray) -> IntArray:
+    """Return which of the shown numbers each number equals, -1 for none."""
+    order = np.argsort(shown, kind="stable")  # a missing one comes last, and equals none
+    nearest = order[np.searchsorted(shown[order], numbers).clip(max=len(shown) - 1)]
+    return np.where(shown[nearest] == numbers, nearest, UNKNOWN)
+
+
+def _utility_before_cuts(
+    mechanism: Mechanism,
+    raw: _RawRows,
+    v_codes: IntArray | None,
+    weights: FloatArray | None,
+) -> float:
+    """Return the share of the utility of the raw X that a mechanism keeps, NaN if not known."""
+    p_x, objective, least = mechanism.p_x, mechanism.objective, mechanism.least_utility
+    shares = raw.shares(len(p_x))
+    if isinstance(objective, MutualInformation):
+        within = np.bincount(raw.symbols, _information(shares), len(p_x))
+        whole = float(entropy(p_x) + p_x @ within)
+        return _share(mechanism.utility - least, whole - least)
+    if isinstance(objective, Guess) and mechanism.groups is None:
+        likeliest = np.zeros(len(p_x))
+        np.maximum.at(likeliest, raw.symbols, shares)
+        blind = (p_x * likeliest).max()
+        right = ((p_x * likeliest)[:, None] * mechanism.channel).max(axis=0).sum()
+        return _share(float(right - blind), float(1 - blind))
+    if isinstance(objective, Target) and v_codes is not None:
+        whole = _target_information(v_codes, raw.of_row, weights)
+        return _share(mechanism.utility - least, whole - least)
+    return np.nan
+
+
+def _information(shares: FloatArray) -> FloatArray:
+    return -shares * np.log(np.where(shares > 0, shares, 1.0))
+
+
+def _target_information(v_codes: IntArray, codes: IntArray, weights: FloatArray | None) -> float:
+    """Return I(V; raw X), from the rows as they are."""
+    pairs, of_row = combine([v_codes, codes], [int(v_codes.max()) + 1, int(codes.max()) + 1])
+    p = np.bincount(of_row, weights)
+    p = p / p.sum()
+    p_v, p_x = (np.bincount(column, p) for column in pairs.T)
+    v, x = pairs.T
+    used = p > 0
+    return float(p[used] @ np.log(p[used] / (p_v[v] * p_x[x])[used]))
+
+
+def _closeness(
+    mechanism: Mechanism,
+    columns: Sequence[ComparedColumn],
+    column_weights: Sequence[float],
+) -> float:
+    """Return how much closer values are to the raw ones than if nothing were released."""
+    if mechanism.groups is not None:
+        return np.nan
+    p_x, p_symbol = mechanism.p_x, named_channel(mechanism).p_symbol
+    pairs = list(zip(column_weights, columns, strict=True))
+    loss = sum(weight * column.distance(p_x, p_symbol) for weight, column in pairs)
+    nothing = sum(weight * column.distances(p_x) for weight, column in pairs)
+    best = float(np.min(nothing))
+    return _share(best - loss, best)
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole > 0 else 1.0
+
+
+# What `fit` learns from labelled rows: alphabets, counts, and the mechanism for them.
+
+
+# Outputs of cells are merged as long as that costs at most this share of the utility.
+_MERGED_UTILITY = 0.005
+
+# The alphabet of S, the symbol of each row, and what is protected.
+CodedSensitive: TypeAlias = tuple[Alphabet, IntArray, Secrets]
+
+
+@dataclass(frozen=True, eq=False)
+class CodedRows:
+    """Rows as symbols, with the alphabets that they are written in.
+
+    target, v_codes : None without a target; names : the columns of X that are released; counts :
+    of pairs (s, x), weighted; group_sizes : rows for each s, without weights; n_effective : how
+    many equally weighted rows would say as much, about every s and every x; secrets : what is
+    protected.
+    """
+
+    sensitive: Alphabet
+    alphabet: Alphabet
+    target: Alphabet | None
+    s_codes: IntArray
+    x_codes: IntArray
+    v_codes: IntArray | None
+    names: tuple[Any, ...]
+    counts: CountArray
+    group_sizes: CountArray
+    n_effective: int
+    secrets: Secrets
+
+
+def code_rows(
+    settings: Settings, rows: LabelledRows, of_s: CodedSensitive | None = None
+) -> CodedRows:
+    """Learn the alphabets of S and X as the settings ask, and count pairs.
+
+    of_s : what is known of S already.
+    """
+    sensitive, s_codes, secrets = of_s or code_sensitive(settings, rows)
+    target, v_codes = _code_target(settings, rows)
+    beside = _code_beside(settings, rows) if rows.beside else None  # or refused, before cells
+    alphabet, x_codes, names = _code_x(settings, rows, secrets, s_codes, v_codes)
+    if beside is not None:
+        alphabet, x_codes = paired(alphabet, x_codes, *beside, rows.weights)
+    counts = count_pairs(s_codes, x_codes, rows.weights, sensitive.n_symbols)
+    sizes = count(s_codes, sensitive.n_symbols, rows.multiplicities)[:-1]
+    n_effective = rows.effective_rows(s_codes, x_codes)
+    codes = s_codes, x_codes, v_codes
+    return CodedRows(
+        sensitive, alphabet, target, *codes, names, counts, sizes, n_effective, secrets
+    )
+
+
+def _code_x(
+    settings: Settings,
+    rows: LabelledRows,
+    secrets: Secrets,
+    s_codes: IntArray,
+    v_codes: IntArray | None,
+) -> tuple[Alphabet, IntArray, tuple[Any, ...]]:
+    """Return the alphabet of X, values or cells, the symbol of each row, and its columns."""
+    if rows.cells is not None:
+        check_known(settings, rows.cells)
+        (of_row,) = rows.x_columns.values()
+        return rows.cells.alphabet, of_row.to_numpy(dtype=np.int32), rows.cells.names
+    check_groups(settings, rows)
+    names = tuple(rows.x_columns)
+    if (cells := cells_of(settings)) is None:
+        alphabet, x_codes = _learn(settings, rows, rows.x_columns)
+        cells = automatic_cells(settings, rows, alphabet, x_codes, secrets.n_groups)
+        if cells is None:
+            return *_pooled(settings, rows, alphabet, x_codes, secrets.n_groups), names
+    teachers = teaching_rows(settings, rows, cells)
+    if teachers is rows:
+        return learn_cells(settings, rows, cells, secrets, s_codes, v_codes)
+    known = cells_taught_by(settings, teachers, cells)
+    return known.alphabet, known.of_columns(rows.x_columns, rows.fold), known.names
+
+
+def _code_beside(settings: Settings, rows: LabelledRows) -> tuple[ValueAlphabet, IntArray]:
+    """Return the values of the columns beside X, and that of each row."""
+    each = rows.weights, rows.multiplicities, rows.n_rows
+    return code_beside(settings, rows.beside, *each)
+
+
+def cells_taught_by(settings: Settings, rows: LabelledRows, cells: Cells) -> KnownCells:
+    """Learn cells from the rows that teach them, by which others can be counted."""
+    _, s_codes, secrets = code_sensitive(settings, rows)
+    _, v_codes = _code_target(settings, rows)
+    alphabet, _, names = learn_cells(settings, rows, cells, secrets, s_codes, v_codes)
+    return KnownCells(alphabet, names, frozen(cells), tuple(rows.folds))
+
+
+def code_sensitive(settings: Settings, rows: LabelledRows) -> CodedSensitive:
+    """Learn the alphabet of S, and return it with the symbol of each row and what is protected.
+
+    With a confidence, a group that is declared and has no rows is one: it may merely be rare.
+    """
+    has_columns = len(rows.s_columns) == 1 or isinstance(settings.epsilon, Mapping)
+    as_declared = settings.confidence is not None and has_columns
+    alphabet, codes = _learn(
+        settings, rows, rows.s_columns, is_sensitive=True, as_declared=as_declared
+    )
+    secrets = secrets_of(settings.owner, settings.epsilon, tuple(rows.s_columns), alphabet)
+    return alphabet, codes, secrets
+
+
+def _learn(
+    settings: Settings,
+    rows: LabelledRows,
+    columns: NamedColumns,
+    is_sensitive: bool = False,
+    as_declared: bool = False,
+) -> tuple[ValueAlphabet, IntArray]:
+    """Return the alphabet of columns of some rows taken jointly, and the symbol of each row."""
+    pooling = (None, None) if is_sensitive else (settings.min_frequency, settings.max_categories)
+    options = [
+        {
+            "n_bins": _bins_of(settings.n_bins, label, is_sensitive),
+            "pooling": pooling,
+            "multiplicities": rows.multiplicities,
+            "as_declared": as_declared,
+        }
+        for label in columns
+    ]
+    return learn_alphabet(list(columns.values()), list(columns), rows.weights, options)
+
+
+def _bins_of(n_bins: Any, label: Hashable, is_sensitive: bool) -> BinsLike | None:
+    if isinstance(n_bins, dict):
+        return n_bins.get(label, DEFAULT_BINS)
+    if is_sensitive and np.ndim(n_bins) == 1:  # edges are for X
+        return DEFAULT_BINS
+    return n_bins
+
+
+def _pooled(
+    settings: Settings, rows: LabelledRows, alphabet: ValueAlphabet, codes: IntArray, n_s: int
+) -> tuple[ValueAlphabet, IntArray]:
+    """Pool the rarest symbols where the design would take long."""
+    n_x, kept = alphabet.n_symbols, most_symbols(n_s)
+    if rows.beside:
+        kept = min(kept, most_beside(_code_beside(settings, rows)[0].n_symbols))
+    if settings.solver != "auto" or n_x <= kept:
+        return alphabet, codes
+    pooled, symbols = alphabet.pooled(kept)
+    warn(
+        Message(
+            InPython("X has", "The released columns have"),
+            " too many symbols to design for in seconds: the rarest are pooled into one. Set ",
+            Named("max_categories"),
+            ", ",
+            Named("min_frequency"),
+            " or ",
+            Named("n_bins"),
+            ", or release fewer columns jointly, to choose yourself what is pooled; ",
+            Setting("solver", "one_per_label" if settings.has_distances else "column_generation"),
+            " designs for all of them.",
+        )
+    )
+    return pooled, take(np.append(symbols, UNKNOWN), codes)
+
+
+def fit_mechanism(settings: Settings, inputs: FitInputs, *, allow_leaking: bool = True) -> Fitted:
+    """Learn the alphabets and the joint distribution, design the channel, and judge the rest.
+
+    allow_leaking : whether columns that are passed through may exceed the budget.
+    """
+    sensitive, s_codes, secrets = of_s = code_sensitive(settings, inputs.rows)
+    # What is refused for the sake of the table alone is refused before what takes long.
+    leaking = _check_passed_through(settings, inputs, of_s, allow_leaking)
+    coded = code_rows(settings, inputs.rows, of_s)
+    inputs = inputs.released_as(coded.names, coded.alphabet.of_cells)
+    roles, rows = inputs.roles, inputs.rows
+    mechanism = _design(settings, inputs, coded)
+    warn_of_bins(list(rows.s_columns), sensitive, settings.n_bins)
+    check_index_leak(settings, inputs, s_codes, secrets)
+    _warn_of_figures(mechanism, coded)
+    training = Training(
+        coded.sensitive,
+        tuple(rows.s_columns),
+        coded.counts,
+        coded.secrets,
+        rows.n_rows,
+        coded.n_effective,
+        _raw(settings, inputs, coded, mechanism),
+        _with_target(coded, rows.weights),
+    )
+    fitted = Fitted(
+        roles,
+        inputs.types,
+        coded.alphabet,
+        mechanism,
+        leaking,
+        _target_given_y(coded, rows, mechanism),
+        training,
+    )
+    check_names_out(names_out(roles, fitted.posterior.labels, settings.output))
+    return fitted
+
+
+def _with_target(coded: CodedRows, weights: FloatArray | None) -> FloatArray | None:
+    """Return how often each group of S, value of the target and symbol of X occur together."""
+    if coded.target is None or coded.v_codes is None:
+        return None
+    shape = coded.sensitive.n_symbols, coded.target.n_symbols, coded.alphabet.n_symbols
+    together = np.ravel_multi_index((coded.s_codes, coded.v_codes, coded.x_codes), shape)
+    return np.bincount(together, weights, math.prod(shape)).reshape(shape).astype(float)
+
+
+def _target_given_y(
+    coded: CodedRows, rows: LabelledRows, mechanism: Mechanism
+) -> Posterior | None:
+    """Return P(V|y), which is released in place of P(x|y) where rows are cells for a target."""
+    if not (coded.alphabet.of_cells and isinstance(mechanism.objective, Target)):
+        return None
+    assert rows.target is not None
+    assert coded.target is not None
+    name = "|".join(map(str, rows.target))
+    labels = tuple(f"{name}={text}" for text in readable(coded.target.labels))
+    return Posterior(labels, mechanism.posterior @ mechanism.objective.p_v_given_x.T)
+
+
+def _raw(
+    settings: Settings,
+    inputs: FitInputs,
+    coded: CodedRows,
+    mechanism: Mechanism,
+) -> RawX | None:
+    """Return X as it was before it was cut and pooled."""
+    if not isinstance(coded.alphabet.x_alphabet, ValueAlphabet):
+        return None  # figures of cells are about X as it was
+    weights = _column_weights(settings, inputs.rows) if settings.has_distances else None
+    x = CodedX(coded.alphabet, coded.x_codes, coded.v_codes)
+    return raw_x(inputs, x, mechanism, weights)
+
+
+def _column_weights(settings: Settings, rows: LabelledRows) -> list[float]:
+    return settings.distances.weights_of(list(rows.x_names), settings.owner)
+
+
+def _code_target(
+    settings: Settings, rows: LabelledRows
+) -> tuple[Alphabet | None, IntArray | None]:
+    """Return the alphabet of the target and its codes, if there is one."""
+    if rows.target is None:
+        return None, None
+    return _learn(settings, rows, rows.target, is_sensitive=True)
+
+
+def distances_of(settings: Settings, inputs: FitInputs, coded: CodedRows) -> FloatArray:
+    """Return how far symbols of X are from each other, by the weights of its columns."""
+    in_order = [type_.is_ordered for type_ in inputs.x_types]
+    return gower(coded.alphabet, in_order, _column_weights(settings, inputs.rows))
+
+
+def _utility(
+    settings: Settings, rows: LabelledRows, coded: CodedRows, loss: FloatArray
+) -> str | Utility:
+    """Return the utility: I(V;Y) of rows with a target V, a loss as the columns have it."""
+    x_alphabet = coded.alphabet.x_alphabet
+    cells = x_alphabet if isinstance(x_alphabet, CellAlphabet) else None
+    if coded.v_codes is not None:
+        table = count_pairs(coded.v_codes, coded.x_codes, rows.weights)
+        return Target(table, whole=0.0 if cells is None else cells.partition.information)
+    if settings.has_distances:
+        return Distortion.of_symbols(loss, of_cells=cells is not None)
+    if cells is not None and _is_information(settings.utility):
+        return EachColumn.of_tables(coded.alphabet.tables())
+    if cells is not None and settings.utility in (Guess.name, Guess()):
+        return guess_of_cells()
+    return settings.utility
+
+
+def _is_information(utility: str | Utility) -> bool:
+    return utility == MutualInformation.name or isinstance(utility, MutualInformation)
+
+
+def design_options(
+    settings: Settings, rows: LabelledRows, coded: CodedRows, loss: FloatArray
+) -> dict[str, Any]:
+    """Return what `design_mechanism` is asked for, besides counts and a budget."""
+    return {
+        "measure": settings.measure,
+        "scope": settings.scope,
+        "utility": _utility(settings, rows, coded, loss),
+        "solver": settings.solver,
+        "max_outputs": settings.max_outputs,
+        "confidence": settings.confidence,
+        "n_samples": None if settings.confidence is None else coded.n_effective,
+        **_groups(rows, coded.alphabet),
+        **(settings.solver_options or {}),
+    }
+
+
+def _groups(rows: LabelledRows, alphabet: Alphabet) -> dict[str, Any]:
+    """Return what each symbol has beside it, for the design."""
+    if not isinstance(alphabet, PairedAlphabet):
+        return {}
+    names = alphabet.group_names(list(rows.beside))
+    return {"groups": [names[z] for z in alphabet.groups]}
+
+
+def _design(settings: Settings, inputs: FitInputs, coded: CodedRows) -> Mechanism:
+    """Return the mechanism as it is sampled, with names for its outputs."""
+    loss = distances_of(settings, inputs, coded)
+    asked = design_options(settings, inputs.rows, coded, loss)
+    counts = coded.counts.astype(float) + settings.smoothing
+    secrets, owner = coded.secrets, "PrivacyFunnelTransformer"
+    options = {name: asked.pop(name) for name in settings.solver_options or {}}
+    solver = asked.pop("solver")
+    task = DesignTask.checked(owner, secrets.tables(counts), secrets.budgets.values(), **asked)
+    arrange = _arrangement(task, coded.alphabet, loss)
+    finishing = {"arrange": arrange, "as_sampled": as_sampled}
+    mechanism = design_task(task, secrets.budgets, owner, solver, options, **finishing)
+    x_labels = tuple(coded.alphabet.labels)
+    assert mechanism.symbol_of_output is not None
+    return mechanism.renamed(
+        x_labels=x_labels,
+        y_labels=tuple(x_labels[symbol] for symbol in mechanism.symbol_of_output),
+        s_labels={name: groups.labels for name, groups in secrets.groups.items()},
+        together=(as_joint(counts, owner).p_sx, tuple(coded.sensitive.labels)),
+    )
+
+
+def _arrangement(task: DesignTask, alphabet: Alphabet, loss: FloatArray) -> Arrange:
+    """Return what puts outputs in order: each is named after a symbol of X.
+
+    Of cells, outputs that say nearly the same about X, or the target, are merged. They differ in
+    what they say about S: merged, they say less about it, and on more rows each.
+    """
+    p_x, utility, groups = task.p_x, task.utility, task.groups
+    if alphabet.of_cells and isinstance(utility, Target):
+        loss = utility.surprise()
+
+    def arranged(channel: FloatArray) -> tuple[FloatArray, IntArray]:
+        if alphabet.of_cells:
+            allowance = _MERGED_UTILITY * utility.of_channel(p_x, channel)
+            channel = tidied(channel, p_x, utility, allowance, groups)
+        return named_outputs(channel, p_x, utility, loss, groups)
+
+    return arranged
+
+
+def _warn_of_figures(mechanism: Any, coded: CodedRows) -> None:
+    counts, sizes = coded.counts, coded.group_sizes
+    warn_of_design(mechanism, coded.secrets, counts, sizes, coded.n_effective)
+
+
+def _budgets(settings: Settings, secrets: Secrets) -> dict[Any, Budget]:
+    about = get_measure(settings.measure), settings.scope
+    return {name: Budget(epsilon, *about) for name, epsilon in secrets.budgets.items()}
+
+
+def check_index_leak(
+    settings: Settings, inputs: FitInputs, s_codes: IntArray, secrets: Secrets
+) -> None:
+    """Warn of an index that reveals more about S than the budget allows."""
+    if inputs.index:
+        found = leaking_columns(
+            _budgets(settings, secrets),
+            inputs.index,
+            {name: groups.codes(s_codes) for name, groups in secrets.groups.items()},
+            inputs.rows.weights,
+            in_order=True,
+        )
+        warn_of_index(found)
+
+
+def _check_passed_through(
+    settings: Settings, inputs: FitInputs, of_s: CodedSensitive, allow_leaking: bool
+) -> dict[Any, float]:
+    """Return what columns that are passed through leak, where that is more than the budget.
+
+    NaN for a column that cannot be judged.
+    """
+    if not inputs.passed_through:
+        return {}
+    doing("judging columns that are copied")
+    (sensitive, s_codes, secrets), weights = of_s, inputs.rows.weights
+    if (s_passed := inputs.s_passed) is not None:
+        s_codes, _ = sensitive.encode(list(s_passed.values()), list(s_passed))
+        weights = None
+    of_each = {name: groups.codes(s_codes) for name, groups in secrets.groups.items()}
+    budgets = _budgets(settings, secrets)
+    passed, written = inputs.passed_through, inputs.written
+    found = leaking_columns(budgets, passed, of_each, weights, written=written)
+    few = few_valued({name: passed[name] for name in found.leaking})
+    warn_of_passed_through(found, settings.epsilon, allow_leaking, few)
+    return {**found.leaking, **dict.fromkeys(found.unclear, np.nan)}

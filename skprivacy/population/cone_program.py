@@ -1,0 +1,401 @@
+"""The best channel whose outputs all keep every budget with a margin, for a given loss.
+
+It is the convex program, with ``g(x, y) = P(y|x)`` and, for each output, ``q = sum_x P(x) g(x)``,
+
+    minimise    sum P(x) loss(x, y) g(x, y)                        g >= 0
+    subject to  sum_y g(x, y) = 1                                  for all x,
+                L_s = sum_x P(x|s) g(x),  r >= noise(g),  t + beta r = q,
+                L - q in t times the budget for deviations,        for all outputs and secrets.
+
+The budget is linear rows for polyhedral measures and for two groups, cones for kl, chi2 and
+alpha_lift, and tangents that are added where they are exceeded for all others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import clarabel
+import numpy as np
+from scipy import sparse
+
+from .._typing import BoolArray, FloatArray, IntArray
+from ..measures import KL, AlphaLift, Chi2, Measure
+from .robust_budget import SMALL_LIFT, RobustBudget
+
+_TOLERANCE = 1e-8
+
+# Tangents are added until no output in use exceeds a budget by more than this share.
+_CLOSE, _MOST_ROUNDS, _IN_USE = 3e-4, 30, 1e-5
+
+# With more pairs (x, y) than this, only those that matter are let in: at first the outputs with
+# the smallest loss of each symbol, then a few in each of some rounds, if they save this per row.
+_MOST_PAIRS, _NEAREST, _NEW, _CHEAPER, _NEGLIGIBLE = 2500, 6, 3, 1e-4, 1e-6
+_ROUNDS_OF_PAIRS = 3
+
+# Ties between pairs are broken by this share of the loss, by multiples of the golden ratio.
+_TIE, _GOLDEN = 3e-4, 0.6180339887498949
+
+_USABLE = {
+    clarabel.SolverStatus.Solved,
+    clarabel.SolverStatus.AlmostSolved,
+    clarabel.SolverStatus.InsufficientProgress,
+}
+
+
+@dataclass(eq=False)
+class _Rows:
+    """The rows about one output, by the cone that they are in.
+
+    second_order : of noises; norms : of measures; powers : of the power cones.
+    """
+
+    equal: list[FloatArray] = field(default_factory=list)
+    at_most: list[FloatArray] = field(default_factory=list)
+    second_order: list[FloatArray] = field(default_factory=list)
+    norms: list[FloatArray] = field(default_factory=list)
+    exponential: list[FloatArray] = field(default_factory=list)
+    power: list[FloatArray] = field(default_factory=list)
+    powers: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    """Where the variables of one secret are, among those of an output: L, r, t, and others."""
+
+    lifts: IntArray
+    noise: int
+    room: int
+    others: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Variables:
+    """The variables that the budget of one secret is about, as rows of coefficients.
+
+    q, t : of the formulas; deviations : L - q; others : what a cone needs besides.
+    """
+
+    q: FloatArray
+    deviations: FloatArray
+    t: FloatArray
+    others: FloatArray
+
+
+class ConeProgram:
+    """The program for some outputs.
+
+    budgets : of all secrets; allowed : a mask of the pairs (x, y) that there may be; known : of
+    those that a similar channel has, or None.
+    """
+
+    def __init__(
+        self,
+        budgets: Sequence[RobustBudget],
+        allowed: BoolArray,
+        known: BoolArray | None = None,
+    ) -> None:
+        self._budgets, self._allowed, self._known = budgets, allowed, known
+        self._p_x = budgets[0].p_x
+        self._pairs = np.zeros_like(allowed)
+        self._problem: _Problem | None = None
+
+    def solve(self, loss: FloatArray, betas: FloatArray) -> FloatArray | None:
+        """Return the channel, or None where there is none.
+
+        betas : of each secret and output.
+        """
+        loss = self._without_ties(loss)
+        self._let_in(self._first_pairs(loss), instead=True)
+        for i in range(_MOST_ROUNDS):
+            found = self._run(loss, betas, lets_in=i < _ROUNDS_OF_PAIRS)
+            if found is None:
+                return None
+            channel, new_pairs = found
+            if not (self._refine(channel, betas) | new_pairs):
+                break
+        self._known = channel > _NEGLIGIBLE
+        return channel
+
+    def _without_ties(self, loss: FloatArray) -> FloatArray:
+        """Return a loss that hardly differs, but is different for each of many pairs.
+
+        Otherwise, a program that is indifferent between pairs uses all of them.
+        """
+        if self._allowed.sum() <= _MOST_PAIRS:
+            return loss
+        place = np.add.outer(np.arange(len(loss)) * _GOLDEN, np.arange(loss.shape[1]) * _GOLDEN**2)
+        return loss + _TIE * np.ptp(loss) * (place % 1)
+
+    def _first_pairs(self, loss: FloatArray) -> BoolArray:
+        if self._allowed.sum() <= _MOST_PAIRS:
+            return self._allowed
+        pairs = np.zeros(loss.shape, dtype=bool) if self._known is None else self._known.copy()
+        if self._known is None:
+            masked = np.where(self._allowed, loss, np.inf)
+            nearest = np.argsort(masked, axis=1, kind="stable")[:, :_NEAREST]
+            np.put_along_axis(pairs, nearest, True, axis=1)
+        # Symbols that are allowed the same outputs can all be sent to one of them.
+        for mask in np.unique(self._allowed, axis=0):
+            same = (self._allowed == mask).all(axis=1)
+            pairs[same, np.where(mask, self._p_x[same] @ loss[same], np.inf).argmin()] = True
+        # An output that nothing leads to has no rows.
+        nearest = np.where(self._allowed, loss, np.inf).argmin(axis=0)
+        pairs[nearest, np.arange(loss.shape[1])] |= ~pairs.any(axis=0)
+        return pairs & self._allowed
+
+    def _let_in(self, pairs: BoolArray, instead: bool = False) -> None:
+        """Let symbols be sent to other outputs; instead : and to no more than these."""
+        pairs = pairs if instead else self._pairs | pairs
+        if (pairs != self._pairs).any():
+            self._pairs, self._problem = pairs, None
+
+    def _refine(self, channel: FloatArray, betas: FloatArray) -> bool:
+        """Add tangents that outputs in use exceed; return whether there are any."""
+        in_use = self._p_x @ channel > _IN_USE
+        channel, betas, added = channel[:, in_use], betas[:, in_use], False
+        for budget, beta in zip(self._budgets, betas, strict=True):
+            if budget.is_exact or _cone_of(budget) is not None:
+                continue
+            deviations = budget.deviations(channel)
+            known = (deviations @ budget.normals.T).max(axis=1)
+            over = budget.gauge(deviations) > known + _CLOSE
+            over &= budget.used(channel, beta) > 1 + _CLOSE
+            if over.any():
+                budget.add(budget.tangents(deviations[over]))
+                self._problem, added = None, True
+        return added
+
+    def _run(
+        self, loss: FloatArray, betas: FloatArray, lets_in: bool
+    ) -> tuple[FloatArray, bool] | None:
+        """Return the channel for the pairs so far, and whether cheaper pairs are let in."""
+        self._problem = problem = self._problem or _Problem(self._budgets, self._pairs)
+        cost = self._p_x[:, None] * loss
+        answer = problem.solve(cost, betas)
+        if answer is None:
+            return None
+        channel = problem.channel(answer)
+        if not lets_in or self._pairs.sum() == self._allowed.sum():
+            return channel, False
+        saved = -problem.reduced_costs(cost, answer)
+        saved[self._pairs | ~self._allowed] = 0.0
+        best = np.argsort(-saved, axis=1, kind="stable")[:, :_NEW]
+        rows = np.arange(len(saved))[:, None]
+        new, worth = np.zeros_like(self._pairs), saved[rows, best] > _CHEAPER * self._p_x[:, None]
+        new[np.broadcast_to(rows, best.shape)[worth], best[worth]] = True
+        self._let_in(new)
+        return channel, bool(worth.any())
+
+
+class _Problem:
+    """The program as matrices: ``A v + s = b`` with s in a product of cones."""
+
+    def __init__(self, budgets: Sequence[RobustBudget], pairs: BoolArray) -> None:
+        self._budgets, self._pairs = budgets, pairs
+        n_x, known = len(pairs), {}
+        self._symbols, self._columns, blocks = [], [], []
+        for mask in pairs.T:
+            if mask.tobytes() not in known:
+                symbols = np.flatnonzero(mask)
+                columns, size = _layout(budgets, len(symbols))
+                known[mask.tobytes()] = symbols, columns, _rows(budgets, symbols, columns, size)
+            symbols, columns, rows = known[mask.tobytes()]
+            self._symbols.append(symbols)
+            self._columns.append(columns)
+            blocks.append(rows)
+        sizes = [rows.equal[0].shape[1] for rows in blocks]
+        self._starts = np.cumsum([0, *sizes])
+        self._n_equal = [sum(map(len, rows.equal)) for rows in blocks]
+        self._first_equal = n_x + np.cumsum([0, *self._n_equal])
+        sums = [np.eye(n_x)[:, symbols] for symbols in self._symbols]
+        parts = [_placed(sums, np.zeros(len(sums), dtype=int), self._starts)]
+        for name in ("equal", "at_most", "second_order", "norms", "exponential", "power"):
+            parts.append(_below_each_other([getattr(r, name) for r in blocks], self._starts))
+        self._A = sparse.vstack(parts).tocsc()
+        self._b = (np.arange(self._A.shape[0]) < n_x).astype(float)
+        n_equal, n_at_most = parts[0].shape[0] + parts[1].shape[0], parts[2].shape[0]
+        self._n_linear = n_equal + n_at_most
+        self._cones = [clarabel.ZeroConeT(n_equal), clarabel.NonnegativeConeT(n_at_most)]
+        for name in ("second_order", "norms"):
+            norms = [norm for rows in blocks for norm in getattr(rows, name)]
+            self._cones += [clarabel.SecondOrderConeT(len(norm)) for norm in norms]
+        self._cones += [clarabel.ExponentialConeT()] * (parts[5].shape[0] // 3)
+        self._cones += [clarabel.PowerConeT(a) for rows in blocks for a in rows.powers]
+        self._norms = [[len(norm) for norm in rows.second_order] for rows in blocks]
+
+    def _betas(self, betas: FloatArray) -> sparse.csc_matrix:
+        """Return the coefficients of r in ``t + beta r = q``."""
+        rows: list[int] = []
+        places: list[int] = []
+        for y, columns in enumerate(self._columns):
+            # The rows of one output that are equations: P(y), then L and t of each secret.
+            rows += list(self._first_equal[y] + np.cumsum([len(c.lifts) + 1 for c in columns]))
+            places += [self._starts[y] + c.noise for c in columns]
+        return sparse.csc_matrix((betas.T.ravel(), (rows, places)), self._A.shape)
+
+    def solve(self, cost: FloatArray, betas: FloatArray) -> clarabel.DefaultSolution | None:
+        """Return the answer; cost : of pairs; betas : of secrets and outputs."""
+        linear = np.zeros(self._starts[-1])
+        for y, symbols in enumerate(self._symbols):
+            linear[self._starts[y] : self._starts[y] + len(symbols)] = cost[symbols, y]
+        settings = clarabel.DefaultSettings()
+        settings.verbose, settings.max_threads = False, 1
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _TOLERANCE
+        nothing = sparse.csc_matrix((len(linear), len(linear)))
+        matrix = (self._A + self._betas(betas)).tocsc()
+        given = nothing, linear, matrix, self._b, self._cones, settings
+        answer = clarabel.DefaultSolver(*given).solve()
+        return answer if answer.status in _USABLE else None
+
+    def channel(self, answer: clarabel.DefaultSolution) -> FloatArray:
+        """Return P(y|x)."""
+        values, channel = np.array(answer.x), np.zeros(self._pairs.shape)
+        for y, symbols in enumerate(self._symbols):
+            channel[symbols, y] = values[self._starts[y] : self._starts[y] + len(symbols)]
+        channel = np.maximum(channel, 0.0)
+        return channel / channel.sum(axis=1, keepdims=True)
+
+    def reduced_costs(self, cost: FloatArray, answer: clarabel.DefaultSolution) -> FloatArray:
+        """Return what a little more of each pair would cost, by the multipliers.
+
+        A symbol that is not sent to an output takes part in the norm with ``0 - mean(x)``, where
+        the multipliers of the norm are those of its root.
+        """
+        values, duals, n_x = np.array(answer.x), np.array(answer.z), len(cost)
+        costs, at_norm = cost + duals[:n_x, None], self._n_linear
+        for y, columns in enumerate(self._columns):
+            at, own = self._first_equal[y], values[self._starts[y] :]
+            costs[:, y] += duals[at] * self._budgets[0].p_x
+            for budget, place, size in zip(self._budgets, columns, self._norms[y], strict=True):
+                n_s = len(place.lifts)
+                costs[:, y] += duals[at + 1 : at + 1 + n_s] @ budget.given_s
+                at += n_s + 1
+                total, share = _shares(budget)
+                mean = own[place.lifts] @ share
+                costs[:, y] -= duals[at_norm] * total * mean / max(own[place.noise], 1e-12)
+                at_norm += size
+        return costs
+
+
+def _placed(blocks: list[FloatArray], first_rows: IntArray, starts: IntArray) -> sparse.coo_matrix:
+    """Return blocks as one matrix, given the first row and the first column of each."""
+    places = [np.nonzero(block) for block in blocks]
+    values = [block[place] for block, place in zip(blocks, places, strict=True)]
+    rows = [place[0] + first for place, first in zip(places, first_rows, strict=True)]
+    columns = [place[1] + first for place, first in zip(places, starts[:-1], strict=True)]
+    shape = int(first_rows[-1]) + len(blocks[-1]), int(starts[-1])
+    joined = np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))
+    return sparse.coo_matrix(joined, shape)
+
+
+def _below_each_other(parts: list[list[FloatArray]], starts: IntArray) -> sparse.coo_matrix:
+    """Return parts with rows and columns of their own as one matrix; all of them may be empty."""
+    if not parts[0]:
+        return sparse.coo_matrix((0, int(starts[-1])))
+    blocks = [np.vstack(part) for part in parts]
+    return _placed(blocks, np.cumsum([0, *(len(block) for block in blocks[:-1])]), starts)
+
+
+def _shares(budget: RobustBudget) -> tuple[FloatArray, FloatArray]:
+    """Return how much each symbol counts in the noise, and how groups share that."""
+    weights = budget.weights[:, None] * budget.given_s
+    return weights.sum(axis=0), weights / weights.sum(axis=0)
+
+
+def _cone_of(budget: RobustBudget) -> type[Measure] | None:
+    """Return the measure, if its budget is a cone and not merely linear rows."""
+    has_cone = not budget.is_exact and type(budget.measure) in _CONES
+    return type(budget.measure) if has_cone else None
+
+
+def _layout(budgets: Sequence[RobustBudget], n_symbols: int) -> tuple[list[_Columns], int]:
+    """Return where variables are, after ``g`` and ``q``, and how many there are."""
+    columns, at = [], n_symbols + 2
+    for budget in budgets:
+        n_s, has_others = len(budget.p_s), _cone_of(budget) in (KL, AlphaLift)
+        others = np.arange(2 * n_s if has_others else 0) + at + n_s + 2
+        columns.append(_Columns(np.arange(n_s) + at, at + n_s, at + n_s + 1, others))
+        at += n_s + 2 + len(others)
+    return columns, at
+
+
+def _rows(
+    budgets: Sequence[RobustBudget], symbols: IntArray, columns: list[_Columns], size: int
+) -> _Rows:
+    """Return the rows about an output that some symbols lead to, without beta."""
+    unit, n_symbols, rows = np.eye(size), len(symbols), _Rows()
+    g, q, peak = unit[:n_symbols], unit[n_symbols], unit[n_symbols + 1]
+    rows.equal.append((budgets[0].p_x[symbols] @ g - q)[None])
+    rows.at_most += [-g, g - peak]
+    for budget, own in zip(budgets, columns, strict=True):
+        lifts = unit[own.lifts]
+        room = unit[own.room] + budget.peak_cost * (peak - budget.flat[symbols[0]] * q) - q
+        rows.equal += [budget.given_s[:, symbols] @ g - lifts, room[None]]
+        spread = _spread(budget, symbols, g, lifts)
+        rows.second_order.append(-np.vstack([unit[own.noise], spread]))
+        cone = _cone_of(budget)
+        add_budget = _linear if cone is None else _CONES[cone]
+        add_budget(rows, budget, _Variables(q, lifts - q, unit[own.room], unit[own.others]))
+    return rows
+
+
+def _spread(
+    budget: RobustBudget, symbols: IntArray, g: FloatArray, lifts: FloatArray
+) -> FloatArray:
+    """Return rows whose norm is the noise.
+
+    ``sum_s weight_s Var(g|s)`` is the spread of g around the mean of L given x, and that of L
+    around this mean; symbols that do not lead to the output have a g of zero.
+    """
+    total, share = _shares(budget)
+    around = np.sqrt(total[symbols])[:, None] * (g - share[:, symbols].T @ lifts)
+    kept = (share[:, symbols] * total[symbols]) @ share[:, symbols].T
+    values, vectors = np.linalg.eigh(np.diag(share @ total) - kept)
+    return np.vstack([around, np.sqrt(np.maximum(values, 0.0))[:, None] * (vectors.T @ lifts)])
+
+
+def _linear(rows: _Rows, budget: RobustBudget, v: _Variables) -> None:
+    """``normals . (L - q) <= q - scale beta r``, where ``beta r = q - t``."""
+    scales = budget.noise_scales[:, None]
+    rows.at_most.append(budget.normals @ v.deviations - (1 - scales) * v.q - scales * v.t)
+
+
+def _chi2(rows: _Rows, budget: RobustBudget, v: _Variables) -> None:
+    """``|| sqrt(p) (L - q) || <= sqrt(threshold) t``."""
+    norm = np.sqrt(budget.p_s)[:, None] * v.deviations
+    rows.norms.append(-np.vstack([math.sqrt(budget.threshold) * v.t, norm]))
+
+
+def _kl(rows: _Rows, budget: RobustBudget, v: _Variables) -> None:
+    """``sum p (u log(u/t) + (k - 1) e) <= threshold t`` with ``u = t + L - q + e``, ``e >= 0``.
+
+    e continues the divergence linearly, with slope -k, below a small lift.
+    """
+    p, (e, terms), k = budget.p_s, np.split(v.others, 2), -math.log(SMALL_LIFT)
+    rows.at_most += [-e, (p @ terms + (k - 1) * p @ e - budget.threshold * v.t)[None]]
+    u = v.t + v.deviations + e
+    rows.exponential += [np.vstack([terms[s], -u[s], -v.t]) for s in range(len(p))]
+
+
+def _alpha_lift(rows: _Rows, budget: RobustBudget, v: _Variables) -> None:
+    """``(sum p u^alpha)^(1/alpha) <= threshold t`` with ``u >= t + L - q`` and ``u >= 0``."""
+    assert isinstance(budget.measure, AlphaLift)
+    power, (u, terms), whole = (
+        1 / budget.measure.alpha,
+        np.split(v.others, 2),
+        budget.threshold * v.t,
+    )
+    rows.at_most += [-u, v.t + v.deviations - u, (terms.sum(axis=0) - whole)[None]]
+    scaled = budget.p_s[:, None] ** power * u
+    rows.power += [-np.vstack([terms[s], whole, scaled[s]]) for s in range(len(u))]
+    rows.powers += [power] * len(u)
+
+
+_CONES: dict[type[Measure], Callable[[_Rows, RobustBudget, _Variables], None]] = {
+    KL: _kl,
+    Chi2: _chi2,
+    AlphaLift: _alpha_lift,
+}

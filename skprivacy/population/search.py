@@ -1,0 +1,478 @@
+"""Search for the best channel whose limits for the population keep all budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from scipy.special import ndtri
+
+from .._typing import BoolArray, FloatArray, IntArray
+from ..channels import Merging, merged_to, tidied
+from ..geometry import Points
+from ..solvers.linear_program import MixtureProgram
+from ..solvers.stacking import side_by_side
+from ..utilities import Utility
+from .cone_program import ConeProgram
+from .limits import Reached
+from .robust_budget import RobustBudget
+
+# Up to this many symbols, every subset of them is a block.
+_ALL_SUBSETS = 9
+
+# How much blocks that arise by merging count what they tell about S.
+_CAUTIONS = (0.0, 25.0, 75.0)
+
+# Costs are compared up to so many digits: which one is smallest must not depend on rounding.
+_DIGITS = 9
+
+
+def blocks(joint: FloatArray, symbols: BoolArray) -> FloatArray:
+    """Return P(X) given blocks of some symbols: all blocks, or singles, pairs and greedy merges.
+
+    joint : of S and X.
+    """
+    places = np.flatnonzero(symbols).tolist()
+    if len(places) <= _ALL_SUBSETS:
+        sizes = range(1, len(places))
+        chosen = [block for size in sizes for block in combinations(places, size)]
+    else:
+        merged = [block for caution in _CAUTIONS for block in _merges(joint, places, caution)]
+        singles = [(x,) for x in places]
+        chosen = list(dict.fromkeys([*singles, *combinations(places, 2), *merged]))
+    p_x, points = joint.sum(axis=0), np.zeros((len(chosen), joint.shape[1]))
+    for point, block in zip(points, chosen, strict=True):
+        point[list(block)] = p_x[list(block)]
+    return points / points.sum(axis=1, keepdims=True)
+
+
+def _merges(joint: FloatArray, places: list[int], caution: float) -> Iterable[tuple[int, ...]]:
+    """Yield the blocks that arise while the rarest block joins another, until two are left.
+
+    It joins the one with which least is lost of X, and of what the two together tell about S.
+    """
+    members: list[tuple[int, ...]] = [(x,) for x in places]
+    p_s = joint.sum(axis=1)
+    parts = joint[:, places].T
+    while len(members) > 2:
+        shares = parts.sum(axis=1)
+        rarest = int(np.round(shares, _DIGITS).argmin())
+        both = parts + parts[rarest]
+        share = shares / both.sum(axis=1)
+        lost = -both.sum(axis=1) * (share * np.log(share) + (1 - share) * np.log1p(-share))
+        apart = (both / both.sum(axis=1, keepdims=True) - p_s) ** 2 @ (1 / p_s)
+        cost = np.round(lost + caution * both.sum(axis=1) * apart, _DIGITS)
+        cost[rarest] = np.inf
+        other = int(cost.argmin())
+        parts[other] = both[other]
+        members[other] = tuple(sorted(members[other] + members[rarest]))
+        yield members[other]
+        del members[rarest]
+        parts = np.delete(parts, rarest, axis=0)
+
+
+# The search for a channel whose limits in the population are within all budgets.
+#
+# Outputs keep their budgets with a margin ``beta noise``, which the limits of the whole channel
+# calibrate. For a loss of labels the best such channel is a convex program. Any other utility is
+# convex in the posteriors: with its slopes at some posteriors as losses, the same program finds a
+# channel that is worth more, until nothing is gained.
+
+
+# Betas are tried on a grid of half a per cent: on every processor the same.
+_GRID = 200
+
+# A channel is calibrated when its limit is this close to the budget. After so many programs, or
+# between betas that are so close, the best two channels are mixed, in so many steps.
+_CLOSE, _MOST_PROGRAMS, _NEXT_BETA, _MIXTURES = 0.9995, 8, 1.02, 6
+_SAME = 1e-7
+
+# How often slopes are taken anew, at first and later on, with few symbols and with many, and the
+# share of the utility that is worth another step.
+_STEPS, _STEPS_WITH_MANY, _SMALL_GAIN = (30, 8), (8, 3), 1e-5
+
+# Symbols that lead to an output less often than this can as well not lead there.
+_NEGLIGIBLE = 1e-6
+
+# Outputs rarer than this are merged into others: the tolerances of programs spoil them.
+_RAREST = 1e-4
+
+# A change is kept if it gains this share of the utility. So many are tried in a row.
+_WORTH_A_CHANGE, _MOST_CHANGES = 2e-4, 6
+
+# Up to this many outputs, all of them are tried to be merged with another one.
+_FEW_OUTPUTS = 8
+
+# An output that uses more of a budget than this is held back by it.
+_HELD = 0.97
+
+# Up to this many symbols, outputs are also sought among blocks of symbols, in so many rounds.
+_FEW_SYMBOLS, _ROUNDS = 24, 3
+
+# Outputs of a mixture that are together worth less than this share of the utility are merged.
+_TIDY = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """A channel whose limits are within the budgets.
+
+    utility, reached : of the channel; beta, shape : of its margins, ``beta shape`` for each secret
+    and output.
+    """
+
+    channel: FloatArray
+    utility: float
+    reached: Reached
+    beta: float
+    shape: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Tried:
+    """A channel before rare outputs are merged, and the share of the budget that it reaches."""
+
+    beta: float
+    reached: float
+    channel: FloatArray
+
+
+class ConfidentSearch:
+    """The search for one set of budgets.
+
+    budgets : of the secrets; limits : of channels; utility : what is to be kept; faces : the value
+    of published columns for each symbol, no output has symbols of two; max_outputs : or None.
+    """
+
+    def __init__(
+        self,
+        budgets: Sequence[RobustBudget],
+        limits: Callable[[FloatArray], Reached],
+        utility: Utility,
+        faces: IntArray,
+        max_outputs: int | None = None,
+    ) -> None:
+        self._budgets, self._limits, self._utility = budgets, limits, utility
+        self._faces, self._max_outputs = faces, max_outputs
+        self._p_x = budgets[0].p_x
+        self._n_x = len(faces)
+        as_loss = utility.as_loss(self._n_x)
+        self._loss = None if as_loss is None else as_loss[0]
+        self._span = utility.span(self._p_x)
+        self._root_n = np.sqrt(budgets[0].n_rows)
+        self._has_few = self._n_x <= _FEW_SYMBOLS
+        self._first_steps, self._later_steps = _STEPS if self._has_few else _STEPS_WITH_MANY
+
+    def run(self, confidence: float, starts: Iterable[FloatArray]) -> Attempt | None:
+        """Return the best attempt; starts : channels to begin with, where labels do not do it."""
+        z = 0.15 + float(ndtri(1 - 2 * (1 - confidence) / max(self._n_x, 2.1)))
+        beta = z / self._root_n
+        if self._loss is not None:  # a label is on the face of the symbol that it is best for
+            best = self._calibrated(self._loss.T, self._faces[self._loss.argmin(axis=0)], beta)
+        else:
+            best = self._from_starts(list(starts), beta)
+        return None if best is None else self._improved(best)
+
+    # Programs -----------------------------------------------------------------------------------
+
+    def _losses(self, channel: FloatArray) -> FloatArray:
+        """Return minus the slopes of the utility at the posteriors of outputs, one row each."""
+        posteriors = self._posteriors(channel)
+        return -self._utility.slope(Points.from_dense(posteriors), self._n_x)
+
+    def _posteriors(self, channel: FloatArray) -> FloatArray:
+        joint = (self._p_x[:, None] * channel).T
+        p_y = joint.sum(axis=1, keepdims=True)
+        return np.where(p_y > 0, joint / np.where(p_y > 0, p_y, 1.0), self._p_x)
+
+    def _faces_of(self, channel: FloatArray) -> IntArray:
+        return self._faces[channel.argmax(axis=0)]
+
+    def _program(self, faces: IntArray, channel: FloatArray | None = None) -> ConeProgram:
+        known = None if channel is None else channel > _NEGLIGIBLE
+        return ConeProgram(self._budgets, self._faces[:, None] == faces, known)
+
+    def _ascended(
+        self, program: ConeProgram, losses: FloatArray, betas: FloatArray, most: int
+    ) -> tuple[FloatArray | None, FloatArray]:
+        """Return a channel that no further step improves, and the losses at its posteriors."""
+        best, reached = None, -np.inf
+        for _ in range(most):
+            channel = program.solve(losses.T, betas)
+            if channel is None:
+                break
+            utility = self._utility.of_channel(self._p_x, channel)
+            if utility <= reached:
+                break
+            gain, best, reached = utility - reached, channel, utility
+            if self._loss is not None or gain < _SMALL_GAIN * self._span:
+                break
+            used = self._p_x @ channel > _RAREST
+            losses = np.where(used[:, None], self._losses(channel), losses)
+        return best, losses
+
+    def _margins(self, faces: IntArray, beta: float, shape: FloatArray) -> FloatArray:
+        """Return beta for each secret and output; what a face tells anyway must remain allowed."""
+        margins = np.empty((len(self._budgets), len(faces)))
+        centres = (self._faces[:, None] == np.unique(faces)).astype(float)
+        for budget, row, own in zip(self._budgets, margins, shape, strict=True):
+            gauge, noise = budget.parts(centres, beta)
+            most = np.where(noise > 1e-9, 0.999 * (1 - gauge) / np.maximum(noise, 1e-9), np.inf)
+            row[:] = np.minimum(beta * own, most[np.searchsorted(np.unique(faces), faces)])
+        return np.maximum(margins, 0.0)
+
+    # Calibration --------------------------------------------------------------------------------
+
+    def _calibrated(
+        self,
+        losses: FloatArray,
+        faces: IntArray,
+        beta: float,
+        shape: FloatArray | None = None,
+        start: FloatArray | None = None,
+    ) -> Attempt | None:
+        """Return the channel of some outputs whose limit is just within the budgets.
+
+        losses : of outputs; shape : of their margins; start : a similar channel, if there is one.
+        """
+        shape = np.ones((len(self._budgets), len(faces))) if shape is None else shape
+        program, within, beyond, before = self._program(faces, start), None, None, None
+        tried: set[float] = set()
+        for i in range(_MOST_PROGRAMS):
+            beta = _on_grid(beta)
+            if beta in tried:
+                break
+            tried.add(beta)
+            margins = self._margins(faces, beta, shape)
+            steps = self._later_steps if i else self._first_steps
+            channel, losses = self._ascended(program, losses, margins, steps)
+            if channel is None:
+                beta *= 1.1
+                continue
+            found = _Tried(beta, self._judged(channel, faces, losses)[1].limit, channel)
+            is_free = within is not None and abs(within.reached - found.reached) < _SAME
+            if found.reached > 1:
+                beyond = found if beyond is None or beta > beyond.beta else beyond
+            elif within is None or beta < within.beta:
+                within = found
+            if _CLOSE <= found.reached <= 1 or is_free:  # of margins: another would do the same
+                break
+            if within and beyond and within.beta < _NEXT_BETA * beyond.beta:
+                break
+            beta, before = _next_beta(found, within, beyond, before), found
+        if within is None:
+            return None
+        channel = self._mixed(within, beyond, faces, losses)
+        channel, reached, kept = self._judged(channel, faces, losses)
+        utility = self._utility.of_channel(self._p_x, channel)
+        return Attempt(channel, utility, reached, within.beta, shape[:, kept])
+
+    def _mixed(
+        self, within: _Tried, beyond: _Tried | None, faces: IntArray, losses: FloatArray
+    ) -> FloatArray:
+        """Return a mixture of two channels, output by output, that is just within the budgets."""
+        best = within.channel
+        if beyond is None or within.reached >= _CLOSE:
+            return best
+        low, high = (0.0, within.reached), (1.0, beyond.reached)
+        for _ in range(_MIXTURES):
+            part = ((1 + _CLOSE) / 2 - low[1]) / max(high[1] - low[1], 1e-12)
+            share = low[0] + float(np.clip(part, 0.05, 0.95)) * (high[0] - low[0])
+            channel = (1 - share) * within.channel + share * beyond.channel
+            limit = self._judged(channel, faces, losses)[1].limit
+            if limit > 1:
+                high = share, limit
+                continue
+            low, best = (share, limit), channel
+            if limit >= _CLOSE:
+                break
+        return best
+
+    def _judged(
+        self, channel: FloatArray, faces: IntArray, losses: FloatArray
+    ) -> tuple[FloatArray, Reached, IntArray]:
+        """Return the channel without rare outputs, its limits, and which outputs are left.
+
+        losses : of outputs. A rare one is merged into the one of its face with the smallest loss.
+        """
+        kept = self._p_x @ channel >= _RAREST
+        channel = channel.copy()
+        for y in np.flatnonzero(~kept):
+            others = np.flatnonzero(kept & (faces == faces[y]))
+            if not len(others):
+                kept[y] = True
+                continue
+            cost = losses[others] @ (self._p_x * channel[:, y])
+            channel[:, others[cost.argmin()]] += channel[:, y]
+        channel, places = channel[:, kept], np.flatnonzero(kept)
+        channel /= channel.sum(axis=1, keepdims=True)
+        if self._max_outputs is not None and channel.shape[1] > self._max_outputs:
+            channel = merged_to(channel, self._p_x, self._utility, self._max_outputs, self._faces)
+            places = places[: channel.shape[1]]
+        return channel, self._limits(channel), places
+
+    # Changes ------------------------------------------------------------------------------------
+
+    def _improved(self, best: Attempt) -> Attempt:
+        """Return the best attempt with other margins for its outputs, or fewer of them."""
+        for _ in range(_MOST_CHANGES if self._has_few else 1):
+            changed = [self._reshaped(best), self._with_fewer_outputs(best)]
+            found = [attempt for attempt in changed if attempt is not None]
+            new = max(found, key=lambda attempt: attempt.utility, default=best)
+            if new.utility < best.utility + _WORTH_A_CHANGE * self._span:
+                return max(best, new, key=lambda attempt: attempt.utility)
+            best = new
+        return best
+
+    def _again(self, channel: FloatArray, beta: float, shape: FloatArray) -> Attempt | None:
+        losses, faces = self._losses(channel), self._faces_of(channel)
+        return self._calibrated(losses, faces, beta, shape, channel)
+
+    def _reshaped(self, attempt: Attempt) -> Attempt | None:
+        """Give each output the margin that its own limit asks for."""
+        needed = np.full(attempt.shape.shape, np.nan)
+        for j, budget in enumerate(self._budgets):
+            betas = attempt.beta * attempt.shape[j]
+            gauge, noise = budget.parts(attempt.channel, betas)
+            held = (gauge + betas * noise > _HELD) & (noise > 0)
+            needed[j, held] = (attempt.reached.per_output[j] - gauge)[held] / noise[held]
+        if not np.isfinite(needed).any() or not (middle := np.nanmedian(needed)) > 0:
+            return None
+        relative = np.clip(np.where(np.isfinite(needed), needed / middle, 1.0), 0.5, 2.0)
+        return self._again(attempt.channel, attempt.beta, _on_coarse_grid(relative))
+
+    def _with_fewer_outputs(self, attempt: Attempt) -> Attempt | None:
+        """Return the attempt with outputs merged: the mergers that leave most for their limit."""
+        merged = list(self._mergers(attempt))
+        if not merged:
+            return None
+        return self._again(*max(merged, key=lambda one: self._promise(*one)))
+
+    def _mergers(self, attempt: Attempt) -> Iterator[tuple[FloatArray, float, FloatArray]]:
+        """Yield channels in which each output is merged with another one, with their margins.
+
+        Of many outputs, a tenth is merged at once.
+        """
+        merging = Merging(attempt.channel, self._p_x, self._utility, self._faces)
+        n_outputs = len(merging)
+        if n_outputs > _FEW_OUTPUTS:
+            gone = [merging.merge() for _ in range(n_outputs // 10)]
+            shape = attempt.shape
+            for y in gone:
+                shape = np.delete(shape, y, axis=1)
+            yield merging.channel, attempt.beta, shape
+            return
+        for pair in merging.cheapest_pairs() if n_outputs > 2 else ():
+            channel = attempt.channel.copy()
+            channel[:, pair[0]] += channel[:, pair[1]]
+            gone = [pair[1]]
+            yield np.delete(channel, gone, axis=1), attempt.beta, np.delete(attempt.shape, gone, 1)
+
+    def _promise(self, channel: FloatArray, beta: float, shape: FloatArray) -> float:
+        """Return the utility that a channel leads to, for each share of the budget it reaches."""
+        losses, faces = self._losses(channel), self._faces_of(channel)
+        margins = self._margins(faces, beta, shape)
+        found, losses = self._ascended(self._program(faces, channel), losses, margins, 1)
+        if found is None:
+            return -np.inf
+        channel, reached, _ = self._judged(found, faces, losses)
+        gain = self._utility.of_channel(self._p_x, channel) - self._utility.smallest(self._p_x)
+        return gain / max(reached.limit, 1e-3)
+
+    # Utilities that are no loss of labels -------------------------------------------------------
+
+    def _from_starts(self, starts: list[FloatArray], beta: float) -> Attempt | None:
+        """Return the best attempt from several starts, and from blocks of symbols."""
+        if not self._has_few:
+            found = [self._ascended_from(s, beta) for s in starts or [self._mostly_unchanged()]]
+            useful = max(found, key=lambda c: self._utility.of_channel(self._p_x, c))
+            return self._again(useful, beta, np.ones((len(self._budgets), useful.shape[1])))
+        starts = [*starts, self._mostly_unchanged()]
+        best: Attempt | None = None
+        for _ in range(_ROUNDS):
+            found = [self._ascended_from(start, beta) for start in starts]
+            channel = self._best_mixture(found, beta)
+            shape = np.ones((len(self._budgets), channel.shape[1]))
+            attempt = self._again(channel, beta, shape)
+            if attempt is None:
+                return best
+            if best and attempt.utility < best.utility + _WORTH_A_CHANGE * self._span:
+                return max(best, attempt, key=lambda one: one.utility)
+            best = attempt
+            beta = max(best.beta, 0.3 / self._root_n)
+            starts = [*starts, best.channel]
+        return best
+
+    def _mostly_unchanged(self) -> FloatArray:
+        """Return X with some noise, within its face."""
+        same = self._faces[:, None] == self._faces
+        nothing = same * self._p_x
+        return 0.9 * np.eye(self._n_x) + 0.1 * nothing / nothing.sum(axis=1, keepdims=True)
+
+    def _ascended_from(self, channel: FloatArray, beta: float) -> FloatArray:
+        """Return the channel that programs lead to from some channel, or what tells nothing."""
+        faces = self._faces_of(channel)
+        margins = self._margins(faces, beta, np.ones((len(self._budgets), len(faces))))
+        start = self._losses(channel)
+        program = self._program(faces, channel)
+        found, _ = self._ascended(program, start, margins, self._first_steps)
+        if found is None:
+            return (self._faces[:, None] == np.unique(self._faces)).astype(float)
+        return found[:, self._p_x @ found > _RAREST]
+
+    def _best_mixture(self, found: list[FloatArray], beta: float) -> FloatArray:
+        """Return the best mixture of outputs that were found, and of blocks of symbols."""
+        joint = np.vstack([budget.p_s[:, None] * budget.given_s for budget in self._budgets])
+        parts, channels = [], []
+        for face in np.unique(self._faces):
+            symbols = self._faces == face
+            centre = np.where(symbols, self._p_x, 0.0) / self._p_x[symbols].sum()
+            outputs = [self._posteriors(c)[self._faces_of(c) == face] for c in found]
+            outputs.append(blocks(joint / len(self._budgets), symbols))
+            points = self._on_rays(np.vstack(outputs), centre, beta)[:, symbols]
+            program = MixtureProgram(centre[symbols], self._utility.restricted(symbols))
+            parts.append(symbols)
+            channels.append(program.solve(Points.from_dense(points)).channel)
+        channel, allowance = side_by_side(parts, channels), _TIDY * self._span
+        return tidied(channel, self._p_x, self._utility, allowance, self._faces)
+
+    def _on_rays(self, points: FloatArray, centre: FloatArray, beta: float) -> FloatArray:
+        """Return points between the centre and `points`, as far out as all margins allow."""
+        low, high = np.zeros(len(points)), np.ones(len(points))
+        share = high
+        for _ in range(25):
+            near = centre + share[:, None] * (points - centre)
+            within = self._used(near, beta) <= 1
+            low, high = np.where(within, share, low), np.where(within, high, share)
+            share = (low + high) / 2
+        return centre + low[:, None] * (points - centre)
+
+    def _used(self, points: FloatArray, beta: float) -> FloatArray:
+        channel = (points / self._p_x).T
+        return np.max([budget.used(channel, beta) for budget in self._budgets], axis=0)
+
+
+def _next_beta(
+    found: _Tried, within: _Tried | None, beyond: _Tried | None, before: _Tried | None
+) -> float:
+    """Return the beta whose limit should be the budget; before : what was tried before `found`."""
+    if within and beyond:
+        part = (beyond.reached - 1) / max(beyond.reached - within.reached, 1e-12)
+        return beyond.beta + float(np.clip(part, 0.1, 0.9)) * (within.beta - beyond.beta)
+    excess = found.reached - 1
+    step = 2 * excess + 0.02 * (excess > 0)
+    if before is not None and (before.reached - found.reached) * (found.beta - before.beta) > 0:
+        fall = (before.reached - found.reached) / (found.beta - before.beta)
+        step = 1.1 * excess / fall / found.beta
+    low, high = (1.02, 2.5) if excess > 0 else (0.3, 0.97)
+    return found.beta * float(np.clip(1 + step, low, high))
+
+
+def _on_grid(beta: float) -> float:
+    return float(np.exp(np.round(np.log(beta) * _GRID) / _GRID))
+
+
+def _on_coarse_grid(shape: FloatArray) -> FloatArray:
+    return np.exp(np.round(np.log(shape) * 50) / 50)

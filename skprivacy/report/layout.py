@@ -1,0 +1,257 @@
+"""Parts of a report, rendered as text and as HTML."""
+
+from __future__ import annotations
+
+import base64
+import textwrap
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from html import escape
+from importlib import resources
+from typing import Any
+
+import pandas as pd
+
+from ..describing import CAUTION, PASS
+from ..plotting import svg_of
+
+# A cell to be filled in by hand.
+BLANK = "_" * 24
+
+
+@dataclass(frozen=True, eq=False)
+class Figure:
+    """A picture: `draw` returns a matplotlib figure.
+
+    alt : what it is; caption : what can be seen in it.
+    """
+
+    alt: str
+    caption: str
+    draw: Callable[..., Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table of texts, with a caption; its index has the headers of the rows."""
+
+    caption: str
+    cells: pd.DataFrame
+
+    @property
+    def is_facts(self) -> bool:
+        """Whether it is a list of names, each with a text."""
+        return len(self.cells.columns) == 1
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """A list of sentences, with a caption."""
+
+    caption: str
+    sentences: list[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Section:
+    """A heading, and what is below it.
+
+    lead : the one line that matters most; status : what it says, in a word.
+    """
+
+    title: str
+    paragraphs: list[str] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list)
+    points: list[Points] = field(default_factory=list)
+    lead: str = ""
+    status: str = ""
+
+
+def facts(caption: str, texts: dict[str, str], of: str = "") -> Table:
+    """Return a table of names, each with a text; of : what the names are."""
+    cells = pd.DataFrame({"": texts}, dtype=object)
+    return Table(caption, cells.rename_axis(of))
+
+
+# A report as text, for a terminal.
+
+
+_WIDTH = 88
+
+
+def as_text(title: str, sections: list[Section]) -> str:
+    """Return the report as lines of text, with captions in place of pictures."""
+    lines = [title, "=" * len(title)]
+    for section in sections:
+        lines += ["", section.title, "-" * len(section.title), *_lines(section)]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _lines(section: Section) -> Iterator[str]:
+    for paragraph in [section.lead, *section.paragraphs]:
+        yield from textwrap.wrap(paragraph, _WIDTH)
+    for points in section.points:
+        yield from ["", f"{points.caption}:"]
+        for sentence in points.sentences:
+            yield from _hanging("- ", sentence)
+    for figure in section.figures:
+        yield from _hanging("- ", figure.caption)
+    for table in section.tables:
+        yield from ["", f"{table.caption}:", *_rows(table)]
+
+
+def _rows(table: Table) -> list[str]:
+    if not table.is_facts:
+        return textwrap.indent(table.cells.to_string(), "  ").splitlines()
+    names = [str(name) for name in table.cells.index]
+    width = max(map(len, names), default=0)
+    texts = table.cells.iloc[:, 0]
+    pairs = zip(names, texts, strict=True)
+    return [line for name, text in pairs for line in _hanging(f"  {name:{width}}  ", str(text))]
+
+
+def _hanging(start: str, text: str) -> list[str]:
+    """Return a text after its start, and below where it starts."""
+    # A fingerprint in two parts could not be searched for.
+    wrapper = textwrap.TextWrapper(
+        _WIDTH, initial_indent=start, subsequent_indent=" " * len(start), break_long_words=False
+    )
+    return wrapper.wrap(text) or [start]
+
+
+# A report as HTML: one file, no network, readable on a phone, in print and in the dark.
+
+
+_DARK = "screen and (prefers-color-scheme: dark)"  # not in print
+
+# The same picture for a light and for a dark page.
+_STYLES = {
+    "light": {},
+    "dark": {
+        "text.color": "#e6e6e6",
+        "axes.labelcolor": "#e6e6e6",
+        "axes.edgecolor": "#9a9a9a",
+        "xtick.color": "#e6e6e6",
+        "ytick.color": "#e6e6e6",
+        "grid.color": "#9a9a9a",
+        "legend.labelcolor": "#e6e6e6",
+        "legend.facecolor": "none",
+    },
+}
+
+# What is wider than this is never squeezed into less: it scrolls, and says so. The style has the
+# same width in rem.
+_WIDE, _WIDE_COLUMNS = 544, 5
+
+# A word of a table that is longer than this may not fit on a phone.
+_LONGEST_WORD = 11
+
+# Below this share of its size, the labels of a picture cannot be read.
+_SMALLEST_SCALE = 0.62
+
+# Green, amber, or red.
+_COLOURS = {PASS: "pass", CAUTION: "caution"}
+
+_HINT = '<p class="hint">Wider than the page: scroll it sideways →</p>'
+
+
+def as_page(title: str, fragment: str) -> str:
+    """Return a fragment as a whole page."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f"<title>{escape(title)}</title>\n</head>\n"
+        f'<body class="skprivacy-page">\n<main>\n{fragment}\n</main>\n</body>\n</html>\n'
+    )
+
+
+def as_fragment(title: str, sections: list[Section]) -> str:
+    """Return the report as a part of a page: what a notebook shows."""
+    style = resources.files(__package__).joinpath("style.css").read_text(encoding="utf-8")
+    body = "\n".join(map(_section, sections))
+    return (
+        f"<style>\n{style}</style>\n"
+        f'<article class="skprivacy-report">\n<h1>{escape(title)}</h1>\n{body}\n</article>'
+    )
+
+
+def _section(section: Section) -> str:
+    parts = [f"<section>\n<h2>{escape(section.title)}</h2>", *_lead(section)]
+    parts += [f"<p>{escape(paragraph)}</p>" for paragraph in section.paragraphs]
+    parts += map(_points, section.points)
+    parts += map(_table, section.tables)
+    parts += map(_figure, section.figures)
+    return "\n".join([*parts, "</section>"])
+
+
+def _lead(section: Section) -> list[str]:
+    kind = _COLOURS.get(section.status, "fail")
+    return [f'<p class="lead {kind}">{escape(section.lead)}</p>'] if section.lead else []
+
+
+def _points(points: Points) -> str:
+    sentences = "\n".join(f"<li>{escape(sentence)}</li>" for sentence in points.sentences)
+    return f"<h3>{escape(points.caption)}</h3>\n<ul>\n{sentences}\n</ul>"
+
+
+def _table(table: Table) -> str:
+    rows = "\n".join(
+        f"<tr>{_cell(name, 'th', 'row')}{''.join(map(_cell, cells))}</tr>"
+        for name, *cells in table.cells.itertuples()
+    )
+    kind = "facts" if table.is_facts else "figures"
+    caption = f"<caption><span>{escape(table.caption)}</span></caption>"
+    content = f'<table class="{kind}">\n{caption}\n{_head(table)}<tbody>\n{rows}\n</tbody></table>'
+    has_blanks = not table.is_facts and BLANK in table.cells.to_numpy()
+    is_wide = has_blanks or len(table.cells.columns) + 1 >= _WIDE_COLUMNS
+    return _scrolling(content, table.caption, is_wide)
+
+
+def _head(table: Table) -> str:
+    if table.is_facts:  # a name and a text need no headers
+        return ""
+    names = [table.cells.index.name or "", *table.cells.columns]
+    cells = "".join(_cell(name, "th", "col") for name in names)
+    return f"<thead><tr>{cells}</tr></thead>\n"
+
+
+def _cell(content: object, tag: str = "td", scope: str = "") -> str:
+    """Return a cell of a table; scope : of a header."""
+    if content == BLANK:
+        return '<td class="blank"></td>'
+    text, start = str(content), f'{tag} scope="{scope}"' if scope else tag
+    # Only what cannot fit may be broken within a word: a number in two lines is misread.
+    is_long = max(map(len, text.replace("-", " ").split()), default=0) > _LONGEST_WORD
+    start += ' class="long"' if is_long else ""
+    return f"<{start}>{escape(text)}</{tag}>"
+
+
+def _scrolling(content: str, name: str, is_wide: bool) -> str:
+    """Return what is as wide as the page or, if it `is_wide`, scrolls where the page is narrow."""
+    if not is_wide:
+        return f'<div class="fits">{content}</div>'
+    return (
+        f'{_HINT}<div class="scroll" tabindex="0" role="region" '
+        f'aria-label="{escape(name)}">{content}</div>'
+    )
+
+
+def _figure(figure: Figure) -> str:
+    images = {name: _image(figure.draw, name) for name in _STYLES}
+    width, alt = images["light"][1], escape(figure.alt)
+    picture = (
+        f'<picture><source media="{_DARK}" srcset="{images["dark"][0]}">'
+        f'<img src="{images["light"][0]}" alt="{alt}" width="{width}" '
+        f'style="--least: {_SMALLEST_SCALE * width:.0f}px"></picture>'
+    )
+    caption = f"<figcaption>{escape(figure.caption)}</figcaption>"
+    shown = _scrolling(picture, f"{figure.alt}, figure", width > _WIDE)
+    return f"<figure>{shown}{caption}</figure>"
+
+
+def _image(draw: Callable[..., Any], style: str) -> tuple[str, int]:
+    """Return a picture as the address of its own bytes, and its width in pixels."""
+    content, width = svg_of(lambda: draw(is_dark=style == "dark"), _STYLES[style])
+    return "data:image/svg+xml;base64," + base64.b64encode(content).decode(), width

@@ -1,0 +1,544 @@
+"""Simple mechanisms to compare with: merged symbols, randomised response, a chi-squared design."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from .._messages import RELEASED, InPython, Message, Setting
+from .._typing import FloatArray, IntArray, Scope
+from .._validation import check_integer
+from ..exceptions import SolverError
+from ..geometry import Points
+from ..joint import DEVIATION_ROUNDING, Joint
+from ..measures import Chi2
+from ..measures.base import value_in
+from ..measures.stacked import Stacked
+from ..utilities import UTILITY_ROUNDING
+from .base import DesignTask, Solution, Solver
+from .leakage_function import LeakageFunction
+
+# A tenth of the tolerance of budgets: what exceeds a budget only by rounding is allowed.
+_LIMIT_RTOL = 1e-10
+
+
+class Risk:
+    """What blocks of symbols leak, for one task."""
+
+    def __init__(self, task: DesignTask) -> None:
+        joint = task.joint
+        self.mass = joint.p_x
+        self.moments = (joint.p_x * joint.deviations).T
+        self._leakage = LeakageFunction(joint, task.measure)
+        self._measure = task.measure
+
+    def of(self, mass: FloatArray, moments: FloatArray) -> FloatArray:
+        """Return g of each of some blocks."""
+        deviations = moments / mass[..., None]
+        # All of X as one block has no deviations except for rounding.
+        deviations[np.abs(deviations).max(axis=-1) <= DEVIATION_ROUNDING] = 0.0
+        return self._leakage.value(deviations)
+
+    def limit(self, epsilon: float) -> float:
+        """Return the largest g that epsilon allows."""
+        if self._measure.budget(epsilon) == np.inf:
+            return np.inf
+        return self._leakage.threshold(epsilon) * (1 + _LIMIT_RTOL)
+
+
+def channel_of(groups: IntArray) -> FloatArray:
+    """Return the channel that releases the block of each symbol of X."""
+    _, blocks = np.unique(groups, return_inverse=True)
+    return np.eye(blocks.max() + 1)[blocks]
+
+
+class Partition:
+    """A partition in the making: blocks are fused until the release is private.
+
+    A block is named after one of its symbols. `mass` and `risks` have an entry for every symbol;
+    for symbols that name no block, both are 0.
+    """
+
+    def __init__(self, risk: Risk) -> None:
+        self._risk = risk
+        self.mass, self._moments = risk.mass.copy(), risk.moments.copy()
+        self.risks = risk.of(self.mass, self._moments)
+        self.groups = np.arange(len(self.mass))
+
+    def leakage(self, scope: Scope) -> float:
+        """Return g of the worst block, or on average."""
+        return value_in(scope, self.risks, self.mass)
+
+    def risk_with(self, block: int, others: IntArray | list[int]) -> FloatArray:
+        """Return g of the union of a block and each of some others."""
+        mass = self.mass[block] + self.mass[others]
+        return self._risk.of(mass, self._moments[block] + self._moments[others])
+
+    def fuse(self, block: int, other: int) -> None:
+        """Make one block of two, with the name of the first."""
+        self.groups[self.groups == other] = block
+        for total in (self.mass, self._moments):
+            total[block] += total[other]
+            total[other] = 0.0
+        self.risks[other] = 0.0
+        self.risks[block] = self._risk.of(self.mass[[block]], self._moments[[block]])[0]
+
+
+# The best deterministic mechanism: every partition of X is examined.
+
+
+# Partitions whose utilities agree to this many digits are equally useful.
+_DIGITS = 13
+
+
+@dataclass(frozen=True)
+class BestPartitionSolver(Solver):
+    """The best way to merge symbols of X within the budget, found by examining all of them.
+
+    No mechanism without noise is better.
+
+    Parameters
+    ----------
+    max_symbols : int, default=10
+        The most symbols that X may have; more raise a `SolverError`. 10 symbols have 115,975
+        partitions; 12 have 4 million, which take some seconds.
+
+    Examples
+    --------
+    >>> from skprivacy import design_mechanism
+    >>> joint = [[0.16, 0.14, 0.12, 0.08], [0.08, 0.12, 0.14, 0.16]]
+    >>> mechanism = design_mechanism(joint, 0.001, solver="best_partition")
+    >>> round(mechanism.normalized_utility, 3)
+    0.5
+    """
+
+    max_symbols: int = 10
+    name: ClassVar[str] = "best_partition"
+
+    def __post_init__(self) -> None:
+        check_integer("BestPartitionSolver", "max_symbols", self.max_symbols, low=1)
+
+    def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
+        """Find the most useful partition that each epsilon allows, among all of them."""
+        n_x = len(task.joint.p_x)
+        if n_x > self.max_symbols:
+            raise SolverError(
+                Message(
+                    "The solver 'best_partition' examines every partition of ",
+                    InPython("X, which has", "the released columns, which have"),
+                    f" {n_x} symbols: more than ",
+                    InPython("max_symbols="),
+                    f"{self.max_symbols}. Pool rare symbols of ",
+                    RELEASED,
+                    ", ",
+                    InPython("use ", "or use "),
+                    Setting("solver", "subset_merging"),
+                    " for a good partition",
+                    InPython(", or raise max_symbols"),
+                    ".",
+                )
+            )
+        risk = Risk(task)
+        partitions = all_partitions(n_x)
+        useful, preferred, leakage = _figures(partitions, risk, task)
+        # The utility may prefer some of the equally useful ones; of these, take the least leaky.
+        order = np.lexsort((leakage, -preferred.round(_DIGITS), -useful.round(_DIGITS)))
+        for epsilon in epsilons:
+            best = order[np.argmax(leakage[order] <= risk.limit(epsilon))]
+            yield Solution(channel_of(partitions[best]))
+
+
+def all_partitions(n: int) -> npt.NDArray[np.int8]:
+    """Return every partition of n symbols: the block of each symbol, as rows.
+
+    Blocks are numbered in the order of their first symbols, so that no partition appears twice:
+    each further symbol joins one of the existing blocks, or starts a new one.
+    """
+    partitions = np.zeros((1, 1), np.int8)
+    for _ in range(n - 1):
+        choices = partitions.max(axis=1).astype(int) + 2
+        first = np.repeat(np.cumsum(choices) - choices, choices)
+        block = np.arange(choices.sum()) - first
+        partitions = np.repeat(partitions, choices, axis=0)
+        partitions = np.column_stack([partitions, block.astype(np.int8)])
+    return partitions
+
+
+def _figures(
+    partitions: npt.NDArray[np.int8], risk: Risk, task: DesignTask
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return ``sum q u(W)``, what decides between equals, and g of every partition.
+
+    They come from those of the 2^n possible blocks: block number m has the symbols given by the
+    bits of m; number 0 is empty and reveals nothing.
+    """
+    n_x = partitions.shape[1]
+    members = (np.arange(1, 2**n_x)[:, None] >> np.arange(n_x)) & 1
+    mass = members @ risk.mass
+    points = Points.from_dense(members * risk.mass / mass[:, None])
+    risks = risk.of(mass, members @ risk.moments)
+    on_average, utility = task.scope == "average", task.utility
+    if on_average:
+        risks *= mass
+    columns = mass * utility.value(points), mass * utility.preference(points), risks
+    worth, preference, risks = (np.append(0.0, column) for column in columns)
+    useful, preferred, leakage = np.zeros((3, len(partitions)))
+    gather = np.add if on_average else np.maximum
+    for block in range(n_x):
+        number = np.zeros(len(partitions), np.intp)
+        for symbol in range(n_x):
+            number |= (partitions[:, symbol] == block).astype(np.intp) << symbol
+        useful += worth[number]
+        preferred += preference[number]
+        gather(leakage, risks[number], out=leakage)
+    return useful, preferred, leakage
+
+
+# Subset merging: risky symbols are released in several blocks, each of them private.
+
+
+@dataclass(frozen=True)
+class SubsetMergingSolver(Solver):
+    """Blocks of risky symbols of X, each fused until it is private.
+
+    A block starts with the riskiest symbol that is left and repeatedly takes in the risky symbol
+    that lowers its leakage most, until it is private. If the last block cannot become private, it
+    is fused with other blocks, then with symbols that are not risky. For a budget on average,
+    merging stops as soon as the budget holds.
+
+    This is the strict variant: every block is private. From epsilon = 0.02 on, the published curve
+    exceeds what any partition within the budget can reach (correction 7).
+
+    Examples
+    --------
+    >>> from skprivacy import design_mechanism
+    >>> joint = [[0.16, 0.14, 0.12, 0.08], [0.08, 0.12, 0.14, 0.16]]
+    >>> mechanism = design_mechanism(joint, 0.001, solver="subset_merging")
+    >>> mechanism.channel.astype(int).tolist()
+    [[1, 0], [0, 1], [0, 1], [1, 0]]
+    """
+
+    name: ClassVar[str] = "subset_merging"
+
+    def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
+        """Merge anew for each epsilon."""
+        risk = Risk(task)
+        for epsilon in epsilons:
+            groups = _merged(Partition(risk), risk.limit(epsilon), task.scope)
+            yield Solution(channel_of(groups))
+
+
+def _merged(partition: Partition, limit: float, scope: Scope) -> IntArray:
+    """Return the block of each symbol."""
+    is_risky = partition.risks > limit
+    risky, harmless = np.flatnonzero(is_risky).tolist(), np.flatnonzero(~is_risky).tolist()
+    blocks: list[int] = []
+    while risky and partition.leakage(scope) > limit:  # with none risky, only rounding exceeds it
+        block = risky.pop(np.argmax(partition.risks[risky]))
+        while partition.risks[block] > limit and partition.leakage(scope) > limit:
+            others = risky or blocks or harmless
+            partition.fuse(block, others.pop(np.argmin(partition.risk_with(block, others))))
+        blocks.append(block)
+    return partition.groups
+
+
+# The watchdog: risky symbols are released as one.
+
+
+@dataclass(frozen=True)
+class WatchdogSolver(Solver):
+    """Complete merging: the symbols of X that leak too much become one block.
+
+    The others are released unchanged. If that block is not private itself, the next riskiest
+    symbols join it one by one until it is. For a budget on average, the riskiest symbols are
+    merged until the budget holds.
+
+    Examples
+    --------
+    >>> from skprivacy import design_mechanism
+    >>> joint = [[0.2, 0.1, 0.1, 0.1], [0.1, 0.1, 0.1, 0.2]]
+    >>> mechanism = design_mechanism(joint, 0.001, solver="watchdog")
+    >>> mechanism.channel.astype(int).tolist()
+    [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0]]
+    """
+
+    name: ClassVar[str] = "watchdog"
+
+    def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
+        """Merge as few of the riskiest symbols as each epsilon allows."""
+        risk = Risk(task)
+        risks = risk.of(risk.mass, risk.moments)
+        order = np.argsort(-risks, kind="stable")
+        leakage = _leakage_by_size(risk, risks, order, task.scope)
+        for epsilon in epsilons:
+            size = 1 + np.argmax(leakage <= risk.limit(epsilon))  # all of X as one reveals nothing
+            groups = np.arange(len(order))
+            groups[order[:size]] = order[0]
+            yield Solution(channel_of(groups))
+
+
+def _leakage_by_size(risk: Risk, risks: FloatArray, order: IntArray, scope: Scope) -> FloatArray:
+    """Return g of the release with the 1, 2, ... riskiest symbols merged."""
+    mass = np.cumsum(risk.mass[order])
+    block = risk.of(mass, np.cumsum(risk.moments[order], axis=0))
+    risks = np.append(risks[order], 0.0)
+    if scope == "per_output":
+        return np.maximum(block, risks[1:])  # the riskiest that is left
+    rest = np.append(risk.mass[order], 0.0) * risks
+    return mass * block + np.cumsum(rest[::-1])[::-1][1:]
+
+
+# The greedy privacy funnel (Makhdoumi et al.): outputs are merged one pair at a time.
+
+
+@dataclass(frozen=True)
+class GreedyFunnelSolver(Solver):
+    """Starting from Y = X, merge the two outputs whose merger lowers the average leakage most.
+
+    This is repeated until the budget holds. For `kl` the average leakage is I(S;Y), and this is
+    the published algorithm. It serves only the average scope.
+
+    Examples
+    --------
+    >>> from skprivacy import design_mechanism
+    >>> joint = [[0.16, 0.14, 0.12, 0.08], [0.08, 0.12, 0.14, 0.16]]
+    >>> mechanism = design_mechanism(joint, 0.01, scope="average", solver="greedy_funnel")
+    >>> mechanism.channel.astype(int).tolist()
+    [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0]]
+    """
+
+    name: ClassVar[str] = "greedy_funnel"
+
+    def requirement(self, task: DesignTask) -> str | None:
+        return None if task.scope == "average" else Message(Setting("scope", "average"))
+
+    def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
+        """Merge until the smallest epsilon holds, pausing on the way for the others."""
+        risk = Risk(task)
+        limits = [risk.limit(epsilon) for epsilon in epsilons]
+        found = {}
+        for groups, leakage in _mergers(Partition(risk)):
+            for limit in limits:
+                if limit not in found and leakage <= limit:
+                    found[limit] = channel_of(groups)
+            if limits[0] in found:
+                break
+        for limit in limits:
+            yield Solution(found[limit])
+
+
+def _mergers(partition: Partition) -> Iterator[tuple[IntArray, float]]:
+    """Yield (groups, leakage on average) of Y = X and after each merger."""
+    n_x = len(partition.mass)
+    drops = np.full((n_x, n_x), -np.inf)
+    for block in range(n_x - 1):
+        others = np.arange(block + 1, n_x)
+        drops[block, others] = _drop(partition, block, others)
+    yield partition.groups, partition.leakage("average")
+    for _ in range(n_x - 1):
+        block, other = map(int, np.unravel_index(np.argmax(drops), drops.shape))
+        partition.fuse(block, other)
+        drops[other] = drops[:, other] = -np.inf
+        others = np.setdiff1d(np.flatnonzero(partition.mass), block)
+        drops[np.minimum(block, others), np.maximum(block, others)] = _drop(
+            partition, block, others
+        )
+        yield partition.groups, partition.leakage("average")
+
+
+def _drop(partition: Partition, block: int, others: IntArray) -> FloatArray:
+    """Return by how much the average leakage drops when a block is fused with each other one."""
+    mass, risks = partition.mass, partition.risks
+    apart = mass[block] * risks[block] + mass[others] * risks[others]
+    return apart - (mass[block] + mass[others]) * partition.risk_with(block, others)
+
+
+# The chi-squared design of Zamani et al.: a binary Y, by a singular value decomposition.
+#
+# ``P(X|Y) = P(X) -/+ eps C^-1 (sqrt(P(S)) * L)`` with ``C = P(S|X)``, for Y uniform on two
+# symbols. Both outputs have ``chi2 = eps^2 |L|^2 = eps^2``. For small eps, I(X;Y) is about half of
+# ``eps^2 |P(X)^-1/2 C^-1 P(S)^1/2 L|^2``, so L is the top right singular vector of that matrix
+# among those orthogonal to ``sqrt(P(S))``: the posteriors of S must sum to 1.
+
+
+@dataclass(frozen=True)
+class Chi2DesignSolver(Solver):
+    """The closed form for `chi2` and small epsilon, where P(S|X) is square and invertible.
+
+    Optimal for two symbols of X, and nearly optimal for more if epsilon is small.
+
+    Examples
+    --------
+    >>> from skprivacy import design_mechanism
+    >>> joint = [[0.0625, 0.3], [0.1875, 0.45]]
+    >>> mechanism = design_mechanism(joint, 0.05, measure="chi2", solver="chi2_design")
+    >>> round(mechanism.utility, 8)
+    0.07287184
+    """
+
+    name: ClassVar[str] = "chi2_design"
+
+    def requirement(self, task: DesignTask) -> str | None:
+        if isinstance(task.measure, Stacked):
+            return "a single secret, and no columns beside the release"
+        return None if isinstance(task.measure, Chi2) else Message(Setting("measure", "chi2"))
+
+    def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
+        """Move the posterior of X by epsilon along one direction, and back."""
+        joint = task.joint
+        if len(joint.p_x) == 1:
+            yield from (Solution(np.ones((1, 1))) for _ in epsilons)
+            return
+        direction = _direction(joint)
+        largest = 1 / np.abs(direction / joint.p_x).max()
+        for epsilon in epsilons:
+            if epsilon > largest:
+                raise SolverError(
+                    Message(
+                        f"The solver 'chi2_design' needs a small epsilon, at most {largest:.6g} "
+                        f"here: beyond it ",
+                        InPython("P(X|Y)", "a probability"),
+                        f" would be negative. Got {epsilon:g}. Use ",
+                        Setting("solver", "optimal"),
+                        ".",
+                    )
+                )
+            step = np.clip(epsilon * direction / joint.p_x, -1.0, 1.0)  # within, up to rounding
+            yield Solution(np.column_stack([1 - step, 1 + step]) / 2)
+
+
+def _direction(joint: Joint) -> FloatArray:
+    """Return ``C^-1 (sqrt(P(S)) * L)``: how the posterior of X moves, per epsilon."""
+    n_s, n_x = joint.p_sx.shape
+    given_x = joint.p_sx / joint.p_x
+    rank = np.linalg.matrix_rank(given_x)
+    if n_s != n_x or rank < n_x:
+        raise SolverError(
+            Message(
+                InPython(
+                    f"The solver 'chi2_design' needs a square and invertible P(S|X). Got {n_s} x "
+                    f"{n_x} of rank {rank}. (Symbols that never occur do not count, and copies of "
+                    f"a symbol of S count once.) Use ",
+                    f"The solver 'chi2_design' needs as many groups of the sensitive columns as "
+                    f"released values, none of them a mixture of others. Got {n_s} and {n_x}. "
+                    f"Use ",
+                ),
+                Setting("solver", "optimal"),
+                ".",
+            )
+        )
+    root = np.sqrt(joint.p_s)
+    matrix = np.linalg.solve(given_x, np.diag(root))
+    # sqrt(P(S)) is a right singular vector itself, with the smallest singular value, 1.
+    others = np.eye(n_s) - np.outer(root, root)
+    _, _, right = np.linalg.svd(matrix / np.sqrt(joint.p_x)[:, None] @ others)
+    direction = matrix @ (others @ right[0])
+    # Scaled to length 1 in chi2 as computed: it holds even where P(S|X) is nearly singular.
+    length = np.sqrt(joint.p_s @ (joint.deviations @ direction) ** 2)
+    return direction / length
+
+
+# k-ary randomised response on X: what one would do by hand.
+
+
+_BISECTIONS = 60  # to 1e-18
+
+# The answer stays this far inside the budget, against rounding where a measure jumps.
+_INSIDE = 1e-14
+
+
+@dataclass(frozen=True)
+class RandomizedResponseSolver(Solver):
+    """Release X with some probability, and otherwise a symbol drawn uniformly.
+
+    The probability is the largest that meets the budget: leakage grows with it, whatever the
+    measure, and the root is found on the measure itself.
+
+    Examples
+    --------
+    >>> from skprivacy import design_mechanism
+    >>> joint = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]
+    >>> mechanism = design_mechanism(joint, 0.01, solver="randomized_response")
+    >>> round(mechanism.max_leakage, 9)
+    0.01
+    """
+
+    name: ClassVar[str] = "randomized_response"
+
+    def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
+        """Find the largest share of rows that may be released unchanged under each epsilon."""
+        risk, n_x = Risk(task), len(task.joint.p_x)
+
+        def leakage(unchanged: float) -> float:
+            # The rows that are drawn anew reveal nothing: they add mass but no moment.
+            mass = unchanged * risk.mass + (1 - unchanged) / n_x
+            return value_in(task.scope, risk.of(mass, unchanged * risk.moments), mass)
+
+        for epsilon in epsilons:
+            unchanged = _largest(leakage, risk.limit(epsilon))
+            yield Solution(unchanged * np.eye(n_x) + (1 - unchanged) / n_x)
+
+
+def _largest(leakage: Callable[[float], float], limit: float) -> float:
+    """Return the largest number from 0 to 1 whose leakage is within a limit.
+
+    Leakage grows with it: the outputs for a smaller number are those for a larger one with noise
+    added.
+    """
+    if leakage(1.0) <= limit:
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if leakage(middle) <= limit else (low, middle)
+    return max(0.0, low - _INSIDE)
+
+
+# The mechanisms that need no search, for solvers that must not be worse than any of them.
+
+
+_SIMPLE = (
+    WatchdogSolver(),
+    SubsetMergingSolver(),
+    BestPartitionSolver(),
+    GreedyFunnelSolver(),
+    RandomizedResponseSolver(),
+    Chi2DesignSolver(),
+)
+
+
+def simple_solutions(task: DesignTask, epsilons: Sequence[float]) -> Iterator[list[Solution]]:
+    """Yield, for each epsilon, the solutions of the simple solvers that serve a task."""
+    paths = [
+        _until_failure(solver.solve_path(task, epsilons))
+        for solver in _SIMPLE
+        if solver.requirement(task) is None
+    ]
+    for _ in epsilons:
+        found = [next(path, None) for path in paths]
+        yield [solution for solution in found if solution is not None]
+
+
+def _until_failure(path: Iterator[Solution]) -> Iterator[Solution]:
+    """Yield solutions until there are too many symbols, or epsilon is too large."""
+    with suppress(SolverError):
+        yield from path
+
+
+def most_useful(task: DesignTask, solution: Solution, others: list[Solution]) -> Solution:
+    """Return the most useful of the solutions, with the tightest bound of all of them."""
+
+    def reached(solution: Solution) -> float:
+        channel = solution.channel / solution.channel.sum(axis=1, keepdims=True)
+        return task.utility.of_channel(task.joint.p_x, channel)
+
+    best = max([solution, *others], key=reached)
+    if reached(best) <= reached(solution) + UTILITY_ROUNDING:
+        best = solution
+    bounds = [s.upper_bound for s in (solution, *others) if s.upper_bound is not None]
+    return replace(best, upper_bound=min(bounds, default=None))
