@@ -461,7 +461,7 @@ class TestRemainder:
     def test_what_the_table_alone_tells_is_told_before_the_design(
         self, beside, capsys, monkeypatch
     ):
-        monkeypatch.setattr(encode_and_design, "designed", None)
+        monkeypatch.setattr(encode_and_design, "design_task", None)
         assert self.sanitize("--remainder", "club") == 1
         assert "allows: club (0." in capsys.readouterr().err
         assert self.sanitize("--beside", "zip") == 1
