@@ -14,6 +14,7 @@ from ._threads import one_thread
 from ._typing import FloatArray, IntArray, Scope
 from ._validation import check_confidence, check_real, message
 from ._warnings import doing
+from .describing import ALLOWS, limit
 from .design import AnyTable, Designer, Groups
 from .exceptions import BesideError
 from .joint import as_given, check_budgets
@@ -48,8 +49,13 @@ _ALLOWING_ATOL = 1e-15
 _LARGEST = 1e3
 
 
-def largest_epsilon(p_s: npt.ArrayLike, max_shift: float, measure: str | Measure = "kl") -> float:
-    """Return the largest budget with which no group's probability moves by more than a shift.
+def largest_epsilon(
+    p_s: npt.ArrayLike,
+    max_shift: float,
+    measure: str | Measure = "kl",
+    max_factor: float | None = None,
+) -> float:
+    """Return the largest budget with which no group's probability moves too far.
 
     Parameters
     ----------
@@ -60,26 +66,47 @@ def largest_epsilon(p_s: npt.ArrayLike, max_shift: float, measure: str | Measure
         46% and 56%.
     measure : str or Measure, default="kl"
         As in `design_mechanism`.
+    max_factor : float, default=None
+        How many times as likely a released value may make any group, at least 1. A shift alone
+        hardly protects rare groups: 0.05 lets 1% become 6%. None: the factor of the verdict that
+        allows the shift: 2 for up to 0.05, 3 for up to 0.15, else 5. Infinity for no limit.
 
     Returns
     -------
     float
         An epsilon for the scope "per_output"; a budget on average bounds no single value. Infinity
-        where every budget keeps the shift.
+        where every budget keeps both limits.
 
     Examples
     --------
     >>> from skprivacy import largest_epsilon
     >>> round(largest_epsilon([0.4, 0.6], 0.05), 4)
     0.0051
+
+    A group of 1% may at most double:
+
+    >>> round(largest_epsilon([0.01, 0.99], 0.05), 4)
+    0.0039
+    >>> round(largest_epsilon([0.01, 0.99], 0.05, max_factor=6), 4)
+    0.0588
     """
     owner = "largest_epsilon"
     measure = get_measure(measure, owner)
     shift = check_real(owner, "max_shift", max_shift, low=0, high=1)
+    factor = factor_for(shift)
+    if max_factor is not None:
+        factor = check_real(owner, "max_factor", max_factor, low=1)
     if not measure.is_monotone:
         requirement = "one for which fusing groups adds no leakage (is_monotone)"
         raise ValueError(message(owner, "measure", requirement, measure))
-    return min((_leakage_of_shift(measure, p, shift) for p in _groups(p_s, owner)), default=np.inf)
+    moves = ((p, min(p + shift, p * factor), p - shift) for p in _groups(p_s, owner))
+    return min((_leakage_of_move(measure, *move) for move in moves), default=np.inf)
+
+
+def factor_for(shift: float) -> float:
+    """Return the factor of the best verdict that allows a shift, or else of the last."""
+    factors = [factor for points, factor in ALLOWS.values() if shift <= points]
+    return factors[0] if factors else max(factor for _, factor in ALLOWS.values())
 
 
 def _groups(p_s: npt.ArrayLike, owner: str) -> FloatArray:
@@ -94,12 +121,11 @@ def _groups(p_s: npt.ArrayLike, owner: str) -> FloatArray:
     return shares if len(shares) > 1 else shares[:0]
 
 
-def _leakage_of_shift(measure: Measure, p: float, shift: float) -> float:
-    """Return the smallest leakage that moves a share by so much; the others move together."""
-    ends = [end for end in (p - shift, p + shift) if 0 <= end <= 1]
+def _leakage_of_move(measure: Measure, p: float, *ends: float) -> float:
+    """Return the smallest leakage that moves a share to one of these; the others move together."""
     prior = np.array([p, 1 - p])
-    leakages = [float(measure.leakage(np.array([end, 1 - end]), prior)) for end in ends]
-    return min(leakages, default=np.inf)
+    reached = [np.array([end, 1 - end]) for end in ends if 0 <= end <= 1]
+    return min((float(measure.leakage(each, prior)) for each in reached), default=np.inf)
 
 
 @one_thread
@@ -173,7 +199,7 @@ def smallest_epsilon(
                 Parameter("utility_at_least", owner),
                 f" is {needed}, which no budget allows: {task.measure!r} keeps ",
                 InPython("normalized_utility", "the utility"),
-                f" at {enough.normalized_utility:.6g} or less. Ask for less, or ",
+                f" at {limit(enough.normalized_utility, 6)} or less. Ask for less, or ",
                 "relax the measure." if max_outputs is None else "allow more outputs: ",
                 *(() if max_outputs is None else (Setting("max_outputs", max_outputs), ".")),
             )
@@ -279,18 +305,18 @@ def rows_needed(
             return -np.inf  # so few rows do not even show that columns beside keep the budget
 
     most = Designer(task, owner, solver, options)(budgets).normalized_utility
-    limit = f"keeps {most:.3g} where the joint distribution is known"
+    kept_by_all = f"keeps {most:.3g} where the joint distribution is known"
     if most >= needed - UTILITY_ROUNDING:
         # A budget of zero, or a group of S that no row shows.
         most = kept(_MOST_ROWS)
-        limit = f"keeps {most:.3g} from {_MOST_ROWS:,.0f} rows"
+        kept_by_all = f"keeps {most:.3g} from {_MOST_ROWS:,.0f} rows"
     if most < needed - UTILITY_ROUNDING:
         raise ValueError(
             Message(
                 Parameter("utility_at_least", owner),
                 f" is {needed}, which no number of rows allows: ",
                 Setting("epsilon", as_given(budgets)),
-                f" {limit}. Ask for less, or use a larger ",
+                f" {kept_by_all}. Ask for less, or use a larger ",
                 Named("epsilon"),
                 ".",
             )
@@ -346,8 +372,8 @@ def _leakage_unchanged(task: DesignTask, p_sx: FloatArray) -> float:
     if task.confidence_of_each is None or task.n_samples is None:
         return unchanged
     counts: FloatArray = task.n_samples * p_sx
-    limit = limit_unchanged(counts, task.measure, task.scope, task.confidence_of_each)
-    return max(unchanged, limit)
+    of_each = task.confidence_of_each
+    return max(unchanged, limit_unchanged(counts, task.measure, task.scope, of_each))
 
 
 def _allowing_nothing(task: DesignTask, scale: Mapping[Any, float]) -> float:

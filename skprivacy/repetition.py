@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -12,6 +13,7 @@ from scipy.special import comb, gammaln
 
 from ._typing import BoolArray, FloatArray, IntArray, Scope
 from ._validation import check_integer
+from .describing import limit
 from .measures import KL, MaxLift, Measure
 from .measures.base import leakage_in
 from .mechanism import Evaluation, Leakage, Mechanism, one_secret
@@ -78,14 +80,17 @@ class RepeatedLeakage:
         return self.max_leakage if scope == "per_output" else self.average_leakage
 
     def __repr__(self) -> str:
-        sign = "=" if self.is_exact else "<="
         names = ("max_leakage", "average_leakage", "sensitive_information", "attacker_accuracy")
-        figures = ", ".join(f"{name}{sign}{getattr(self, name):.6g}" for name in names)
+        found = {name: getattr(self, name) for name in names}
+        figures = ", ".join(
+            f"{name}={figure:.6g}" if self.is_exact else f"{name}<={limit(figure, 6)}"
+            for name, figure in found.items()
+        )
         return f"{type(self).__name__}({self.measure!r}, k={self.k}: {figures})"
 
 
 def repeated_release_leakage(
-    mechanism: Mechanism | Evaluation | Leakage, k: int
+    mechanism: Mechanism | Evaluation | Leakage, k: int, *, secret: Any = None
 ) -> RepeatedLeakage:
     """Return what k fresh, independent releases of the same row reveal about S together.
 
@@ -97,10 +102,11 @@ def repeated_release_leakage(
     Parameters
     ----------
     mechanism : Mechanism or Evaluation
-        The channel, the joint distribution and the measure. Of several secrets, one:
-        ``mechanism.secrets[name]``.
+        The channel, the joint distribution and the measure.
     k : int
         How many releases, each with noise of its own.
+    secret : str, int or tuple, default=None
+        The name of the secret that the figures are about, where there are several.
 
     Returns
     -------
@@ -135,10 +141,10 @@ def repeated_release_leakage(
     Any number of releases reveals at most what X reveals:
 
     >>> repeated_release_leakage(mechanism, 10**9)
-    RepeatedLeakage(KL(), k=1000000000: max_leakage<=0.693147, average_leakage<=0.693147, ...
+    RepeatedLeakage(KL(), k=1000000000: max_leakage<=0.693148, average_leakage<=0.693148, ...
     """
     owner = "repeated_release_leakage"
-    leakage = one_secret(mechanism, owner)
+    leakage = one_secret(mechanism, owner, secret)
     k = check_integer(owner, "k", k, low=1)
     if k == 1:
         return _of_one(leakage)

@@ -29,6 +29,7 @@ from .values import (
     MEASURES,
     budget_or_each,
     budgets,
+    factor,
     measure,
     names,
     positive,
@@ -300,7 +301,7 @@ def _add_curve(subparsers: _Subparsers) -> None:
 
 def _add_choose(subparsers: _Subparsers) -> None:
     summary = "find the smallest epsilon that keeps enough, or the largest that limits shifts"
-    aims = "[--keep-utility SHARE | --max-shift SHARE]"
+    aims = "[--keep-utility SHARE | --max-shift SHARE [--max-factor NUMBER]]"
     usage = f"IN --sensitive NAMES [--columns NAMES] {aims} [options]"
     command = _command(subparsers, "choose", "explore:choose", summary, usage, _CHOOSE)
     add_input(command)
@@ -320,6 +321,13 @@ def _add_choose(subparsers: _Subparsers) -> None:
         metavar="SHARE",
         help="find the largest epsilon with which no released value can move the probability of "
         "a sensitive group by more than this: 0.05 is 5 percentage points",
+    )
+    command.add_argument(
+        "--max-factor",
+        type=factor,
+        metavar="NUMBER",
+        help="with --max-shift: how many times as likely a released value can make a sensitive "
+        "group (default: 2 for shifts of up to 0.05, 3 for up to 0.15, else 5; inf: no limit)",
     )
     add_proportions(command)
     add_show_groups(command)

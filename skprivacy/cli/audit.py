@@ -161,6 +161,13 @@ def certify_file(options: argparse.Namespace) -> None:
     text = Path(options.mechanism).read_text(encoding="utf-8")
     transformer = PrivacyFunnelTransformer.from_json(text)
     fitted, settings = fitted_of(transformer), settings_of(transformer)
+    protected = [str(name) for name in fitted.roles.s_names]  # none where S had no names
+    if protected and {*protected} != {*options.sensitive}:
+        raise ValueError(
+            f"--sensitive {','.join(options.sensitive)} is not what {options.mechanism} protects: "
+            f"use --sensitive {','.join(protected)}. If the columns have other names here, give "
+            f"them with --names."
+        )
     terms = terms_for(fitted, options.measure, options.confidence, options.settings)
     with source_of(options) as source:
         check_needed(options, fitted.roles.keeping([]), source.names)

@@ -14,7 +14,7 @@ from .._messages import aligned
 from .._typing import FloatArray
 from .._warnings import part_of
 from ..datasets import load_diabetes_patients
-from ..describing import percent
+from ..describing import figure, limit, percent
 from ..design import design_mechanism, privacy_utility_path
 from ..encoding import learn_column
 from ..engines.file_tables import written
@@ -66,7 +66,7 @@ Do it yourself:
 _SURE = (
     "442 rows are few: the population may differ from them. Epsilon = {epsilon:g} holds there "
     "too, with {sure} confidence, and that has its price: for the rows alone, {alone:.1%} would "
-    "be kept, but up to {risked:.2g} might leak in the population."
+    "be kept, but up to {risked} might leak in the population."
 )
 _UNSURE = (
     "442 rows are few: the population may differ from them, and epsilon = {epsilon:g} holds for "
@@ -159,7 +159,7 @@ def _about_few_rows(chosen: PrivacyFunnelTransformer) -> str:
         epsilon=_CHOSEN,
         sure=percent(mechanism.confidence),
         alone=alone.normalized_utility,
-        risked=_limit(alone.secrets[None], counts, mechanism.confidence),
+        risked=limit(_limit(alone.secrets[None], counts, mechanism.confidence)),
     )
     cost = cost_of_rows(mechanism, counts, design)
     if cost is None or cost.enough is None:
@@ -247,7 +247,7 @@ def _limit(release: Leakage, counts: FloatArray, confidence: float) -> float:
 
 def _lines(table: pd.DataFrame) -> list[str]:
     rows: list[tuple[Any, ...]] = [("release", "leaks: rows", "population", "kept", "attacker")]
-    for row in table.itertuples():
-        leaks = f"{row.leaks:.4f}", f"{row.population:.4f}"
-        rows.append((row.release, *leaks, f"{row.kept:.1%}", f"{row.attacker:.1%}"))
+    for row in table.to_dict("records"):
+        leaks = figure(row["leaks"]), limit(row["population"])
+        rows.append((row["release"], *leaks, f"{row['kept']:.1%}", f"{row['attacker']:.1%}"))
     return aligned(rows)

@@ -7,7 +7,6 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from decimal import ROUND_FLOOR, Context
 from importlib.util import find_spec
 from math import ceil, floor, inf, log10
 from pathlib import Path
@@ -16,9 +15,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._typing import CountArray, FloatArray
+from .._typing import CountArray, FloatArray, IntArray
 from .._warnings import doing, part_of, taken
-from ..describing import ReleaseSummary, limit, percent
+from ..describing import ReleaseSummary, limit, percent, rounded_down
 from ..design import design_mechanism, privacy_utility_path
 from ..engines.file_tables import check_free, written
 from ..engines.files import count_source
@@ -27,7 +26,7 @@ from ..fitting.fitted_estimator import settings_of
 from ..fitting.inputs import FitInputs
 from ..fitting.leak_warnings import warn_of_bins, warn_of_chance
 from ..fitting.learn import code_rows, design_options, distances_of
-from ..inverse_design import largest_epsilon, rows_needed, smallest_epsilon
+from ..inverse_design import factor_for, largest_epsilon, rows_needed, smallest_epsilon
 from ..joint import as_joint, confidence_of_each
 from ..measures import get_measure
 from ..measures.base import leakage_unchanged
@@ -150,8 +149,6 @@ def cost_facts(cost: CostOfRows | None) -> dict[str, Any]:
 
 
 _PICTURES = {".png", ".svg", ".pdf"}
-# What is shown of the largest budget must not exceed it, by more than rounding.
-_FOUR_DIGITS = Context(prec=4, rounding=ROUND_FLOOR)
 _ROUNDING = 1e-12
 # A limit for the population is drawn anew for every table: this much apart, one is not the other.
 _SURELY = 1.05
@@ -165,9 +162,10 @@ _BETWEEN = " / "
 class _Table:
     """What a file says: counts of S and X, and what a design is asked for.
 
-    smoothed : the counts that it is made for; labels : of the groups of S; names : of the columns
-    of X; protected : of those of S; proportions : of the budgets; learned_for : the budgets that
-    cells were learned for, None where symbols are values.
+    smoothed : the counts that it is made for; labels : of the groups of S; names, protected,
+    beside : the columns of X, those of S, and those published beside X; codes : the value of each
+    column of X and beside it that a symbol stands for; proportions : of the budgets; learned_for :
+    the budgets that cells were learned for, None where symbols are values.
     """
 
     counts: CountArray
@@ -177,6 +175,8 @@ class _Table:
     labels: tuple[Any, ...]
     names: tuple[str, ...]
     protected: tuple[str, ...]
+    beside: tuple[str, ...]
+    codes: Sequence[IntArray | None]
     secrets: Secrets
     proportions: Mapping[Any, float]
     learned_for: Mapping[Any, float] | None
@@ -224,7 +224,14 @@ class _Table:
         """Return the figures of a mechanism, also those of all secrets together."""
         joint = as_joint(self.smoothed, "curve").p_sx
         made = mechanism.renamed(together=(joint, self.labels))
-        return ReleaseSummary(made, released=self.names, protected=self.protected, of_rows=True)
+        return ReleaseSummary(
+            made,
+            released=self.names,
+            beside=self.beside,
+            protected=self.protected,
+            codes=self.codes,
+            of_rows=True,
+        )
 
     @property
     def kept_by_symbols(self) -> float:
@@ -399,6 +406,8 @@ def _above(summary: ReleaseSummary) -> list[str]:
 
 def choose(options: argparse.Namespace) -> None:
     """Find the smallest budget that keeps enough, or the largest that moves no group too far."""
+    if options.max_factor is not None and options.max_shift is None:
+        raise ValueError("--max-factor goes with --max-shift: give both, or neither.")
     if options.max_shift is not None and options.scope == "average":
         raise ValueError(
             "--max-shift needs --scope per_output: a budget on average bounds no single value."
@@ -415,7 +424,8 @@ def choose(options: argparse.Namespace) -> None:
         lines = [_kept_line(summary, asked)]
     else:
         prior = found.smoothed.sum(axis=1)
-        epsilon = largest_epsilon(prior, options.max_shift, options.measure)
+        limits = options.max_shift, options.measure, options.max_factor
+        epsilon = largest_epsilon(prior, *limits)
         budgets = dict.fromkeys(found.tables, epsilon)
         made = design_mechanism(found.tables, budgets, **found.design)
         summary = found.summary(made)
@@ -469,17 +479,19 @@ def _kept_line(summary: ReleaseSummary, asked: str) -> str:
 
 def _lines_of_largest(summary: ReleaseSummary, options: argparse.Namespace) -> list[str]:
     (secret,) = summary.secrets.values()
-    group, shift = f"a group of {secret.name}", f"{100 * options.max_shift:.4g}"
+    group, shift = f"a group of {secret.name}", options.max_shift
+    factor = factor_for(shift) if options.max_factor is None else options.max_factor
+    far = f"by more than {100 * shift:.4g} points"
+    if factor < inf:
+        far += f", or to more than {factor:.4g} times what it was"
     if not np.isfinite(secret.epsilon):
         return [
-            f"Any epsilon will do: no released value can move the probability of {group} by more "
-            f"than {shift} points."
+            f"Any epsilon will do: no released value can move the probability of {group} {far}."
         ]
-    epsilon = _FOUR_DIGITS.create_decimal_from_float(secret.epsilon * (1 + _ROUNDING))
     shares = "" if summary.confidence is None else ", if groups have the same shares there"
     return [
-        f"With --epsilon {float(epsilon):.4g}, no released value moves the probability of {group} "
-        f"by more than {shift} points{summary.for_whom()}{shares}.",
+        f"With --epsilon {rounded_down(secret.epsilon)}, no released value moves the probability "
+        f"of {group} {far}{summary.for_whom()}{shares}.",
         summary.kept_sentence(),
     ]
 
@@ -512,6 +524,8 @@ def _counted(options: argparse.Namespace, factors: Sequence[float] = ()) -> _Tab
         tuple(coded.sensitive.labels),
         tuple(map(str, coded.names)),
         tuple(options.sensitive),
+        tuple(options.beside or ()),
+        coded.alphabet.column_codes(),
         coded.secrets,
         proportions,
         coded.secrets.budgets if coded.alphabet.of_cells else None,

@@ -32,7 +32,7 @@ from .._messages import (
     message_of,
 )
 from .._warnings import watched
-from ..describing import compared_values, listed_swaps, never_released, rows_unchanged
+from ..describing import compared_values, limit, listed_swaps, never_released, rows_unchanged
 from ..engines.file_tables import PIPE, is_pipe
 from ..fidelity import Fidelity
 
@@ -146,6 +146,7 @@ OPTIONS = {
     "header": "--header",
     "max_categories": "--max-categories",
     "max_cells": "--max-cells",
+    "max_factor": "--max-factor",
     "max_shift": "--max-shift",
     "max_outputs": "--max-outputs",
     "measure": "--measure",
@@ -226,11 +227,15 @@ def by_key(budgets: Any) -> Any:
 
 
 def as_option(budgets: Any) -> str:
-    """Return budgets as --epsilon takes them."""
+    """Return budgets as --epsilon takes them, rounded up: what is typed keeps no less."""
     found = by_key(budgets)
     if not isinstance(found, Mapping):
-        return f"{found:.4g}"
-    return ",".join(f"{key}={budget:.4g}" for key, budget in found.items())
+        return _budget(found)
+    return ",".join(f"{key}={_budget(budget)}" for key, budget in found.items())
+
+
+def _budget(budget: float) -> str:
+    return "inf" if math.isinf(budget) else limit(budget)
 
 
 def one_line(error: Exception) -> str:

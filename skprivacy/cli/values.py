@@ -112,6 +112,14 @@ def budgets(text: str) -> list[float]:
     return [budget(part) for part in text.split(",")]
 
 
+def factor(text: str) -> float:
+    """Return a number of at least 1, or infinity."""
+    number = _number(text)
+    if not number >= 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a number of at least 1")
+    return number
+
+
 def share(text: str) -> float:
     """Return a number from 0 to 1."""
     number = _number(text)

@@ -8,11 +8,22 @@ from .face_value import (
     rarely_kept,
     rows_unchanged,
 )
-from .numbers import Range, figure, limit, name_of_secret, percent, rounded_up, shown
-from .summary import CAUTION, FAIL, NO_VERDICT, PASS, ReleaseSummary, SecretSummary
-from .verdict import LEVELS, Verdict, verdict_of
+from .numbers import (
+    Range,
+    at_most,
+    figure,
+    limit,
+    name_of_secret,
+    percent,
+    rounded_down,
+    rounded_up,
+    shown,
+)
+from .summary import ReleaseSummary, SecretSummary
+from .verdict import ALLOWS, CAUTION, FAIL, LEVELS, NO_VERDICT, PASS, Verdict, verdict_of
 
 __all__ = [
+    "ALLOWS",
     "CAUTION",
     "DOES_NOT_APPLY",
     "FAIL",
@@ -23,6 +34,7 @@ __all__ = [
     "ReleaseSummary",
     "SecretSummary",
     "Verdict",
+    "at_most",
     "compared_values",
     "figure",
     "limit",
@@ -31,6 +43,7 @@ __all__ = [
     "never_released",
     "percent",
     "rarely_kept",
+    "rounded_down",
     "rounded_up",
     "rows_unchanged",
     "shown",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-# A probability that moves by less than this does not; by less than that, it is shown exactly.
+# Moves smaller than this are shown as "the same": the rounding that a budget of zero allows for.
+# Moves smaller than the second are shown with one digit more.
 NO_MOVE, _SHORT_MOVE = 1e-6, 0.002
 
 # Figures of leakage below this are nothing but rounding.
@@ -18,7 +20,7 @@ _LONGEST_LABEL = 60
 
 @dataclass(frozen=True)
 class Range:
-    """Where a probability is, and between which it moves."""
+    """A probability before a release, and the range it can move to."""
 
     prior: float
     low: float
@@ -43,6 +45,11 @@ class Range:
         low, high = self.ends(digits)
         return f"{prior} to between {low} and {high}"
 
+    def shown(self) -> str:
+        """Return "41.0% to 61.0%", rounded outwards; the prior where it does not move."""
+        low, high = self.ends()
+        return f"{self.prior:.1%}" if self.width < NO_MOVE else f"{low} to {high}"
+
     def ends(self, digits: int = 1) -> tuple[str, str]:
         """Return both ends in percent, rounded outwards."""
         low = -float(rounded_up(-100 * self.low, digits))
@@ -61,17 +68,41 @@ def rounded_up(figure: float, digits: int) -> str:
     return f"{math.ceil(round(figure * 10**digits, 6)) / 10**digits:.{digits}f}"
 
 
-def limit(leakage: float) -> str:
-    """Return an upper limit of leakage with four significant digits, rounded up.
+def limit(leakage: float, digits: int = 4) -> str:
+    """Return an upper limit of leakage with some significant digits, rounded up.
 
     >>> limit(0.020000000001), limit(0.0123412), limit(0.0), limit(float("inf"))
     ('0.02', '0.01235', '0', 'infinity')
     """
+    return _rounded(leakage, digits, math.ceil)
+
+
+def rounded_down(leakage: float, digits: int = 4) -> str:
+    """Return a figure that must not be exceeded, with some significant digits, rounded down.
+
+    >>> rounded_down(0.0123489), rounded_down(0.02)
+    ('0.01234', '0.02')
+    """
+    return _rounded(leakage, digits, math.floor)
+
+
+def _rounded(leakage: float, digits: int, towards: Callable[[float], int]) -> str:
+    if math.isnan(leakage):
+        return "nan"
     if not _NO_LEAKAGE <= leakage < math.inf:
         return "infinity" if leakage > 1 else "0"
-    unit = 10.0 ** (math.floor(math.log10(leakage)) - 3)
+    unit = 10.0 ** (math.floor(math.log10(leakage)) + 1 - digits)
     # Budgets are kept up to a relative 1e-9, which is not a reason to show one unit more.
-    return f"{math.ceil(round(leakage / unit, 4)) * unit:.4g}"
+    return f"{towards(round(leakage / unit, 8 - digits)) * unit:.{digits}g}"
+
+
+def at_most(share: float) -> str:
+    """Return a share that is not exceeded in percent, rounded up.
+
+    >>> at_most(0.79010), at_most(0.5)
+    ('79.1%', '50.0%')
+    """
+    return f"{rounded_up(100 * share, 1)}%"
 
 
 def figure(leakage: float) -> str:

@@ -19,8 +19,18 @@ from ..measures import Measure
 from ..measures.base import posterior_ranges
 from ..utilities import UTILITY_ROUNDING
 from .face_value import at_face_value, fidelity_facts
-from .numbers import NO_MOVE, Range, figure, limit, name_of_secret, percent, rounded_up, shown
-from .verdict import UNKNOWN, Verdict, learned_beside, verdict_of, worst
+from .numbers import (
+    NO_MOVE,
+    Range,
+    at_most,
+    figure,
+    limit,
+    name_of_secret,
+    percent,
+    rounded_up,
+    shown,
+)
+from .verdict import CAUTION, FAIL, PASS, STATUS, Verdict, learned_beside, verdict_of, worst
 
 # The rows and columns of the table, at most: the most frequent ones.
 _MOST_SYMBOLS = 12
@@ -83,25 +93,14 @@ def _cell(share: float) -> str:
 # ReleaseSummary: every figure that is printed about a release, and the sentences about it.
 
 
-# What is said of a release before anything else.
-PASS, CAUTION, NO_VERDICT, FAIL = "PASS", "CAUTION", "NO VERDICT", "FAIL"
-_STATUS = {
-    "strong": PASS,
-    "moderate": PASS,
-    "weak": CAUTION,
-    "unknown": NO_VERDICT,
-    "none": FAIL,
-}
-
 # A limit with less confidence than this is no limit.
 _HARDLY_SURE = 0.5
 
 # A group that can become this many times as likely is mentioned, however rare it is.
 _MUCH_LIKELIER = 1.5
 
-_NOT_BOUNDED = (
-    "No budget bounds what somebody learns who already knows the true value of a released column."
-)
+_NOT_COVERED = "This does not cover people who already know a column"
+_NOT_BOUNDED = "No budget bounds what people learn who already know a released column."
 
 _TREATMENTS = {
     "randomised": "replaced by a randomised release",
@@ -125,8 +124,8 @@ class SecretSummary:
         The name of the secret among the budgets; None for the only one of a number.
     name : str
         What it is called in sentences.
-    secret : Mechanism
-        What is known about it.
+    secret : Guarantee
+        What leaks about it, and its budget.
 
     Examples
     --------
@@ -227,13 +226,8 @@ class SecretSummary:
     @cached_property
     def verdict(self) -> Verdict:
         """How well this secret is protected."""
-        is_worst = self.release.scope == "per_output"
-        if self.n_groups < 2 or not self.is_known:
-            return UNKNOWN
-        if is_worst and not self.release.measure.is_monotone:
-            return UNKNOWN
-        best = "strong" if self.release.is_sure else "moderate"
-        return verdict_of(self.moves()).at_best(best if is_worst else "weak")
+        ranges = [] if self._why_unknown() else self.moves()
+        return verdict_of(ranges, self.release.scope, self.release.is_sure)
 
     @cached_property
     def known_columns(self) -> dict[str, float | None]:
@@ -253,9 +247,9 @@ class SecretSummary:
 
     def protection(self) -> str:
         """Say how well it is protected, and for whom that holds."""
+        if why := self._why_unknown():
+            return why
         found = self.verdict
-        if found is UNKNOWN:
-            return self._why_unknown()
         if found.level == "none":
             return f"No protection of {self.name}: {found.in_words()}."
         how = found.level.capitalize()
@@ -267,10 +261,13 @@ class SecretSummary:
         )
 
     def _why_unknown(self) -> str:
+        """Say why there is no verdict; empty where there is one."""
         if not self.is_known:
             return f"How well {self.name} is protected is not known here: see where it was fitted."
         if self.n_groups < 2:
             return f"The rows show a single group of {self.name}: nothing is known about others."
+        if self.release.scope == "average" or self.release.measure.is_monotone:
+            return ""
         return (
             f"How well {self.name} is protected is not known: set is_monotone for a measure of "
             f"your own that fusing groups never raises."
@@ -281,7 +278,7 @@ class SecretSummary:
         is_worst = self.release.scope == "per_output"
         who = "each released value reveals" if is_worst else "released values reveal"
         how = "" if is_worst else " on average"
-        said = f"{who} at most epsilon = {self.epsilon:g} about {self.name}{how}"
+        said = f"{who} at most epsilon = {limit(self.epsilon, 6)} about {self.name}{how}"
         measure, sure = self.release.measure.name, self.release.confidence
         if sure is None:
             known = f"reached: {figure(self.leakage)}" if self.is_known else "as its file claims"
@@ -305,7 +302,7 @@ class SecretSummary:
         if self.limits.confidence < _HARDLY_SURE:
             return f"{said}."
         kept = "within" if self.is_within else "above"
-        return f"{said}, {kept} the budget of {self.epsilon:g}."
+        return f"{said}, {kept} the budget of {limit(self.epsilon, 6)}."
 
     def exposure(self, show_groups: bool = False) -> str:
         """Say how far a released value can move the probability of a group.
@@ -352,16 +349,24 @@ class SecretSummary:
             return "none, because no value makes another group the likeliest"
         return f"at most {rounded_up(100 * self.secret.advantage_bound, 2)} points"
 
-    def known_best(self) -> str:
-        """Say which column tells most to whoever already knows it; empty where none does."""
-        known = {name: x for name, x in self.known_columns.items() if x}
-        if not known:
-            return ""
-        name = max(known, key=lambda each: known[each])
-        budgets = rounded_up(known[name] / self.epsilon, 1) if self.epsilon else "infinitely many"
+    @property
+    def known_best(self) -> tuple[str, float]:
+        """The column that tells most to whoever already knows it, and how much that is."""
+        known = {name: x for name, x in self.known_columns.items() if x is not None}
+        return max(known.items(), key=lambda each: each[1], default=("", 0.0))
+
+    @property
+    def is_exceeded_by_knowing(self) -> bool:
+        """Whether somebody who knows a column can learn more than the budget."""
+        return self.known_best[1] > self.release.measure.budget(self.epsilon)
+
+    def known_in_words(self) -> str:
+        """Return what somebody who knows a column can learn, without a full stop."""
+        name, leakage = self.known_best
+        times = f" ({rounded_up(leakage / self.epsilon, 1)} times the budget)"
         return (
-            f"up to {limit(known[name])} about {self.name} to whoever knows the true {name} "
-            f"({budgets} times the budget)"
+            f"whoever knows the true {name} can learn up to {limit(leakage)} about {self.name}"
+            f"{times if 0 < self.epsilon < math.inf else ''} from a release"
         )
 
     def to_dict(self, show_groups: bool = False) -> dict[str, Any]:
@@ -415,9 +420,12 @@ class ReleaseSummary:
         for the population, `guaranteed`, `ranges` of the probability of each group, `verdict`, and
         `known_columns`, which no budget bounds. The only secret of a number is called None.
     verdict : Verdict
-        How well the worst protected secret is protected: strong, moderate, weak or none.
+        How well the worst protected secret is protected: "strong", "moderate", "weak", "unknown"
+        or "none".
     status : str
-        "PASS" for a strong or moderate verdict, "CAUTION" for a weak one, "FAIL" for none.
+        "PASS" for a strong or moderate verdict, "CAUTION" for a weak one, "NO VERDICT" for an
+        unknown one, "FAIL" for none. A copied column that leaks more than the budget is a "FAIL"
+        too, and a limit for the population above the budget is at best a "CAUTION".
     kept : float
         The share of the utility that is kept: `Mechanism.normalized_utility`. It is what designs
         maximise and what bounds are proven for, 0 for a constant and 1 for X itself. It is the
@@ -551,13 +559,13 @@ class ReleaseSummary:
     @property
     def status(self) -> str:
         """What to think of it, in a word: "PASS", "CAUTION", "NO VERDICT" or "FAIL"."""
-        status = FAIL if self.exceeding else _STATUS[self.verdict.level]
+        status = FAIL if self.exceeding else STATUS[self.verdict.level]
         is_within = all(secret.is_within for secret in self.secrets.values())
         return CAUTION if status == PASS and not is_within else status
 
     def lead(self) -> str:
         """Return the line that matters most: status, verdict, and what speaks against it."""
-        said = [self._worst.protection()]
+        said = [self._worst.protection(), self.not_covered()]
         said += [s.in_population() for s in self.secrets.values() if not s.is_within]
         said += [self.together_sentence()]
         if self.exceeding:
@@ -591,13 +599,13 @@ class ReleaseSummary:
 
     def kept_sentence(self) -> str:
         """Say which share of the utility is kept, and that no mechanism keeps more."""
-        kept, most = f"{self.kept:.1%}", f"{self.kept_at_most:.1%}"
+        kept, most = f"{self.kept:.1%}", at_most(self.kept_at_most)
         text = f"It keeps {kept} of {self.mechanism.objective.in_words(self.x_name(True))}"
         if 0 < (by_cells := self.mechanism.cell_utility) < 1 - UTILITY_ROUNDING:
-            text += f", of which the cells can show {by_cells:.1%} at most"
-        if kept == most == "100.0%":
+            text += f", of which the cells can show {at_most(by_cells)} at most"
+        if kept == "100.0%":
             return f"{text}."
-        if most == kept:
+        if self.mechanism.is_certified:
             return f"{text}; no mechanism within the budget keeps more."
         if most == "100.0%":
             return f"{text}: not proven optimal."
@@ -621,18 +629,30 @@ class ReleaseSummary:
         n_groups = len(self.mechanism.together.s_labels or ())
         is_bounded = max(secret.n_groups for secret in self.secrets.values()) >= n_groups
         told = "" if is_bounded else "; separate budgets do not bound this"
-        leakage = f"{figure(self.together)}{how} ({self.measure.name})"
+        leakage = limit(self.together) if is_worst else figure(self.together)
+        leakage += f"{how} ({self.measure.name})"
         return f"About all secrets together {who} {leakage}{told}."
 
+    def not_covered(self) -> str:
+        """Say what people who know a column learn beyond the budget; empty where nothing is known.
+
+        It stands beside every verdict, which is about people who know no part of a row.
+        """
+        secrets = self.secrets.values()
+        if more := [s for s in secrets if s.is_exceeded_by_knowing]:
+            worst = max(more, key=lambda s: s.known_best[1] / s.epsilon if s.epsilon else math.inf)
+            return f"{_NOT_COVERED}: {worst.known_in_words()}."
+        if any(None in s.known_columns.values() for s in secrets):
+            return f"{_NOT_COVERED}: what they can learn from cells is not known."
+        return ""
+
     def partial_knowledge(self) -> str:
-        """Say what somebody learns who already knows a column; empty where none is known."""
-        known = [x for s in self.secrets.values() for x in s.known_columns.values()]
-        told = [text for s in self.secrets.values() if (text := s.known_best())]
-        if told:
-            return f"{_NOT_BOUNDED} In these rows, a released value tells {', and '.join(told)}."
-        if None in known:
-            return f"{_NOT_BOUNDED} How much that is, is not known: cells have no single values."
-        return f"{_NOT_BOUNDED} In these rows, that is nothing." if known else ""
+        """Say what people who know a column learn within the budget; empty where it is more."""
+        known = [s for s in self.secrets.values() if s.known_columns]
+        if not known or self.not_covered():
+            return ""
+        told = [s.known_in_words() for s in known if s.known_best[1] > 0]
+        return f"{_NOT_BOUNDED} In these rows, {'; '.join(told) or 'that is nothing'}."
 
     def sentences(self, show_groups: bool = False) -> list[str]:
         """Return what is protected, revealed and kept, and what a reader sees, in words.
@@ -653,7 +673,8 @@ class ReleaseSummary:
         secrets = list(self.secrets.values())
         each = [f"{s.revealed()} {s.exposure(show_groups)}".rstrip() for s in secrets]
         notice = "" if self.treatment == "randomised" else self.treatment_sentence()
-        said = [self._worst.protection(), *each, self.together_sentence(), notice]
+        said = [self._worst.protection(), self.not_covered(), *each]
+        said += [self.together_sentence(), notice]
         said.append(self.kept_sentence())
         return [*filter(None, said), at_face_value(self.fidelity)]
 
@@ -704,9 +725,12 @@ class ReleaseSummary:
 
     def __repr__(self) -> str:
         each = [f"{s.name} {figure(s.leakage)} of {s.epsilon:g}" for s in self.secrets.values()]
+        more = [s for s in self.secrets.values() if s.is_exceeded_by_knowing]
+        known = [f", up to {limit(s.known_best[1])} given {s.known_best[0]}" for s in more]
         return (
-            f"ReleaseSummary({self.verdict.level}: leaks about {', '.join(each)}; keeps "
-            f"{self.kept:.1%}; {self.fidelity.unchanged:.1%} of rows unchanged)"
+            f"ReleaseSummary({self.verdict.level}: leaks about {', '.join(each)}"
+            f"{''.join(known)}; keeps {self.kept:.1%}; {self.fidelity.unchanged:.1%} of rows "
+            f"unchanged)"
         )
 
     def _repr_html_(self) -> str:

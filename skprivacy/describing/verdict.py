@@ -10,17 +10,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._typing import FloatArray, IntArray
+from .._typing import FloatArray, IntArray, Scope
 from ..measures import Measure
 from ..measures.base import output_values, posteriors
-from .numbers import Range, rounded_up
+from .numbers import NO_MOVE, Range, rounded_up
 
 # From the best to the worst. Unknown is worse than weak: nobody should sign for it.
 LEVELS = ("strong", "moderate", "weak", "unknown", "none")
 
+# What is said of a release before anything else.
+PASS, CAUTION, NO_VERDICT, FAIL = "PASS", "CAUTION", "NO VERDICT", "FAIL"
+STATUS = dict(zip(LEVELS, (PASS, PASS, CAUTION, NO_VERDICT, FAIL), strict=True))
+
 # What each level allows: the move of a probability, and how many times as likely a group becomes.
 # Points alone would say nothing about a group of 1% that moves to 6%.
-_ALLOWS = {"strong": (0.05, 2.0), "moderate": (0.15, 3.0), "weak": (0.30, 5.0)}
+ALLOWS = {"strong": (0.05, 2.0), "moderate": (0.15, 3.0), "weak": (0.30, 5.0)}
 
 # A group that is nearly everybody may become certain, and one that is nearly nobody ruled out.
 _NEARLY_ALL, _NEARLY_NONE = 0.95, 0.05
@@ -39,7 +43,8 @@ class Verdict:
         "strong": no probability of a group moves by more than 5 points, and none more than
         doubles. "moderate": 15 points, three times. "weak": 30 points, five times. "none": beyond
         that, or a group of less than 95% may become certain, or one of at least 5% be ruled out.
-        "unknown": there is nothing to judge it by.
+        "unknown": there is nothing to judge it by. A budget that was enforced for these rows only
+        is at best "moderate", and one on average, which bounds no single value, at best "weak".
     points : float
         The furthest that the probability of a group may move, as a difference of shares.
     factor : float
@@ -61,32 +66,41 @@ class Verdict:
     factor: float = float("nan")
     reasons: tuple[str, ...] = ()
 
-    def at_best(self, level: str) -> Verdict:
-        """Return the same verdict, but none that is better than a level."""
-        better = LEVELS.index(self.level) < LEVELS.index(level)
-        return Verdict(level, self.points, self.factor) if better else self
-
     def in_words(self) -> str:
         """Return what a released value can do at most, without a full stop."""
         if self.reasons:
             return f"a released value may {' and '.join(self.reasons)}"
-        return (
-            f"no released value moves the probability of a group by more than "
-            f"{rounded_up(100 * self.points, 1)} points, or makes a group more than "
-            f"{rounded_up(self.factor, 1)} times as likely"
-        )
+        if self.points < NO_MOVE:
+            return self.move_in_words()
+        times = rounded_up(self.factor, 1)
+        return f"{self.move_in_words()}, or makes a group more than {times} times as likely"
+
+    def move_in_words(self) -> str:
+        """Return how far a released value moves probabilities at most, without a full stop."""
+        far = f" by more than {rounded_up(100 * self.points, 1)} points"
+        moved = "no released value moves the probability of a group"
+        return moved if self.points < NO_MOVE else moved + far
 
 
 UNKNOWN = Verdict("unknown")
 
 
-def verdict_of(ranges: Sequence[Range]) -> Verdict:
-    """Return the verdict on ranges of probabilities, one for each group."""
+def verdict_of(
+    ranges: Sequence[Range], scope: Scope = "per_output", is_sure: bool = True
+) -> Verdict:
+    """Return the verdict on ranges of probabilities, one for each group; none : nothing is known.
+
+    scope : of the budget; is_sure : whether it holds for the population, with a confidence.
+    """
+    if not ranges:
+        return UNKNOWN
     points = max(found.width for found in ranges)
     factor = max(found.growth for found in ranges)
-    if reasons := [*_certainties(ranges)]:
+    if reasons := _certainties(ranges):
         return Verdict("none", points, factor, tuple(reasons))
-    for level, (most_points, most_times) in _ALLOWS.items():
+    best = "weak" if scope == "average" else "strong" if is_sure else "moderate"
+    for level in LEVELS[LEVELS.index(best) : LEVELS.index("weak") + 1]:
+        most_points, most_times = ALLOWS[level]
         if points <= most_points + _ROUNDING and factor <= most_times * (1 + _ROUNDING):
             return Verdict(level, points, factor)
     return Verdict("none", points, factor, tuple(_too_far(points, factor)))
@@ -111,7 +125,7 @@ def _certainties(ranges: Sequence[Range]) -> list[str]:
 
 
 def _too_far(points: float, factor: float) -> list[str]:
-    most_points, most_times = _ALLOWS["weak"]
+    most_points, most_times = ALLOWS["weak"]
     said = []
     if points > most_points:
         said.append(f"move the probability of a group by {rounded_up(100 * points, 1)} points")

@@ -10,6 +10,7 @@ import pandas as pd
 
 from .._typing import Labels, Scope
 from .._validation import check_real
+from ..describing import limit
 from ..measures import check_scope
 from ..measures.base import may_reach, posterior_ranges
 from .channel import OWNER, Channel
@@ -74,9 +75,9 @@ class Guarantee(Leakage):
             return
         leakage, allowed = self.leakage_in(self.scope), self.measure.budget(self.epsilon)
         broken = f"its leakage is {leakage}" if not leakage <= allowed else ""
-        if not broken and not (limit := self.leakage_at_most()) <= allowed:
+        if not broken and not (most := self.leakage_at_most()) <= allowed:
             broken = (
-                f"in the population it may be {limit}, with a confidence of {self.confidence} "
+                f"in the population it may be {most}, with a confidence of {self.confidence} "
                 f"from {self.n_samples:g} rows"
             )
         if broken:
@@ -167,5 +168,5 @@ class Guarantee(Leakage):
             return
         sure = f"confidence={self.confidence:g} from {self.n_samples:g} rows"
         if self.p_sx is not None:
-            sure = f"population_limit={self.leakage_at_most():.6g} with {sure}"
+            sure = f"population_limit={limit(self.leakage_at_most(), 6)} with {sure}"
         yield sure

@@ -13,7 +13,7 @@ from .._json import Place, label_key, read_document, write_document
 from .._messages import Message, Parameter
 from .._typing import FloatArray, IntArray, Labels, Scope, TableLike
 from .._validation import message
-from ..describing import ReleaseSummary
+from ..describing import ReleaseSummary, limit
 from ..fidelity import Fidelity, NamedChannel, closest_names, fidelity_of_symbols
 from ..joint import as_joint, confidence_of_each
 from ..measures import Measure
@@ -287,9 +287,9 @@ class Mechanism(BudgetFigures):
         """
         tables = p_sx if isinstance(p_sx, Mapping) else {next(iter(self.secrets)): p_sx}
         if tables.keys() != self.secrets.keys():
-            names = list(self.secrets)
-            requirement = f"a dict with a table for each of {names}"
-            raise ValueError(message("Mechanism.evaluate", "p_sx", requirement, type(p_sx)))
+            got = f"tables for {list(p_sx)}" if isinstance(p_sx, Mapping) else "one table"
+            about = f" must be a dict with a table for each of {list(self.secrets)}. Got {got}."
+            raise ValueError(Message(Parameter("p_sx", "Mechanism.evaluate"), about))
         joints = {name: self._joint_of(table) for name, table in tables.items()}
         p_x = next(iter(joints.values())).p_x
         labels, objective = (self.x_labels, self.y_labels), self.objective.elsewhere()
@@ -333,7 +333,7 @@ class Mechanism(BudgetFigures):
         if len(self.secrets) == 1 and self.p_sx is not None:
             (about,) = self.summary().secrets.values()
             yield f"most exposed group from {about.moves()[about.most_exposed].in_words()}"
-        yield f"gap<={self.gap:.2g}"
+        yield f"gap<={limit(self.gap, 2)}"
         yield f"solver={self.solver!r}"
 
     def summary(self) -> ReleaseSummary:
@@ -441,20 +441,27 @@ def named_channel(mechanism: Mechanism) -> NamedChannel:
     return NamedChannel(channel, p_x, names, mechanism.x_labels)
 
 
-def one_secret(given: object, owner: str, where: str = "mechanism") -> Leakage:
-    """Return what leaks about the only secret of a mechanism or an evaluation.
+def one_secret(
+    given: object, owner: str, secret: Any = None, advice: str = "secret={!r}"
+) -> Leakage:
+    """Return what leaks about one secret of a mechanism or an evaluation.
 
-    given : one of these, or the entry of one secret in its `secrets`; where : what the user calls
-    it.
+    given : one of these, or the entry of one secret in its `secrets`; secret : its name, None for
+    the only one; advice : what the user can pass for a name.
     """
-    if isinstance(given, Leakage):
+    if isinstance(given, Leakage) and secret is None:
         return given
     if not isinstance(given, Figures):
-        raise TypeError(message(owner, "mechanism", "a Mechanism or an Evaluation", given))
-    if len(given.secrets) > 1:
-        names = ", ".join(map(repr, given.secrets))
+        requirement = "a Mechanism or an Evaluation"
+        raise TypeError(message(owner, "mechanism", requirement, given))
+    names = list(given.secrets)
+    if secret is None and len(names) > 1:
         raise TypeError(
-            f"{owner} is about one secret, and this mechanism keeps several ({names}): pass "
-            f"{where}.secrets[{next(iter(given.secrets))!r}], and so on."
+            f"{owner} is about one secret, and this mechanism keeps several "
+            f"({', '.join(map(repr, names))}): pass {advice.format(names[0])}, and so on."
         )
-    return next(iter(given.secrets.values()))
+    name = names[0] if secret is None else secret
+    if name not in names:
+        raise ValueError(message(owner, "secret", f"one of {names}", secret))
+    found: Leakage = given.secrets[name]
+    return found

@@ -131,7 +131,7 @@ def audit(
     sensitive: ColumnsLike,
     *,
     raw: ColumnsLike | None = None,
-    mechanism: Mechanism | PrivacyFunnelTransformer | None = None,
+    mechanism: Mechanism | Guarantee | PrivacyFunnelTransformer | None = None,
     remainder: ColumnsLike | None = None,
     attacker: Attacker | None = None,
     cv: Splits = 5,
@@ -150,10 +150,13 @@ def audit(
         S of the same rows.
     raw : array-like or frame, default=None
         The columns before they were replaced, for comparison.
-    mechanism : Mechanism or PrivacyFunnelTransformer, default=None
+    mechanism : Mechanism, Guarantee or PrivacyFunnelTransformer, default=None
         What released them. It adds the accuracy of the best attacker under the joint distribution
-        of the design, and the most that the budget allows, if `released` is one release of it. Of
-        several secrets, those of the one whose columns `sensitive` has, or of all together.
+        of the design, and the most that the budget allows, if `released` is one release of it and
+        `sensitive` is what it protects. A transformer knows its secret by the names of the
+        columns: another column of `fit` is not the secret, even if it has the same values. What
+        has no name, or a new one, is taken as the only secret. Of several, the figures are those
+        of the one whose columns `sensitive` has, or of all together.
     remainder : array-like or frame, default=None
         The columns that are published alongside the released ones. They are attacked one by one,
         and together with the release: what they give away, the release cannot protect.
@@ -354,7 +357,7 @@ def _figures(right: BoolArray, blind: BoolArray, confidence: float) -> dict[str,
 def _exact(
     released: dict[Hashable, pd.Series],
     sensitive: ColumnsLike,
-    mechanism: Mechanism | PrivacyFunnelTransformer | None,
+    mechanism: Mechanism | Guarantee | PrivacyFunnelTransformer | None,
     owner: str,
 ) -> dict[str, float]:
     """Return what the best attacker reaches under the joint of the design, and the bound.

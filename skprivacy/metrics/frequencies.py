@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 
 from .._messages import Message, Parameter
-from .._typing import BoolArray, ColumnsLike, FloatArray, IntArray
+from .._typing import BoolArray, ColumnsLike, FloatArray, IntArray, Labels
 from .._validation import message
 from ..encoding import UNKNOWN
 from ..fitted import Fitted, Training
 from ..fitting.fitted_estimator import fitted_of
-from ..mechanism import Leakage, Mechanism, one_secret
+from ..mechanism import Guarantee, Leakage, Mechanism, one_secret
 from ..releasing.output_names import names_out, outputs_of
 from ..tables.vectors import are_made_up, coded
 from ..transformer import PrivacyFunnelTransformer
@@ -31,8 +31,13 @@ def outputs_and_mechanism(
     if not isinstance(mechanism, Mechanism):
         requirement = "a Mechanism or a fitted PrivacyFunnelTransformer"
         raise TypeError(message(owner, "mechanism", requirement, mechanism))
+    return mechanism, _outputs(released, mechanism.y_labels, owner)
+
+
+def _outputs(released: ColumnsLike, y_labels: Labels, owner: str) -> IntArray:
+    """Return the output of each released row."""
     codes, values = coded(released, "released")
-    positions = pd.Index(mechanism.y_labels, tupleize_cols=False).get_indexer(values)
+    positions = pd.Index(y_labels, tupleize_cols=False).get_indexer(values)
     if (positions < 0).any():
         unknown = values[positions < 0].tolist()[0]
         raise ValueError(
@@ -42,13 +47,13 @@ def outputs_and_mechanism(
                 f"y_labels.",
             )
         )
-    return mechanism, positions[codes]
+    return positions[codes]
 
 
 def one_release(
     released: dict[Hashable, pd.Series],
     sensitive: dict[Hashable, pd.Series],
-    mechanism: Mechanism | PrivacyFunnelTransformer,
+    mechanism: Mechanism | Guarantee | PrivacyFunnelTransformer,
     owner: str,
 ) -> Leakage:
     """Return what leaks about this S, if these columns are one release of a mechanism.
@@ -56,50 +61,47 @@ def one_release(
     released, sensitive : dicts of columns. If they are not, raise a `ValueError`. Of several
     secrets it is the one that these columns are, or all of them together.
     """
-    transformer = mechanism if isinstance(mechanism, PrivacyFunnelTransformer) else None
     table = pd.DataFrame({k: v.reset_index(drop=True) for k, v in released.items()})
-    if transformer is None:
-        found = one_secret(mechanism, owner)
-    of_rows, _ = outputs_and_mechanism(table, mechanism, owner)
-    if any(secret.p_sx is None for secret in of_rows.secrets.values()):
-        raise ValueError("The joint distribution was left out.")
-    if transformer is None:
-        n_columns, (first, *more) = 1, sensitive.values()
-        protects = not more and set(coded(first, "sensitive")[1]) == set(found.s_labels or ())
-    else:
-        fitted = fitted_of(transformer)
-        assert fitted.training is not None  # or there would be no joint
-        every = names_out(fitted.roles, fitted.posterior.labels, transformer.output)
-        n_columns = len(every) - len(fitted.roles.kept_positions)
-        found, protects = _protected(fitted, fitted.training, sensitive)
-    if len(released) != n_columns or not protects:
-        raise ValueError("More columns than one release, or another S.")
+    if isinstance(mechanism, PrivacyFunnelTransformer):
+        fitted = fitted_of(mechanism)
+        outputs_of(fitted, table, mechanism.output)
+        if fitted.training is None:
+            raise ValueError("The joint distribution was left out.")
+        every = names_out(fitted.roles, fitted.posterior.labels, mechanism.output)
+        if len(released) != len(every) - len(fitted.roles.kept_positions):
+            raise ValueError("More columns than one release.")
+        return _protected(fitted, fitted.training, sensitive)
+    found = one_secret(mechanism, owner, advice="mechanism.secrets[{!r}]")
+    _outputs(table, found.y_labels, owner)
+    groups = [set(coded(column, "sensitive")[1]) for column in sensitive.values()]
+    if found.p_sx is None or len(released) > 1 or groups != [set(found.s_labels or ())]:
+        raise ValueError("The joint was left out, more columns than one release, or another S.")
     return found
 
 
 def _protected(
     fitted: Fitted, training: Training, sensitive: dict[Hashable, pd.Series]
-) -> tuple[Leakage, bool]:
-    """Return what leaks about the secret that some columns are, and whether they are one."""
-    secrets, together = fitted.mechanism.secrets, fitted.mechanism.together
-    if None in secrets:
-        _, unknown = training.alphabet.encode(list(sensitive.values()), list(sensitive))
-        return secrets[None], not unknown
-    names = list(training.names)
-    if are_made_up(names) and len(sensitive) == len(names):
-        names = list(sensitive)
+) -> Leakage:
+    """Return what leaks about the secret that some columns are, or about all of them together."""
+    mechanism, names = fitted.mechanism, list(training.names)
+    is_other = any(name in (fitted.roles.names or ()) and name not in names for name in sensitive)
+    is_only = len(mechanism.secrets) == 1 or are_made_up(names)
+    is_renamed = len(sensitive) == len(names) and not {*sensitive} & {*names}
+    if is_only and is_renamed and not is_other:
+        sensitive = dict(zip(names, sensitive.values(), strict=True))
     if any(name not in names for name in sensitive):
         raise ValueError("Another S.")
-    positions = {names.index(name) for name in sensitive}
     columns = training.alphabet.columns
-    codes = [columns[names.index(name)].encode(c, name) for name, c in sensitive.items()]
-    is_known = all((code != UNKNOWN).all() for code in codes)
-    for name, groups in training.secrets.groups.items():
+    for name, column in sensitive.items():
+        if (columns[names.index(name)].encode(column, name) == UNKNOWN).any():
+            raise ValueError("Another S.")
+    positions = {names.index(name) for name in sensitive}
+    for key, groups in training.secrets.groups.items():
         if set(groups.positions) == positions:
-            return secrets[name], is_known
-    if together is None or len(positions) < len(names):
+            return mechanism.secrets[key]
+    if mechanism.together is None or len(positions) < len(names):
         raise ValueError("Another S.")
-    return together, is_known
+    return mechanism.together
 
 
 # The distribution of X from rows of Y: unbiased frequencies, which released counts are not.

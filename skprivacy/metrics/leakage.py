@@ -313,9 +313,6 @@ def _average_or_each(sample: CrossTable, measure: Measure, per_output: bool) -> 
 # From the joint distribution of some rows to that of the population they were drawn from.
 
 
-_NO_JOINT = "{} needs the joint distribution, which was left out when the mechanism was saved."
-
-
 def population_leakage(
     mechanism: Mechanism | Leakage | PrivacyFunnelTransformer,
     n_samples: int | None = None,
@@ -339,7 +336,7 @@ def population_leakage(
     ----------
     mechanism : PrivacyFunnelTransformer or Mechanism
         Fitted, to a table of any kind; or designed for a joint distribution that was estimated
-        from `n_samples` rows. Of several secrets, one: ``mechanism.secrets[name]``, or `secret`.
+        from `n_samples` rows.
     n_samples : int, default=None
         The number of independent rows. A transformer knows it, and so does a mechanism with a
         confidence; with weights, a transformer uses the number of equally weighted rows that carry
@@ -386,12 +383,7 @@ def _counted(
     if isinstance(mechanism, PrivacyFunnelTransformer):
         fitted = fitted_of(mechanism)
         mechanism, training = fitted.mechanism, fitted.training
-    if secret is not None:
-        secrets = getattr(mechanism, "secrets", {})
-        if secret not in secrets:
-            raise ValueError(message(owner, "secret", f"one of {list(secrets)}", secret))
-        mechanism = secrets[secret]
-    figures = one_secret(mechanism, owner)
+    figures = one_secret(mechanism, owner, secret)
     if training is not None:
         name = next(iter(training.secrets.groups)) if secret is None else secret
         table = training.secrets.groups[name].table(training.counts)
@@ -400,7 +392,10 @@ def _counted(
             rows = check_integer(owner, "n_samples", n_samples, low=1)
         return figures, table * (rows / table.sum())
     if figures.p_sx is None:
-        raise ValueError(_NO_JOINT.format(owner))
+        raise ValueError(
+            f"{owner} needs the joint distribution, which was left out when the mechanism was "
+            f"saved."
+        )
     if n_samples is None and figures.n_samples is not None:
         return figures, figures.n_samples * figures.p_sx
     return figures, check_integer(owner, "n_samples", n_samples, low=1) * figures.p_sx

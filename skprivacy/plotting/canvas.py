@@ -59,13 +59,13 @@ def checked(mechanism: object, display: type) -> Mechanism:
     return mechanism
 
 
-def checked_secret(mechanism: object, display: type) -> Guarantee:
-    """Return what is known about the only secret of a mechanism, if a display can show it."""
-    secret = one_secret(mechanism, display.__name__)
-    if not isinstance(secret, Guarantee):
+def checked_secret(mechanism: object, secret: Any, display: type) -> Guarantee:
+    """Return what is known about one secret of a mechanism, if a display can show it."""
+    found = one_secret(mechanism, display.__name__, secret)
+    if not isinstance(found, Guarantee):
         raise TypeError(message(display.__name__, "mechanism", "a Mechanism", mechanism))
-    check_joint(secret, display)
-    return secret
+    check_joint(found, display)
+    return found
 
 
 def check_joint(secret: Guarantee, display: type) -> None:

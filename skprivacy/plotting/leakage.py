@@ -38,10 +38,12 @@ class LeakageDisplay:
     Parameters
     ----------
     mechanism : Mechanism
-        With its joint distribution. Of several secrets, one: ``mechanism.secrets[name]``.
+        With its joint distribution.
     limits : PopulationLeakage, default=None
         Limits of the leakage under the true joint distribution, to mark. None: those of a
         mechanism that has a confidence.
+    secret : str, int or tuple, default=None
+        The name of the secret to draw, where there are several.
 
     Attributes
     ----------
@@ -62,10 +64,14 @@ class LeakageDisplay:
     """
 
     def __init__(
-        self, mechanism: Mechanism | Guarantee, *, limits: PopulationLeakage | None = None
+        self,
+        mechanism: Mechanism | Guarantee,
+        *,
+        limits: PopulationLeakage | None = None,
+        secret: Any = None,
     ) -> None:
         self.mechanism = mechanism
-        self._secret = checked_secret(mechanism, type(self))
+        self._secret = checked_secret(mechanism, secret, type(self))
         self.limits = self._secret.population_limit if limits is None else limits
 
     @classmethod
@@ -74,6 +80,7 @@ class LeakageDisplay:
         mechanism: Mechanism | Guarantee,
         *,
         limits: PopulationLeakage | None = None,
+        secret: Any = None,
         ax: Axes | None = None,
     ) -> Self:
         """Draw a mechanism.
@@ -88,7 +95,7 @@ class LeakageDisplay:
         >>> [text.get_text() for text in display.ax_.get_legend().get_texts()]
         ['budget, for every output']
         """
-        return cls(mechanism, limits=limits).plot(ax=ax)
+        return cls(mechanism, limits=limits, secret=secret).plot(ax=ax)
 
     @classmethod
     def from_estimator(
@@ -96,6 +103,7 @@ class LeakageDisplay:
         transformer: PrivacyFunnelTransformer,
         *,
         limits: PopulationLeakage | None = None,
+        secret: Any = None,
         ax: Axes | None = None,
     ) -> Self:
         """Draw the mechanism of a fitted transformer.
@@ -113,7 +121,7 @@ class LeakageDisplay:
         >>> [text.get_text() for text in display.ax_.get_legend().get_texts()]
         ['budget, for every output', 'population, 95% limit', 'population, worst of all']
         """
-        return cls(mechanism_of(transformer), limits=limits).plot(ax=ax)
+        return cls(mechanism_of(transformer), limits=limits, secret=secret).plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw.

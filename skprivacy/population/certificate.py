@@ -14,6 +14,7 @@ from scipy.stats import beta
 from .._messages import SENSITIVE, Message, Parameter
 from .._typing import FloatArray, Labels, Scope
 from .._validation import check_integer, check_real
+from ..describing import limit
 from ..joint import confidence_of_each, readonly
 from ..measures import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Measure, Parity
 from ..measures.base import leakage_in, output_values, posteriors
@@ -338,10 +339,10 @@ class LeakageBounds:
         yield f"{self.n_rows:,} rows, {self.n_groups} groups, confidence {self.confidence:g}"
         if self.n_settings > 1:
             yield f"one of {self.n_settings} settings"
-        yield f"max_leakage={self.max_leakage:.6g}, at most {self.max_leakage_bound:.6g}"
+        yield f"max_leakage={self.max_leakage:.6g}, at most {limit(self.max_leakage_bound, 6)}"
         if "average" in self.measure.scopes:
-            average, bound = self.average_leakage, self.average_leakage_bound
-            yield f"average_leakage={average:.6g}, at most {bound:.6g}"
+            average, bound = self.average_leakage, limit(self.average_leakage_bound, 6)
+            yield f"average_leakage={average:.6g}, at most {bound}"
 
     @property
     def _said(self) -> str:

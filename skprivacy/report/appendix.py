@@ -202,7 +202,7 @@ def for_specialists(summary: ReleaseSummary, mechanism: Any) -> Section:
         "solver": text_of_solver(mechanism.solver),
         "utility": f"{mechanism.utility:.5f} ({mechanism.objective.name.replace('_', ' ')})",
         **_shares(summary),
-        "certified gap": f"{mechanism.gap:.2g}",
+        "certified gap": limit(mechanism.gap, 2),
         "I(X;Y)": f"{mechanism.mutual_information:.5f} nats",
         **({} if about_s is None else {"I(S;Y)": f"{about_s.sensitive_information:.5f} nats"}),
     }
@@ -272,7 +272,7 @@ def _curve(summary: ReleaseSummary, mechanism: Any, settings: Settings) -> Figur
     def curve(is_dark: bool) -> Any:
         return PrivacyUtilityDisplay.from_path(path, chosen=mechanism.epsilon).figure_
 
-    budgets = ", ".join(f"{s.epsilon:g} about {s.name}" for s in summary.secrets.values())
+    budgets = ", ".join(f"{limit(s.epsilon, 6)} about {s.name}" for s in summary.secrets.values())
     return Figure(
         "What is kept at each budget",
         f"What is kept at each budget: {summary.kept:.1%} at epsilon = {budgets}. A larger budget "
@@ -311,7 +311,7 @@ def _leakage_of(secret: SecretSummary) -> Figure:
     return Figure(
         f"Leakage of each released value about {secret.name}",
         f"Left, what each of {drawn} released values leaks about {secret.name}: at most "
-        f"{secret.secret.max_leakage:.4g} in the rows (bars). In the population, the marks are "
+        f"{limit(secret.secret.max_leakage)} in the rows (bars). In the population, the marks are "
         f"limits for one value each, and the dashed line at {limit(limits.max_leakage)} is one "
         f"for all of them at once. Right, the distribution of {secret.name} given each value, "
         f"against that of all rows.",

@@ -10,7 +10,6 @@ from ..describing import (
     DOES_NOT_APPLY,
     NO_VERDICT,
     PASS,
-    Range,
     ReleaseSummary,
     SecretSummary,
     figure,
@@ -89,7 +88,7 @@ def _row(secret: SecretSummary) -> dict[str, str]:
     sure = "population" if limits is None else f"population, {percent(limits.confidence)} limit"
     return {
         "protection": secret.verdict.level,
-        "budget": f"{secret.epsilon:g}",
+        "budget": limit(secret.epsilon, 6),
         "in the rows": figure(secret.leakage),
         sure: DOES_NOT_APPLY if at_most is None else limit(at_most),
     }
@@ -130,8 +129,10 @@ def _groups(secret: SecretSummary) -> Table:
     is_bounded = secret.release.scope == "per_output"
     cells = pd.DataFrame(
         {
-            "allowed by the budget": _between(secret.moves("allowed")) if is_bounded else "any",
-            "reached in the rows": _between(secret.moves("reached")),
+            "allowed by the budget": [found.shown() for found in secret.moves("allowed")]
+            if is_bounded
+            else "any",
+            "reached in the rows": [found.shown() for found in secret.moves("reached")],
             "share": [f"{found.prior:.1%}" for found in secret.moves()],
         },
         index=pd.Index(labels, name="group"),
@@ -143,10 +144,6 @@ def _groups(secret: SecretSummary) -> Table:
     return Table(caption + (some if len(most) < len(cells) else ""), cells.iloc[most])
 
 
-def _between(ranges: list[Range]) -> list[str]:
-    return ["{} to {}".format(*found.ends()) for found in ranges]
-
-
 def _known_columns(secret: SecretSummary) -> list[Table]:
     """Return the table of what those learn who know a column, which no budget bounds."""
     known, budget = secret.known_columns, secret.epsilon
@@ -155,7 +152,10 @@ def _known_columns(secret: SecretSummary) -> list[Table]:
     rows = {
         name: ["not known", DOES_NOT_APPLY]
         if leakage is None
-        else [limit(leakage), rounded_up(leakage / budget, 1) if budget else DOES_NOT_APPLY]
+        else [
+            limit(leakage),
+            rounded_up(leakage / budget, 1) if 0 < budget < np.inf else DOES_NOT_APPLY,
+        ]
         for name, leakage in known.items()
     }
     cells = pd.DataFrame.from_dict(rows, orient="index", columns=["learns up to", "in budgets"])
@@ -259,11 +259,9 @@ def _about_one_row(fidelity: Fidelity) -> list[str]:
 
 def _moved(summary: ReleaseSummary) -> str:
     """Say how little follows about one person; shares of groups are not for the recipient."""
-    points = max(secret.verdict.points for secret in summary.secrets.values())
-    if np.isnan(points):
+    verdicts = [secret.verdict for secret in summary.secrets.values()]
+    if any(np.isnan(verdict.points) for verdict in verdicts):
         return ""
+    furthest = max(verdicts, key=lambda verdict: verdict.points)
     where = "" if summary.scope == "per_output" else " in these rows"
-    return (
-        f": no released value moves the probability of a group by more than "
-        f"{rounded_up(100 * points, 1)} points{where}"
-    )
+    return f": {furthest.move_in_words()}{where}"

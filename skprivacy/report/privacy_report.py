@@ -13,6 +13,7 @@ from .._validation import check_real, message
 from ..describing import ReleaseSummary
 from ..fitted import Fitted
 from ..fitting.fitted_estimator import fitted_of, settings_of
+from ..joint import confidence_of_each
 from ..mechanism import PopulationLeakage, population_limits
 from ..metrics.attack import Attacker, Splits
 from ..transformer import PrivacyFunnelTransformer
@@ -88,8 +89,8 @@ class PrivacyReport:
         input_file, output_file : str or Path, default=None
             The files with the rows of `fit` and of the release. They are read, and the report
             has their names, without folders, and their SHA-256. Whoever knows all of the input
-            but one value, or can guess it, finds that value by its SHA-256: leave `input_file` out
-            of a report that leaves the house.
+            but one value, or can guess it, finds that value by its SHA-256: leave out `input_file`
+            for reports you share outside your organisation.
         n_rows_out : int, default=None
             How many rows were released.
         notes : list of str, default=()
@@ -187,7 +188,7 @@ def _limits(fitted: Fitted, confidence: float) -> dict[Any, PopulationLeakage]:
     """
     training, secrets = fitted.training, fitted.mechanism.secrets
     assert training is not None
-    of_each = 1 - (1 - confidence) / len(secrets)
+    of_each = confidence_of_each(confidence, len(secrets))
     share = training.effective_rows / training.counts.sum()
     tables = training.secrets.tables(training.counts)
     n_draws = max(_DRAWS, math.ceil(1 / (1 - of_each)))
