@@ -161,16 +161,10 @@ def certify_file(options: argparse.Namespace) -> None:
     text = Path(options.mechanism).read_text(encoding="utf-8")
     transformer = PrivacyFunnelTransformer.from_json(text)
     fitted, settings = fitted_of(transformer), settings_of(transformer)
-    protected = [str(name) for name in fitted.roles.s_names]  # none where S had no names
-    if protected and {*protected} != {*options.sensitive}:
-        raise ValueError(
-            f"--sensitive {','.join(options.sensitive)} is not what {options.mechanism} protects: "
-            f"use --sensitive {','.join(protected)}. If the columns have other names here, give "
-            f"them with --names."
-        )
     terms = terms_for(fitted, options.measure, options.confidence, options.settings)
     with source_of(options) as source:
         check_needed(options, fitted.roles.keeping([]), source.names)
+        _check_sensitive(options, [str(name) for name in fitted.roles.s_names])
         settings = replace(settings, sensitive=options.sensitive)
         certificate = certified(fitted, settings, terms, held_out_table(fitted, source))
     summary = transformer.summary_
@@ -187,6 +181,16 @@ def certify_file(options: argparse.Namespace) -> None:
     if len(every) > 1:
         lines.append(f"All of this holds at once with a confidence of {facts['confidence']:g}.")
     say(options, facts, lines)
+
+
+def _check_sensitive(options: argparse.Namespace, protected: list[str]) -> None:
+    """Check that S is what a mechanism protects; protected : its columns, none without names."""
+    if protected and {*protected} != {*options.sensitive}:
+        raise ValueError(
+            f"--sensitive {','.join(options.sensitive)} is not what {options.mechanism} protects: "
+            f"use --sensitive {','.join(protected)}. If the columns have other names here, give "
+            f"them with --names."
+        )
 
 
 def _facts(

@@ -353,7 +353,7 @@ class SecretSummary:
     def known_best(self) -> tuple[str, float]:
         """The column that tells most to whoever already knows it, and how much that is."""
         known = {name: x for name, x in self.known_columns.items() if x is not None}
-        return max(known.items(), key=lambda each: each[1], default=("", 0.0))
+        return max(known.items(), key=lambda each: round(each[1], 9), default=("", 0.0))
 
     @property
     def is_exceeded_by_knowing(self) -> bool:
@@ -363,10 +363,12 @@ class SecretSummary:
     def known_in_words(self) -> str:
         """Return what somebody who knows a column can learn, without a full stop."""
         name, leakage = self.known_best
-        times = f" ({rounded_up(leakage / self.epsilon, 1)} times the budget)"
+        times = ""
+        if 0 < self.epsilon < math.inf:
+            times = f" ({rounded_up(leakage / self.epsilon, 1)} times the budget)"
         return (
             f"whoever knows the true {name} can learn up to {limit(leakage)} about {self.name}"
-            f"{times if 0 < self.epsilon < math.inf else ''} from a release"
+            f"{times} from a release"
         )
 
     def to_dict(self, show_groups: bool = False) -> dict[str, Any]:

@@ -612,7 +612,7 @@ class TestOtherCommands:
     @pytest.mark.parametrize(
         ("utility", "epsilon", "kept"),
         [
-            ("distortion", 0.04724, "80.9%"),
+            ("distortion", 0.04725, "80.9%"),
             ("mutual_information", 0.01625, "88.4%"),
             ("guess", 0.03608, "83.7%"),
         ],
@@ -682,11 +682,14 @@ class TestOtherCommands:
 
     def test_where_no_release_moves_a_group_that_far_any_epsilon_will_do(self, patients, capsys):
         patients.assign(sex="one").to_csv("one.csv", index=False)
-        for file, shift, points in (("patients.csv", 0.6, 60), ("one.csv", 0.125, 12.5)):
+        for file, shift, points, times in (
+            ("patients.csv", 0.6, 60, 5),
+            ("one.csv", 0.125, 12.5, 3),
+        ):
             assert run("choose", file, *QUICK, "--max-shift", shift) == 0
             assert capsys.readouterr().out == (
                 f"Any epsilon will do: no released value can move the probability of a group of "
-                f"sex by more than {points} points.\n"
+                f"sex by more than {points} points, or to more than {times} times what it was.\n"
             )
             assert run("choose", file, *QUICK, "--max-shift", shift, "--json") == 0
             facts = json.loads(capsys.readouterr().out)
@@ -695,6 +698,33 @@ class TestOtherCommands:
         assert "With --epsilon 0, no released value" in capsys.readouterr().out
         assert run("choose", "patients.csv", *QUICK, "--max-shift", 0.05, "--measure", "l1") == 0
         assert "With --epsilon 0.1, no released value" in capsys.readouterr().out
+
+    def test_a_factor_beside_the_shift(self, patients, capsys):
+        rare = patients.assign(sex=np.where(np.arange(len(patients)) % 50 == 0, "a", "b"))
+        rare.to_csv("rare.csv", index=False)
+        found = {}
+        for factor in (None, 2, 3, "inf"):
+            option = [] if factor is None else ["--max-factor", factor]
+            shift = ["choose", "rare.csv", *QUICK, *ALONE, "--max-shift", 0.05, *option]
+            assert run(*shift) == 0
+            said = capsys.readouterr().out
+            assert ("or to more than" in said) == (factor != "inf")
+            assert run(*shift, "--json") == 0
+            found[factor] = json.loads(capsys.readouterr().out)
+        assert found[None]["epsilon"] == found[2]["epsilon"]
+        assert found[2]["epsilon"] < found[3]["epsilon"] < found["inf"]["epsilon"]
+        assert found[3]["secrets"][0]["factor"] == pytest.approx(3, abs=1e-6)
+        assert run("choose", "rare.csv", *QUICK, "--max-factor", 2) == 1
+        assert "--max-factor goes with --max-shift" in capsys.readouterr().err
+
+    def test_what_is_printed_keeps_what_was_asked_for(self, patients, capsys):
+        for share in (0.3, 0.45, 0.6, 0.75):
+            asked = *QUICK, *ALONE, "--utility", "mutual_information"
+            assert run("choose", "patients.csv", *asked, "--keep-utility", share) == 0
+            epsilon = capsys.readouterr().out.split()[1]
+            assert run("curve", "patients.csv", *asked, "--epsilons", epsilon, "--json") == 0
+            (found,) = json.loads(capsys.readouterr().out)["curve"]
+            assert found["kept"] >= share - 1e-9
 
     def test_what_a_shift_cannot_be_had_for(self, patients, capsys, monkeypatch):
         shift = ["choose", "patients.csv", *DESIGN, "--max-shift", 0.05]
@@ -712,6 +742,7 @@ class TestOtherCommands:
         for option, text in (
             (["--keep-utility", 0.9], "--keep-utility: not allowed with argument --max-shift"),
             (["--max-shift", 5], "--max-shift: 5 is not a share between 0 and 1"),
+            (["--max-factor", 0.5], "--max-factor: 0.5 is not a number of at least 1"),
         ):
             with pytest.raises(SystemExit) as exited:
                 run(*shift, *option)
@@ -874,10 +905,14 @@ class TestCertify:
             assert facts["groups"] == 3
             assert facts["max_leakage_bound"] == pytest.approx(expected.max_leakage_bound)
 
-    def test_several_sensitive_columns_are_taken_jointly(self, halves, saved, capsys):
+    def test_several_sensitive_columns_are_taken_jointly(self, halves, capsys):
         rows = halves.assign(other=np.where(np.arange(221) % 3 > 0, "a", "b"))
         rows.to_csv("more.csv", index=False)
-        assert run("certify", "m.json", "more.csv", "--sensitive", "sex,other", "--json") == 0
+        asked = ["--sensitive", "sex,other", *QUICK[2:], *ALONE, "--epsilon", 0.02]
+        assert run("sanitize", "more.csv", "both.csv", *asked, "--save-mechanism", "b.json") == 0
+        capsys.readouterr()
+        saved = PrivacyFunnelTransformer.from_json(Path("b.json").read_text())
+        assert run("certify", "b.json", "more.csv", "--sensitive", "other,sex", "--json") == 0
         (facts,) = json.loads(capsys.readouterr().out)["secrets"]
         expected = saved.certify(rows, sensitive_features=rows[["sex", "other"]])
         assert facts["groups"] == expected.n_groups == 4
@@ -886,10 +921,15 @@ class TestCertify:
     @pytest.mark.parametrize(
         ("arguments", "text"),
         [
-            (["held_out.csv", "--sensitive", "bmi"], "'bmi' is released: it cannot be among"),
-            (["held_out.csv", "--sensitive", "age"], "--sensitive names the column 'age'"),
             (
-                ["held_out.csv", "--sensitive", "zip"],
+                ["held_out.csv", "--sensitive", "bmi"],
+                "--sensitive bmi is not what m.json protects",
+            ),
+            (["held_out.csv", "--sensitive", "age"], "--sensitive names the column 'age'"),
+            (["held_out.csv", "--sensitive", "zip"], "use --sensitive sex."),
+            (["held_out.csv", "--sensitive", "sex,zip"], "use --sensitive sex."),
+            (
+                ["many.csv", "--sensitive", "sex"],
                 "more than 8 groups of the sensitive columns",
             ),
             (["held_out.csv", "--sensitive", "sex", "--confidence", 1], "--confidence must be"),
@@ -902,6 +942,7 @@ class TestCertify:
     )
     def test_what_cannot_be_certified(self, halves, capsys, arguments, text):
         halves[:0].to_csv("none.csv", index=False)
+        halves.assign(sex=halves["zip"]).to_csv("many.csv", index=False)
         halves[halves["sex"] == halves["sex"].iloc[0]].to_csv("one.csv", index=False)
         capsys.readouterr()
         assert run("certify", "m.json", *arguments) == 1

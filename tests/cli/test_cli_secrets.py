@@ -102,7 +102,19 @@ class TestSavedMechanisms:
         assert run(*certify, "sex,race") == 0
         assert "All of this holds at once with a confidence of 0.95." in capsys.readouterr().out
         assert run(*certify, "sex") != 0
-        assert "'race', which is not a sensitive column" in capsys.readouterr().err
+        assert "use --sensitive sex,race." in capsys.readouterr().err
+
+    @pytest.mark.parametrize("epsilon", ["0.02", "sex=0.02"])
+    def test_another_column_is_not_certified(self, people, capsys, epsilon):
+        design = "--sensitive", "sex", "--columns", "band", *ALONE, "--epsilon", epsilon
+        save = "--save-mechanism", "m.json"
+        assert run("sanitize", "people.csv", "out.csv", *design, *save) == 0
+        capsys.readouterr()
+        assert run("certify", "m.json", "people.csv", "--sensitive", "race") == 1
+        assert capsys.readouterr().err == (
+            "skprivacy: error: --sensitive race is not what m.json protects: use --sensitive sex. "
+            "If the columns have other names here, give them with --names.\n"
+        )
 
 
 class TestExplore:

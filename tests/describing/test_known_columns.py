@@ -1,5 +1,6 @@
 """What somebody learns who already knows a column of a row."""
 
+import json
 import math
 
 import numpy as np
@@ -9,7 +10,8 @@ from example_tables import quiet_fit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skprivacy import KL, PrivacyFunnelTransformer, get_measure
+from skprivacy import KL, PrivacyFunnelTransformer, PrivacyReport, get_measure
+from skprivacy.cli import main
 from skprivacy.describing.verdict import learned_beside
 
 MEASURES = ["kl", "l1", "chi2", "max_lift", "alpha_lift", "lip", "parity"]
@@ -105,3 +107,87 @@ class TestTransformer:
         fitted = quiet_fit(PrivacyFunnelTransformer(0.02, **options), frame)
         known = fitted.summary_.secrets[None].known_columns
         assert all(figure >= 0 for figure in known.values())
+
+
+@pytest.fixture(scope="module")
+def exclusive_or():
+    """S = x1 xor x2: neither column tells anything, and both together tell everything."""
+    s, x1 = np.array([0, 0, 1, 1] * 500), np.array([0, 1, 0, 1] * 500)
+    return pd.DataFrame({"s": s, "x1": x1, "x2": s ^ x1}).astype(str)
+
+
+class TestBesideTheVerdict:
+    """A verdict is about people who know no part of a row, and says what others may learn."""
+
+    SAID = (
+        "This does not cover people who already know a column: whoever knows the true {} can learn "
+        "up to 0.6932 about s (34.7 times the budget) from a release."
+    )
+
+    @pytest.fixture(params=[0.02, {"s": 0.02}], ids=["number", "dict"])
+    def fitted(self, request, exclusive_or):
+        return quiet_fit(PrivacyFunnelTransformer(request.param, sensitive="s"), exclusive_or)
+
+    def test_right_after_the_verdict(self, fitted):
+        summary, said = fitted.summary_, self.SAID.format("x2")
+        verdict = summary.secrets[next(iter(summary.secrets))].protection()
+        assert summary.lead().startswith(f"PASS: {verdict} {said}")
+        assert summary.sentences()[:2] == [verdict, said]
+        assert said in fitted._repr_html_()
+        assert "up to 0.6932 given x2" in repr(summary)
+
+    def test_in_the_report(self, fitted):
+        report = PrivacyReport.from_estimator(fitted, with_curve=False)
+        first = report.sections[0]
+        assert self.SAID.format("x2") in first.lead
+        assert not any("already know" in text for text in first.paragraphs)
+
+    def test_not_where_it_is_within_the_budget(self, exclusive_or):
+        rng = np.random.default_rng(0)
+        rows = exclusive_or.assign(x2=rng.integers(2, size=len(exclusive_or)))
+        for columns in (["x1"], ["x1", "x2"]):
+            fitted = quiet_fit(
+                PrivacyFunnelTransformer(0.02, sensitive="s", columns=columns), rows
+            )
+            assert "already know" not in fitted.summary_.lead()
+            text = str(PrivacyReport.from_estimator(fitted, with_curve=False))
+            assert "already know a released column" in " ".join(text.split())
+
+    def test_of_cells_it_is_not_known(self, rows):
+        options = {"sensitive": "s", "columns": ["x1", "n"], "alphabet": "cells"}
+        fitted = quiet_fit(PrivacyFunnelTransformer(0.02, **options), rows)
+        assert "what they can learn from cells is not known" in fitted.summary_.lead()
+
+    def test_the_secret_with_the_largest_multiple(self, rows):
+        budgets = {"s": 0.02, "town": 0.02}
+        options = {"sensitive": ["s", "town"], "columns": ["x1", "x2"]}
+        fitted = quiet_fit(PrivacyFunnelTransformer(budgets, **options), rows)
+        assert fitted.summary_.lead().count("This does not cover") == 1
+        assert "about s (" in fitted.summary_.not_covered()
+
+    @pytest.mark.parametrize("epsilon", [0, math.inf])
+    def test_no_multiple_of_nothing_and_of_everything(self, exclusive_or, epsilon):
+        fitted = quiet_fit(PrivacyFunnelTransformer(epsilon, sensitive="s"), exclusive_or)
+        text = " ".join(str(PrivacyReport.from_estimator(fitted, with_curve=False)).split())
+        assert "times the budget" not in text
+        assert ("This does not cover" in text) == (epsilon == 0)
+
+    def test_choose_and_sanitize(self, exclusive_or, tmp_path, monkeypatch, capsys):
+        monkeypatch.chdir(tmp_path)
+        exclusive_or.to_csv("in.csv", index=False)
+        asked = ["--sensitive", "s", "--columns", "x1,x2", "--confidence", "none"]
+        assert main(["sanitize", "in.csv", "out.csv", *asked, "--epsilon", "0.02"]) == 0
+        assert capsys.readouterr().out.count(self.SAID.format("x1")) == 1
+        assert main(["choose", "in.csv", *asked, "--max-shift", "0.05"]) == 0
+        assert "This does not cover people" in capsys.readouterr().out
+        assert main(["choose", "in.csv", *asked, "--max-shift", "0.05", "--json"]) == 0
+        (secret,) = json.loads(capsys.readouterr().out)["secrets"]
+        assert secret["known_columns"]["x1"] == pytest.approx(math.log(2))
+
+    def test_choose_knows_columns_beside(self, exclusive_or, tmp_path, monkeypatch, capsys):
+        monkeypatch.chdir(tmp_path)
+        exclusive_or.to_csv("in.csv", index=False)
+        asked = ["--sensitive", "s", "--columns", "x1", "--beside", "x2", "--confidence", "none"]
+        assert main(["choose", "in.csv", *asked, "--keep-utility", "0.5", "--json"]) == 0
+        (secret,) = json.loads(capsys.readouterr().out)["secrets"]
+        assert secret["known_columns"].keys() == {"x1", "x2"}

@@ -76,6 +76,18 @@ class TestExposure:
         (found, _) = secret_of(JOINT, 0.0).moves()
         assert found.width < 1e-5
 
+    @pytest.mark.parametrize("measure", ["kl", "l1", "chi2", "max_lift", "alpha_lift", "lip"])
+    @pytest.mark.parametrize("scope", ["per_output", "average"])
+    def test_a_budget_of_zero_is_said_to_move_nothing(self, measure, scope):
+        if measure == "lip" and scope == "average":
+            return
+        counts = pd.DataFrame([[20, 10, 20], [10, 20, 20]])
+        summary = design_mechanism(counts, 0, measure=measure, scope=scope).summary()
+        text = " ".join(summary.sentences())
+        assert "o released value moves the probability of a group." in text
+        assert "by more than" not in text
+        assert [found.shown() for found in summary.secrets[None].moves()] == ["50.0%", "50.0%"]
+
     def test_an_average_bounds_no_single_value(self):
         secret = secret_of(JOINT, scope="average")
         assert secret.moves() == secret.moves("reached")

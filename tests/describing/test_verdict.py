@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skprivacy import Measure, design_mechanism
+from skprivacy import Measure, ReleaseSummary, design_mechanism
 from skprivacy.describing import LEVELS, Range, limit, rounded_up, verdict_of
 
 MEASURES = ["kl", "l1", "chi2", "max_lift", "alpha_lift", "lip", "parity"]
@@ -52,6 +52,31 @@ class TestLevels:
         found = verdict_of([Range(0.5, 0.4, 0.55), Range(0.1, 0.1, 0.19)])
         assert found.points == pytest.approx(0.1)
         assert found.factor == pytest.approx(1.9)
+
+
+class TestCaps:
+    """What a verdict is at best is decided in one place, and only for the better levels."""
+
+    @pytest.mark.parametrize(
+        ("scope", "is_sure", "levels"),
+        [
+            ("per_output", True, ["strong", "moderate", "weak", "none"]),
+            ("per_output", False, ["moderate", "moderate", "weak", "none"]),
+            ("average", True, ["weak", "weak", "weak", "none"]),
+            ("average", False, ["weak", "weak", "weak", "none"]),
+        ],
+    )
+    def test_at_best(self, scope, is_sure, levels):
+        moves = [0.05, 0.15, 0.3, 0.35]
+        found = [verdict_of([Range(0.5, 0.5 - x, 0.5 + x)], scope, is_sure) for x in moves]
+        assert [verdict.level for verdict in found] == levels
+
+    def test_nothing_is_known_without_ranges(self):
+        assert verdict_of([]).level == "unknown"
+
+    def test_every_level_and_status_is_documented(self):
+        for name in (*LEVELS, "PASS", "CAUTION", "NO VERDICT", "FAIL"):
+            assert f'"{name}"' in ReleaseSummary.__doc__
 
 
 class TestClosedForms:

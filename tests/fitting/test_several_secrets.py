@@ -251,10 +251,10 @@ class TestErrors:
             _ = fitted.certify(rows(1000)).max_leakage_bound
 
     def test_what_is_about_one_secret_says_so(self, fitted):
-        with pytest.raises(TypeError, match=r"mechanism.secrets\['sex'\]"):
+        with pytest.raises(TypeError, match="pass secret='sex'"):
             LeakageDisplay.from_mechanism(fitted.mechanism_)
         for about in (fitted, fitted.mechanism_):
-            with pytest.raises(TypeError, match=r"mechanism.secrets\['sex'\]"):
+            with pytest.raises(TypeError, match="pass secret='sex'"):
                 population_leakage(about)
             with pytest.raises(ValueError, match=r"'secret' parameter .* one of \['sex', "):
                 population_leakage(about, secret="age")

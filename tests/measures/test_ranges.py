@@ -101,9 +101,34 @@ def test_a_mechanism_stays_within_what_is_allowed(scope):
 
 @pytest.mark.parametrize("measure", SHIPPED[:-1], ids=repr)
 def test_the_largest_epsilon_for_a_shift(measure):
-    epsilon = largest_epsilon(100 * PRIOR, 0.05, measure)
+    epsilon = largest_epsilon(100 * PRIOR, 0.05, measure, max_factor=np.inf)
     ranges = posterior_ranges(measure, PRIOR, epsilon)
     assert np.abs(ranges - PRIOR[:, None]).max() == pytest.approx(0.05, abs=1e-6)
+
+
+@pytest.mark.parametrize("measure", SHIPPED[:-1], ids=repr)
+@pytest.mark.parametrize(("shift", "factor"), [(0.05, 2), (0.15, 3), (0.3, 5), (0.4, 5)])
+def test_the_factor_is_that_of_the_verdict(measure, shift, factor):
+    epsilon = largest_epsilon(PRIOR, shift, measure)
+    assert epsilon == largest_epsilon(PRIOR, shift, measure, max_factor=factor)
+    ranges = posterior_ranges(measure, PRIOR, epsilon)
+    moved, grown = np.abs(ranges - PRIOR[:, None]).max(), (ranges[:, 1] / PRIOR).max()
+    assert moved <= shift + 1e-6
+    assert grown <= factor + 1e-6
+    assert moved > shift - 1e-6 or grown > factor - 1e-6
+
+
+def test_a_rare_group_may_not_grow_too_much():
+    """Points alone let 1% become 6%, which the verdict calls no protection."""
+    epsilon = largest_epsilon([0.01, 0.99], 0.05)
+    joint = np.array([[0.01, 0.01], [0.99, 0.99]]) / 2
+    assert design_mechanism(joint, epsilon).summary().verdict.factor == pytest.approx(2, abs=1e-6)
+    assert design_mechanism(joint, epsilon).summary().verdict.level == "moderate"
+    assert (
+        epsilon
+        < largest_epsilon([0.01, 0.99], 0.05, max_factor=6)
+        == pytest.approx(0.0588, abs=1e-4)
+    )
 
 
 def test_shifts_that_no_budget_exceeds():
@@ -125,6 +150,7 @@ def test_shifts_that_no_budget_exceeds():
         ),
         (([0.0, 0.0], 0.1), "'p_s' parameter of largest_epsilon must be positive for some group"),
         (([0.5, 0.5], 1.5), "'max_shift' parameter of largest_epsilon must be a float"),
+        (([0.5, 0.5], 0.1, "kl", 0.5), "'max_factor' parameter of largest_epsilon must be"),
     ],
 )
 def test_bad_input(arguments, text):

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from example_tables import funnel, people
+from example_tables import funnel, people, quiet_fit
 from numpy.testing import assert_allclose
 from sklearn import config_context
 from sklearn.compose import make_column_transformer
@@ -219,6 +219,47 @@ class TestAudit:
             assert_allclose(table["advantage_bound"], np.sqrt(0.005))
         alone = audit(released, frame["sex"])
         assert alone[["bayes_accuracy", "advantage_bound"]].isna().all(axis=None)
+
+    @pytest.mark.parametrize("epsilon", [0.01, {"sex": 0.01}], ids=["number", "dict"])
+    def test_exact_figures_are_those_of_the_secret(self, epsilon):
+        """A number and a dict with one key agree, and another column is not the secret."""
+        frame = people().assign(other=lambda rows: rows["sex"].to_numpy()[::-1])
+        transformer = funnel(epsilon).fit(frame)
+        released = transformer.transform(frame)
+        sex, expected = frame["sex"], transformer.mechanism_.attacker_accuracy
+
+        def exact(sensitive):
+            options = {"mechanism": transformer, "attacker": BayesTable(), "cv": 2}
+            table = audit(released, sensitive, **options)
+            return table[["bayes_accuracy", "advantage_bound"]].iloc[0].tolist()
+
+        for given in (sex, sex.to_frame(), sex.to_numpy(), sex.tolist(), sex.rename("gender")):
+            assert_allclose(exact(given), [expected, np.sqrt(0.005)])
+        for given in (frame["other"], sex.rename("other"), sex.replace({"f": "female"})):
+            assert np.isnan(exact(given)).all()
+
+    @pytest.mark.parametrize("epsilon", [0.01, {("sex", "label"): 0.01}], ids=["number", "dict"])
+    def test_exact_figures_of_a_joint_secret(self, epsilon):
+        frame = people()
+        transformer = quiet_fit(funnel(epsilon, sensitive=["sex", "label"]), frame)
+        released = transformer.transform(frame)
+        options = {"mechanism": transformer, "attacker": BayesTable(), "cv": 2}
+        for names in (["sex", "label"], ["label", "sex"]):
+            table = audit(released, frame[names], **options)
+            expected = transformer.mechanism_.attacker_accuracy
+            assert table["bayes_accuracy"][0] == pytest.approx(expected)
+        assert np.isnan(audit(released, frame["sex"], **options)["bayes_accuracy"][0])
+
+    def test_one_secret_of_a_mechanism(self):
+        frame, budgets = people(), {"sex": 0.01, "label": 0.02}
+        transformer = quiet_fit(funnel(budgets, sensitive=["sex", "label"]), frame)
+        released, mechanism = transformer.transform(frame), transformer.mechanism_
+        with pytest.raises(TypeError, match=r"pass mechanism\.secrets\['sex'\], and so on"):
+            audit(released, frame["sex"], mechanism=mechanism)
+        secret = mechanism.secrets["sex"]
+        table = audit(released, frame["sex"], mechanism=secret, attacker=BayesTable(), cv=2)
+        assert table["bayes_accuracy"][0] == pytest.approx(secret.attacker_accuracy)
+        assert table["advantage_bound"][0] == pytest.approx(secret.advantage_bound)
 
     @pytest.mark.parametrize("repeats", [80, pytest.param(200, marks=pytest.mark.slow)])
     def test_the_interval_of_a_known_advantage(self, repeats):
