@@ -38,7 +38,7 @@ _ROUGH_RTOL = 0.01
 _FIRST_ROWS, _MOST_ROWS, _ROUGH_ROWS = 1e3, 1e9, 1.1
 _ATOL = 1e-12
 
-# Where nothing is known, arguments are tried that are so many times larger or smaller.
+# Factor between two arguments that are tried, as long as nothing is known.
 _FAR = 4.0
 
 # A budget that exceeds a leakage by this much surely allows it.
@@ -189,7 +189,7 @@ def smallest_epsilon(
         raise ValueError(message(owner, "proportions", "positive and finite", proportions))
     asked = measure, scope, utility, max_outputs, confidence, n_samples, groups
     task = DesignTask.checked(owner, p_sx, [0.0], *asked)
-    everything = _allowing_everything(task, scale)
+    everything = _allowing(task, scale, {n: joint.p_sx for n, joint in task.secrets.items()})
     check_inverse(task.measure, [everything * each for each in scale.values()], owner)
     design = _by_factor(Designer(task, owner, solver, options), scale)
     nothing, enough = design(_allowing_nothing(task, scale)), design(everything)
@@ -359,10 +359,14 @@ def _smallest(
     return high[0]
 
 
-def _allowing_everything(task: DesignTask, scale: Mapping[Any, float]) -> float:
-    """Return the factor that allows X itself, plus a little more to allow for rounding."""
-    each = task.secrets.items()
-    factor = max(_leakage_unchanged(task, joint.p_sx) / scale[name] for name, joint in each)
+def _allowing(
+    task: DesignTask, scale: Mapping[Any, float], tables: Mapping[Any, FloatArray]
+) -> float:
+    """Return the factor that allows X itself, or groups of it, and a little more for rounding.
+
+    tables : the joint of each secret with what is released.
+    """
+    factor = max(_leakage_unchanged(task, p_sx) / scale[name] for name, p_sx in tables.items())
     return factor * (1 + _ALLOWING_RTOL) + _ALLOWING_ATOL
 
 
@@ -384,8 +388,7 @@ def _allowing_nothing(task: DesignTask, scale: Mapping[Any, float]) -> float:
     if task.groups is None:
         return 0.0
     tables = {n: _by_group(joint.p_sx, task.faces) for n, joint in task.secrets.items()}
-    factor = max(_leakage_unchanged(task, t) / scale[name] for name, t in tables.items())
-    return factor * (1 + _ALLOWING_RTOL) + _ALLOWING_ATOL
+    return _allowing(task, scale, tables)
 
 
 def _by_group(p_sx: FloatArray, groups: IntArray) -> FloatArray:

@@ -260,7 +260,8 @@ class _Release:
         """Return upper bounds: see the notes of `repeated_release_leakage`."""
         releases = float(min(k, _MOST_RELEASES))
         worst, average, information, accuracy = self._figures(self._s_given_x, self.p_x)
-        information = min(information, releases * self._contraction() * self._utility())
+        utility = mutual_information(self.p_x[:, None] * self.channel)
+        information = min(information, releases * self._contraction() * utility)
         if isinstance(self.measure, KL):
             average = information
         elif isinstance(self.measure, MaxLift):
@@ -272,10 +273,6 @@ class _Release:
         return max(
             float(np.abs(self._s_given_x - row).sum(axis=1).max()) / 2 for row in self._s_given_x
         )
-
-    def _utility(self) -> float:
-        """``I(X;Y)``."""
-        return mutual_information(self.p_x[:, None] * self.channel)
 
 
 def _directions(rows: FloatArray) -> IntArray:

@@ -123,7 +123,8 @@ examples, in the folder that `skprivacy demo` makes:
 _CHOOSE = """\
 examples, in the folder that `skprivacy demo` makes:
   skprivacy choose patients.csv --sensitive sex --columns bmi --bins 3 --keep-utility 0.9
-  skprivacy choose patients.csv --sensitive sex --columns bmi --bins 3 --max-shift 0.05
+  skprivacy choose patients.csv --sensitive sex --columns bmi --bins 3 --max-shift 0.05 \\
+      --max-factor 1.5
   skprivacy choose patients.csv --sensitive sex,blood_pressure --columns bmi --bins 3 \\
       --edges blood_pressure=95 --proportions sex=1,blood_pressure=2 --keep-utility 0.5
 """

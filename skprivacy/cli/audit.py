@@ -12,7 +12,6 @@ from typing import Any
 import pandas as pd
 
 from .._messages import aligned, in_points
-from .._typing import IntArray
 from ..describing import SecretSummary, figure, limit
 from ..encoding import learn_alphabet
 from ..engines.file_tables import kind_of
@@ -47,7 +46,11 @@ def audit_file(options: argparse.Namespace) -> None:
     alphabet, groups = learn_alphabet(s_columns, options.sensitive, None, bins)
     warn_of_bins(options.sensitive, alphabet, kept)
     every = secrets_of("audit", keys, options.sensitive, alphabet).groups
-    tables = {name: _attacked(each.codes(groups), views) for name, each in every.items()}
+    exact = ["bayes_accuracy", "advantage_bound"]  # of a mechanism, which is not known here
+    tables = {
+        name: audit(sensitive=each.codes(groups), **views).drop(columns=exact)
+        for name, each in every.items()
+    }
     names = {name: [options.sensitive[p] for p in every[name].positions] for name in tables}
     attacks = [
         {"secret": names[n], "attacks": table.to_dict("records"), "notes": attack_notes(table)}
@@ -83,10 +86,6 @@ def _columns_of_in(options: argparse.Namespace, there: Sequence[str]) -> list[st
             f"which {not_there(options, unknown[0], there, n_found=n_found)}"
         )
     return None
-
-
-def _attacked(groups: IntArray, views: dict[str, Any]) -> pd.DataFrame:
-    return audit(sensitive=groups, **views).drop(columns=["bayes_accuracy", "advantage_bound"])
 
 
 def _released_rows(options: argparse.Namespace, n_rows: int, limit: int) -> pd.DataFrame:

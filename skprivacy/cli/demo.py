@@ -14,7 +14,7 @@ from .._messages import aligned
 from .._typing import FloatArray
 from .._warnings import part_of
 from ..datasets import load_diabetes_patients
-from ..describing import figure, limit, percent
+from ..describing import limit, percent, rounded_up
 from ..design import design_mechanism, privacy_utility_path
 from ..encoding import learn_column
 from ..engines.file_tables import written
@@ -42,7 +42,7 @@ How much of blood pressure and BMI can be released without giving away sex?
 442 patients; S = sex (2 values), X = blood pressure and BMI, cut into {bins} bins each and taken
 jointly ({n_x} values). A bin is released as its median.
 "leaks" is the most that a released value reveals about S, in nats: in these rows, and at most in
-the population that they are from, with {sure} confidence.
+the population they were drawn from, with {sure} confidence.
 "kept" is the share of {kept_of}.
 "attacker" is how often the best attacker, who knows how the release was made, guesses S; a blind
 guess of S is right {blind:.1%} of the time.
@@ -133,11 +133,12 @@ def _before(chosen: PrivacyFunnelTransformer) -> str:
 def _after(chosen: PrivacyFunnelTransformer, right: pd.Series, folder: Path) -> str:
     """Return what stands below the table; right : how often attackers are, by what they see."""
     confidence = chosen.confidence
+    lead = summary_of(fitted_of(chosen), USUAL_CONFIDENCE).lead()
     option = "" if confidence == USUAL_CONFIDENCE else f" --confidence {confidence or 'none'}"
     return _AFTER.format(
         bins=_BINS,
         epsilon=_CHOSEN,
-        people="\n".join(_people(chosen)),
+        people="\n".join([*textwrap.wrap(lead, _WIDTH), *face_value_lines(chosen.fidelity_)]),
         raw=right["raw"],
         released=right["released"],
         few_rows="\n".join(textwrap.wrap(_about_few_rows(chosen), _WIDTH)),
@@ -207,12 +208,6 @@ def _csv(table: pd.DataFrame) -> str:
     return table.to_csv(index=False, lineterminator="\n", float_format="%g")
 
 
-def _people(funnel: PrivacyFunnelTransformer) -> list[str]:
-    """Return what the release means to patients, and to readers."""
-    verdict = textwrap.wrap(summary_of(fitted_of(funnel), USUAL_CONFIDENCE).lead(), _WIDTH)
-    return [*verdict, *face_value_lines(funnel.fidelity_)]
-
-
 def _table(funnel: PrivacyFunnelTransformer) -> pd.DataFrame:
     """Return the figures of X as it is, and of a release for each budget."""
     chosen, counts = funnel.mechanism_, _counts(funnel)
@@ -248,6 +243,6 @@ def _limit(release: Leakage, counts: FloatArray, confidence: float) -> float:
 def _lines(table: pd.DataFrame) -> list[str]:
     rows: list[tuple[Any, ...]] = [("release", "leaks: rows", "population", "kept", "attacker")]
     for row in table.to_dict("records"):
-        leaks = figure(row["leaks"]), limit(row["population"])
+        leaks = f"{row['leaks']:.4f}", rounded_up(row["population"], 4)
         rows.append((row["release"], *leaks, f"{row['kept']:.1%}", f"{row['attacker']:.1%}"))
     return aligned(rows)

@@ -54,17 +54,10 @@ def round_budgets(top: float, least: float = 0.0) -> list[float]:
     rounder = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
     last = next(i for i, budget in enumerate(rounder) if budget >= top)
     found = [budget for budget in rounder[: last + 1] if budget >= least][-_MOST:]
-    return found if len(found) >= _FEW else _of_two_digits(max(least, top / 200), max(top, least))
-
-
-def _of_two_digits(least: float, top: float) -> list[float]:
-    """Return budgets from one to another, rounded up to two digits."""
-    return sorted({_rounded_up(budget) for budget in np.geomspace(least, top, _MOST)})
-
-
-def _rounded_up(budget: float) -> float:
-    unit = floor(log10(budget)) - 1
-    return float(f"{ceil(budget / 10.0**unit - 1e-9)}e{unit}")
+    if len(found) >= _FEW:
+        return found
+    closer = np.geomspace(max(least, top / 200), max(top, least), _MOST)
+    return sorted({float(limit(budget, digits=2)) for budget in closer})
 
 
 # What `choose` says about the number of rows: what few of them cost, and how many would do.
@@ -184,13 +177,11 @@ class _Table:
     @property
     def tables(self) -> dict[Any, pd.DataFrame]:
         """The table of each secret, with the labels of its groups."""
+        labels = {name: groups.labels for name, groups in self.secrets.groups.items()}
         return {
-            name: pd.DataFrame(table, pd.Index(self._labels(name), tupleize_cols=False))
+            name: pd.DataFrame(table, pd.Index(labels[name], tupleize_cols=False))
             for name, table in self.secrets.tables(self.smoothed).items()
         }
-
-    def _labels(self, name: Any) -> tuple[Any, ...]:
-        return self.secrets.groups[name].labels
 
     def budgets(self, factor: float) -> dict[Any, float]:
         """Return the budget of each secret."""
@@ -273,7 +264,8 @@ def curve(options: argparse.Namespace) -> None:
     table = pd.DataFrame([_figures(found.summary(mechanism)) for mechanism in path])
     if suffix is not None:
         with written(options.out, options.force) as file:
-            file.write(_picture(path, suffix) if suffix != ".csv" else _csv(table))
+            csv = table.to_csv(index=False, lineterminator="\n").encode()
+            file.write(csv if suffix == ".csv" else _picture(path, suffix))
     facts = {"out": options.out, "curve": table.to_dict("records"), **found.cell_facts()}
     lines = [*found.about_cells(), f"Wrote {options.out}."] if options.out else []
     say(options, facts, lines)
@@ -299,7 +291,9 @@ def _suffix_of_out(options: argparse.Namespace) -> str:
 def _figures(summary: ReleaseSummary) -> dict[str, Any]:
     """Return the figures of a mechanism for machines: one level, as a table needs it."""
     mechanism: Any = summary.mechanism
-    each = {_suffix(key): secret for key, secret in summary.secrets.items()}
+    each = {
+        "" if key is None else f" {key_of(key)}": secret for key, secret in summary.secrets.items()
+    }
     together = {"leakage together": summary.together} if len(each) > 1 else {}
     return {
         **{f"epsilon{of}": secret.epsilon for of, secret in each.items()},
@@ -307,7 +301,7 @@ def _figures(summary: ReleaseSummary) -> dict[str, Any]:
         **{f"population_limit{of}": secret.limit for of, secret in each.items()},
         **together,
         "confidence": summary.confidence,
-        "n_samples": summary.mechanism.n_samples,
+        "n_samples": summary.n_samples,
         "utility": mechanism.utility,
         "kept": summary.kept,
         "kept_at_most": summary.kept_at_most,
@@ -317,14 +311,6 @@ def _figures(summary: ReleaseSummary) -> dict[str, Any]:
         "outputs": len(mechanism.y_labels),
         "solver": mechanism.solver,
     }
-
-
-def _suffix(key: Any) -> str:
-    return "" if key is None else f" {key_of(key)}"
-
-
-def _csv(table: pd.DataFrame) -> bytes:
-    return table.to_csv(index=False, lineterminator="\n").encode()
 
 
 def _picture(path: list[Any], suffix: str) -> bytes:
@@ -386,7 +372,7 @@ def _above(summary: ReleaseSummary) -> list[str]:
     where = "in these rows; in the population they were drawn from, it may be more"
     if summary.confidence is not None:
         where = (
-            f"in the population the {summary.mechanism.n_samples:,.0f} rows were drawn from, at "
+            f"in the population the {summary.n_samples:,.0f} rows were drawn from, at "
             f"most, with {percent(summary.confidence)} confidence"
         )
     x_names = summary.x_name(is_one=True)
@@ -407,7 +393,7 @@ def _above(summary: ReleaseSummary) -> list[str]:
 def choose(options: argparse.Namespace) -> None:
     """Find the smallest budget that keeps enough, or the largest that moves no group too far."""
     if options.max_factor is not None and options.max_shift is None:
-        raise ValueError("--max-factor goes with --max-shift: give both, or neither.")
+        raise ValueError("--max-factor needs --max-shift: it limits the same moves, as a factor.")
     if options.max_shift is not None and options.scope == "average":
         raise ValueError(
             "--max-shift needs --scope per_output: a budget on average bounds no single value."
@@ -420,7 +406,11 @@ def choose(options: argparse.Namespace) -> None:
     found = _counted(options)
     if options.max_shift is None:
         needed, asked = _needed(found, options)
-        summary = found.summary(_smallest(found, needed))
+        several: dict[str, Any] = {}
+        if None not in found.proportions:
+            several = {"proportions": dict(found.proportions)}
+        made = smallest_epsilon(given(found.tables), needed, **several, **found.design)
+        summary = found.summary(made)
         lines = [_kept_line(summary, asked)]
     else:
         prior = found.smoothed.sum(axis=1)
@@ -442,13 +432,6 @@ def choose(options: argparse.Namespace) -> None:
     facts = {"epsilon": by_key(budgets_of(mechanism)), **_figures(summary), **cost_facts(cost)}
     facts |= {"secrets": [secret.to_dict(options.show_groups) for secret in secrets]}
     say(options, facts | found.cell_facts(), [*cost_lines(cost), *found.about_cells()])
-
-
-def _smallest(found: _Table, needed: float) -> Any:
-    several: dict[str, Any] = (
-        {} if None in found.proportions else {"proportions": dict(found.proportions)}
-    )
-    return smallest_epsilon(given(found.tables), needed, **several, **found.design)
 
 
 def _needed(found: _Table, options: argparse.Namespace) -> tuple[float, str]:

@@ -30,7 +30,7 @@ _MORE_WITH_HEADER = "If its first line is a header, --header lists its columns h
 # value that a row of texts happens to have.
 _ENOUGH_NAMES = 2
 
-# An error names so many of the columns that there are.
+# Maximum number of existing columns that an error names.
 _MOST_NAMES = 20
 
 
@@ -61,14 +61,16 @@ def check_needed(options: argparse.Namespace, roles: ColumnRoles, there: Sequenc
 def not_there(
     options: argparse.Namespace, name: str, there: Sequence[str], *, n_found: float
 ) -> str:
-    """Say that IN does not have a column, and which one may be meant; it is no sentence yet.
+    """Say that IN does not have a column, and which one may be meant (a fragment).
 
     n_found : how many columns that are named were found: a row of texts is not shown.
     """
     file = "the standard input" if options.source == PIPE else options.source
     found = _MORE_WITH_HEADER if n_found else _NO_HEADER
     if n_found >= _ENOUGH_NAMES:
-        found = f"It has {_listed(there)}."
+        more = len(there) - _MOST_NAMES
+        names = ", ".join(map(repr, there[:_MOST_NAMES]))
+        found = f"It has the columns {names}{f' and {more:,} more' if more > 0 else ''}."
     return f"{file} does not have{_meant(name, there) if n_found else '.'} {found}"
 
 
@@ -86,12 +88,6 @@ def _meant(name: str, there: Sequence[str]) -> str:
     folded = {str(each).casefold(): each for each in there}
     close = get_close_matches(str(name).casefold(), folded, n=1)
     return f": did you mean {folded[close[0]]!r}?" if close else "."
-
-
-def _listed(there: Sequence[str]) -> str:
-    names = ", ".join(map(repr, there[:_MOST_NAMES]))
-    more = len(there) - _MOST_NAMES
-    return f"the columns {names}{f' and {more:,} more' if more > 0 else ''}"
 
 
 def _named(options: argparse.Namespace) -> Iterator[tuple[str, str]]:

@@ -32,15 +32,22 @@ from .._messages import (
     message_of,
 )
 from .._warnings import watched
-from ..describing import compared_values, limit, listed_swaps, never_released, rows_unchanged
+from ..describing import (
+    compared_values,
+    limit,
+    listed_swaps,
+    never_released,
+    plain,
+    rows_unchanged,
+)
 from ..engines.file_tables import PIPE, is_pipe
 from ..fidelity import Fidelity
 
 # Seconds between two looks at what is being done. On a terminal each look replaces the line.
 LOOK = 0.25
 
-# Seconds between two lines elsewhere: at least so many, and while nothing changes, a share of the
-# time so far, up to so many.
+# Seconds between two lines elsewhere: at least SOONEST; while nothing changes, a share of the time
+# so far, at most LATEST.
 SOONEST, LATEST, SHARE = 3.0, 9.0, 0.15
 
 
@@ -248,12 +255,6 @@ def one_line(error: Exception) -> str:
     return text
 
 
-def _without_breaks(text: str) -> str:
-    """Return a sentence in one line; the lines of a table after it stay, indented."""
-    sentence, *table = text.split("\n")
-    return "\n".join([" ".join(sentence.split()), *(f"  {line}" for line in table)])
-
-
 @contextmanager
 def warnings_as_lines() -> Iterator[list[str]]:
     """Print each warning as a sentence on the standard error; yields the list of them."""
@@ -267,7 +268,9 @@ def warnings_as_lines() -> Iterator[list[str]]:
         file: TextIO | None = None,
         line: str | None = None,
     ) -> None:
-        text = _without_breaks(in_options(message))
+        # A sentence in one line; the lines of a table after it stay, indented.
+        sentence, *table = in_options(message).split("\n")
+        text = "\n".join([" ".join(sentence.split()), *(f"  {line}" for line in table)])
         if text not in said:
             said.append(text)
             clear_progress()
@@ -288,7 +291,7 @@ def say(options: argparse.Namespace, facts: dict[str, Any], lines: Iterable[str]
     """
     if options.json:
         clear_progress()
-        print(json.dumps(_finite({**facts, "warnings": options.warnings}), indent=2))
+        print(json.dumps(plain({**facts, "warnings": options.warnings}), indent=2))
         return
     say_now(options, lines)
 
@@ -311,18 +314,6 @@ def while_somebody_reads() -> Iterator[None]:
         yield
     except BrokenPipeError:  # whoever reads our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _finite(value: Any) -> Any:
-    """Return facts without infinity and NaN, which JSON does not have."""
-    if isinstance(value, dict):
-        return {key: _finite(part) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_finite(part) for part in value]
-    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if is_number and not isinstance(value, int):
-        return float(value) if math.isfinite(value) else None
-    return value
 
 
 def face_value_lines(fidelity: Fidelity) -> list[str]:

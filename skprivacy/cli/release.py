@@ -241,7 +241,7 @@ def apply(options: argparse.Namespace) -> None:
         "epsilon": by_key(transformer.epsilon),
         "measure": summary.measure.name,
         "confidence": summary.confidence,
-        "n_samples": summary.mechanism.n_samples,
+        "n_samples": summary.n_samples,
         "record_ids": options.record_ids,
     }
     lines = [f"{options.target}: {n_rows:,} rows; {_what_became(summary, copied)}."]

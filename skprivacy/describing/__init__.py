@@ -19,7 +19,7 @@ from .numbers import (
     rounded_up,
     shown,
 )
-from .summary import ReleaseSummary, SecretSummary
+from .summary import ReleaseSummary, SecretSummary, plain
 from .verdict import ALLOWS, CAUTION, FAIL, LEVELS, NO_VERDICT, PASS, Verdict, verdict_of
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "name_of_secret",
     "never_released",
     "percent",
+    "plain",
     "rarely_kept",
     "rounded_down",
     "rounded_up",

@@ -11,7 +11,7 @@ from .numbers import shown
 # What a table shows in place of a figure that does not apply.
 DOES_NOT_APPLY = "\N{EN DASH}"
 
-# A line names at most so many values.
+# Maximum number of values that a line names.
 _MOST_NAMED = 12
 
 

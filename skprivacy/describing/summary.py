@@ -56,7 +56,9 @@ def as_html(
     labels: tuple[Labels, Labels],
 ) -> str:
     """Return a part of a page; shares, labels : P(X) and P(Y), and their symbols."""
-    rows, columns = (_most_frequent(share) for share in shares)
+    rows, columns = (
+        sorted(np.argsort(-share, kind="stable")[:_MOST_SYMBOLS].tolist()) for share in shares
+    )
     left_out = sum(channel.shape) - len(rows) - len(columns)
     caption = "The channel: how often a value of X (rows) is released as each value (columns)"
     caption += ", for the most frequent ones" if left_out else ""
@@ -73,11 +75,6 @@ def as_html(
         f"<caption>{caption}</caption><thead><tr><td></td>{head}</tr></thead>"
         f"<tbody>{body}</tbody></table></div></div>"
     )
-
-
-def _most_frequent(share: FloatArray) -> list[int]:
-    """Return the most frequent symbols, in their order."""
-    return sorted(np.argsort(-share, kind="stable")[:_MOST_SYMBOLS].tolist())
 
 
 def _text(label: object) -> str:
@@ -288,7 +285,7 @@ class SecretSummary:
             known = f"limit: {limit(self.limit)}; in these rows: {figure(self.leakage)}"
         return (
             f"In the population the rows were drawn from, {said}, with {percent(sure)} "
-            f"confidence, from {self.release.mechanism.n_samples:,.0f} rows ({measure}; {known})."
+            f"confidence, from {self.release.n_samples:,.0f} rows ({measure}; {known})."
         )
 
     def in_population(self) -> str:
@@ -334,8 +331,8 @@ class SecretSummary:
         """Say how often the best possible attacker is right, beside a blind guess."""
         right, more = self.secret.attacker_accuracy, self.secret.attacker_advantage
         return (
-            f"The best possible attacker knows how the release was made, and how {self.name} goes "
-            f"with the true values in these rows. From one released value, such an attacker is "
+            f"The best possible attacker knows how the release was made, and how {self.name} "
+            f"relates to the true values in these rows. From one released value, such an attacker is "
             f"right about {self.name} in {right:.1%} of the rows; a blind guess is right in "
             f"{right - more:.1%}. That is {in_points(more, '.2f')} more; the budget alone allows "
             f"{self._advantage()}."
@@ -482,26 +479,22 @@ class ReleaseSummary:
     @property
     def measure(self) -> Measure:
         """How leakage is measured."""
-        found: Measure = self.mechanism.measure
-        return found
+        return self.mechanism.measure
 
     @property
     def scope(self) -> Scope:
         """Whether budgets are about every released value, or about all on average."""
-        scope: Scope = self.mechanism.scope
-        return scope
+        return self.mechanism.scope
 
     @property
     def confidence(self) -> float | None:
         """How often all budgets hold for the population; None if they are about the rows only."""
-        confidence: float | None = self.mechanism.confidence
-        return confidence
+        return self.mechanism.confidence
 
     @property
     def n_samples(self) -> float | None:
-        """How many rows limits for the population are from, None without a confidence."""
-        rows: float | None = self.mechanism.n_samples
-        return rows
+        """The number of rows that limits are computed from; None without a confidence."""
+        return self.mechanism.n_samples
 
     @property
     def is_sure(self) -> bool:
@@ -521,8 +514,7 @@ class ReleaseSummary:
     @cached_property
     def fidelity(self) -> Fidelity:
         """How close released values are to the true ones."""
-        found: Fidelity = self.known_fidelity or self.mechanism.fidelity()
-        return found
+        return self.known_fidelity or self.mechanism.fidelity()
 
     @property
     def together(self) -> float | None:
@@ -643,7 +635,7 @@ class ReleaseSummary:
         secrets = self.secrets.values()
         if more := [s for s in secrets if s.is_exceeded_by_knowing]:
             worst = max(more, key=lambda s: s.known_best[1] / s.epsilon if s.epsilon else math.inf)
-            return f"{_NOT_COVERED}: {worst.known_in_words()}."
+            return f"{_NOT_COVERED}: in these rows, {worst.known_in_words()}."
         if any(None in s.known_columns.values() for s in secrets):
             return f"{_NOT_COVERED}: what they can learn from cells is not known."
         return ""
@@ -706,7 +698,7 @@ class ReleaseSummary:
             "measure": self.measure.name,
             "scope": self.scope,
             "confidence": self.confidence,
-            "n_samples": self.mechanism.n_samples,
+            "n_samples": self.n_samples,
             "secrets": [secret.to_dict(show_groups) for secret in self.secrets.values()],
             "together": self.together,
             "kept": self.kept,
@@ -719,8 +711,7 @@ class ReleaseSummary:
             "solver": self.mechanism.solver,
             "fidelity": fidelity_facts(self.fidelity),
         }
-        plain: dict[str, Any] = _plain(facts)
-        return plain
+        return plain(facts)
 
     def __str__(self) -> str:
         return "\n".join(self.sentences())
@@ -741,12 +732,12 @@ class ReleaseSummary:
         return as_html(self.sentences(), made.channel, (made.p_x, made.p_y), labels)
 
 
-def _plain(value: Any) -> Any:
-    """Return a value as what JSON can hold."""
+def plain(value: Any) -> Any:
+    """Return a value as what JSON can hold: None for NaN and infinity."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items()}
+        return {str(key): plain(each) for key, each in value.items()}
     if isinstance(value, list):
-        return [_plain(each) for each in value]
+        return [plain(each) for each in value]
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

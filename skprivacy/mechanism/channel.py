@@ -204,7 +204,7 @@ class Channel(Frozen):
 
 
 def check_labels(name: str, labels: Labels | None, count: int) -> None:
-    """Check that each of so many symbols has a name of its own."""
+    """Check that there is a name for each symbol, and that all are different."""
     keys = {(type(label), label_key(label)) for label in labels or ()}
     if not isinstance(labels, tuple) or len(labels) != count or len(keys) != count:
         given = "others" if name == "s_labels" else labels  # groups of S are not shown

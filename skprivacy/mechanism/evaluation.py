@@ -97,8 +97,7 @@ class Figures(Frozen):
     @property
     def measure(self) -> Measure:
         """The measure of leakage."""
-        measure: Measure = self._first.measure
-        return measure
+        return self._first.measure
 
     @property
     def _first(self) -> Any:

@@ -174,7 +174,7 @@ class Leakage(Frozen):
         return made._set(_draws=vars(self).get("_draws"))
 
     def with_kept_draws(self) -> Leakage:
-        """Return the same with the draws that limits are from, for one channel after another."""
+        """Return the same with the draws for limits kept, to judge many channels by them."""
         if self.confidence is None or self.n_samples is None:
             return self
         return self._copy(_draws=kept_draws(self.n_samples * self.joint, self.confidence))

@@ -135,14 +135,12 @@ class Mechanism(BudgetFigures):
     @property
     def scope(self) -> Scope:
         """Which leakage is within the budget: "per_output" or "average"."""
-        scope: Scope = self._first.scope
-        return scope
+        return self._first.scope
 
     @property
     def n_samples(self) -> float | None:
         """How many rows `p_sx` was counted from; None where there is no confidence."""
-        rows: float | None = self._first.n_samples
-        return rows
+        return self._first.n_samples
 
     def excess(self, channel: FloatArray) -> float:
         """Return by how much another channel would exceed a budget; at most 0 if it does not.
@@ -463,5 +461,4 @@ def one_secret(
     name = names[0] if secret is None else secret
     if name not in names:
         raise ValueError(message(owner, "secret", f"one of {names}", secret))
-    found: Leakage = given.secrets[name]
-    return found
+    return given.secrets[name]

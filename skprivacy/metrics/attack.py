@@ -208,7 +208,8 @@ def audit(
         raise ValueError(Message(Parameter("sensitive", owner), " must have at least two values."))
     views = _views(released, raw, remainder, len(target))
     is_split_evenly = isinstance(cv, numbers.Integral)
-    attackers = _attackers(owner, attacker, is_split_evenly and _is_enough(target))
+    is_enough = len(target) >= _ENOUGH_ROWS and np.bincount(target).min() >= _ENOUGH_OF_EACH
+    attackers = _attackers(owner, attacker, bool(is_split_evenly and is_enough))
     exact = _exact(views["released"], sensitive, mechanism, owner)
     if is_split_evenly:
         _check_groups(target, int(cv))  # type: ignore[arg-type]
@@ -253,11 +254,6 @@ def _views(
                     f"{n_rows} rows, {view} has {len(column)}."
                 )
     return views
-
-
-def _is_enough(target: IntArray) -> bool:
-    """Return whether some rows of every group can be put aside."""
-    return len(target) >= _ENOUGH_ROWS and bool(np.bincount(target).min() >= _ENOUGH_OF_EACH)
 
 
 def _attackers(

@@ -140,12 +140,9 @@ def plain_ticks(axis: Axes) -> None:
         ticks = ticks[(ticks >= low) & (ticks <= high)]
         if len(ticks) <= most:
             break
-    axis.set_xticks(ticks, [_decimal(tick) for tick in ticks])
+    texts = [np.format_float_positional(float(f"{tick:.6g}"), trim="-") for tick in ticks]
+    axis.set_xticks(ticks, texts)
     axis.set_xticks([], minor=True)
-
-
-def _decimal(number: float) -> str:
-    return np.format_float_positional(float(f"{number:.6g}"), trim="-")
 
 
 def texts_of(labels: Iterable[Hashable]) -> list[str]:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from .._typing import IntArray
 from ..mechanism import Mechanism
 from .canvas import MOST_TICKS, checked, count_of, divided, label_ticks, mechanism_of
 
@@ -94,7 +93,9 @@ class MechanismDisplay:
         cmap : str or matplotlib Colormap, default="Blues"
             The colours of probabilities.
         """
-        rows, columns = self._shown()
+        # The most frequent ones, in their order.
+        shares = self.mechanism.p_x, self.mechanism.p_y
+        rows, columns = (np.sort(np.argsort(-p, kind="stable")[:MOST_TICKS]) for p in shares)
         channel = self.mechanism.channel[np.ix_(rows, columns)]
         n_x, n_y = channel.shape
         size = (min(14, 2.6 + 0.62 * n_y), min(12, 2.2 + 0.42 * n_x))
@@ -119,8 +120,3 @@ class MechanismDisplay:
         self.ax_p_y_.set(xlim=(-0.5, n_y - 0.5), xticks=[], ylabel="P(Y)")
         self.ax_p_y_.spines[["top", "right"]].set_visible(False)
         return self
-
-    def _shown(self) -> list[IntArray]:
-        """Return the rows and columns to draw: the most frequent ones, in their order."""
-        shares = self.mechanism.p_x, self.mechanism.p_y
-        return [np.sort(np.argsort(-share, kind="stable")[:MOST_TICKS]) for share in shares]

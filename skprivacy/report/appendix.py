@@ -78,7 +78,9 @@ class Handover:
 
     def files(self, learned_from: str) -> Table:
         """Return the table of files; learned_from : how many rows there were."""
-        rows_out = "rows not counted here" if self.n_rows_out is None else _rows(self.n_rows_out)
+        rows_out = (
+            "rows not counted here" if self.n_rows_out is None else f"{self.n_rows_out:,} rows"
+        )
         texts = {
             "input": f"{_name(self.input_file)}: {learned_from}",
             **_fingerprint("input", self.input_file),
@@ -153,10 +155,6 @@ def _fingerprint(name: str, file: FileRecord | None) -> dict[str, str]:
     if file is None:
         return {}
     return {f"SHA-256 of the {name}": file.sha256 or "left out"}
-
-
-def _rows(n_rows: int) -> str:
-    return f"{n_rows:,} rows"
 
 
 # What the report has for specialists: words, pictures, figures of the theory, and the recipe.

@@ -25,7 +25,8 @@ from .layout import Section, Table, facts
 
 _OWNER = "PrivacyReport"
 
-# The same guess in so many rows shows nothing, and what leaks less than that is rounding.
+# If the best guess is the same in more than this share of the rows, guesses show nothing; leakage
+# below the second is rounding.
 _NEARLY_ALL, _NO_LEAKAGE = 0.99, 1e-9
 
 _WHY_NOTHING = (
@@ -53,7 +54,7 @@ def best_attacker(secret: SecretSummary) -> str:
 
 
 def _hides_what_leaks(secret: SecretSummary) -> bool:
-    """Tell whether something leaks, and guesses cannot show it, being all the same."""
+    """Whether something leaks that guesses cannot show, because they are all the same."""
     given_y, p_y = secret.secret.sensitive_posterior, secret.release.mechanism.p_y
     is_same = given_y.argmax(axis=1) == np.argmax(given_y.T @ p_y)
     return float(p_y[is_same].sum()) > _NEARLY_ALL and secret.secret.max_leakage > _NO_LEAKAGE
@@ -177,7 +178,8 @@ def small_numbers(fitted: Fitted, protected: str, pooled: float) -> Section:
             ],
             [smallest],
         )
-    return Section("Small numbers", _about_rare(found, pooled), [smallest, _as_table(found)])
+    table = Table("Pooled and rare values, column by column", found.map("{:,}".format))
+    return Section("Small numbers", _about_rare(found, pooled), [smallest, table])
 
 
 def _smallest(fitted: Fitted, counts: CountArray, protected: str) -> Table:
@@ -239,7 +241,3 @@ def _about_rare(found: pd.DataFrame, pooled: float) -> list[str]:
     if pooled:
         said.append(f"{pooled:.1%} of the rows have rare values, which are pooled.")
     return said
-
-
-def _as_table(found: pd.DataFrame) -> Table:
-    return Table("Pooled and rare values, column by column", found.map("{:,}".format))

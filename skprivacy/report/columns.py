@@ -10,7 +10,14 @@ import numpy as np
 import pandas as pd
 
 from .._typing import BoolArray, FloatArray
-from ..describing import ReleaseSummary, compared_values, listed_swaps, rows_unchanged, shown
+from ..describing import (
+    ReleaseSummary,
+    compared_values,
+    limit,
+    listed_swaps,
+    rows_unchanged,
+    shown,
+)
 from ..encoding.columns import FEWEST_ROWS
 from ..fidelity import Fidelity, compared_columns
 from ..fitted import Fitted
@@ -150,19 +157,18 @@ def target_beside(fitted: Fitted, protected: str) -> list[str]:
     if training is None or training.with_target is None:
         return []
     counts = training.with_target / training.with_target.sum()
-    p_s = counts.sum(axis=(1, 2))
-    together = (counts @ mechanism.channel).reshape(len(p_s), -1)  # P(s, (v, y))
-    p_vy = together.sum(axis=0)
-    values = output_values(mechanism.measure, posteriors(together, p_vy, p_s), p_s)
-    figure = leakage_in(mechanism.scope, mechanism.measure, values, p_vy)
-    alone = counts.sum(axis=2)
-    p_v = alone.sum(axis=0)
-    by_target = output_values(mechanism.measure, posteriors(alone, p_v, p_s), p_s)
-    of_target = leakage_in(mechanism.scope, mechanism.measure, by_target, p_v)
+    p_s, measure, scope = counts.sum(axis=(1, 2)), mechanism.measure, mechanism.scope
+    # P(s, (v, y)), and P(s, v).
+    tables = (counts @ mechanism.channel).reshape(len(p_s), -1), counts.sum(axis=2)
+    leaks = []
+    for table in tables:
+        weights = table.sum(axis=0)
+        values = output_values(measure, posteriors(table, weights, p_s), p_s)
+        leaks.append(limit(leakage_in(scope, measure, values, weights)))
     return [
         f"The target is not part of the release. Together with it, a released value reveals up to "
-        f"{figure:.4g} about {protected} in these rows; the target alone, {of_target:.4g}. To "
-        f"publish the target too, release it with the others, or beside them, under the budget."
+        f"{leaks[0]} about {protected} in these rows; the target alone, {leaks[1]}. To publish"
+        f" the target too, release it with the others, or beside them, under the budget."
     ]
 
 
@@ -177,7 +183,7 @@ _READING = (
     "is how far the distributions before and after are apart, from 0 to 1."
 )
 
-# So many values of a column, or combinations, are named, and so many are in the table.
+# Maximum number of values, or combinations, that are named, and of rows in the table.
 _MOST_NAMED, _MOST_CHANGED = 12, 8
 
 # Values of which fewer rows change are not worth a line.

@@ -178,17 +178,15 @@ def as_fragment(title: str, sections: list[Section]) -> str:
 
 
 def _section(section: Section) -> str:
-    parts = [f"<section>\n<h2>{escape(section.title)}</h2>", *_lead(section)]
+    parts = [f"<section>\n<h2>{escape(section.title)}</h2>"]
+    if section.lead:
+        kind = _COLOURS.get(section.status, "fail")
+        parts.append(f'<p class="lead {kind}">{escape(section.lead)}</p>')
     parts += [f"<p>{escape(paragraph)}</p>" for paragraph in section.paragraphs]
     parts += map(_points, section.points)
     parts += map(_table, section.tables)
     parts += map(_figure, section.figures)
     return "\n".join([*parts, "</section>"])
-
-
-def _lead(section: Section) -> list[str]:
-    kind = _COLOURS.get(section.status, "fail")
-    return [f'<p class="lead {kind}">{escape(section.lead)}</p>'] if section.lead else []
 
 
 def _points(points: Points) -> str:

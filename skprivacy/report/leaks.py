@@ -175,9 +175,8 @@ _RARE = (
     "values are often released as common ones."
 )
 _SEPARATE = (
-    "How two columns go together, such as the average of one for each value of another: each "
-    "column of a released row is drawn separately, and what binds them is what a cell has in "
-    "common."
+    "How two columns relate to each other, such as the average of one for each value of another: "
+    "each column of a released row is drawn separately, from the rows of the same cell."
 )
 
 

@@ -715,7 +715,7 @@ class TestOtherCommands:
         assert found[2]["epsilon"] < found[3]["epsilon"] < found["inf"]["epsilon"]
         assert found[3]["secrets"][0]["factor"] == pytest.approx(3, abs=1e-6)
         assert run("choose", "rare.csv", *QUICK, "--max-factor", 2) == 1
-        assert "--max-factor goes with --max-shift" in capsys.readouterr().err
+        assert "--max-factor needs --max-shift" in capsys.readouterr().err
 
     def test_what_is_printed_keeps_what_was_asked_for(self, patients, capsys):
         for share in (0.3, 0.45, 0.6, 0.75):

@@ -120,8 +120,8 @@ class TestBesideTheVerdict:
     """A verdict is about people who know no part of a row, and says what others may learn."""
 
     SAID = (
-        "This does not cover people who already know a column: whoever knows the true {} can learn "
-        "up to 0.6932 about s (34.7 times the budget) from a release."
+        "This does not cover people who already know a column: in these rows, whoever knows the "
+        "true {} can learn up to 0.6932 about s (34.7 times the budget) from a release."
     )
 
     @pytest.fixture(params=[0.02, {"s": 0.02}], ids=["number", "dict"])

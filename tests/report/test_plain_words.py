@@ -82,8 +82,8 @@ class TestCells:
             "How the values of work and hours are spread over many rows, one column at a time"
             in said
         )
-        assert "How two columns go together" in said.partition("May not conclude")[2]
-        assert "How two columns go together" not in report_of(
+        assert "How two columns relate to each other" in said.partition("May not conclude")[2]
+        assert "How two columns relate to each other" not in report_of(
             0.05, columns=["work"], alphabet="auto"
         )
 
