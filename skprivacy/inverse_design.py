@@ -177,14 +177,14 @@ def smallest_epsilon(
     """
     owner = "smallest_epsilon"
     needed = check_real(owner, "utility_at_least", utility_at_least, low=0, high=1)
-    if proportions is None and not (isinstance(p_sx, Mapping) and len(p_sx) > 1):
-        proportions = dict.fromkeys(p_sx, 1.0) if isinstance(p_sx, Mapping) else None
-    if not isinstance(p_sx, Mapping) and proportions is not None:
-        requirement = "None where there is one table"
-        raise ValueError(message(owner, "proportions", requirement, proportions))
     scale = {None: 1.0}
     if isinstance(p_sx, Mapping):
+        if proportions is None and len(p_sx) < 2:
+            proportions = dict.fromkeys(p_sx, 1.0)
         scale = check_budgets(owner, proportions, p_sx, "proportions")
+    elif proportions is not None:
+        requirement = "None where there is one table"
+        raise ValueError(message(owner, "proportions", requirement, proportions))
     if not all(0 < each < np.inf for each in scale.values()):
         raise ValueError(message(owner, "proportions", "positive and finite", proportions))
     asked = measure, scope, utility, max_outputs, confidence, n_samples, groups

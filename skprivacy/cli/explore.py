@@ -406,10 +406,9 @@ def choose(options: argparse.Namespace) -> None:
     found = _counted(options)
     if options.max_shift is None:
         needed, asked = _needed(found, options)
-        several: dict[str, Any] = {}
-        if None not in found.proportions:
-            several = {"proportions": dict(found.proportions)}
-        made = smallest_epsilon(given(found.tables), needed, **several, **found.design)
+        proportions = None if None in found.proportions else found.proportions
+        asked_for = {"proportions": proportions, **found.design}
+        made = smallest_epsilon(given(found.tables), needed, **asked_for)
         summary = found.summary(made)
         lines = [_kept_line(summary, asked)]
     else:

@@ -332,7 +332,7 @@ class SecretSummary:
         right, more = self.secret.attacker_accuracy, self.secret.attacker_advantage
         return (
             f"The best possible attacker knows how the release was made, and how {self.name} "
-            f"relates to the true values in these rows. From one released value, such an attacker is "
+            f"relates to the true values in these rows. From one released value, this attacker is "
             f"right about {self.name} in {right:.1%} of the rows; a blind guess is right in "
             f"{right - more:.1%}. That is {in_points(more, '.2f')} more; the budget alone allows "
             f"{self._advantage()}."

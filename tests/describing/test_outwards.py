@@ -4,9 +4,11 @@ import re
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from skprivacy import PrivacyFunnelTransformer, design_mechanism, repeated_release_leakage
+from skprivacy.cli.demo import _lines
 from skprivacy.cli.messages import as_option
 from skprivacy.describing import at_most, limit, rounded_down
 
@@ -82,3 +84,11 @@ def test_ends():
     assert limit(float("nan")) == "nan"  # and not 0
     assert at_most(0.7901) == "79.1%"
     assert as_option(float("inf")) == "inf"
+
+
+def test_of_the_demo():
+    rng = np.random.default_rng(0)
+    figures = {name: rng.random(20) for name in ("leaks", "population", "kept", "attacker")}
+    table = pd.DataFrame({"release": "x", **figures})
+    for line, exact in zip(_lines(table)[1:], table["population"], strict=True):
+        check(float(line.split()[2]), exact, 0.05)
