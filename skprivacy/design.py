@@ -34,7 +34,7 @@ Arrange: TypeAlias = Callable[[FloatArray], tuple[FloatArray, IntArray | None]]
 # Where the limit of a channel exceeds a budget by the draws that judge it, another one is taken,
 # whose limit by the draws of the search is at most at such a share of what is allowed. The shares
 # are fixed beforehand: the draws that judge say yes or no, and calibrate nothing.
-_CAUTION = (0.988, 0.97, 0.94, 0.88, 0.76, 0.5, 0.0)
+_CAUTION = (0.995, 0.985, 0.97, 0.94, 0.88, 0.76, 0.5, 0.0)
 
 
 def judge_and_repair(
