@@ -253,7 +253,7 @@ class TestOnlyNamesCanBeChanged:
 def test_posteriors_are_those_of_the_secret_itself():
     """An output that only one row of one secret can have is not hidden by another marginal."""
     first = np.array([[0.3, 0.2, 0.0], [0.2, 0.3, 0.0]])
-    second = first + [[-9e-10, 0, 9e-10], [0, 0, 0]]
+    second = first + np.array([[-9e-10, 0, 9e-10], [0, 0, 0]])
     matrix = np.array([[0.5, 0.5, 0], [0.5, 0.5, 0], [0, 0, 1.0]])
     channel = Channel(matrix, first.sum(axis=0), tuple("abc"), (0, 1, 2), get_utility("guess"))
     with pytest.raises(ValueError, match="distribution of X"):
