@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,8 +21,7 @@ from .exceptions import FiniteSampleWarning
 from .joint import check_budgets
 from .measures import Measure
 from .mechanism import Channel, Guarantee, Leakage, Mechanism
-from .population.confident_design import ConfidentDesign, diluted, softened, telling_nothing
-from .population.limits import Reached, largest_of, shares_of
+from .population.confident_design import ConfidentDesign, telling_nothing
 from .solvers import DesignTask, Solution, Solver, get_solver
 from .solvers.sample_design import SampleDesign
 from .utilities import BOUND_TOLERANCE, Utility
@@ -31,38 +31,51 @@ from .utilities import BOUND_TOLERANCE, Utility
 Arrange: TypeAlias = Callable[[FloatArray], tuple[FloatArray, IntArray | None]]
 
 
+# Where the limit of a channel exceeds a budget by the draws that judge it, another one is taken,
+# whose limit by the draws of the search is at most at such a share of what is allowed. The shares
+# are fixed beforehand: the draws that judge say yes or no, and calibrate nothing.
+_CAUTION = (0.995, 0.985, 0.97, 0.94, 0.88, 0.76, 0.5, 0.0)
+
+
 def judge_and_repair(
     task: DesignTask,
     solution: Solution,
     budgets: Mapping[Any, float],
     arrange: Arrange | None = None,
     as_sampled: Callable[[FloatArray], FloatArray] | None = None,
+    cautious: Callable[[float], FloatArray] | None = None,
 ) -> Mechanism:
     """Return the mechanism of a solution: outputs in order, repaired if need be, and judged.
 
     arrange : None for outputs without names; as_sampled : rounds a channel to the probabilities
-    that are sampled, so that these are what is judged.
+    that are sampled, so that these are what is judged; cautious : with a confidence, returns a
+    channel whose limits, by the draws of the search, are at most at some share of the budgets.
     """
-    p_x, utility, channel, names = task.p_x, task.utility, solution.channel, None
-    if task.max_outputs is not None:
-        channel = merged_to(channel, p_x, utility, task.max_outputs, task.groups)
-    # Outputs are ordered by the symbol that each makes likeliest, then by their probability.
-    likeliest = (p_x[:, None] * channel).argmax(axis=0)
-    channel = channel[:, np.lexsort((-(p_x @ channel), likeliest))]
-    if arrange is not None:
-        channel, names = arrange(channel)
     judge = Judge(task, budgets, as_sampled)
-    if task.confidence is not None and judge.of(channel).excess() > 0:
-        # The draws that a limit is from are others than those of the search.
-        about = p_x, lambda each: judge.of(each).shares(), task.groups
-        both = [softer(channel, *about) for softer in (diluted, softened)]
-        channel = max(both, key=lambda each: utility.of_channel(p_x, each))
-        if arrange is not None:
-            channel, names = arrange(channel)
-    nothing = independent(channel, p_x, task.groups)
-    judged = repaired(channel, nothing, lambda each: judge.of(each, names), Judged.excess)
-    bound = _credible(solution.upper_bound, solution.channel, p_x, utility)
+    channel, names = _in_order(solution.channel, task, arrange)
+    judged = judge.of(channel, names)
+    for share in _CAUTION:
+        if cautious is None or judged.excess() <= 0:
+            break
+        channel, names = _in_order(cautious(share), task, arrange)
+        judged = judge.of(channel, names)
+    if judged.excess() > 0:
+        nothing = independent(channel, task.p_x, task.groups)
+        judged = repaired(channel, nothing, partial(judge.of, names=names), Judged.excess)
+    bound = _credible(solution.upper_bound, solution.channel, task.p_x, task.utility)
     return judged.mechanism(solution.solver or "", bound)
+
+
+def _in_order(
+    channel: FloatArray, task: DesignTask, arrange: Arrange | None
+) -> tuple[FloatArray, IntArray | None]:
+    """Return a channel with its outputs merged and in order, and the symbols of their names."""
+    if task.max_outputs is not None:
+        channel = merged_to(channel, task.p_x, task.utility, task.max_outputs, task.groups)
+    # Outputs are ordered by the symbol that each makes likeliest, then by their probability.
+    likeliest = (task.p_x[:, None] * channel).argmax(axis=0)
+    channel = channel[:, np.lexsort((-(task.p_x @ channel), likeliest))]
+    return (channel, None) if arrange is None else arrange(channel)
 
 
 class Judge:
@@ -119,17 +132,8 @@ class Judged:
         ]
         return max(each, default=-np.inf)
 
-    def shares(self) -> Reached:
-        """Return the limits for the population as shares of the budgets."""
-        task = self.task
-        finite = {n: each for n, each in self.leakages.items() if self.budgets[n] < np.inf}
-        return largest_of(
-            shares_of(task.measure, *each.limits_in(task.scope), self.budgets[name])
-            for name, each in finite.items()
-        )
-
     def mechanism(self, solver: str, upper_bound: float) -> Mechanism:
-        """Return the mechanism, which checks every budget."""
+        """Return the mechanism; a `Guarantee` raises ValueError if its budget is exceeded."""
         secrets = {
             name: Guarantee.of(leakage, self.budgets[name], self.task.scope)
             for name, leakage in self.leakages.items()
@@ -422,8 +426,15 @@ class Designer:
         self._shared = self._for_sample()
 
     def __call__(self, budgets: Budgets) -> Mechanism:
-        solve = self._shared.solve if self._task.confidence is None else self._confident
-        return judge_and_repair(self._task, solve(budgets), budgets, **self._finishing)
+        if self._task.confidence is None:
+            return self._judged(self._shared.solve(budgets), budgets)
+        # Nothing is shared between budgets: the search goes on from what solvers find, and the
+        # same budget must lead to the same design whichever ones came before it.
+        search = ConfidentDesign(self._task, self._for_sample().solve, self._is_free)
+        solution = search.solve(budgets)
+        if self._is_free:
+            solution = replace(solution, solver=_CONFIDENT)
+        return self._judged(solution, budgets, cautious=search.cautious)
 
     def path(self, increasing: Sequence[Budgets]) -> Iterator[Mechanism]:
         """Yield a mechanism for each of several budgets, in increasing order."""
@@ -431,15 +442,10 @@ class Designer:
             yield from map(self, increasing)
             return
         found = self._shared.path(increasing)
-        for solution, budgets in zip(found, increasing, strict=True):
-            yield judge_and_repair(self._task, solution, budgets, **self._finishing)
+        yield from map(self._judged, found, increasing)
 
-    def _confident(self, budgets: Budgets) -> Solution:
-        # Nothing is shared between budgets: the search goes on from what solvers find, and the
-        # same budget must lead to the same design whichever ones came before it.
-        sample = self._for_sample()
-        solution = ConfidentDesign(self._task, sample.solve, self._is_free).solve(budgets)
-        return replace(solution, solver=_CONFIDENT) if self._is_free else solution
+    def _judged(self, solution: Solution, budgets: Budgets, **options: Any) -> Mechanism:
+        return judge_and_repair(self._task, solution, budgets, **self._finishing, **options)
 
 
 _FEW_ROWS = Message(

@@ -57,13 +57,43 @@ def test_the_reference_is_about_names_that_are_there_and_once():
     assert sorted(summarised_names()) == sorted(name for _, name in documented)
 
 
-def test_every_page_of_the_reference_is_listed_and_is_short():
+def test_every_page_of_the_reference_is_listed_and_begins_with_a_table():
     pages = {page.stem: page.read_text() for page in (DOCS / "api").glob("*.rst")}
-    listed = re.findall(r"^   api/(\w+)$", (DOCS / "api.rst").read_text(), flags=re.MULTILINE)
+    index = (DOCS / "api.rst").read_text()
+    assert sorted(re.findall(r"^   api/(\w+)$", index, flags=re.MULTILINE)) == sorted(pages)
+    assert sorted(re.findall(r"^   \* - :doc:`api/(\w+)`$", index, re.MULTILINE)) == sorted(pages)
+    assert len(pages) <= 14
+    for text in pages.values():
+        tables, _, _ = text.rpartition(".. autosummary::")
+        assert tables
+        assert not re.search(r"^\.\. auto(?:class|function|exception)::", tables, re.MULTILINE)
+
+
+def test_the_page_of_the_transformer_groups_every_parameter_once():
+    page = (DOCS / "api" / "transformer.rst").read_text()
+    groups = page.partition("Which parameters to set")[2].partition("The class")[0]
+    parameters = set(skprivacy.PrivacyFunnelTransformer().get_params())
+    named = [n for n in re.findall(r"``(\w+)(?:=[\w.]+)?``", groups) if n in parameters]
+    assert sorted(named) == sorted(parameters)
+
+
+def test_the_readme_is_short():
+    assert 600 <= len((ROOT / "README.md").read_text().split()) <= 800
+
+
+def test_every_decision_is_listed_and_fits_on_a_screen():
+    folder = DOCS / "decisions"
+    pages = {page.stem: page.read_text() for page in folder.glob("*.rst")}
+    listed = re.findall(r"^   (\w+)$", pages.pop("index"), flags=re.MULTILINE)
     assert sorted(listed) == sorted(pages)
     for text in pages.values():
-        assert text.count(".. autosummary::") == 1
-        assert len(re.findall(r"^\.\. auto(?:class|function|exception)::", text, re.M)) <= 8
+        assert re.findall(r"^\*(\w+)\.\*", text, re.M) == [
+            "Question",
+            "Decision",
+            "Reasons",
+            "Price",
+        ]
+        assert len(text.splitlines()) <= 16
 
 
 def methods_of(cls):

@@ -1,4 +1,4 @@
-"""Every command that the README, the user guide and the help show is run, in their order."""
+"""Every command that the pages and the help show is run, in their order."""
 
 import contextlib
 import hashlib
@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +17,9 @@ from texts import is_said
 
 from skprivacy.cli import main
 from skprivacy.cli.arguments import parser
-from skprivacy.datasets import load_diabetes_bands
 
 ROOT = Path(__file__).parents[1]
+FIRST = "docs/first_release.rst"  # shows what its commands print
 COMMANDS = ["demo", "sanitize", "apply", "key", "curve", "choose", "audit", "certify"]
 
 
@@ -32,6 +33,12 @@ def blocks_of_readme(language):
     return re.findall(rf"```{language}\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
 
 
+def outputs_shown_first():
+    """The blocks of the first page that are marked as text."""
+    blocks = r"^\.\. code-block:: text\n\n((?:   .*\n|\n)+)"
+    return map(textwrap.dedent, re.findall(blocks, (ROOT / FIRST).read_text(), re.MULTILINE))
+
+
 def commands_of_help(command):
     said = io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
@@ -41,7 +48,11 @@ def commands_of_help(command):
     return re.findall(lines, examples.replace("\\\n", ""), re.MULTILINE)
 
 
-PAGES = ["README.md", *(str(p.relative_to(ROOT)) for p in sorted(ROOT.glob("docs/**/*.rst")))]
+PAGES = [
+    FIRST,
+    "README.md",
+    *(str(p.relative_to(ROOT)) for p in sorted(ROOT.glob("docs/**/*.rst"))),
+]
 SHOWN = {page: commands_of(page) for page in PAGES} | {
     f"skprivacy {command} --help": commands_of_help(command) for command in COMMANDS
 }
@@ -73,7 +84,8 @@ def runs_elsewhere(place, command):
 
 
 def test_there_are_commands_to_run():
-    assert len(SHOWN["README.md"]) == 4
+    assert len(SHOWN[FIRST]) == 4
+    assert not SHOWN["README.md"]
     assert len(SHOWN["docs/commands.rst"]) >= 10
     assert all(SHOWN[f"skprivacy {command} --help"] for command in COMMANDS[1:])
 
@@ -99,8 +111,8 @@ def test_every_option_has_an_example():
 
 
 def test_no_two_examples_write_the_same_file():
-    """In the folder of the demo, those of the README and of every help can all be run."""
-    places = [place for place in SHOWN if not place.startswith("docs")]
+    """In the folder of the demo, those of the first page and of every help can all be run."""
+    places = [place for place in SHOWN if place == FIRST or not place.startswith("docs")]
     shown = [c for place in places for c in SHOWN[place] if "--force" not in c]
     written = [name for c in shown for name in written_by(c) if not c.startswith("awk")]
     written = ["patients.csv", "released.csv", "report.html", *(n for n in written if n != "-")]
@@ -108,10 +120,12 @@ def test_no_two_examples_write_the_same_file():
     assert sorted(set(written)) == sorted(written)
 
 
-def check_what_the_readme_says_of(demo_said, printed):
+def check_what_the_first_page_says_of(demo_said, printed):
     """Its blocks of text, and its figures, are what the commands print."""
-    assert all(is_said(block, demo_said + printed.out) for block in blocks_of_readme("text"))
-    words = " ".join((ROOT / "README.md").read_text().split())
+    blocks = list(outputs_shown_first())
+    assert len(blocks) == 2
+    assert all(is_said(block, demo_said + printed.out) for block in blocks)
+    words = " ".join((ROOT / FIRST).read_text().split())
     (smallest,) = re.findall(r"^--epsilon (\S+) keeps", printed.out, re.MULTILINE)
     (shown,) = re.findall(r"\(about (0\.\d+) here\)", words)
     assert float(shown) == pytest.approx(float(smallest), rel=0.1)
@@ -131,7 +145,7 @@ def demo(tmp_path_factory):
     return folder / "skprivacy-demo", said.getvalue()
 
 
-def test_the_demo_prints_the_table_of_the_readme(demo):
+def test_the_demo_prints_the_table_of_the_first_page(demo):
     folder, said = demo
     header, *rows = said.split("\n\n")[1].splitlines()
     assert header.split() == ["release", "leaks:", "rows", "population", "kept", "attacker"]
@@ -147,9 +161,9 @@ def test_the_demo_prints_the_table_of_the_readme(demo):
     for name in ("patients.csv", "released.csv"):
         assert hashlib.sha256((folder / name).read_bytes()).hexdigest() in page
     assert (np.diff(figures, axis=0) < 0).all()  # smaller budgets, less utility, worse attackers
-    readme = (ROOT / "README.md").read_text()
-    assert is_said("\n".join([header, *rows]), readme)
-    assert f"a blind guess is right in {figures[-1, 3]:.1f}%" in readme
+    page = (ROOT / FIRST).read_text()
+    assert is_said("\n".join([header, *rows]), page)
+    assert f"a blind guess is right in {figures[-1, 3]:.1f}%" in " ".join(page.split())
     assert "Wrote to skprivacy-demo:" in said
     files = sorted(path.name for path in folder.iterdir())
     assert files == ["patients.csv", "released.csv", "report.html"]
@@ -182,8 +196,8 @@ def run_between(source, command, target):
 @pytest.mark.parametrize("place", [place for place, commands in SHOWN.items() if commands])
 def test_the_commands_that_are_shown_work(place, demo, tmp_path, monkeypatch, capsys, request):
     monkeypatch.chdir(tmp_path)
-    if place == "README.md":
-        assert "&& skprivacy demo\n" in (ROOT / place).read_text()
+    if place == FIRST:
+        assert "&& skprivacy demo\n" in (ROOT / "README.md").read_text()
         shutil.copytree(demo[0], demo[0].name)
     else:  # nobody looks at what attackers find
         request.getfixturevalue("quick_attackers")
@@ -205,15 +219,15 @@ def test_the_commands_that_are_shown_work(place, demo, tmp_path, monkeypatch, ca
             assert main(shlex.split(command)[1:]) == 0, command
         outputs = re.findall(r"\b(\w+\.(?:csv|png|html|json|parquet))\b", command)
         assert all(Path(name).exists() for name in outputs), command
-    if place == "README.md":
-        check_what_the_readme_says_of(demo[1], capsys.readouterr())
+    if place == FIRST:
+        check_what_the_first_page_says_of(demo[1], capsys.readouterr())
 
 
-def test_the_pipeline_of_the_readme():
-    """The lines run as they are, given a table."""
+def test_the_python_of_the_readme(capsys):
+    """The lines run as they stand."""
     (block,) = blocks_of_readme("python")
-    df = load_diabetes_bands().rename(columns={"bmi": "education"})
-    names = {"df": df.assign(income=df["blood_pressure"])}
+    names = {}
     exec(block, names)
-    assert names["funnel"].mechanism_.max_leakage <= 0.02 * (1 + 1e-9)
-    assert names["released"].columns.tolist() == ["education"]
+    assert names["funnel"].mechanism_.population_limit.max_leakage <= 0.02 * (1 + 1e-9)
+    assert names["released"].columns.tolist() == ["blood_pressure"]
+    assert "95% confidence" in capsys.readouterr().out

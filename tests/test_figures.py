@@ -1,5 +1,7 @@
 """Every figure that a page quotes was printed: by an example of that page, or by a script."""
 
+import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -10,13 +12,14 @@ PAGES = [
     ROOT / "README.md",
     *sorted(ROOT.glob("docs/*.rst")),
     *sorted(ROOT.glob("docs/api/*.rst")),
+    *sorted(ROOT.glob("docs/decisions/*.rst")),
 ]
 SCRIPTS = {path.stem for path in (ROOT / "benchmarks").glob("*.py")}
 
 # Where figures come from, besides the examples on the page itself, which are run: what a script of
 # benchmarks/ printed, data, or the examples of another page.
 SOURCES = {
-    "README.md": ["docs/measured/trade_off.txt", "docs/measured/certified_optimum.txt"],
+    "README.md": ["docs/measured/trade_off.txt"],
     "docs/audit.rst": ["docs/measured/real_table.txt", "docs/measured/population_limits.txt"],
     "docs/beside.rst": ["docs/measured/beside.txt"],
     "docs/beyond.rst": ["docs/measured/dask_and_spark.txt"],
@@ -49,15 +52,10 @@ CHOSEN = {
 }
 OF_A_PAGE = {
     "README.md": {
-        "0.16": "compared in test_documented_commands.py",
-        "21%": "compared in test_documented_commands.py",
-        "0.69": "the logarithm of 2",
-        "0.01%": "1.0e-05, rounded up",
-        "0.3%": "2.7e-03, rounded up",
-        "0.55": "a setting of benchmarks/trade_off.py",
-        "0.005007": "what choose --max-shift prints",
-        "81%": "what examples/correlation_remover.py prints, compared in test_package.py",
-        "26.2%": "what sanitize --solver randomized_response prints",
+        "0.05": "a setting, compared in test_package.py",
+        "0.55": "where the picture is read, below",
+        "26.2%": "compared in test_package.py",
+        "65.9%": "compared in test_package.py",
     },
     "docs/beyond.rst": {"500,000": "a limit in the code"},
     "docs/commands.rst": {
@@ -69,6 +67,18 @@ OF_A_PAGE = {
         "7,214": "a setting of benchmarks/commands.py",
         "2 GB": "a setting of benchmarks/large_file.py",
         "400 MB": "what benchmarks/large_file.py stays below",
+    },
+    "docs/defaults.rst": {
+        "0.02": "a default of the transformer",
+        "0.95": "a default of the commands",
+    },
+    "docs/first_release.rst": {
+        "0.16": "compared in test_documented_commands.py",
+        "0.69": "the logarithm of 2",
+        "53.2%": "compared in test_documented_commands.py",
+        "90%": "a setting of choose",
+        "5 points": "a setting of choose",
+        "0.005007": "what choose --max-shift prints",
     },
     "docs/glossary.rst": {
         "0.69": "the logarithm of 2",
@@ -85,6 +95,7 @@ OF_A_PAGE = {
     },
     "docs/speed.rst": {"6 seconds": "a time, by benchmarks/speed_of_confidence.py"},
     "docs/trade_off.rst": {
+        "81%": "what examples/correlation_remover.py prints, compared in test_package.py",
         "200,000": "a setting of benchmarks/trade_off.py",
         "1,000": "a setting of benchmarks/trade_off_methods.py",
     },
@@ -107,6 +118,37 @@ def test_every_figure_in_the_text_was_printed(name):
     printed, chosen = printed_in("\n".join(outputs)), CHOSEN | OF_A_PAGE.get(name, {})
     quoted = [f for f in quoted_in(prose_of(text, name)) if f.text not in chosen]
     assert [figure.text for figure in quoted if not is_printed(figure, printed)] == []
+
+
+def test_the_readme_quotes_the_best_points_of_its_picture(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs" / "pictures")
+    picture = runpy.run_path(str(ROOT / "docs" / "pictures" / "trade_off.py"))
+    drawn = {
+        label: picture["points"]("adult", name) for name, (*_, label) in picture["LINES"].items()
+    }
+    (limit,) = map(float, re.findall(r"Left of (\S+), with 4,000 rows", words := readme()))
+    best = {
+        label: max([y for x, y in points if x < limit], default=None)
+        for label, points in drawn.items()
+    }
+    quoted = re.search(
+        r"up to (\S+) from names of .*?, (\S+) from rows .*?, (\S+) from a fair .*?, and (\S+) if columns",
+        words,
+    )
+    shown = [
+        "skprivacy, names of cells",
+        "skprivacy, rows",
+        "FARE's tree, 8 leaves",
+        "columns dropped",
+    ]
+    assert list(quoted.groups()) == [f"{best.pop(label):.2f}" for label in shown]
+    assert set(best.values()) == {None}  # no other method is there
+    (itself,) = drawn["the table itself"]
+    assert f"The table itself gives {itself[1]:.2f};" in words
+
+
+def readme():
+    return " ".join((ROOT / "README.md").read_text().split())
 
 
 def test_every_recorded_output_has_its_script():

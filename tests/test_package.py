@@ -107,8 +107,10 @@ def test_what_is_installed_by_default_has_no_cdd():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert not any("cdd" in requirement for requirement in project["dependencies"])
     assert project["optional-dependencies"]["cdd"] == ["pycddlib-standalone>=3.0"]
-    # Every run of the tests compares our vertices with those of cdd.
-    assert "cdd" in project["optional-dependencies"]["test"][0]
+    # Nor do the tests need a compiler; CI installs it, and compares our vertices with those of cdd.
+    assert not any(
+        "cdd" in requirement for requirement in project["optional-dependencies"]["test"]
+    )
 
 
 def test_the_figures_of_the_readme_about_randomised_response(tmp_path, monkeypatch, capsys):

@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 from example_tables import people, quick_scores
 
-from skprivacy import PrivacyFunnelTransformer, TreeCells, get_measure
+from skprivacy import AlphaLift, Lip, PrivacyFunnelTransformer, TreeCells, get_measure
 from skprivacy.cli.values import MEASURES
 from skprivacy.files import fit_file
 
@@ -31,7 +31,9 @@ def at_once(transformer, rows, more):
 
 def in_batches(transformer, rows, more):
     for start in range(0, len(rows), 150):
-        transformer.partial_fit(rows.iloc[start : start + 150])
+        batch = slice(start, start + 150)
+        of_batch = {name: given[batch] for name, given in more.items()}
+        transformer.partial_fit(rows.iloc[batch], **of_batch)
     assert transformer.mechanism_ is not None  # which is designed now
     return transformer
 
@@ -46,6 +48,10 @@ def from_polars(transformer, rows, more):
     return transformer.fit(pl.from_pandas(rows).lazy())
 
 
+def eager(transformer, rows, more):
+    return transformer.fit(pl.from_pandas(rows))
+
+
 def from_dask(transformer, rows, more):
     import dask.dataframe as dd
 
@@ -53,9 +59,10 @@ def from_dask(transformer, rows, more):
 
 
 def from_csv(transformer, rows, more):
+    target = more["y"].name if "y" in more else None
     with TemporaryDirectory() as folder:
         rows.to_csv(Path(folder, "rows.csv"), index=False)
-        return fit_file(transformer, Path(folder, "rows.csv"))
+        return fit_file(transformer, Path(folder, "rows.csv"), target=target)
 
 
 def from_parquet(transformer, rows, more):
@@ -137,6 +144,23 @@ SCENARIOS = {
     "Dask": Fit(how=from_dask),
     "CSV": Fit(how=from_csv),
     "Parquet": Fit(how=from_parquet),
+    "eager polars": Fit(how=eager),
+    "missing values": Fit(rows=ROWS.assign(trio=ROWS["trio"].mask(ROWS["noise"] > 0.8))),
+    "pools": Fit({"columns": ["zip"], "min_frequency": 0.1}),
+    "another alpha": Fit({"measure": AlphaLift(alpha=4)}),
+    "another lower bound": Fit({"measure": Lip(lower=0.1)}, 0.3),
+    "weights in batches": Fit(more=WEIGHTS, how=in_batches),
+    "target in batches": Fit({"utility": "target"}, more=LABEL, how=in_batches),
+    "target in CSV": Fit({"utility": "target"}, more=LABEL, how=from_csv),
+    "beside in batches": Fit({"beside": "label"}, 0.3, how=in_batches),
+    "beside in Dask": Fit({"beside": "label"}, 0.3, how=from_dask),
+    "beside in CSV": Fit({"beside": "label"}, 0.3, how=from_csv),
+    "beside, with weights": Fit({"beside": "label"}, 0.3, more=WEIGHTS),
+    "beside, closeness": Fit({"beside": "label", "utility": "distortion"}, 0.3),
+    "beside, cells": Fit({**MANY, "beside": "label", "alphabet": TreeCells(max_cells=6)}, 0.3),
+    "cells in batches": Fit({**MANY, "alphabet": TreeCells(max_cells=6)}, how=in_batches),
+    "cells in polars": Fit({**MANY, "alphabet": TreeCells(max_cells=6)}, how=from_polars),
+    "cells in CSV": Fit({**MANY, "alphabet": TreeCells(max_cells=6)}, how=from_csv),
 }
 CONFIDENT = {
     **dict(by_measures(**SURE)),
@@ -153,6 +177,9 @@ CONFIDENT = {
     "a single group": Fit(dict(SURE), rows=ROWS.assign(sex="f")),
     "X determines S": Fit({"columns": ["proxy"], **SURE}),
     "a group of few rows": Fit(dict(SURE), rows=FEW),
+    "batches": Fit(dict(SURE), how=in_batches),
+    "Dask": Fit(dict(SURE), how=from_dask),
+    "CSV": Fit({"beside": "label", **SURE}, 0.5, how=from_csv),
 }
 SCENARIOS |= {f"confidence: {name}": fit for name, fit in CONFIDENT.items()}
 ERRORS = {

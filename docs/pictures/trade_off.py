@@ -19,7 +19,8 @@ LINES = {
     "cells, label": (RELEASED, "s", "skprivacy, rows"),
     "columns dropped": (QUIET, "D", "columns dropped"),
     "columns apart": (SENSITIVE, "^", "columns apart"),
-    "FARE's tree": (USEFUL, "v", "FARE's tree, 24 leaves"),
+    "FARE's tree, 24 leaves": (USEFUL, "v", "FARE's tree, 24 leaves"),
+    "FARE's tree, 8 leaves": (USEFUL, "<", "FARE's tree, 8 leaves"),
     "PrototypeLearner": ("#7c3aed", "P", "PrototypeLearner"),
     "LFR": ("#a16207", "X", "LFR"),
     "DisparateImpactRemover": ("#be185d", "*", "DisparateImpactRemover"),
@@ -29,11 +30,14 @@ LINES = {
 
 
 def points(table, method):
-    """Return the AUCs of the attacker and of the target, of all settings of a method."""
+    """Return the AUCs of the attacker and of the target, of all settings of a method.
+
+    method : its name, then what its settings have in common, if only some of them are meant.
+    """
+    name, _, common = (method, "", "") if method.startswith("cells") else method.partition(", ")
     text = re.search(rf"^table {table}: .*?\n\n", RECORDED, re.MULTILINE | re.DOTALL)[0]
-    lines = [line for line in text.splitlines() if line[:23].strip() == method]
-    if method == "FARE's tree":
-        lines = [line for line in lines if "24 leaves" in line]
+    lines = [line for line in text.splitlines() if line[:23].strip() == name]
+    lines = [line for line in lines if f" {common}" in line[23:38]]
     return sorted((float(line[74:83]), float(line[38:47])) for line in lines)
 
 

@@ -124,11 +124,23 @@ class Channel(Frozen):
         symbols.flags.writeable = False
         self._set(symbol_of_output=symbols)
 
-    def renamed(self, **names: Any) -> Channel:
-        """Return the same channel with other `x_labels`, `y_labels` or `symbol_of_output`."""
-        made = self._copy(**names)
+    def renamed(
+        self,
+        *,
+        x_labels: Labels | None = None,
+        y_labels: Labels | None = None,
+        symbol_of_output: IntArray | None = None,
+    ) -> Channel:
+        """Return the same channel with other names; None keeps those that it has."""
+        names = {"x_labels": x_labels, "y_labels": y_labels, "symbol_of_output": symbol_of_output}
+        made = self._copy(**{name: given for name, given in names.items() if given is not None})
         made._check_names()
         return made
+
+    def is_renamed(self, other: Channel) -> bool:
+        """Whether it is another channel but for names."""
+        pairs = [(getattr(self, n), getattr(other, n)) for n in ("matrix", "p_x", "groups")]
+        return all(ours is theirs for ours, theirs in pairs)
 
     def with_matrix(self, matrix: FloatArray) -> Channel:
         """Return another channel for the same X."""
@@ -190,7 +202,11 @@ class Channel(Frozen):
 
         P(Y) in every row, or P(Y|z) where columns z are published beside Y.
         """
-        return readonly(independent(self.matrix, self.p_x, self.groups))
+        p_x = self.p_x
+        if self.groups is not None:  # nothing is known of a group without rows
+            _, codes = np.unique(self.groups, return_inverse=True)
+            p_x = np.where(np.bincount(codes, p_x)[codes] == 0, 1.0, p_x)
+        return readonly(independent(self.matrix, p_x, self.groups))
 
     @property
     def unseen(self) -> FloatArray:

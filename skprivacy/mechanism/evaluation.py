@@ -83,7 +83,7 @@ class Figures(Frozen):
     def __post_init__(self) -> None:
         self._set(secrets=MappingProxyType(dict(self.secrets)))
         known = [*self.secrets.values(), *([self.together] if self.together else [])]
-        if not self.secrets or not all(each.channel is self.channel for each in known):
+        if not self.secrets or not all(each.y_given_x is self.y_given_x for each in known):
             raise ValueError("There must be a secret, and all must be about the same channel.")
         if self.together is None and len(self.secrets) == 1:
             self._set(together=known[0])

@@ -13,7 +13,7 @@ from .._validation import check_real
 from ..describing import limit
 from ..measures import check_scope
 from ..measures.base import may_reach, posterior_ranges
-from .channel import OWNER, Channel
+from .channel import OWNER, Channel, check_labels
 from .leakage import Leakage
 
 # A probability that is as good as 1, and the largest one from which it would be a surprise.
@@ -107,8 +107,12 @@ class Guarantee(Leakage):
 
     def renamed(self, channel: Channel, s_labels: Labels | None = None) -> Guarantee:
         """Return the same guarantee with other names: nothing is judged again."""
-        assert channel.matrix is self.channel  # only its names may differ
-        return self._copy(y_given_x=channel, s_labels=s_labels or self.s_labels)
+        if not channel.is_renamed(self.y_given_x):
+            raise ValueError("Only names may differ: another channel has to be judged.")
+        labels = self.s_labels if s_labels is None else s_labels
+        if labels is not None:
+            check_labels("s_labels", labels, len(self.prior))
+        return self._copy(y_given_x=channel, s_labels=labels)
 
     @property
     def advantage_bound(self) -> float:

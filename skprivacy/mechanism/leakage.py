@@ -23,7 +23,8 @@ from .channel import OWNER, ROW_TOLERANCE, Channel, Frozen, check_labels
 # be told of.
 USUAL_CONFIDENCE, FAR_ABOVE = 0.95, 2.0
 
-# As in designs: the marginals of X in the tables of secrets differ by rounding only.
+# As in designs: the marginals of X in the tables of secrets differ by rounding only, by such a
+# share of each.
 _SAME_MARGINALS = 1e-9
 
 
@@ -122,8 +123,7 @@ class Leakage(Frozen):
         if not abs(self.p_sx.sum() - 1) <= ROW_TOLERANCE:
             raise ValueError(f"p_sx must sum to 1. Got a sum of {self.p_sx.sum()}.")
         p_x = self.p_sx.sum(axis=0)
-        is_same = p_x.shape == self.p_x.shape and np.abs(p_x - self.p_x).max() <= _SAME_MARGINALS
-        if not is_same:
+        if p_x.shape != self.p_x.shape or not np.allclose(p_x, self.p_x, _SAME_MARGINALS, 0.0):
             raise ValueError("p_sx does not have the distribution of X that the channel is for.")
         check_labels("s_labels", self.s_labels, len(self.p_sx))
 
@@ -187,7 +187,8 @@ class Leakage(Frozen):
     @cached_property
     def sensitive_posterior(self) -> FloatArray:
         """``P(S | Y = y)``, of shape (n_y, n_s); P(S) for an output of probability zero."""
-        return readonly(posteriors(self._p_sy, self.p_y, self.prior))
+        # By the marginal of this very table: that of the channel may differ by rounding.
+        return readonly(posteriors(self._p_sy, self._p_sy.sum(axis=0), self.prior))
 
     @cached_property
     def _p_sy(self) -> FloatArray:
@@ -246,7 +247,7 @@ class Leakage(Frozen):
     @cached_property
     def output_lifts(self) -> FloatArray:
         """The largest ``P(s|y) / P(s)`` of each output."""
-        return lift(self.sensitive_posterior, self.prior).max(axis=1)
+        return readonly(lift(self.sensitive_posterior, self.prior).max(axis=1))
 
     @property
     def max_lift(self) -> float:

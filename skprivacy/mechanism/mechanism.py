@@ -188,6 +188,8 @@ class Mechanism(BudgetFigures):
         [0.0, 0.0, 0.693]
         """
         channel, labels = self.y_given_x.renamed(**names), s_labels or {}
+        if unknown := [name for name in labels if name not in self.secrets]:
+            raise ValueError(message(OWNER, "s_labels", f"about {list(self.secrets)}", unknown))
         secrets = {n: each.renamed(channel, labels.get(n)) for n, each in self.secrets.items()}
         known = self.together
         if together is not None and len(secrets) > 1:

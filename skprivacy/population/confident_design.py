@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,7 +17,7 @@ from ..exceptions import BesideError
 from ..solvers import DesignTask, Solution
 from .limits import ChannelLimits, Reached, reached, upper_limits
 from .robust_budget import RobustBudget
-from .search import ConfidentSearch
+from .search import Attempt, ConfidentSearch
 
 _CAPS = 8
 _DILUTIONS, _JUST_BELOW = 6, 1 - 1e-4
@@ -69,6 +70,9 @@ def diluted(
         kept *= _JUST_BELOW / limit
         mixed = kept * channel + (1 - kept) * nothing
     return softened(channel, p_x, limits, groups)
+
+
+_SOFTER = diluted, softened
 
 
 def telling_nothing(p_x: FloatArray, groups: IntArray | None) -> FloatArray:
@@ -126,6 +130,9 @@ class ConfidentDesign:
         self._confidence = task.confidence_of_each
         self._counts = {n: task.n_samples * joint.p_sx for n, joint in task.secrets.items()}
         self._seen, self._p_x = task.p_x > 0, task.p_x
+        # The share of the budgets that limits may reach, and how channels that keep them were
+        # found: to calibrate these for a smaller share.
+        self._share, self._again = 1.0, list[Callable[[], FloatArray | None]]()
         self._limits = {
             name: ChannelLimits(counts, task.measure, task.scope, self._confidence)
             for name, counts in self._counts.items()
@@ -138,11 +145,24 @@ class ConfidentDesign:
         finite = {name: epsilon for name, epsilon in budgets.items() if epsilon < np.inf}
         unchanged = self._merged(self._expanded(np.eye(int(self._seen.sum()))))
         if not finite or self._reached(unchanged, finite).limit <= 1:
+            self._soften(unchanged, finite)
             return Solution(unchanged) if self._with_margins else self._bounded(unchanged, budgets)
         if 0 in finite.values():  # no number of rows shows that nothing at all is told
             return self._bounded(nothing, budgets)
         found = max([nothing, *self._candidates(budgets, finite)], key=self._utility)
         return self._bounded(found, budgets)
+
+    def cautious(self, share: float) -> FloatArray:
+        """Return a channel like the last solution, with limits at most at a share of the budgets.
+
+        The search is not made again: what it ended with is calibrated anew.
+        """
+        nothing = telling_nothing(self._p_x, self._task.groups)
+        if not share:
+            return nothing
+        self._share = share
+        found = [nothing, *(again() for again in self._again)]
+        return max((each for each in found if each is not None), key=self._utility)
 
     def _bounded(self, channel: FloatArray, budgets: Budgets) -> Solution:
         """Return a solution, with the bound and the name of the solver that was asked."""
@@ -162,8 +182,10 @@ class ConfidentDesign:
             for_sample = self._merged(self._plug_in(budgets).channel)
             excess = self._reached(for_sample, finite).limit
             if excess <= 1:
+                self._soften(for_sample, finite)
                 yield for_sample
             elif not self._with_margins or is_average or excess <= _MANY_ROWS:
+                self._again.append(partial(self._with_smaller_budgets, budgets, finite))
                 yield self._with_smaller_budgets(budgets, finite)
         if self._with_margins and excess > 1:
             # Where every lift has a bound of its own, either margin may be the better guide.
@@ -197,7 +219,21 @@ class ConfidentDesign:
         utility = task.utility.restricted(self._seen)
         search = ConfidentSearch(robust, limits, utility, faces, task.max_outputs)
         attempt = search.run(self._confidence, self._starts(budgets))
+        if attempt is None:
+            return None
+        self._again.append(lambda: self._of_attempt(search.again(attempt)))
+        return self._of_attempt(attempt)
+
+    def _of_attempt(self, attempt: Attempt | None) -> FloatArray | None:
         return None if attempt is None else self._expanded(attempt.channel)
+
+    def _soften(self, channel: FloatArray, finite: Budgets) -> None:
+        """Keep a channel to be softened, should its limits have to be smaller."""
+
+        def limits(channel: FloatArray) -> Reached:
+            return self._reached(channel, finite)
+
+        self._again += [partial(s, channel, self._p_x, limits, self._task.groups) for s in _SOFTER]
 
     def _starts(self, budgets: Budgets) -> Iterator[FloatArray]:
         """Yield designs for the sample, of the symbols that occur."""
@@ -248,7 +284,8 @@ class ConfidentDesign:
         return softened(channel, self._p_x, limits, self._task.groups)
 
     def _reached(self, channel: FloatArray, finite: Budgets) -> Reached:
-        return reached(self._limits, finite, channel)
+        found = reached(self._limits, finite, channel)
+        return Reached(found.limit / self._share, found.per_output / self._share)
 
     def _expanded(self, channel: FloatArray) -> FloatArray:
         """Return a channel for symbols with rows as one for all: the others tell nothing."""

@@ -97,14 +97,18 @@ def draws_of_limits(
     counts: FloatArray, confidence: float, n_draws: int | None = None, random_state: Seed = 0
 ) -> Iterator[Draws]:
     """Yield the draws that limits are from; n_draws : None for enough for the confidence."""
-    if n_draws is None:
-        n_draws = max(_N_DRAWS, int(np.ceil(_FEWEST_ABOVE / (1 - confidence))))
+    n_draws = n_draws or _enough_draws(confidence)
     return draws_around(counts, n_draws, np.random.default_rng(random_state))
+
+
+def _enough_draws(confidence: float) -> int:
+    return max(_N_DRAWS, int(np.ceil(_FEWEST_ABOVE / (1 - confidence))))
 
 
 def kept_draws(counts: FloatArray, confidence: float) -> list[Draws] | None:
     """Return these draws for several channels; None where they would take too much memory."""
-    if counts.size * _N_DRAWS > _MOST_NUMBERS:
+    # Each draw has two tables.
+    if 2 * counts.size * _enough_draws(confidence) > _MOST_NUMBERS:
         return None
     return list(draws_of_limits(counts, confidence))
 

@@ -175,6 +175,10 @@ class ConfidentSearch:
             best = self._from_starts(list(starts), beta)
         return None if best is None else self._improved(best)
 
+    def again(self, attempt: Attempt) -> Attempt | None:
+        """Return an attempt calibrated anew, after limits have changed."""
+        return self._again(attempt.channel, attempt.beta, attempt.shape)
+
     # Programs -----------------------------------------------------------------------------------
 
     def _losses(self, channel: FloatArray) -> FloatArray:

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from reference import exact_max_lift_vertices, random_joint
+from reference import exact_max_lift_vertices, imported_cdd, random_joint
 
 from skprivacy import SolverError
 from skprivacy.geometry import LiftPolytopes, Points
@@ -44,6 +44,7 @@ def test_parametric_vertices_are_the_exact_ones(seed, epsilon):
 @pytest.mark.parametrize("shape", [(2, 6), (3, 5), (4, 7), (5, 6), (7, 4)])
 @pytest.mark.parametrize("bounds", [(-1.0, 0.05), (-1.0, 0.6), (-0.1, 0.1), (-0.5, 0.3)])
 def test_both_engines_agree(shape, bounds):
+    imported_cdd()
     for joint in np.random.default_rng(1).random((5, *shape)):
         parametric, cdd = (
             dense_vertices(polytopes_of(joint, engine=engine)[0], *bounds)
@@ -122,6 +123,7 @@ def test_nearly_independent_tables_keep_their_vertices(size):
 
 
 def test_cdd_says_so_where_it_cannot_tell():
+    imported_cdd()
     polytopes, _ = polytopes_of(np.random.default_rng(9).random((3, 4)), engine="cdd")
     with pytest.raises(SolverError, match="exceed 1 by only 1.0e-08: use engine='parametric'"):
         polytopes.vertices(-1.0, 1e-8)

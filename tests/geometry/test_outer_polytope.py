@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from reference import THREE_BY_THREE, exact_vertices, random_joint
+from reference import THREE_BY_THREE, exact_vertices, imported_cdd, random_joint
 
 from skprivacy import KL, MutualInformation, get_measure
 from skprivacy.geometry import (
@@ -57,6 +57,7 @@ def same_points(one, other, atol=1e-6):
 class TestVertices:
     @pytest.mark.parametrize("shape", [(2, 5), (3, 5), (4, 6)])
     def test_equal_those_of_cdd(self, shape):
+        imported_cdd()
         for seed in range(5):
             rng = np.random.default_rng(seed)
             deviations = as_joint(rng.random(shape), "test").deviations
@@ -75,6 +76,7 @@ class TestVertices:
         same_points(ours.select()[0].dense(5), exact_vertices(normals @ deviations, offsets))
 
     def test_of_a_prism_equal_those_of_its_slices(self):
+        imported_cdd()
         rng = np.random.default_rng(2)
         deviations = as_joint(rng.random((3, 6)), "test").deviations
         normals, offsets = random_cuts(rng, deviations, 5)
@@ -137,6 +139,7 @@ class TestVertices:
         assert_allclose(points.times(deviations), own, atol=1e-14)  # as before the cut
 
     def test_a_cut_through_vertices(self):
+        imported_cdd()
         """Ties: the cut passes through symbols and through vertices of other cuts."""
         deviations = as_joint(np.eye(4) + 0.5, "test").deviations
         body = polytope(deviations, low=0.0, high=0.0)
@@ -151,6 +154,7 @@ class TestVertices:
 
 class TestSlab:
     def test_vertices_equal_those_of_cdd(self):
+        imported_cdd()
         t = np.array([-0.9, -0.3, 0.2, 0.2, 0.7, 1.1])
         ours = slab_vertices(t, -0.4, 0.5).dense(6)
         expected = simplex_vertices(np.vstack([t, -t]), np.array([0.5, 0.4]))

@@ -15,6 +15,7 @@ from skprivacy import KL, AlphaLift, Evaluation, Lip, Mechanism, Target, design_
 from skprivacy._json import decode_label, encode_label
 from skprivacy.measures import MEASURES
 from skprivacy.mechanism import Channel, Guarantee
+from skprivacy.utilities import get_utility
 
 # What a channel and a guarantee are made of.
 CHANNEL = "channel", "p_x", "x_labels", "y_labels", "objective", "groups", "symbol_of_output"
@@ -214,6 +215,57 @@ class TestNames:
     def test_names_are_checked(self, mechanism):
         with pytest.raises(ValueError, match="a tuple of 4 different names"):
             mechanism.renamed(x_labels=("a", "a", "b", "c"))
+
+
+class TestOnlyNamesCanBeChanged:
+    """A channel that was judged is never replaced by one that was not."""
+
+    @pytest.mark.parametrize(
+        "field", [{"matrix": np.eye(3)}, {"p_x": [0.9, 0.05, 0.05]}, {"groups": None}]
+    )
+    def test_other_fields_are_refused(self, field):
+        mechanism = design_mechanism(THREE_BY_THREE, 0.02)
+        for named in (mechanism, mechanism.y_given_x):
+            with pytest.raises(TypeError, match=next(iter(field))):
+                named.renamed(**field)
+
+    def test_a_guarantee_is_not_given_to_another_channel(self):
+        one, other = (design_mechanism(THREE_BY_THREE, e) for e in (0.02, 0.5))
+        with pytest.raises(ValueError, match="judged"):
+            one.secrets[None].renamed(other.y_given_x)
+        with pytest.raises(ValueError, match="same channel"):
+            Mechanism(other.y_given_x, one.secrets, "mine")
+
+    @pytest.mark.parametrize("labels", [("a", "b"), ("a", "b", "b"), ["a", "b", "c"], "abc"])
+    def test_names_of_groups_are_checked(self, labels):
+        with pytest.raises(ValueError, match="s_labels"):
+            design_mechanism(THREE_BY_THREE, 0.02).renamed(s_labels={None: labels})
+
+    def test_names_of_a_secret_that_is_not_there(self):
+        with pytest.raises(ValueError, match="typo"):
+            design_mechanism(THREE_BY_THREE, 0.02).renamed(s_labels={"typo": ("a", "b", "c")})
+
+    def test_figures_cannot_be_written_to(self):
+        with pytest.raises(ValueError, match="read-only"):
+            design_mechanism(THREE_BY_THREE, 0.02).secrets[None].output_lifts[:] = 1
+
+
+def test_posteriors_are_those_of_the_secret_itself():
+    """An output that only one row of one secret can have is not hidden by another marginal."""
+    first = np.array([[0.3, 0.2, 0.0], [0.2, 0.3, 0.0]])
+    second = first + np.array([[-9e-10, 0, 9e-10], [0, 0, 0]])
+    matrix = np.array([[0.5, 0.5, 0], [0.5, 0.5, 0], [0, 0, 1.0]])
+    channel = Channel(matrix, first.sum(axis=0), tuple("abc"), (0, 1, 2), get_utility("guess"))
+    with pytest.raises(ValueError, match="distribution of X"):
+        Guarantee(channel, second, ("s", "t"), KL(), epsilon=1e-6, scope="per_output")
+
+
+def test_a_value_beside_without_rows_has_an_output():
+    matrix = np.eye(3)
+    channel = Channel(
+        matrix, [0.5, 0.5, 0.0], tuple("abc"), (0, 1, 2), get_utility("guess"), [0, 0, 1]
+    )
+    assert_allclose(channel.unseen, [[0.5, 0.5, 0], [0, 0, 1]])
 
 
 class TestEvaluate:

@@ -14,6 +14,7 @@ from reference import (
     cdd_vertices,
     entropy,
     exact_max_lift_vertices,
+    imported_cdd,
     naive_algorithm1,
     random_joint,
 )
@@ -49,6 +50,8 @@ class TestMaxLift:
     @pytest.mark.parametrize("engine", ["parametric", "cdd"])
     @pytest.mark.parametrize("measure", ["max_lift", "lip"])
     def test_three_by_three(self, measure, engine):
+        if engine == "cdd":
+            imported_cdd()
         path = privacy_utility_path(THREE_BY_THREE, THREE_EPSILONS, measure=measure, engine=engine)
         assert [m.solver for m in path] == ["max_lift"] * 3
         assert_allclose([m.utility for m in path], OPTIMUM[measure], atol=2e-8)
