@@ -1,4 +1,4 @@
-r"""What leakage is: convex functions of the posterior ``P(S | Y = y)``.
+r"""Measures of leakage: convex functions of the posterior ``P(S | Y = y)``.
 
 A released symbol y turns the prior ``P(S)`` into a posterior ``T = P(S | Y = y)`` with lifts
 ``l = T / P(S)``. A measure is a convex ``g(T)`` with a threshold that depends on epsilon; a

@@ -15,7 +15,7 @@ from skprivacy.geometry import (
     TooManyVerticesError,
     slab_vertices,
 )
-from skprivacy.geometry.cdd_vertices import simplex_vertices
+from skprivacy.geometry.lift_polytopes import simplex_vertices
 from skprivacy.geometry.points import GrowingTable
 from skprivacy.joint import as_joint
 from skprivacy.solvers import DesignTask
