@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from ..geometry import Points
+from ..geometry import Points, normalised
 from ..geometry.lift_polytopes import VertexSegments
 from ..joint import Joint
 from ..measures import Measure
@@ -51,22 +51,17 @@ _BISECTIONS = 60
 
 
 class LeakageFunction:
-    """What a posterior leaks, for one joint and one measure."""
+    """The leakage of a posterior, for one joint and one measure."""
 
     def __init__(self, joint: Joint, measure: Measure) -> None:
-        self.deviations = joint.deviations
-        self.prior = joint.p_s
-        self._measure = measure
+        self.deviations, self.prior, self._measure = joint.deviations, joint.p_s, measure
         self._at_prior = float(measure.value(joint.p_s, joint.p_s))
         self._widest = np.abs(joint.deviations).max(axis=1)
-        self._samples = self._sampled()
-
-    def _sampled(self) -> tuple[FloatArray, FloatArray]:
-        """Return deviations and g of the symbols of X and of some mixtures, for checks."""
-        n_x = self.deviations.shape[1]
+        # The symbols of X and some mixtures of them, for checks.
+        n_x = len(joint.p_x)
         mixtures = np.random.default_rng(0).dirichlet(np.full(n_x, 0.5), _SAMPLES)
         deviations = self.deviations @ np.vstack([np.eye(n_x), mixtures]).T
-        return deviations, self.value(deviations.T)
+        self._samples = deviations, self.value(deviations.T)
 
     def threshold(self, epsilon: float) -> float:
         """Return the largest g that epsilon allows: 0 where only rounding makes it larger."""
@@ -169,9 +164,7 @@ class LeakageFunction:
             slope -= (values * slope).sum(axis=1, keepdims=True)
             steepness = (values * slope**2).sum(axis=1)
             step = np.where(outside, over, 0.0) / np.where(steepness > _FLAT, steepness, np.inf)
-            tilt = np.exp(np.clip(-step[:, None] * slope, -30, 30))
-            values = values * tilt
-            values /= values.sum(axis=1, keepdims=True)
+            values = normalised(values * np.exp(np.clip(-step[:, None] * slope, -30, 30)))
         deviations = np.einsum("nw,nws->ns", values, columns)
         return Points(points.support, values), deviations
 
@@ -203,24 +196,17 @@ class LeakageFunction:
         return np.where(self.value(deviations) <= limit, 1.0, low)
 
 
-# The leakage of vertices that move along straight lines: convex along every line.
-
-
 _GOLDEN = (np.sqrt(5) - 1) / 2
 _GOLDEN_STEPS = 50  # to 4e-11 of a segment
 _SEGMENT_BISECTIONS = 50  # to 1e-15 of a segment
 
 
 class SegmentLeakage:
-    """How much the points of `segments` reveal about S, as a function of where they are."""
+    """Leakage of vertices that move along straight lines: convex along every line."""
 
     def __init__(self, segments: VertexSegments, joint: Joint, measure: Measure) -> None:
-        self.segments = segments
-        self._prior = joint.p_s
-        self._measure = measure
-        low, high = (
-            (1 + points.times(joint.deviations)) * joint.p_s for points in segments.ends()
-        )
+        self.segments, self._prior, self._measure = segments, joint.p_s, measure
+        low, high = ((1 + ends.times(joint.deviations)) * joint.p_s for ends in segments.ends())
         self._start, self._step = low, high - low
 
     def at(self, fraction: FloatArray, index: slice | IntArray = slice(None)) -> FloatArray:
@@ -240,11 +226,9 @@ class SegmentLeakage:
         left, right = np.zeros(len(self._start)), np.ones(len(self._start))
         for _ in range(_GOLDEN_STEPS):
             width = _GOLDEN * (right - left)
-            falling = self.at(right - width) > self.at(left + width)
-            left, right = (
-                np.where(falling, right - width, left),
-                np.where(falling, right, left + width),
-            )
+            one, other = right - width, left + width
+            falling = self.at(one) > self.at(other)
+            left, right = np.where(falling, one, left), np.where(falling, right, other)
         candidates = np.stack([left, np.zeros_like(left), np.ones_like(left)], axis=1)
         best = self.at(candidates).argmin(axis=1)
         return np.take_along_axis(candidates, best[:, None], axis=1)[:, 0]
@@ -280,7 +264,7 @@ class SegmentLeakage:
     def largest_safe_excess(self, epsilon: float) -> float:
         """Return the largest excess of lifts over 1 such that all of Delta_t keeps the budget.
 
-        The largest leakage in Delta_t is that of one of its vertices and does not decrease with t:
+        The largest leakage in Delta_t is at one of its vertices and does not decrease with t:
         t may grow until the first vertex breaks the budget.
         """
         index, first, last = self.within(epsilon)

@@ -46,18 +46,18 @@ def secrets_of(task: DesignTask, budgets: Mapping[Any, float]) -> list[Secret]:
     Groups that differ in nothing are merged, unless what they say of a part of X matters.
     """
     found = []
-    for name, whole in task.secrets.items():
-        joint = whole.without_empty()
+    for name in [name for name in task.secrets if budgets[name] < np.inf]:
+        joint = task.secrets[name].without_empty()
         joint = joint.without_copies() if task.groups is None else joint
         measure = _NEARLY_INDEPENDENT if budgets[name] == 0 else task.measure
         found.append(Secret(joint, budgets[name], measure))
-    return [secret for secret in found if secret.epsilon < np.inf]
+    return found
 
 
 class Face:
     """The part of a task whose symbols share one value of the columns that are published.
 
-    Every output lies within one face. Its centre is P(X|z), which says what z says.
+    Its centre is P(X|z), which tells what z tells.
 
     Attributes
     ----------
@@ -80,23 +80,17 @@ class Face:
 
     @cached_property
     def starts(self) -> list[float]:
-        """What g is at the centre, for each secret."""
+        """g at the centre, for each secret."""
         pairs = zip(self._tables, self._secrets, strict=True)
         return [float(s.measure.value(t.sum(axis=1), s.joint.p_s)) for t, s in pairs]
-
-    def plain(self) -> DesignTask:
-        """Return the task about the only secret, where this face is all of X."""
-        (table,), task = self._tables, self._task
-        joint = Joint(table, tuple(range(len(table))), tuple(range(table.shape[1])))
-        return DesignTask({None: joint}, task.measure, task.scope, self.utility)
 
     def per_output(self) -> DesignTask:
         """Return the task in which every output keeps every budget; its epsilon is 1."""
         # g of what tells nothing is subtracted: it need not be what the centre of a face tells.
         is_zero = all(secret.epsilon == 0 for secret in self._secrets)
         starts = [float(s.measure.value(s.joint.p_s, s.joint.p_s)) for s in self._secrets]
-        pairs = zip(self._secrets, starts, strict=True)
-        scales = [1.0 if is_zero else s.threshold - start for s, start in pairs]
+        thresholds = [secret.threshold for secret in self._secrets]
+        scales = [1.0] * len(starts) if is_zero else list(np.subtract(thresholds, starts))
         return self._stacked(starts, scales, [None] * len(starts), None, "per_output")
 
     def on_average(self, rooms: FloatArray, weights: FloatArray) -> DesignTask:
@@ -137,17 +131,16 @@ class Face:
             tables.append(share * table)
         implied = self._implied() if self._is_whole and weights is None else None
         stack = np.vstack(tables)
-        joint = Joint(stack, tuple(range(len(stack))), tuple(range(stack.shape[1])))
         measure = Stacked(blocks, weights, implied)
-        return DesignTask({None: joint}, measure, scope, self.utility)
+        return DesignTask({None: Joint.numbered(stack)}, measure, scope, self.utility)
 
     def _implied(self) -> tuple[float, float] | None:
         """Return deviations of lifts that imply all budgets."""
         each = [secret.measure.implied_deviations(secret.epsilon) for secret in self._secrets]
-        known = [bounds for bounds in each if bounds is not None]
-        if len(known) < len(each):
+        if None in each:
             return None
-        return max(low for low, _ in known), min(high for _, high in known)
+        lows, highs = zip(*(bounds for bounds in each if bounds is not None), strict=True)
+        return max(lows), min(highs)
 
 
 def faces_of(task: DesignTask, secrets: list[Secret]) -> list[Face]:
