@@ -70,13 +70,7 @@ def check_scope(owner: str, scope: Scope, measure: Measure) -> Scope:
     """Return `scope` if `measure` supports it."""
     check_choice(owner, "scope", scope, SCOPES)
     if scope not in measure.scopes:
-        raise ValueError(
-            Message(
-                f"The measure {measure!r} has no scope {scope!r}: it is not meaningful there. ",
-                Owner(owner),
-                " supports it with ",
-                Setting("scope", measure.scopes[0]),
-                ".",
-            )
-        )
+        told = f"The measure {measure!r} has no scope {scope!r}: it is not meaningful there. "
+        with_scope = " supports it with ", Setting("scope", measure.scopes[0]), "."
+        raise ValueError(Message(told, Owner(owner), *with_scope))
     return scope

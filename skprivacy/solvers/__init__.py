@@ -78,19 +78,10 @@ def get_solver(
         _check_options(owner, solver, options)
         solver = SOLVERS[solver](**options)
     if requirement := solver.requirement(task):
-        raise ValueError(
-            Message(
-                f"The solver {solver.name!r} needs ",
-                requirement,
-                ". ",
-                Owner(owner),
-                " got ",
-                InPython(f"measure={task.measure!r}", Setting("measure", task.measure.name)),
-                ", ",
-                Setting("scope", task.scope),
-                ".",
-            )
-        )
+        needs = Message(f"The solver {solver.name!r} needs ", requirement, ". ")
+        measure = InPython(f"measure={task.measure!r}", Setting("measure", task.measure.name))
+        got = " got ", measure, ", ", Setting("scope", task.scope), "."
+        raise ValueError(Message(needs, Owner(owner), *got))
     return solver
 
 

@@ -330,11 +330,9 @@ class OnAverage(Refinement):
         if self._high == np.inf:
             infinite = f"The measure {problem.measure!r} is infinite for some "
             some = InPython("symbol of X", "released value")
-            use = (
-                ", and cannot be averaged over outputs here: use ",
-                Setting("scope", "per_output"),
-            )
-            raise ValueError(Message(infinite, some, *use, ", or smooth the joint."))
+            cannot, use = ", and cannot be averaged over outputs here: use ", "per_output"
+            smooth = ", or smooth the joint."
+            raise ValueError(Message(infinite, some, cannot, Setting("scope", use), smooth))
         self._start()
 
     def _start(self) -> None:
