@@ -1,4 +1,4 @@
-"""Compare mechanisms: what each keeps, leaks and costs under the same budgets."""
+"""Compare mechanisms: utility, leakage and time under the same budgets."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
 
-from ._messages import Message, Parameter
 from ._threads import one_thread
 from ._typing import Scope
-from ._validation import message
+from ._validation import about, message
 from .design import AnyTable, Budgets, check_epsilons, in_order, mechanism_path
 from .measures import Measure, every_measure
 from .mechanism import Mechanism, name_of_secret
@@ -102,9 +101,8 @@ def compare_mechanisms(
     increasing, measures = in_order(budgets), every_measure(task.measure)
     outcomes, total = _outcomes(task, solvers, increasing), len(solvers) * len(increasing)
     rows = {}
-    for name, budget, seconds, outcome in tqdm(
-        outcomes, total=total, unit="design", disable=not verbose
-    ):
+    bar = tqdm(outcomes, total=total, unit="design", disable=not verbose)
+    for name, budget, seconds, outcome in bar:
         row = {"solver": name, **_of_each("epsilon", budget), "seconds": seconds}
         if isinstance(outcome, Exception):
             row["reason"] = f"{type(outcome).__name__}: {outcome}"
@@ -147,10 +145,8 @@ def _named(
     """Return ``{name: solver}``, checked."""
     if isinstance(solvers, str | Solver) or not np.iterable(solvers):
         raise TypeError(message(owner, "solvers", "a list or a dict of solvers", solvers))
-    if isinstance(solvers, Mapping):
-        named = list(solvers.items())
-    else:
-        named = [(s.name if isinstance(s, Solver) else s, s) for s in solvers]
+    named = [(s.name if isinstance(s, Solver) else s, s) for s in solvers]
+    named = list(solvers.items()) if isinstance(solvers, Mapping) else named
     for name, solver in named:
         if not isinstance(solver, Solver):
             check_solver_name(owner, "solvers", solver)
@@ -159,46 +155,35 @@ def _named(
     names = [name for name, _ in named]
     if not names:
         raise ValueError(message(owner, "solvers", "at least one solver", solvers))
-    if repeated := {name for name in names if names.count(name) > 1}:
-        raise ValueError(
-            Message(
-                Parameter("solvers", owner),
-                f" has {sorted(repeated)[0]!r} more than once: pass a dict with a name for each.",
-            )
-        )
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        told = f" has {repeated[0]!r} more than once: pass a dict with a name for each."
+        raise ValueError(about(owner, "solvers", told))
     return dict(named)
 
 
 def _of_each(column: str, figures: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return a figure of each secret by its column; that of the only one has no name."""
+    """Return a figure of each secret by its column; without a name if there is only one."""
     if len(figures) == 1:
         return {column: next(iter(figures.values()))}
     return {f"{column} {name_of_secret(name)}": figure for name, figure in figures.items()}
 
 
 def _figures(mechanism: Mechanism, measures: dict[str, Measure]) -> dict[str, Any]:
-    """Return what a row says about a mechanism."""
+    """Return the figures of a mechanism, by column."""
     secrets, scope = mechanism.secrets, mechanism.scope
-    by_measure = {
-        column: {s: each.with_measure(measures[name]) for s, each in secrets.items()}
-        for column, (name, _) in _leakages(measures).items()
-    }
-    return {
+    row = {
         "utility": mechanism.utility,
         "normalized_utility": mechanism.normalized_utility,
         **_of_each("leakage", {s: each.leakage_in(scope) for s, each in secrets.items()}),
         **_of_each("population_limit", {s: each.leakage_at_most() for s, each in secrets.items()}),
-        **{
-            key: figure
-            for column, (_, of) in _leakages(measures).items()
-            for key, figure in _of_each(
-                column, {s: each.leakage_in(of) for s, each in by_measure[column].items()}
-            ).items()
-        },
         **_of_each("max_lift", {s: each.max_lift for s, each in secrets.items()}),
         "outputs": len(mechanism.p_y),
         "upper_bound": mechanism.upper_bound,
     }
+    for column, (name, of) in _leakages(measures).items():
+        by_measure = {s: each.with_measure(measures[name]) for s, each in secrets.items()}
+        row |= _of_each(column, {s: each.leakage_in(of) for s, each in by_measure.items()})
+    return row
 
 
 def _leakages(measures: dict[str, Measure]) -> dict[str, tuple[str, Scope]]:
