@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ._messages import Message, Named
+from ._tolerances import DEVIATION_ROUNDING, SAME_DIGITS
 from ._typing import CountArray, FloatArray, IntArray, Labels, TableLike
 from ._validation import about, check_real, message
 from .codes import count, n_cells, pack
@@ -20,12 +21,6 @@ from .geometry import Points
 
 # The smallest probability, so that lifts do not overflow.
 _SMALLEST = 1e-100
-
-# Deviations of lifts from 1 up to this are rounding: a tenth of the tolerance of budgets.
-DEVIATION_ROUNDING = 1e-13
-
-# Distributions and deviations that agree to this many digits are the same.
-SAME_DIGITS = 13
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._messages import SMALLER, InPython, Message, table_size
+from .._tolerances import EPS
 from .._typing import BoolArray, FloatArray, IntArray
 from ..codes import chunks
 from ..exceptions import SolverError
@@ -163,7 +164,7 @@ class VertexSegments:
         Both of shape (n, len(excess)); 0 is the low end of a segment, 1 its high end.
         """
         start, stop = self.start[index][:, None], self.stop[index][:, None]
-        slack = _SLACK * excess + np.finfo(float).eps
+        slack = _SLACK * excess + EPS
         inside = (start <= excess + slack) & (stop >= excess - slack)
         length = np.where(stop > start, stop - start, 1.0)
         return np.clip((excess - start) / length, 0.0, 1.0), inside

@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from .._tolerances import TINY
 from .._typing import FloatArray, IntArray
 from .points import GrowingTable, Points
 
@@ -30,7 +31,6 @@ Describe: TypeAlias = Callable[[Points, FloatArray], FloatArray]
 _NO_CUT = -1
 _ATTEMPTS = 4
 _LIFTED = 1e-11
-_TINY = 1e-300
 _SEED = 20_240_607  # ties are broken in the same way every time
 
 
@@ -268,7 +268,7 @@ class OuterPolytope:
         excess = np.einsum("ns,ns->n", table["deviations"][ends], normals[both])
         above, below = _halves(excess - table["heights"][ends] - offsets[both])
         # Which side a vertex is on is already decided: rounding must not change it here.
-        above, below = np.maximum(above, _TINY), np.minimum(below, 0.0)
+        above, below = np.maximum(above, TINY), np.minimum(below, 0.0)
         share = above / (above - below)  # of the inner end
         supports = table["support"][ends]
         support = _united(*_halves(supports), self._n_x)[:, : self._rank]

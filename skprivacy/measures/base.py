@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from .._tolerances import BISECTIONS
 from .._typing import BoolArray, FloatArray, Scope
 
 # The paper bounds every output; the privacy funnel bounds the average (correction 8).
@@ -271,9 +272,6 @@ def leakage_of(scope: Scope, measure: Measure, p_sx: FloatArray, channel: FloatA
 # within it.
 
 
-_BISECTIONS = 60  # to 1e-18
-
-
 def posterior_ranges(measure: Measure, prior: FloatArray, epsilon: float) -> FloatArray:
     """Return (low, high) of each P(s|y) that a budget for every output allows, as rows.
 
@@ -305,7 +303,7 @@ def _furthest(measure: Measure, p: float, limit: float, end: float) -> float:
     if _is_allowed(measure, p, limit, end):
         return end
     inside, outside = p, end
-    for _ in range(_BISECTIONS):
+    for _ in range(BISECTIONS):
         middle = (inside + outside) / 2
         is_allowed = _is_allowed(measure, p, limit, middle)
         inside, outside = (middle, outside) if is_allowed else (inside, middle)

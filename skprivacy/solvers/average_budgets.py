@@ -14,6 +14,7 @@ import numpy as np
 from scipy.optimize import OptimizeResult, linprog
 
 from .._messages import SMALLER, Message
+from .._tolerances import NEGLIGIBLE
 from .._typing import FloatArray
 from ..exceptions import SolverError
 from ..geometry import Points, normalised
@@ -213,8 +214,8 @@ _NEAR, _FAR = 0.01, 2.0
 # A room for leakage on average below this share of the threshold is rounding.
 _NO_ROOM = 2e-13
 
-# Weights below this are rounding; HiGHS knows no smaller tolerances than these.
-_NEGLIGIBLE, _LARGEST_CHARGE = 1e-12, 1e7
+# A charge beyond this only troubles HiGHS, which knows no smaller tolerances than these.
+_LARGEST_CHARGE = 1e7
 _TOLERANCES = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 # Options of HiGHS, tried in order until it finds an answer.
@@ -316,7 +317,7 @@ class AverageBudgets:
         values = room * self._utility.value(Points.from_dense(self._points[kept]))
         charges = room[:, None] * self._charges[kept]
         answer = _solved(-values, charges.T, (room[:, None] * ratio).T)
-        used = answer.x > _NEGLIGIBLE
+        used = answer.x > NEGLIGIBLE
         channel = (answer.x[used] * room[used])[:, None] * ratio[used]
         channel = channel.T / channel.sum(axis=0)[:, None]
         return channel, np.maximum(-answer.ineqlin.marginals, 0.0)

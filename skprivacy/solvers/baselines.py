@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from .._messages import RELEASED, InPython, Message, Setting
+from .._tolerances import BISECTIONS, DEVIATION_ROUNDING, SAME_DIGITS
 from .._typing import FloatArray, IntArray, Scope
 from .._validation import check_integer
 from ..exceptions import SolverError
 from ..geometry import Points
-from ..joint import DEVIATION_ROUNDING, Joint
+from ..joint import Joint
 from ..measures import Chi2
 from ..measures.base import value_in
 from ..measures.stacked import Stacked
@@ -87,10 +88,6 @@ class Partition:
         self.risks[block] = self._risk.of(self.mass[[block]], self._moments[[block]])[0]
 
 
-# Partitions whose utilities agree to this many digits are equally useful.
-_DIGITS = 13
-
-
 @dataclass(frozen=True)
 class BestPartitionSolver(Solver):
     """The best way to merge symbols of X within the budget, found by examining all of them.
@@ -136,7 +133,7 @@ class BestPartitionSolver(Solver):
         risk, partitions = Risk(task), all_partitions(n_x)
         useful, preferred, leakage = _figures(partitions, risk, task)
         # The utility may prefer some of the equally useful ones; of these, take the least leaky.
-        order = np.lexsort((leakage, -preferred.round(_DIGITS), -useful.round(_DIGITS)))
+        order = np.lexsort((leakage, -preferred.round(SAME_DIGITS), -useful.round(SAME_DIGITS)))
         for epsilon in epsilons:
             best = order[np.argmax(leakage[order] <= risk.limit(epsilon))]
             yield Solution(channel_of(partitions[best]))
@@ -408,8 +405,6 @@ def _direction(joint: Joint) -> FloatArray:
     return direction / length
 
 
-_BISECTIONS = 60  # to 1e-18
-
 # The answer stays this far inside the budget, against rounding where a measure jumps.
 _INSIDE = 1e-14
 
@@ -444,7 +439,7 @@ class RandomizedResponseSolver(Solver):
         for epsilon in epsilons:
             limit, low, high = risk.limit(epsilon), 0.0, 1.0
             # The outputs for a smaller share are those for a larger one with noise added.
-            for _ in range(_BISECTIONS):
+            for _ in range(BISECTIONS):
                 middle = (low + high) / 2
                 low, high = (middle, high) if leakage(middle) <= limit else (low, middle)
             unchanged = 1.0 if leakage(1.0) <= limit else max(0.0, low - _INSIDE)

@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from scipy.optimize import minimize
 
+from .._tolerances import NEGLIGIBLE
 from .._typing import BoolArray, FloatArray, IntArray
 from ..geometry import Points, normalised
 from .highs import INFINITY, Columns, Program
@@ -359,9 +360,6 @@ _NEW_LABELS = 5
 _SHARED_TANGENTS = 2
 _DEEP = 1e-3
 
-# Outputs rarer than this, and savings smaller than this, are rounding.
-_NEGLIGIBLE = 1e-12
-
 # A tangent that is exceeded by no more than this share of the threshold changes nothing.
 _NEGLIGIBLE_EXCESS = 1e-6
 
@@ -383,7 +381,7 @@ class Outline:
     def of_joint(cls, joint: FloatArray, loss: float) -> Outline:
         """Return the outline of P(x, l), a table of symbols and labels."""
         q = joint.sum(axis=0)
-        used = np.flatnonzero(q > _NEGLIGIBLE)
+        used = np.flatnonzero(q > NEGLIGIBLE)
         return cls(Points.from_dense((joint[:, used] / q[used]).T), used, q[used], loss)
 
 
@@ -569,7 +567,7 @@ class LabelProgram:
         saved = np.where(self._has, 0.0, known[:, None] - prices)
         labels = np.argsort(-saved, axis=1)[:, :_NEW_LABELS]
         symbols = np.broadcast_to(np.arange(self._n_x)[:, None], labels.shape)
-        worth = saved[symbols, labels] > _NEGLIGIBLE
+        worth = saved[symbols, labels] > NEGLIGIBLE
         self._add_pairs(symbols[worth], labels[worth])
         self._is_new = bool(worth.any())
 

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from .._tolerances import BISECTIONS, EPS
 from .._typing import FloatArray, IntArray
 from ..geometry import Points, normalised
 from ..geometry.lift_polytopes import VertexSegments
@@ -19,8 +20,6 @@ from ..measures import Measure
 
 # Normals, offsets and slack of halfspaces.
 Tangents: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
-
-_EPS = np.finfo(float).eps
 
 # Where a lift is smaller than this, tangents are taken a little closer to the prior: a measure
 # may have none at zero, and a tangent at any other point is just as valid.
@@ -47,7 +46,6 @@ _FLAT = 1e-100
 _SAMPLES = 64  # points to check a measure on
 _NEWTON_STEPS = 8
 _NEWTON_STEPS_OF_SHARE = 30
-_BISECTIONS = 60
 
 
 class LeakageFunction:
@@ -66,12 +64,12 @@ class LeakageFunction:
     def threshold(self, epsilon: float) -> float:
         """Return the largest g that epsilon allows: 0 where only rounding makes it larger."""
         threshold = float(self._measure.threshold(epsilon)) - self._at_prior
-        return min(threshold, _INFINITE) if threshold > 8 * _EPS * abs(self._at_prior) else 0.0
+        return min(threshold, _INFINITE) if threshold > 8 * EPS * abs(self._at_prior) else 0.0
 
     @property
     def rounding(self) -> float:
         """How far off `value` may be."""
-        return 16 * _EPS * (1 + abs(self._at_prior))
+        return 16 * EPS * (1 + abs(self._at_prior))
 
     def value(self, deviations: FloatArray) -> FloatArray:
         """Return g at each row of `deviations`."""
@@ -88,10 +86,10 @@ class LeakageFunction:
         shrunk = deviations * np.where(at_zero, 1 - _TANGENT_LIFT, 1.0)[:, None]
         normals, values = self.slope(shrunk), self.value(shrunk)
         terms = np.abs(normals) @ self._widest
-        rounding = 8 * _EPS * (terms + np.abs(values) + abs(self._at_prior) + self.prior.max())
+        rounding = 8 * EPS * (terms + np.abs(values) + abs(self._at_prior) + self.prior.max())
         offsets = (normals * shrunk).sum(axis=1) - values + rounding
         self._check_convex(normals, offsets, terms)
-        return normals, offsets, np.maximum(_SLACK * scale, 64 * _EPS * (terms + abs(scale)))
+        return normals, offsets, np.maximum(_SLACK * scale, 64 * EPS * (terms + abs(scale)))
 
     def cuts(
         self, beyond: FloatArray, places: FloatArray, heights: FloatArray | float, scale: float
@@ -189,7 +187,7 @@ class LeakageFunction:
 
     def _bisected(self, deviations: FloatArray, limit: FloatArray | float) -> FloatArray:
         low, high = np.zeros(len(deviations)), np.ones(len(deviations))
-        for _ in range(_BISECTIONS):
+        for _ in range(BISECTIONS):
             middle = (low + high) / 2
             within = self.value(middle[:, None] * deviations) <= limit
             low, high = np.where(within, middle, low), np.where(within, high, middle)

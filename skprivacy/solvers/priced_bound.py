@@ -27,6 +27,7 @@ import numpy as np
 from scipy.special import xlogy
 from sklearn.exceptions import ConvergenceWarning
 
+from .._tolerances import EPS, TINY
 from .._typing import BoolArray, FloatArray, IntArray
 from .._warnings import silenced
 from ..geometry import normalised
@@ -36,8 +37,6 @@ from .base import DesignTask, Solution, is_late
 from .linear_program import Prices
 from .optimal import OptimalSolver
 from .problem import Problem
-
-_EPS = np.finfo(float).eps
 
 # How many boxes are split at once.
 _AT_ONCE = 1024
@@ -67,7 +66,6 @@ _FIRST_PRICE, _LEAST_PRICE = 0.5, 0.02
 # A split leaves at least this share of an interval on either side; shorter ones are not split.
 _LEAST_SHARE, _SHORTEST = 0.15, 1e-9
 _NEGLIGIBLE = 1e-9  # probability
-_TINY = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +111,7 @@ class LeakagePrice:
         self._threshold = problem.threshold(epsilon)
         self._is_zero = self._threshold <= 0
         on_average = problem.scope == "average" and not self._is_zero
-        self._given = max(price / self._threshold, _TINY) if on_average else None
+        self._given = max(price / self._threshold, TINY) if on_average else None
 
     def at(self, theta: FloatArray, log_beta: FloatArray) -> tuple[FloatArray, ...]:
         """Return the value, slope and curvature at rows of (theta, log beta)."""
@@ -217,8 +215,8 @@ class Relaxation:
         low, high = boxes.low, boxes.high
         ends = self._h(low), self._h(high)
         left, right = self._ends(boxes.multipliers, low, high, ends)
-        steepness = np.abs(right - left) / np.maximum(high - low, _TINY)
-        room = (boxes.bound - target)[:, None] / np.maximum(steepness, _TINY)
+        steepness = np.abs(right - left) / np.maximum(high - low, TINY)
+        room = (boxes.bound - target)[:, None] / np.maximum(steepness, TINY)
         room = room * (1 + 1e-9) + 1e-12
         tighter_low = np.where(right > left, np.maximum(low, high - room), low)
         tighter_high = np.where(left > right, np.minimum(high, low + room), high)
@@ -230,7 +228,7 @@ class Relaxation:
         low, high, place = boxes.low, boxes.high, boxes.place
         width = high - low
         at_low = self._h(low)
-        rise = (self._h(high) - at_low) / np.maximum(width, _TINY)
+        rise = (self._h(high) - at_low) / np.maximum(width, TINY)
         error = at_low + rise * (place - low) - self._h(place)
         may_split = (width > _SHORTEST) & (self._is_curved > 0)
         cells = np.arange(len(boxes)), np.where(may_split, error, -np.inf).argmax(axis=1)
@@ -296,7 +294,7 @@ class Relaxation:
         bound = value + np.maximum(left, right).sum(axis=1)
         softer = np.log1p(np.exp(-np.abs(right - left) / smoothed[:, None])).sum(axis=1)
         size += self.n_z + np.abs(multipliers).max(axis=1)
-        bound = np.nan_to_num(bound + 64 * _EPS * size, nan=np.inf)  # with its rounding
+        bound = np.nan_to_num(bound + 64 * EPS * size, nan=np.inf)  # with its rounding
         return _State(bound + smoothed * softer, bound, slope, curvature)
 
 
@@ -319,7 +317,7 @@ def _around_distributions(
     low: FloatArray, high: FloatArray
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
     """Return boxes around their points whose sum is 1, and which have any."""
-    slack = 8 * _EPS * low.shape[1]
+    slack = 8 * EPS * low.shape[1]
     possible = (low.sum(axis=1) <= 1 + slack) & (high.sum(axis=1) >= 1 - slack)
     high = np.minimum(high, 1 + slack - (low.sum(axis=1, keepdims=True) - low))
     low = np.maximum(low, 1 - slack - (high.sum(axis=1, keepdims=True) - high))

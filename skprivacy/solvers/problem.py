@@ -7,12 +7,12 @@ from functools import cached_property
 import numpy as np
 
 from .._messages import InPython, Message, Setting, table_size
+from .._tolerances import NEGLIGIBLE, SAME_DIGITS
 from .._typing import FloatArray, IntArray
 from ..channels import expanded, tidied
 from ..exceptions import SolverError
 from ..geometry import Points, normalised, slab_vertices
 from ..geometry.lift_polytopes import count_bases
-from ..joint import SAME_DIGITS
 from ..measures.base import value_in
 from ..utilities import DEFAULT_TOL, NO_UTILITY
 from .base import DesignTask, Solution, reached
@@ -27,7 +27,6 @@ _CLOSE = 0.2
 
 _MOST_TANGENTS_KEPT = 200
 _MOST_TANGENTS = 20  # for one objective
-_NEGLIGIBLE_PROBABILITY = 1e-12
 
 
 class LinearOracle:
@@ -91,7 +90,7 @@ class LinearOracle:
                 self._restart()
                 raise failure
             weights = answer.values[:-1]
-            weights = np.where(weights > _NEGLIGIBLE_PROBABILITY, weights, 0.0)
+            weights = np.where(weights > NEGLIGIBLE, weights, 0.0)
             weights /= weights.sum()
             bound = max(answer.values[-1], 0.0) if self._on_average else self._threshold
             deviations = (self._deviations @ weights)[None]
