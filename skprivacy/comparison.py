@@ -97,7 +97,11 @@ def compare_mechanisms(
     asked = measure, scope, utility, max_outputs, confidence, n_samples
     every = [epsilon for each in budgets for epsilon in each.values()]
     task = DesignTask.checked(_OWNER, p_sx, every, *asked)
-    solvers = _named(_OWNER, _serving(task) if solvers is None else solvers)
+    if solvers is None:  # "auto" and the other solvers that serve the task
+        taken, _ = automatic(OccurringSymbols(task).task)
+        others = (cls() for name, cls in SOLVERS.items() if name not in (*_GENERAL, taken))
+        solvers = ["auto", *(s.name for s in others if s.requirement(task) is None)]
+    solvers = _named(_OWNER, solvers)
     increasing, measures = in_order(budgets), every_measure(task.measure)
     outcomes, total = _outcomes(task, solvers, increasing), len(solvers) * len(increasing)
     rows = {}
@@ -129,14 +133,6 @@ def _outcomes(
                 outcome, path = error, None
             yield name, left[0], time.perf_counter() - start, outcome
             left = left[1:]
-
-
-def _serving(task: DesignTask) -> list[str]:
-    """Return "auto" and the other solvers that serve a task."""
-    taken, _ = automatic(OccurringSymbols(task).task)
-    others = (cls() for name, cls in SOLVERS.items() if name not in (*_GENERAL, taken))
-    served = [s.name for s in others if s.requirement(task) is None]
-    return ["auto", *served]
 
 
 def _named(
@@ -188,26 +184,20 @@ def _figures(mechanism: Mechanism, measures: dict[str, Measure]) -> dict[str, An
 
 def _leakages(measures: dict[str, Measure]) -> dict[str, tuple[str, Scope]]:
     """Return the columns of leakage: ``{column: (name of the measure, scope)}``."""
-    return {
-        f"{which}_{name}": (name, scope)
-        for name, measure in measures.items()
-        for scope, which in _WHICH.items()
-        if scope in measure.scopes
-    }
+    found: dict[str, tuple[str, Scope]] = {}
+    for name, measure in measures.items():
+        scopes = [scope for scope in _WHICH if scope in measure.scopes]
+        found |= {f"{_WHICH[scope]}_{name}": (name, scope) for scope in scopes}
+    return found
 
 
 def _columns(task: DesignTask, measures: dict[str, Measure]) -> list[str]:
     """Return all columns, in order."""
     limit = [] if task.confidence is None else ["population_limit"]
     of_secrets = ["leakage", *limit, *_leakages(measures), "max_lift"]
-    return [
-        "solver",
-        *_of_each("epsilon", task.secrets),
-        "utility",
-        "normalized_utility",
-        *(column for name in of_secrets for column in _of_each(name, task.secrets)),
-        *("seconds", "outputs", "upper_bound", "reason"),
-    ]
+    each = [column for name in of_secrets for column in _of_each(name, task.secrets)]
+    first = ["solver", *_of_each("epsilon", task.secrets), "utility", "normalized_utility"]
+    return [*first, *each, "seconds", "outputs", "upper_bound", "reason"]
 
 
 def _table(rows: list[dict[str, Any]], columns: list[str], budgets: list[str]) -> pd.DataFrame:

@@ -108,7 +108,11 @@ def as_joint(p_sx: TableLike, owner: str, name: str = "p_sx") -> Joint:
         raise ValueError(about(owner, name, told))
     joint = Joint.numbered(readonly(table / total))
     if isinstance(p_sx, pd.DataFrame):
-        _check_labels(p_sx, owner, name)
+        for axis, index in (("index", p_sx.index), ("columns", p_sx.columns)):
+            if not index.is_unique:
+                repeated = index[index.duplicated()][0]
+                told = f" must have unique labels. Got {repeated!r} more than once in its {axis}."
+                raise ValueError(about(owner, name, told))
         joint = replace(joint, s_labels=tuple(p_sx.index), x_labels=tuple(p_sx.columns))
     smallest = joint.p_sx[joint.p_sx > 0].min()
     if smallest < _SMALLEST:
@@ -119,12 +123,8 @@ def as_joint(p_sx: TableLike, owner: str, name: str = "p_sx") -> Joint:
 
 def _as_table(p_sx: TableLike, owner: str, name: str) -> FloatArray:
     """Return a table of finite numbers that are not negative as an array, if it is one."""
-    requirement = about(
-        owner,
-        name,
-        " must be a two-dimensional table of numbers, one row per symbol of S and one column per "
-        "symbol of X.",
-    )
+    table_of = " must be a two-dimensional table of numbers, one row per symbol of S and one "
+    requirement = about(owner, name, table_of, "column per symbol of X.")
     try:
         array = np.asarray(p_sx)
         if array.dtype.kind in "cmMSU" or isinstance(p_sx, np.ma.MaskedArray):
@@ -145,14 +145,6 @@ def _as_table(p_sx: TableLike, owner: str, name: str) -> FloatArray:
             where = f", the first {table[row, column]} at row {row}, column {column}."
             raise ValueError(about(owner, name, got, where))
     return table
-
-
-def _check_labels(p_sx: pd.DataFrame, owner: str, name: str) -> None:
-    for axis, index in (("index", p_sx.index), ("columns", p_sx.columns)):
-        if not index.is_unique:
-            repeated = index[index.duplicated()][0]
-            told = f" must have unique labels. Got {repeated!r} more than once in its {axis}."
-            raise ValueError(about(owner, name, told))
 
 
 def readonly(array: FloatArray) -> FloatArray:
@@ -235,12 +227,12 @@ def check_budgets(
     if not isinstance(epsilon, Mapping):
         requirement = f"a dict with a budget for each of {names}"
         raise TypeError(message(owner, parameter, requirement, epsilon))
-    for name in [name for name in names if name not in epsilon]:
-        told = f" has no budget for the secret {name!r}: give it one, for instance "
-        example = f"[{name!r}] = 0.02, or infinity if it need not be protected."
+    if missing := [name for name in names if name not in epsilon]:
+        told = f" has no budget for the secret {missing[0]!r}: give it one, for instance "
+        example = f"[{missing[0]!r}] = 0.02, or infinity if it need not be protected."
         raise ValueError(about(owner, parameter, told, Named("epsilon"), example))
-    for name in [name for name in epsilon if name not in names]:
-        told = f" has a budget for {name!r}, which is not one of the secrets: {names}."
+    if unknown := [name for name in epsilon if name not in names]:
+        told = f" has a budget for {unknown[0]!r}, which is not one of the secrets: {names}."
         raise ValueError(about(owner, parameter, told))
     return {n: check_real(owner, f"{parameter}[{n!r}]", epsilon[n], low=0) for n in names}
 

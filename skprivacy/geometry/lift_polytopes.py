@@ -69,17 +69,6 @@ def count_bases(n_rows: int, n_symbols: int, rank: int, sides: int = 1) -> int:
     )
 
 
-def check_count(n_rows: int, n_symbols: int, rank: int, max_bases: int, sides: int = 1) -> None:
-    """Refuse a polytope with too many candidate vertices."""
-    count = count_bases(n_rows, n_symbols, rank, sides)
-    if count > max_bases or count * n_rows > _MOST_CELLS:
-        has = f" has up to {count:,} candidate vertices, more than "
-        most = InPython(f"max_bases={max_bases:,}. ", f"{max_bases:,}. ")
-        raised = "Pool rare symbols of X, coarsen S, or raise max_bases."
-        way_out = InPython(raised, SMALLER.elsewhere)
-        raise SolverError(Message(table_size(n_rows, n_symbols), has, most, way_out))
-
-
 def regular_bases(rows: FloatArray, rank: int) -> Iterator[Bases]:
     """Yield the regular bases with a support of up to `rank` symbols, in batches of one size."""
     n_rows, n_symbols = rows.shape
@@ -179,12 +168,6 @@ class VertexSegments:
         """Return the points at the low and at the high ends."""
         return Points(self.support, self.low), Points(self.support, self.high)
 
-    def vertices(self, excess: float) -> Points:
-        """Return the vertices of Delta_t."""
-        fraction, inside = self.fractions(slice(None), np.array([excess]))
-        index = np.flatnonzero(inside)
-        return self.at(index, fraction[index, 0])
-
 
 @dataclass(frozen=True, eq=False)
 class LiftPolytopes:
@@ -249,7 +232,9 @@ class LiftPolytopes:
         if self.engine == "cdd":
             return self._cdd(None if one_sided else low, high)
         if one_sided:
-            return self.segments.vertices(high)
+            fraction, inside = self.segments.fractions(slice(None), np.array([high]))
+            index = np.flatnonzero(inside)
+            return self.segments.at(index, fraction[index, 0])
         parts = []
         for bases in self._bases:
             for sides in product([low, high], repeat=bases.active.shape[1]):
@@ -275,8 +260,15 @@ class LiftPolytopes:
         return list(regular_bases(self._rows, self.rank))
 
     def _check_count(self, sides: int = 1) -> None:
+        """Refuse a polytope with too many candidate vertices, rows bounded from `sides` sides."""
         n_s, n_x = self.deviations.shape
-        check_count(n_s, n_x, self.rank, self.max_bases, sides)
+        count = count_bases(n_s, n_x, self.rank, sides)
+        if count > self.max_bases or count * n_s > _MOST_CELLS:
+            has = f" has up to {count:,} candidate vertices, more than "
+            most = InPython(f"max_bases={self.max_bases:,}. ", f"{self.max_bases:,}. ")
+            raised = "Pool rare symbols of X, coarsen S, or raise max_bases."
+            way_out = InPython(raised, SMALLER.elsewhere)
+            raise SolverError(Message(table_size(n_s, n_x), has, most, way_out))
 
     def _box_vertices(self, bases: Bases, sides: FloatArray, low: float, high: float) -> Points:
         """Return the vertices whose tight rows are at `sides`, each its low or its high bound."""

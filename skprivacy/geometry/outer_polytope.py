@@ -289,13 +289,10 @@ class OuterPolytope:
         edges.append(one=new[facet[0]], other=new[facet[1]], key=facet[2])
         self.n_vertices -= n_removed
         table["alive"][which != _NO_CUT] = False
-        self._append_vertices(
-            support,
-            _between(share, _at(support, supports, table["values"][ends])),
-            _between(share, table["deviations"][ends]),
-            _between(share, table["heights"][ends]),
-            cuts,
-        )
+        values = _between(share, _at(support, supports, table["values"][ends]))
+        deviations = _between(share, table["deviations"][ends])
+        heights = _between(share, table["heights"][ends])
+        self._append_vertices(support, values, deviations, heights, cuts)
         return True
 
     def _facet_edges(

@@ -122,8 +122,5 @@ class Stacked(Measure):
         """Of a sum over secrets: the KL of the stack is the mean of those of the secrets."""
         if self.weights is None or any(block.kept is not None for block in self.blocks):
             return np.inf
-        return max(
-            weight * block.measure.curvature(largest_lift) / (block.scale * block.share)
-            for block, weight in zip(self.blocks, self.weights, strict=True)
-            if weight > 0
-        )
+        used = [(b, w) for b, w in zip(self.blocks, self.weights, strict=True) if w > 0]
+        return max(w * b.measure.curvature(largest_lift) / (b.scale * b.share) for b, w in used)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import clarabel
 import numpy as np
@@ -39,11 +40,8 @@ _ROUNDS_OF_PAIRS = 3
 # Ties between pairs are broken by this share of the loss, by multiples of the golden ratio.
 _TIE, _GOLDEN = 3e-4, 0.6180339887498949
 
-_USABLE = {
-    clarabel.SolverStatus.Solved,
-    clarabel.SolverStatus.AlmostSolved,
-    clarabel.SolverStatus.InsufficientProgress,
-}
+_STATUS = clarabel.SolverStatus
+_USABLE = {_STATUS.Solved, _STATUS.AlmostSolved, _STATUS.InsufficientProgress}
 
 
 @dataclass(eq=False)
@@ -108,7 +106,11 @@ class ConeProgram:
 
         betas : of each secret and output.
         """
-        loss = self._without_ties(loss)
+        if self._allowed.sum() > _MOST_PAIRS:
+            # A program that is indifferent between many pairs uses all of them: make them differ.
+            rows, columns = (np.arange(n) for n in loss.shape)
+            place = np.add.outer(rows * _GOLDEN, columns * _GOLDEN**2)
+            loss = loss + _TIE * np.ptp(loss) * (place % 1)
         self._let_in(self._first_pairs(loss))
         for i in range(_MOST_ROUNDS):
             found = self._run(loss, betas, lets_in=i < _ROUNDS_OF_PAIRS)
@@ -119,16 +121,6 @@ class ConeProgram:
                 break
         self._known = channel > _NEGLIGIBLE
         return channel
-
-    def _without_ties(self, loss: FloatArray) -> FloatArray:
-        """Return a loss that hardly differs, but is different for each of many pairs.
-
-        Otherwise, a program that is indifferent between pairs uses all of them.
-        """
-        if self._allowed.sum() <= _MOST_PAIRS:
-            return loss
-        place = np.add.outer(np.arange(len(loss)) * _GOLDEN, np.arange(loss.shape[1]) * _GOLDEN**2)
-        return loss + _TIE * np.ptp(loss) * (place % 1)
 
     def _first_pairs(self, loss: FloatArray) -> BoolArray:
         if self._allowed.sum() <= _MOST_PAIRS:
@@ -366,8 +358,5 @@ def _alpha_lift(rows: _Rows, budget: RobustBudget, v: _Variables) -> None:
     rows.powers += [power] * len(u)
 
 
-_CONES: dict[type[Measure], Callable[[_Rows, RobustBudget, _Variables], None]] = {
-    KL: _kl,
-    Chi2: _chi2,
-    AlphaLift: _alpha_lift,
-}
+_AddRows: TypeAlias = Callable[[_Rows, RobustBudget, _Variables], None]
+_CONES: dict[type[Measure], _AddRows] = {KL: _kl, Chi2: _chi2, AlphaLift: _alpha_lift}

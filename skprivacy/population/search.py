@@ -324,7 +324,10 @@ class ConfidentSearch:
     def _improved(self, best: Attempt) -> Attempt:
         """Return the best attempt with other margins for its outputs, or fewer of them."""
         for _ in range(_MOST_CHANGES if self._has_few else 1):
-            changed = [self._reshaped(best), self._with_fewer_outputs(best)]
+            # Of mergers of outputs, the one that leaves most for its limit.
+            merged = list(self._mergers(best))
+            fewer = max(merged, key=lambda one: self._promise(*one)) if merged else None
+            changed = [self._reshaped(best), fewer and self._again(*fewer)]
             found = [attempt for attempt in changed if attempt is not None]
             new = max(found, key=_usefulness, default=best)
             if new.utility < best.utility + _WORTH_A_CHANGE * self._span:
@@ -336,9 +339,8 @@ class ConfidentSearch:
         self, channel: FloatArray, beta: float, shape: FloatArray | None = None
     ) -> Attempt | None:
         """Return the attempt that a channel leads to."""
-        return self._calibrated(
-            self._losses(channel), self._faces_of(channel), beta, shape, channel
-        )
+        losses, faces = self._losses(channel), self._faces_of(channel)
+        return self._calibrated(losses, faces, beta, shape, channel)
 
     def _reshaped(self, attempt: Attempt) -> Attempt | None:
         """Return the attempt in which each output has the margin that its own limit needs."""
@@ -352,11 +354,6 @@ class ConfidentSearch:
             return None
         relative = np.clip(np.where(np.isfinite(needed), needed / middle, 1.0), 0.5, 2.0)
         return self._again(attempt.channel, attempt.beta, _on_grid(relative, _COARSE_GRID))
-
-    def _with_fewer_outputs(self, attempt: Attempt) -> Attempt | None:
-        """Return the attempt with outputs merged: the mergers that leave most for their limit."""
-        merged = list(self._mergers(attempt))
-        return self._again(*max(merged, key=lambda one: self._promise(*one))) if merged else None
 
     def _mergers(self, attempt: Attempt) -> Iterator[tuple[FloatArray, float, FloatArray]]:
         """Yield channels in which each output is merged with another one, with their margins.

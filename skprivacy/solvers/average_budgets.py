@@ -40,14 +40,8 @@ _INDEPENDENT = 1e-12
 class BudgetShares:
     """The budget of 1 on average over all faces, shared between them."""
 
-    def __init__(
-        self,
-        faces: Sequence[Face],
-        tasks: Sequence[DesignTask],
-        solves: Sequence[Callable[[float], Solution]],
-    ) -> None:
-        self._kept = [Kept(*each) for each in zip(faces, tasks, solves, strict=True)]
-        self._shares = np.array([face.share for face in faces])
+    def __init__(self, kept: list[Kept]) -> None:
+        self._kept, self._shares = kept, np.array([each.face.share for each in kept])
 
     def solve(self) -> tuple[list[FloatArray], float]:
         """Return a channel for each part, and what all parts together cannot exceed."""
@@ -71,16 +65,14 @@ class BudgetShares:
         curves : rows (budget, kept), from a tiny budget on. Their pieces are taken in the order
         of their slopes, until the budget is spent.
         """
-        pieces = sorted(
-            (-(rise / run), i, k, run, rise)
-            for i, curve in enumerate(curves)
-            for k, (run, rise) in enumerate(np.diff(curve, axis=0))
-            if run > 0
-        )
+        pieces = []
+        for i, curve in enumerate(curves):
+            steps = [(run, rise) for run, rise in np.diff(curve, axis=0) if run > 0]
+            pieces += [(-(rise / run), i, k, run, rise) for k, (run, rise) in enumerate(steps)]
         total = float(sum(s * curve[0, 1] for s, curve in zip(self._shares, curves, strict=True)))
         budgets = [float(curve[0, 0]) for curve in curves]
         left = 1.0 - float(self._shares @ budgets)
-        for _, i, _, run, rise in pieces:
+        for _, i, _, run, rise in sorted(pieces):
             taken = min(1.0, max(0.0, left) / (self._shares[i] * run))
             budgets[i] += taken * run
             total += self._shares[i] * taken * rise
@@ -95,7 +87,7 @@ class Kept:
     """
 
     def __init__(self, face: Face, task: DesignTask, solve: Callable[[float], Solution]) -> None:
-        self._face, self._solve = face, solve
+        self.face, self._solve = face, solve
         self.largest = face.utility.of_identity(face.p_x)
         unchanged = leakage_unchanged("average", task.measure, task.joint.p_sx)
         is_free = unchanged <= _INDEPENDENT
@@ -107,7 +99,7 @@ class Kept:
 
     def _design(self, budget: float) -> tuple[float, float, float, FloatArray]:
         solution, bound = self._solve(budget), self.largest
-        reached = self._face.utility.of_channel(self._face.p_x, normalised(solution.channel))
+        reached = self.face.utility.of_channel(self.face.p_x, normalised(solution.channel))
         if solution.upper_bound is not None:
             bound = max(reached, min(bound, solution.upper_bound))
         return budget, reached, bound, solution.channel
@@ -219,12 +211,8 @@ _LARGEST_CHARGE = 1e7
 _TOLERANCES = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 # Options of HiGHS, tried in order until it finds an answer.
-_ATTEMPTS: tuple[dict[str, Any], ...] = (
-    _TOLERANCES,
-    {**_TOLERANCES, "presolve": False},
-    {},
-    {"presolve": False},
-)
+_ALSO: tuple[dict[str, Any], ...] = ({}, {"presolve": False})
+_ATTEMPTS = [options | also for options in (_TOLERANCES, {}) for also in _ALSO]
 
 
 class AverageBudgets:
@@ -284,7 +272,8 @@ class AverageBudgets:
         solves = [self._choose(task).prepared(task) for task in tasks]
         if len(self._faces) == 1:
             return solves[0](1.0)
-        channels, bound = BudgetShares(self._faces, tasks, solves).solve()
+        each = zip(self._faces, tasks, solves, strict=True)
+        channels, bound = BudgetShares([Kept(*one) for one in each]).solve()
         for face in self._faces:
             bound -= face.share * face.utility.offset(face.p_x)
         bound += self._utility.offset(self._p_x)

@@ -169,6 +169,10 @@ class DesignTask:
             return None
         return confidence_of_each(self.confidence, len(self.secrets))
 
+    def reached(self, channel: FloatArray) -> float:
+        """Return the utility of a channel whose rows need not sum to 1 exactly."""
+        return self.utility.of_channel(self.joint.p_x, normalised(channel))
+
     def about(self, joint: Joint, **changed: Any) -> DesignTask:
         """Return the same task about another joint distribution of a single secret."""
         plain: dict[str, Any] = {"faces": None, "face_labels": ()}
@@ -240,11 +244,6 @@ def warn_of_gap(search: str, why: str) -> None:
     told = f"{search} has stopped{why}: the mechanism keeps its budget, but may not be the best. "
     where = InPython("Mechanism.gap says how much more utility another one can have at most.")
     warn(Message(told, where), ConvergenceWarning)
-
-
-def reached(task: DesignTask, channel: FloatArray) -> float:
-    """Return the utility of a channel whose rows need not sum to 1 exactly."""
-    return task.utility.of_channel(task.joint.p_x, normalised(channel))
 
 
 # Checks of a task. -------------------------------------------------------------------------------

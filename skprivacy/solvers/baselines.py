@@ -21,7 +21,7 @@ from ..measures import Chi2
 from ..measures.base import value_in
 from ..measures.stacked import Stacked
 from ..utilities import UTILITY_ROUNDING
-from .base import DesignTask, Solution, Solver, reached
+from .base import DesignTask, Solution, Solver
 from .leakage_function import LeakageFunction
 
 # A tenth of the tolerance of budgets: what exceeds a budget only by rounding is allowed.
@@ -449,14 +449,8 @@ class RandomizedResponseSolver(Solver):
 # All mechanisms that need no search, for solvers that must not be worse than any of them. --------
 
 
-_SIMPLE = (
-    WatchdogSolver(),
-    SubsetMergingSolver(),
-    BestPartitionSolver(),
-    GreedyFunnelSolver(),
-    RandomizedResponseSolver(),
-    Chi2DesignSolver(),
-)
+_MERGING = WatchdogSolver(), SubsetMergingSolver(), BestPartitionSolver(), GreedyFunnelSolver()
+_SIMPLE = *_MERGING, RandomizedResponseSolver(), Chi2DesignSolver()
 
 
 def simple_solutions(task: DesignTask, epsilons: Sequence[float]) -> Iterator[list[Solution]]:
@@ -474,7 +468,7 @@ def simple_solutions(task: DesignTask, epsilons: Sequence[float]) -> Iterator[li
 
 def most_useful(task: DesignTask, solution: Solution, others: list[Solution]) -> Solution:
     """Return the most useful of the solutions, with the tightest bound of all of them."""
-    kept = [reached(task, each.channel) for each in (solution, *others)]
+    kept = [task.reached(each.channel) for each in (solution, *others)]
     best = (solution, *others)[int(np.argmax(kept))]
     if max(kept) <= kept[0] + UTILITY_ROUNDING:
         best = solution

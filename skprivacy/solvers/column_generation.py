@@ -20,25 +20,10 @@ from .._validation import check_integer
 from ..exceptions import SolverError
 from ..geometry import Points, normalised
 from ..utilities import DEFAULT_TOL
-from .base import (
-    DesignTask,
-    Solution,
-    Solver,
-    check_search,
-    deadline_after,
-    is_late,
-    reached,
-    warn_of_gap,
-)
+from .base import DesignTask, Solution, Solver, check_search, deadline_after, is_late, warn_of_gap
 from .baselines import most_useful, simple_solutions
 from .linear_program import Offers, Prices
-from .priced_bound import (
-    WORTH_OTHER_PRICES,
-    CoarserGroups,
-    Relaxation,
-    can_be_proven,
-    largest_surplus,
-)
+from .priced_bound import NEAR_TARGET, CoarserGroups, Relaxation, can_be_proven, largest_surplus
 from .problem import Problem
 
 _SEED = 20_240_607
@@ -128,8 +113,8 @@ class ColumnGenerationSolver(Solver):
                     warn_of_gap("Column generation", " because its max_time has passed")
                 if not can_be_proven(problem, epsilon):
                     coarser = coarser or CoarserGroups(task)
-                    kept = reached(task, solution.channel)
-                    bounds = [coarser.bound(epsilon, kept, deadline), solution.upper_bound]
+                    reached = task.reached(solution.channel)
+                    bounds = [coarser.bound(epsilon, reached, deadline), solution.upper_bound]
                     least = min(bound for bound in bounds if bound is not None)
                     solution = replace(solution, upper_bound=least)
             yield most_useful(task, solution, others)
@@ -194,7 +179,7 @@ class ColumnSearch:
             found, used = largest_surplus(relaxation, target, room, self._deadline, missing)
             bound, spent = min(bound, prices.worth(self._problem.p_x) + found), spent + used
             offers = Offers.concatenate([offers, *missing.offers])
-            if missing.largest > WORTH_OTHER_PRICES * target:
+            if missing.largest > NEAR_TARGET * target:
                 offers = self._searched(offers, self.n_x + _AT_ONCE)
                 continue
             before, target = target, max(_NEXT_TARGET * target, self._tol)

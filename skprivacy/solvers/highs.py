@@ -97,14 +97,12 @@ class Program:
         self._set({"simplex_strategy": PRIMAL_SIMPLEX})
         self._highs.addCols(n, *given, n_values, start, index, columns.values)
 
-    def add_rows(self, rows: FloatArray, upper: FloatArray) -> None:
-        """Add dense rows ``rows @ x <= upper``."""
-        index = np.broadcast_to(np.arange(rows.shape[1]), rows.shape)
-        self.add_sparse_rows(index, rows, upper)
-
-    def add_sparse_rows(self, index: IntArray, values: FloatArray, upper: FloatArray) -> None:
-        """Add rows ``values @ x[index] <= upper``, (n, width) each."""
+    def add_rows(
+        self, values: FloatArray, upper: FloatArray, index: IntArray | None = None
+    ) -> None:
+        """Add rows ``values @ x[index] <= upper``, (n, width) each; index : None for all of x."""
         n, width = values.shape
+        index = np.broadcast_to(np.arange(width), values.shape) if index is None else index
         start, flat = np.arange(n, dtype=np.int32) * width, index.ravel().astype(np.int32)
         given = np.full(n, -INFINITY), upper
         self._set({"simplex_strategy": DUAL_SIMPLEX})

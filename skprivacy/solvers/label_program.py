@@ -16,6 +16,7 @@ from scipy.optimize import minimize
 from .._tolerances import NEGLIGIBLE
 from .._typing import BoolArray, FloatArray, IntArray
 from ..geometry import Points, normalised
+from ..measures import Measure
 from .highs import INFINITY, Columns, Program
 from .leakage_function import LeakageFunction
 
@@ -83,8 +84,8 @@ _SMALLEST_LIFT = 1e-9
 # How far to look to see a slope change, as a share of what keeps lifts positive.
 _STEP = 1e-6
 
-# Facets that a tangent mixes with a smaller share hardly matter.
-_SMALL_SHARE = 1e-3
+# Facets that a tangent mixes with a smaller share hardly matter. More than so many are not mixed.
+_SMALL_SHARE, _MOST_FACETS = 1e-3, 200
 
 
 class MovableTangents(ABC):
@@ -178,9 +179,8 @@ class MixedFacets(MovableTangents):
         return (deviations @ self._normals.T - self._offsets) / _STRETCH  # all have some share
 
     def _shares(self, coordinates: FloatArray) -> FloatArray:
-        return normalised(
-            np.exp(_STRETCH * (coordinates - coordinates.max(axis=1, keepdims=True)))
-        )
+        below = coordinates - coordinates.max(axis=1, keepdims=True)
+        return normalised(np.exp(_STRETCH * below))
 
     def tangents(self, coordinates: FloatArray) -> _NormalsOffsets:
         shares = self._shares(coordinates)
@@ -197,6 +197,20 @@ class MixedFacets(MovableTangents):
 
     def translated(self, coordinates: FloatArray, before: MovableTangents) -> FloatArray:
         return coordinates
+
+
+def movable_tangents(
+    leakage: LeakageFunction, measure: Measure, epsilon: float, threshold: float
+) -> MovableTangents | None:
+    """Return the movable tangents of a measure, or None if it has too many facets to mix."""
+    relative = RelativeLeakage(leakage, threshold)
+    try:
+        facets = measure.facets(leakage.prior, epsilon)
+    except ValueError:  # there are too many to list
+        return None
+    if facets is None:
+        return TouchingTangents(relative)
+    return MixedFacets(relative, facets[0]) if len(facets[0]) <= _MOST_FACETS else None
 
 
 # A smooth dual of designs with one output per label: it soon knows which tangents matter. --------
@@ -578,28 +592,23 @@ class LabelProgram:
         deviations = outline.points.times(self._deviations)
         known = limits = np.ones(len(deviations))
         if self._on_average:
-            known = self._known(outline, deviations)
+            # g of each label in use as its tangents have it.
+            tangents, place, known = self._tangents, np.full(self._n_l, -1), np.zeros(len(known))
+            place[outline.labels] = np.arange(len(known))
+            own = place[tangents.labels]
+            heights = (tangents.normals * deviations[own]).sum(axis=1) - tangents.offsets
+            np.maximum.at(known, own[own >= 0], heights[own >= 0])
             limits = 1 / outline.weights  # where a label takes the whole budget
         over = self._leakage.value(deviations) - known > _NEGLIGIBLE_EXCESS
         if over.any():
             # By convexity, a tangent where the limit is reached on the way to a label exceeds it
             # at the label itself.
             places = self._leakage.shrunk(deviations[over], limits[over])
-            tangents = self._leakage.tangents(places)
+            new = self._leakage.tangents(places)
             self._share(outline, deviations, known)
-            self._pool.append(tangents)
-            self._add_tangents(outline.labels[over], *tangents)
+            self._pool.append(new)
+            self._add_tangents(outline.labels[over], *new)
         return bool(over.any()) or self._is_new
-
-    def _known(self, outline: Outline, deviations: FloatArray) -> FloatArray:
-        """Return g of each label in use as its tangents have it."""
-        tangents, place = self._tangents, np.full(self._n_l, -1)
-        place[outline.labels] = np.arange(len(outline.labels))
-        own = place[tangents.labels]
-        heights = (tangents.normals * deviations[own]).sum(axis=1) - tangents.offsets
-        known = np.zeros(len(outline.labels))
-        np.maximum.at(known, own[own >= 0], heights[own >= 0])
-        return known
 
     def _share(self, outline: Outline, deviations: FloatArray, known: FloatArray) -> None:
         """Give labels the tangents of others that they exceed the most."""
@@ -625,5 +634,5 @@ class LabelProgram:
             values.append(np.full((len(labels), 1), -1.0))
         rows, zeros = np.hstack(values), np.zeros(len(labels))
         scales = np.abs(rows).max(axis=1)
-        self._program.add_sparse_rows(np.hstack(index), rows / scales[:, None], zeros)
+        self._program.add_rows(rows / scales[:, None], zeros, np.hstack(index))
         self._tangents.add(labels=labels, normals=normals, offsets=own, scales=scales)

@@ -183,9 +183,6 @@ class LeakageFunction:
             slope = (self.slope(at) * deviations).sum(axis=1)
             step = np.where(outside, over, 0.0) / np.where(slope > 0, slope, np.inf)
             share = np.maximum(share - step, 0.0)
-        return self._bisected(deviations, limit)
-
-    def _bisected(self, deviations: FloatArray, limit: FloatArray | float) -> FloatArray:
         low, high = np.zeros(len(deviations)), np.ones(len(deviations))
         for _ in range(BISECTIONS):
             middle = (low + high) / 2

@@ -11,7 +11,6 @@ from scipy.optimize import nnls
 
 from .._typing import BoolArray, FloatArray, IntArray
 from ..channels import SMALLEST_SHARE
-from ..exceptions import SolverError
 from ..geometry import Points, normalised
 from ..utilities import Utility
 from .highs import DUAL_SIMPLEX, INFINITY, PRIMAL_SIMPLEX, Answer, Columns, Program
@@ -41,6 +40,8 @@ _ATTEMPTS: tuple[tuple[float, dict[str, Any]], ...] = tuple(
         (1e2, "off", 1, PRIMAL_SIMPLEX),
     )
 )
+
+_MIX = "solve the linear program over {} candidate outputs"  # in messages
 
 # How accurately candidates are known; the bound allows for it.
 _CANDIDATE_ACCURACY = 1e-10
@@ -191,13 +192,8 @@ class MixtureProgram:
             safe, _ = self._attempted(Offers(each.points, each.values), excess)
             best = safe if best is None or safe is None else _shared(best, safe, excess)
         if best is None:
-            raise self._failure(offers)
+            raise self._program.failure(_MIX.format(len(points)))
         return Mixture(*best, bound)
-
-    def _failure(self, offers: Offers) -> SolverError:
-        return self._program.failure(
-            f"solve the linear program over {len(offers)} candidate outputs"
-        )
 
     def _attempted(
         self, offers: Offers, excess: Callable[[FloatArray], float]
@@ -261,7 +257,7 @@ class MixtureProgram:
             if (answer := self._program.run()) is not None:
                 values = np.insert(answer.values[:-1], n_first, answer.values[-1])
                 return replace(answer, values=values)
-        raise self._failure(offers)
+        raise self._program.failure(_MIX.format(len(offers)))
 
     def _prices(self, duals: FloatArray) -> Prices:
         n_x = len(self.p_x)
@@ -281,13 +277,13 @@ class MixtureProgram:
         columns = Columns.from_rows(-room * offers.values, index, values)
         if not independent:
             return room, columns
-        last = Columns(
-            np.append(columns.costs, -self.independent),
-            np.append(columns.start, columns.start[-1] + n_x),
+        costs = np.append(columns.costs, -self.independent)
+        start = np.append(columns.start, columns.start[-1] + n_x)
+        index, values = (
             np.append(columns.index, np.arange(n_x)),
             np.append(columns.values, np.ones(n_x)),
         )
-        return np.append(room, 1.0), last
+        return np.append(room, 1.0), Columns(costs, start, index, values)
 
     def _load(
         self, columns: Columns, has_charges: bool, scale: float = 1.0, **options: Any

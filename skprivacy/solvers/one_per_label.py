@@ -12,13 +12,11 @@ from ..geometry import Points, normalised
 from .base import DesignTask, Solution, Solver, check_search, deadline_after, is_late, warn_of_gap
 from .label_program import (
     LabelProgram,
-    MixedFacets,
     MovableTangents,
     Outline,
-    RelativeLeakage,
     SmoothedDual,
     Start,
-    TouchingTangents,
+    movable_tangents,
 )
 from .linear_program import Offers
 from .problem import Problem
@@ -35,8 +33,6 @@ _ROUNDS = 3
 # From so many pairs of a symbol and a label on, times groups, the smoothed dual goes first.
 MANY_PAIRS = 30_000
 
-# It mixes the facets of a measure unless there are more than this.
-_MOST_FACETS = 200
 
 # Its temperatures, as shares of the loss of releasing nothing: the first, that after another
 # budget, and the lowest, which is also a share of the gap; the factor; the steps at each.
@@ -175,26 +171,14 @@ class LabelSearch:
             points = Points.concatenate([before, points])
         self._offers, self._reached = self._offered(points), -np.inf
         self._mix()
-        start = self._memory.start
-        if (tangents := self._movable_tangents()) is not None:
-            start = self._smooth_rounds(tangents).also(start)
+        start, leakage = self._memory.start, self._problem.leakage
+        if self._threshold > 0 and self._loss.size * len(leakage.prior) >= MANY_PAIRS:
+            given = self._problem.measure, self._epsilon, self._threshold
+            if (tangents := movable_tangents(leakage, *given)) is not None:
+                start = self._smooth_rounds(tangents).also(start)
         self._linear_rounds(start)
         self._memory.points = self._offers.points
         return self._offers
-
-    def _movable_tangents(self) -> MovableTangents | None:
-        """Return the tangents of the smoothed dual, or None where linear programs will do."""
-        prior = self._problem.leakage.prior
-        if self._threshold <= 0 or self._loss.size * len(prior) < MANY_PAIRS:
-            return None
-        relative = RelativeLeakage(self._problem.leakage, self._threshold)
-        try:
-            facets = self._problem.measure.facets(prior, self._epsilon)
-        except ValueError:  # there are too many to list
-            return None
-        if facets is None:
-            return TouchingTangents(relative)
-        return MixedFacets(relative, facets[0]) if len(facets[0]) <= _MOST_FACETS else None
 
     def _smooth_rounds(self, tangents: MovableTangents) -> Start:
         """Lower the temperature of the smoothed dual; return the tangents that it ends with."""
@@ -258,24 +242,20 @@ class LabelSearch:
         Points that are pulled back one by one may no longer average to P(X). Those that are almost
         allowed are also mixed with P(X), all by the same share: then they do.
         """
-        points, p_x = outline.points, self._problem.p_x
+        points, p_x, leakage = outline.points, self._problem.p_x, self._problem.leakage
         allowed = self._problem.allowed(points, self._epsilon)
-        share = self._share(outline)
+        if self._threshold <= 0:
+            return allowed
+        deviations = points.times(leakage.deviations)
+        if self._on_average:
+            used = float(outline.weights @ leakage.value(deviations))
+            share = self._threshold / max(used, self._threshold)
+        else:
+            share = float(leakage.shrunk(deviations, self._threshold).min())
         if not _ALMOST < share < 1:
             return allowed
         mixed = share * points.dense(len(p_x)) + (1 - share) * p_x
         return Points.concatenate([allowed, Points.from_dense(mixed)])
-
-    def _share(self, outline: Outline) -> float:
-        """Return which share of the deviations of an outline keeps the budget."""
-        if self._threshold <= 0:
-            return 0.0
-        leakage = self._problem.leakage
-        deviations = outline.points.times(leakage.deviations)
-        if not self._on_average:
-            return float(leakage.shrunk(deviations, self._threshold).min())
-        used = float(outline.weights @ leakage.value(deviations))
-        return self._threshold / max(used, self._threshold)
 
     def _offered(self, points: Points) -> Offers:
         """Return allowed points as offers."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -69,15 +69,6 @@ class Limits:
 
 
 @dataclass(frozen=True, eq=False)
-class Refined:
-    """Allowed points, the upper bound on ``sum q u(W)``, and why it stopped early, if it did."""
-
-    offers: Offers
-    bound: float
-    stopped: str | None
-
-
-@dataclass(frozen=True, eq=False)
 class Outer:
     """Vertices of the outer polytope: deviations, their true g, and the g that they stand for."""
 
@@ -102,24 +93,22 @@ class Refinement(ABC):
         self._program = problem.program
         self._prices = Prices(np.zeros(len(self._p_x)), 0.0)  # nothing has a price yet
         self._inner_prices: Prices | None = None
-        self._inner = Offers(Points(np.empty((0, 1), int), np.empty((0, 1))), np.empty(0))
-        self._inner_leakage = np.empty(0)
+        # The allowed points so far, each with its g as charge.
+        nothing = Points(np.empty((0, 1), int), np.empty((0, 1)))
+        self._inner = Offers(nothing, np.empty(0), np.empty(0))
         self._full = False
         self._needed: int | None = None
 
     def add(self, points: Points) -> None:
         """Add allowed points to those that the lower bound may use."""
         leakage = self._leakage.value(points.times(self._leakage.deviations))
-        self._inner = Offers(
-            Points.concatenate([self._inner.points, points]),
-            np.concatenate([self._inner.values, self._utility.value(points)]),
-        )
-        self._inner_leakage = np.concatenate([self._inner_leakage, leakage])
+        new = Offers(points, self._utility.value(points), leakage)
+        self._inner = Offers.concatenate([self._inner, new])
 
-    def solve(self, threshold: float, ceiling: float) -> Refined:
-        """Return the `Refined` answer for a threshold, which must not be below earlier ones.
+    def solve(self, threshold: float, ceiling: float) -> tuple[Offers, float, str | None]:
+        """Return allowed points, a bound on ``sum q u(W)``, and why it stopped early, if it did.
 
-        ceiling : a bound on ``sum q u(W)`` that is known without a search.
+        threshold : not below earlier ones; ceiling : a bound that is known without a search.
         """
         self._advance(threshold)
         upper, stopped, gaps = ceiling, None, []
@@ -129,7 +118,11 @@ class Refinement(ABC):
             try:
                 weights, self._prices = self._price(outer.offers, self._prices)
                 upper = min(upper, self._bound(outer.offers, threshold))
-                chosen = outer[self._worth_cutting(weights, outer)]
+                # The vertices in use, and those that come next in surplus.
+                surplus = self._prices.surplus(outer.offers)
+                n = min((len(self._p_x) + 1) // 2, len(surplus) - 1)
+                best = np.argpartition(-surplus, n)[: n + 1]
+                chosen = outer[np.union1d(np.flatnonzero(weights > 0), best)]
                 allowed, places = self._allowed(chosen, threshold)
                 self.add(allowed)
                 offers, lower = self._lower(threshold)
@@ -148,7 +141,7 @@ class Refinement(ABC):
             if stopped and not (stopped == "rounding" and self._give_way()):
                 break
         self._needed = self._needed or self._body.n_vertices
-        return Refined(offers, max(upper, lower), stopped)
+        return offers, max(upper, lower), stopped
 
     def _bound(self, offers: Offers, threshold: float) -> float:
         """Return what no mixture of the allowed points exceeds."""
@@ -189,13 +182,6 @@ class Refinement(ABC):
             start = np.argpartition(-prices.surplus(offers), n_first)[:n_first]
         return self._program.price(offers, _ACCURACY * self._limits.gap, start)
 
-    def _worth_cutting(self, weights: FloatArray, outer: Outer) -> IntArray:
-        """Return the vertices in use and those that come next in surplus."""
-        surplus = self._prices.surplus(outer.offers)
-        n = min((len(self._p_x) + 1) // 2, len(surplus) - 1)
-        best = np.argpartition(-surplus, n)[: n + 1]
-        return np.union1d(np.flatnonzero(weights > 0), best)
-
     def _lower(self, threshold: float) -> tuple[Offers, float]:
         """Return the allowed points that matter, as offers, and what they reach."""
         offers = self._every_offer(threshold)
@@ -204,17 +190,13 @@ class Refinement(ABC):
         rank = self._inner_prices.surplus(offers) + (weights > 0)  # a surplus is not positive
         most = _KEPT_PER_SYMBOL * (len(self._p_x) + 1)
         if len(offers) > 2 * most:
-            kept = np.argpartition(-rank, most)[:most]
-            self._inner, self._inner_leakage = self._inner[kept], self._inner_leakage[kept]
+            self._inner = self._inner[np.argpartition(-rank, most)[:most]]
         few = np.argsort(-rank)[: 3 * len(self._p_x)]
         return offers[few], lower
 
     def _every_offer(self, threshold: float) -> Offers:
-        charges = self._charges(self._inner_leakage, threshold)
-        return Offers(self._inner.points, self._inner.values, charges)
-
-    def _charges(self, leakage: FloatArray, threshold: float) -> FloatArray | None:
-        return None
+        """Return the allowed points as offers for a threshold."""
+        return replace(self._inner, charges=None)
 
     def _cut(self, chosen: Outer, places: FloatArray, threshold: float) -> str | None:
         """Cut off the chosen vertices that are not allowed; return why it stops, if it does."""
@@ -354,11 +336,12 @@ class OnAverage(Refinement):
         # of g and less below it, so a vertex below g counts for less. If the price of z is above
         # c, which the ceiling ensures, no point above the graph is better than the one on it.
         values = values - self._convexity * (leakage - heights)
-        charges = self._charges(heights, threshold)
+        charges = np.maximum(heights, 0.0) / threshold
         return Outer(Offers(points, values, charges), deviations, leakage, charges * threshold)
 
-    def _charges(self, leakage: FloatArray, threshold: float) -> FloatArray:
-        return np.maximum(leakage, 0.0) / threshold
+    def _every_offer(self, threshold: float) -> Offers:
+        assert self._inner.charges is not None
+        return replace(self._inner, charges=np.maximum(self._inner.charges, 0.0) / threshold)
 
     def _allowed(self, chosen: Outer, threshold: float) -> tuple[Points, FloatArray]:
         return chosen.offers.points, chosen.deviations
@@ -439,12 +422,13 @@ class OptimalSolver(Solver):
                 refinement.add(problem.algorithm1_candidates(epsilon))
             if problem.threshold(epsilon) < _NEARLY_ZERO and problem.count_bases() <= _FEW_BASES:
                 refinement.add(problem.perfectly_private())
-            refined = refinement.solve(problem.threshold(epsilon), problem.ceiling(epsilon))
-            solution = problem.solution(refined.offers, refined.bound, epsilon, self.tol)
+            ceiling = problem.ceiling(epsilon)
+            offers, bound, stopped = refinement.solve(problem.threshold(epsilon), ceiling)
+            solution = problem.solution(offers, bound, epsilon, self.tol)
             if problem.gap(solution) > self.tol:
                 (others,) = simple_solutions(task, [epsilon])
                 solution = most_useful(task, solution, others)
-                warn_of_gap("The optimal solver", _WHY[refined.stopped or "rounding"])
+                warn_of_gap("The optimal solver", _WHY[stopped or "rounding"])
             yield solution
 
     def _refinement(

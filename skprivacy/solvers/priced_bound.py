@@ -45,7 +45,7 @@ _TRIED = 32  # of the worst boxes: outputs are sought there
 
 # An output whose surplus is above this share of the target calls for other prices: that nothing
 # exceeds a target takes a great many boxes if something comes close to it.
-WORTH_OTHER_PRICES = 0.5
+NEAR_TARGET = 0.5
 
 # The maximum of two ends is smoothed by so much, in nats, at first, and then by this share of what
 # the bound of a box is about.
@@ -349,7 +349,7 @@ def largest_surplus(
     while len(boxes) and boxes.bound.max() > target and used < most:
         worst = np.argsort(-boxes.bound, kind="stable")
         first, rest = worst[:_AT_ONCE], worst[_AT_ONCE:]
-        outputs, near = relaxation.outputs(boxes[worst[:_TRIED]]), WORTH_OTHER_PRICES * target
+        outputs, near = relaxation.outputs(boxes[worst[:_TRIED]]), NEAR_TARGET * target
         if is_late(deadline) or tried(outputs) > near:
             break
         new = relaxation.halves(boxes[first], target)

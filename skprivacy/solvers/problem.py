@@ -15,7 +15,7 @@ from ..geometry import Points, normalised, slab_vertices
 from ..geometry.lift_polytopes import count_bases
 from ..measures.base import value_in
 from ..utilities import DEFAULT_TOL, NO_UTILITY
-from .base import DesignTask, Solution, reached
+from .base import DesignTask, Solution
 from .highs import Columns, Program
 from .leakage_function import LeakageFunction
 from .linear_program import MixtureProgram, Offers
@@ -105,8 +105,7 @@ class LinearOracle:
         self._n_tangents += 1
         if self._on_average:
             normals, offsets, _ = self._leakage.tangents(deviations, self._threshold)
-            self._add(normals @ self._deviations, offsets, -1.0)
-            return
+            return self._add(normals @ self._deviations, offsets, -1.0)
         share = self._leakage.shrunk(deviations, bound)[:, None]
         normals, offsets, _ = self._leakage.cuts(deviations, share * deviations, bound, bound)
         self._add(normals @ self._deviations, offsets + bound, 0.0)
@@ -130,7 +129,8 @@ _PRICE_ACCURACY = 1e-9
 class Problem:
     """A task with interchangeable symbols of X merged; solutions are for all symbols.
 
-    Budgets with an immediate exact answer are solved here, see `special`.
+    Budgets with an immediate exact answer are solved here, see `special`. p_x : the distribution
+    of the merged X; span : how much more X is worth than nothing.
     """
 
     def __init__(self, task: DesignTask) -> None:
@@ -138,16 +138,12 @@ class Problem:
         self._symbols = InterchangeableSymbols(task)
         self._merged = self._symbols.task
         self.measure, self.scope, self.utility = task.measure, task.scope, self._merged.utility
+        self.p_x, self.span = self._merged.joint.p_x, task.utility.span(task.joint.p_x)
         self.leakage = LeakageFunction(self._merged.joint, task.measure)
         self.program = MixtureProgram(self.p_x, self.utility)
         self._whole_program = MixtureProgram(task.joint.p_x, task.utility)
         unchanged = self.leakage.value(self.leakage.deviations.T)
         self._leakage_of_identity = value_in(self.scope, unchanged, self.p_x)
-
-    @property
-    def p_x(self) -> FloatArray:
-        """The distribution of the merged X."""
-        return self._merged.joint.p_x
 
     @cached_property
     def rank(self) -> int:
@@ -340,11 +336,6 @@ class Problem:
         return Solution(channel, min(bound, self.ceiling(epsilon)) + utility.offset(p_x))
 
     @property
-    def span(self) -> float:
-        """How much more X is worth than nothing."""
-        return self._whole.utility.span(self._whole.joint.p_x)
-
-    @property
     def convexity(self) -> float:
         """A c such that u - c g is convex."""
         largest_lift = 1 + self.leakage.deviations.max()
@@ -365,7 +356,7 @@ class Problem:
         bound = self._whole.utility.largest(self._whole.joint.p_x)
         if solution.upper_bound is not None:
             bound = min(solution.upper_bound, bound)
-        return (bound - reached(self._whole, solution.channel)) / self.span
+        return (bound - self._whole.reached(solution.channel)) / self.span
 
 
 # Smaller tasks with the same answers: each class makes one, and translates its answers back. -----

@@ -68,8 +68,13 @@ class SampleDesign:
             return self._for_all_symbols(self._prepared(epsilon), epsilon)
         with silenced(ConvergenceWarning):  # of parts, whose budgets nobody has asked for
             solution = self.of_symbols_that_occur(budgets)
-            solution = replace(solution, upper_bound=self._bound(solution, budgets))
-        self._warn_of_gap(solution)
+            reached = self._value(solution.channel)
+            solution = replace(solution, upper_bound=self._bound(solution, reached, budgets))
+        # Solvers that certify what they find may have stopped before.
+        if solution.upper_bound is not None and self._used.keys() <= _CERTIFYING:
+            gap, span = solution.upper_bound - reached, self._utility.span(self._p_x)
+            if span and gap / span > _LARGE_GAP:
+                warn_of_gap("The search", "")
         channel = expanded(normalised(solution.channel), self._task.p_x, self._task.groups)
         return Solution(channel, solution.upper_bound, "+".join(self._used) or "unchanged")
 
@@ -106,11 +111,12 @@ class SampleDesign:
             return self._after_perfect_privacy(budgets)
         return self._together(secrets, faces)
 
-    def _bound(self, solution: Solution, budgets: Mapping[Any, float]) -> float | None:
-        """Return the least bound that is known: that of a solution, or of one secret alone."""
+    def _bound(
+        self, solution: Solution, reached: float, budgets: Mapping[Any, float]
+    ) -> float | None:
+        """Return the least bound that is known: of the solution, or of one secret alone."""
         bounds = [] if solution.upper_bound is None else [solution.upper_bound]
-        reached, most = self._value(solution.channel), self._utility.of_identity(self._p_x)
-        span = self._utility.span(self._p_x)
+        most, span = self._utility.of_identity(self._p_x), self._utility.span(self._p_x)
         for name, joint in self._task.secrets.items():
             if min([most, *bounds]) - reached > _LARGE_GAP * span:
                 bounds += self._bounds_of(joint, budgets[name])
@@ -234,14 +240,6 @@ class SampleDesign:
                 label = self._task.face_labels[worst]
                 raise _too_much_beside(name, label, leakage, budgets[name], is_average)
 
-    def _warn_of_gap(self, solution: Solution) -> None:
-        """Warn where solvers that certify what they find have stopped before."""
-        if solution.upper_bound is None or not self._used.keys() <= _CERTIFYING:
-            return
-        span = self._utility.span(self._p_x)
-        if span and (solution.upper_bound - self._value(solution.channel)) / span > _LARGE_GAP:
-            warn_of_gap("The search", "")
-
 
 def _allows_unchanged(task: DesignTask, epsilon: float) -> bool:
     """Whether a budget on average allows Y = X: solvers that bound every output would miss it."""
@@ -269,15 +267,8 @@ def _too_much_beside(
         what = f"their values say {leakage:.4g} on average ({label!r} says most)"
     shown = float(f"{leakage:.3e}")  # with four digits, none of which makes it smaller
     enough = f"{shown if shown >= leakage else shown * (1 + 1e-3):.4g}"
-    return BesideError(
-        Message(
-            "No mechanism keeps ",
-            Setting("epsilon", epsilon),
-            f" beside these columns: {what} about ",
-            SENSITIVE if name is None else repr(name),
-            " by itself. The smallest ",
-            Named("epsilon"),
-            f" that would do is {enough}; the other way out is to release these columns too, "
-            f"instead of publishing them as they are.",
-        )
-    )
+    keeps = "No mechanism keeps ", Setting("epsilon", epsilon), f" beside these columns: {what}"
+    about = " about ", SENSITIVE if name is None else repr(name), " by itself."
+    smallest = " The smallest ", Named("epsilon"), f" that would do is {enough}; the other way "
+    way = "out is to release these columns too, instead of publishing them as they are."
+    return BesideError(Message(*keeps, *about, *smallest, way))

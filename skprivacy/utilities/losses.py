@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -248,10 +249,8 @@ class Distortion(Utility):
 def _check_column_weights(weights: Mapping[Any, float] | None) -> dict[Any, float]:
     if not isinstance(weights, Mapping | None):
         raise TypeError(message("Distortion", "column_weights", "a dict or None", weights))
-    return {
-        name: check_real("Distortion", "column_weights", weight, low=0, high_open=True)
-        for name, weight in (weights or {}).items()
-    }
+    check = partial(check_real, "Distortion", "column_weights", low=0, high_open=True)
+    return {name: check(weight) for name, weight in (weights or {}).items()}
 
 
 def _check_loss(loss: TableLike) -> FloatArray:
