@@ -47,7 +47,7 @@ def checksum(content: dict[str, Any]) -> str:
 
 
 def is_text(value: object) -> bool:
-    """Tell whether a value is a text that every file can hold: no half of a surrogate pair."""
+    """Whether a value is a text that every file can hold: no half of a surrogate pair."""
     if type(value) is not str:
         return False
     try:
@@ -58,7 +58,7 @@ def is_text(value: object) -> bool:
 
 
 def is_zone(name: str) -> bool:
-    """Tell whether a text may be the name of a time zone, and not of a file to pandas."""
+    """Whether a text may be the name of a time zone, and not of a file to pandas."""
     return _ZONE.fullmatch(name) is not None
 
 
@@ -78,7 +78,8 @@ def encode_label(label: Any) -> Any:
         return {"missing": repr(label)}
     if isinstance(label, float) and not math.isfinite(label):
         return {"float": repr(float(label))}
-    if label is None or type(label) in (bool, float) or is_text(label) or _is_integer(label):
+    is_integer = type(label) is int and _LEAST_INTEGER <= label <= _LARGEST_INTEGER
+    if label is None or type(label) in (bool, float) or is_text(label) or is_integer:
         return label
     if isinstance(label, tuple):
         return {"tuple": [encode_label(part) for part in label]}
@@ -97,10 +98,6 @@ def encode_label(label: Any) -> Any:
         f"The label {label!r} of type {type(label).__name__} cannot be written as JSON. "
         f"Rename it to a string, a number of 64 bits, a date or a tuple of these."
     )
-
-
-def _is_integer(label: object) -> bool:
-    return type(label) is int and _LEAST_INTEGER <= label <= _LARGEST_INTEGER
 
 
 def _zone_name(moment: pd.Timestamp) -> str:
@@ -136,7 +133,10 @@ def _decoded(value: object) -> Any:
         case {"tuple": [*parts]}:
             return tuple(decode_label(part) for part in parts)
         case {"timestamp": text, "unit": unit, "tz": zone} if _MOMENT.fullmatch(text):
-            return _in_zone(pd.Timestamp(text).as_unit(unit), zone)
+            moment = pd.Timestamp(text).as_unit(unit)
+            if zone is not None and not is_zone(zone):
+                raise ValueError(f"{zone!r} is not a time zone.")
+            return moment if zone is None else moment.tz_localize("UTC").tz_convert(zone)
         case {"timedelta": text, "unit": unit} if _DURATION.fullmatch(text):
             return pd.Timedelta(text).as_unit(unit)
         case {"date": text}:
@@ -144,14 +144,6 @@ def _decoded(value: object) -> Any:
         case {"interval": [left, right], "closed": closed}:
             return pd.Interval(decode_label(left), decode_label(right), closed=closed)
     return value
-
-
-def _in_zone(moment: pd.Timestamp, zone: str | None) -> pd.Timestamp:
-    if zone is None:
-        return moment
-    if not is_zone(zone):
-        raise ValueError(f"{zone!r} is not a time zone.")
-    return moment.tz_localize("UTC").tz_convert(zone)
 
 
 def label_key(label: object) -> str:
@@ -162,7 +154,7 @@ def label_key(label: object) -> str:
         return repr(label)
 
 
-# Reading JSON that anybody may have edited: errors say where it is wrong.
+# Reading JSON that anybody may have edited: errors say where it is wrong. ------------------------
 #
 # A document is read as a `Place`, and a format is described by what its places must be::
 #
@@ -208,7 +200,9 @@ class Place:
         if isinstance(step, int):
             path = f"{self.path}[{step}]"
         else:
-            path = f"{self.path}.{_key(step)}".removeprefix(".")
+            is_plain = step.isidentifier() and len(step) <= _LONGEST
+            key = step if is_plain else _short(json.dumps(step))
+            path = f"{self.path}.{key}".removeprefix(".")
         return Place(self.value[step], self.kind, path, self.is_secret)
 
     def secret(self) -> Place:
@@ -228,8 +222,11 @@ class Place:
 
     def shown(self) -> str:
         """Return the value for a message; of a list or an object, only what it is."""
-        if self.is_secret or isinstance(self.value, dict | list):
-            return _type_of(self.value)
+        if isinstance(self.value, list):
+            return f"a list of {len(self.value)}"
+        if self.is_secret or isinstance(self.value, dict):
+            names = {dict: "an object", str: "a text", bool: "true or false", type(None): "null"}
+            return names.get(type(self.value), "a number")
         return _short(json.dumps(self.value))
 
     def require(self, holds: bool | BoolArray, requirement: str) -> None:
@@ -298,9 +295,8 @@ class Place:
 
     def text(self, *choices: str) -> str:
         """Return a text: one of `choices`, if there are any."""
-        listed = ", ".join(map(repr, choices))
         if not is_text(self.value) or (choices and self.value not in choices):
-            raise self.wrong(f"one of {listed}" if choices else "a text")
+            raise self.wrong(f"one of {', '.join(map(repr, choices))}" if choices else "a text")
         return self.value
 
     def flag(self) -> bool:
@@ -352,32 +348,31 @@ class Place:
         length : how many numbers or rows; None: one or more.
         """
         requirement = f"a finite number{_between(low, high)}"
-        return self._array(length, width, {int, float}, (low, high), requirement)
+        return self._array(length, width, {int, float}, low, high, requirement)
 
     def integers(
         self, length: int | None, width: int | None = None, *, low: int, high: int
     ) -> IntArray:
         """Return a list of integers, or a table with `width` columns, like `numbers`."""
         requirement = f"an integer from {low} to {high}"
-        return self._array(length, width, {int}, (low, high), requirement).astype(np.intp)
+        return self._array(length, width, {int}, low, high, requirement).astype(np.intp)
 
     def _array(
         self,
         length: int | None,
         width: int | None,
         types: set[type],
-        bounds: tuple[float, float],
+        low: float,
+        high: float,
         requirement: str,
     ) -> FloatArray:
         fewest = 1 if length is None else 0
-        cells: Any
         if width is None:
-            cells = self._cells(length, fewest, types, requirement)
+            array = np.array(self._cells(length, fewest, types, requirement), dtype=float)
         else:
             rows = self.items(length, fewest)
             cells = [row._cells(width, 0, types, requirement) for row in rows]
-        array = np.array(cells, dtype=float)
-        low, high = bounds
+            array = np.array(cells, dtype=float)
         self.require(np.isfinite(array) & (array >= low) & (array <= high), requirement)
         return array
 
@@ -397,19 +392,8 @@ def _between(low: float, high: float) -> str:
     return f" from {low:g} to {high:g}"
 
 
-def _key(name: str) -> str:
-    return name if name.isidentifier() and len(name) <= _LONGEST else _short(json.dumps(name))
-
-
 def _short(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
-
-
-def _type_of(value: object) -> str:
-    if isinstance(value, list):
-        return f"a list of {len(value)}"
-    names = {dict: "an object", str: "a text", bool: "true or false", type(None): "null"}
-    return names.get(type(value), "a number")
 
 
 def read_document(text: str, kind: str) -> Place:
@@ -422,7 +406,16 @@ def read_document(text: str, kind: str) -> Place:
     content = place.value
     if not isinstance(content, dict) or content.get("schema") != schema(kind):
         raise ValueError(f"This is not the JSON text of a {kind}: no schema {schema(kind)!r}.")
-    _check_version(place)
+    version = content.get("version")
+    if type(version) is not int or version != VERSION:
+        has = f"This {kind} has format version {Place(version, kind).shown()}"
+        reads = f"; this version of skprivacy reads version {VERSION}"
+        if type(version) is not int or version < 1:
+            raise ValueError(f"{has}{reads}.")
+        if version > VERSION:
+            raise ValueError(f"{has}{reads}: update skprivacy.")
+        again = "write it again with to_json or --save-mechanism"
+        raise ValueError(f"{has}, which this version of skprivacy does not read: {again}.")
     if "checksum" not in content:
         raise place.malformed("checksum is missing.")
     told = content.pop("checksum")
@@ -435,24 +428,8 @@ def read_document(text: str, kind: str) -> Place:
     return place
 
 
-def _check_version(place: Place) -> None:
-    version = place.value.get("version")
-    has = f"This {place.kind} has format version {Place(version, place.kind).shown()}"
-    if type(version) is not int or version < 1:
-        raise ValueError(f"{has}; this version of skprivacy reads version {VERSION}.")
-    if version < VERSION:
-        raise ValueError(
-            f"{has}, which this version of skprivacy does not read: write it again with to_json "
-            f"or --save-mechanism."
-        )
-    if version > VERSION:
-        raise ValueError(
-            f"{has}; this version of skprivacy reads version {VERSION}: update skprivacy."
-        )
-
-
 def _parsed(text: str, kind: str) -> Any:
-    """Return what a JSON text says, if it is not too deep and no object has a key twice."""
+    """Return the content of a JSON text, if it is not too deep and no object has a key twice."""
     is_not = f"This is not the JSON text of a {kind}:"
     if not isinstance(text, str):
         raise ValueError(f"{is_not} it is not a str, but {type(text).__name__}.")
@@ -466,7 +443,8 @@ def _parsed(text: str, kind: str) -> Any:
 
     try:
         _check_depth(text)
-        content = json.loads(text, object_pairs_hook=as_dict, parse_int=_integer)
+        as_number = lambda digits: (int if len(digits) <= _MOST_DIGITS else float)(digits)  # noqa: E731
+        content = json.loads(text, object_pairs_hook=as_dict, parse_int=as_number)
     except json.JSONDecodeError as error:
         raise ValueError(f"{is_not} {error}.") from error
     for place in _objects(Place(content, kind)) if repeated else ():
@@ -490,17 +468,11 @@ def _opened(brackets: str) -> IntArray:
     return np.isin(letters, list(b"[{")).astype(np.intp) - np.isin(letters, list(b"]}"))
 
 
-def _integer(digits: str) -> float:
-    return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
-
-
 def _objects(place: Place) -> Iterator[Place]:
     """Yield the objects in a document."""
-    if isinstance(place.value, dict):
+    is_object = isinstance(place.value, dict)
+    if is_object:
         yield place
-    steps: Iterable[str | int] = place.value
-    if isinstance(place.value, list):
-        steps = range(len(place.value))
-    for step in steps:
+    for step in place.value if is_object else range(len(place.value)):
         if isinstance(place.value[step], dict | list):
             yield from _objects(place[step])

@@ -4,25 +4,32 @@ import math
 from collections.abc import Iterable
 from numbers import Integral, Real
 
-from ._messages import Message, Parameter
+from ._messages import Mention, Message, Parameter
 
 
 def message(owner: str, name: str, requirement: str, value: object) -> Message:
-    """Say what is wrong with an argument.
+    """Return a message that says what is wrong with an argument.
+
+    It never shows a table, which may hold what must be protected.
 
     >>> message("f", "epsilon", "a float in the range [0, inf]", -1)
     "The 'epsilon' parameter of f must be a float in the range [0, inf]. Got -1 instead."
     """
-    told = f". Got {_shown(value)} instead."
-    return Message(Parameter(name, owner), " must be ", requirement, told)
-
-
-def _shown(value: object) -> str:
-    """Return a value for a message, but never a table, which may hold what must be protected."""
+    kind, shown = type(value).__name__, repr(value)
     if hasattr(value, "shape") and value.shape:
-        return f"{type(value).__name__} of shape {value.shape}"
-    text = repr(value)
-    return text if len(text) <= 200 else f"{type(value).__name__} {text[:200]}..."
+        shown = f"{kind} of shape {value.shape}"
+    elif len(shown) > 200:
+        shown = f"{kind} {shown[:200]}..."
+    return about(owner, name, " must be ", requirement, f". Got {shown} instead.")
+
+
+def about(owner: str, name: str, *said: str | Mention) -> Message:
+    """Return a message that begins with an argument.
+
+    >>> about("f", "tables", " must not be empty.")
+    "The 'tables' parameter of f must not be empty."
+    """
+    return Message(Parameter(name, owner), *said)
 
 
 def check_real(
@@ -58,9 +65,8 @@ _LARGEST_CONFIDENCE = 0.9999
 
 def check_confidence(owner: str, confidence: object) -> float:
     """Return how often a limit is to hold, if that can be asked for."""
-    confidence = check_real(
-        owner, "confidence", confidence, low=0, high=1, low_open=True, high_open=True
-    )
+    is_open = {"low_open": True, "high_open": True}
+    confidence = check_real(owner, "confidence", confidence, low=0, high=1, **is_open)
     if confidence > _LARGEST_CONFIDENCE:
         requirement = f"at most {_LARGEST_CONFIDENCE}"
         raise ValueError(message(owner, "confidence", requirement, confidence))
@@ -69,12 +75,11 @@ def check_confidence(owner: str, confidence: object) -> float:
 
 def check_integer(owner: str, name: str, value: object, *, low: int) -> int:
     """Return `value` as an int, if it is a whole number of at least `low`."""
-    requirement = f"an int in the range [{low}, inf)"
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        raise TypeError(message(owner, name, requirement, value))
-    if value < low:
-        raise ValueError(message(owner, name, requirement, value))
-    return int(value)
+    is_integer = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_integer or value < low:  # type: ignore[operator]
+        error = ValueError if is_integer else TypeError
+        raise error(message(owner, name, f"an int in the range [{low}, inf)", value))
+    return int(value)  # type: ignore[call-overload]
 
 
 def check_choice(
@@ -82,9 +87,7 @@ def check_choice(
 ) -> str:
     """Return `value`, if it is one of the strings in `choices`."""
     listed = ", ".join(repr(choice) for choice in sorted(choices))
-    requirement = f"one of {{{listed}}}{alternative}"
-    if not isinstance(value, str):
-        raise TypeError(message(owner, name, requirement, value))
-    if value not in choices:
-        raise ValueError(message(owner, name, requirement, value))
+    if not isinstance(value, str) or value not in choices:
+        error = ValueError if isinstance(value, str) else TypeError
+        raise error(message(owner, name, f"one of {{{listed}}}{alternative}", value))
     return value

@@ -9,7 +9,7 @@ import numpy as np
 
 from ._typing import FloatArray, IntArray
 from .exceptions import SolverError
-from .geometry import Points
+from .geometry import Points, normalised
 from .utilities import Utility
 
 # With more outputs than this, there are too many pairs to tidy up all of them.
@@ -33,12 +33,10 @@ class Merging:
         utility: Utility,
         groups: IntArray | None = None,
     ) -> None:
-        self.channel = channel
-        self._utility = utility
+        self.channel, self._utility = channel, utility
         self._joint = (p_x[:, None] * channel).T
-        self._groups = np.zeros(channel.shape[1], dtype=int)
-        if groups is not None:
-            self._groups = groups[channel.argmax(axis=0)]
+        of_symbols = np.zeros(len(p_x), dtype=int) if groups is None else groups
+        self._groups = of_symbols[channel.argmax(axis=0)]
         self._worth = self._worth_of(self._joint)
         n = len(self._joint)
         self._costs = np.full((n, n), np.inf)  # of pairs (i, j) with i < j
@@ -56,19 +54,16 @@ class Merging:
     def cheapest_pairs(self) -> list[tuple[int, int]]:
         """Return, for each output, the pair with the one that it is cheapest to merge it with."""
         costs = np.minimum(self._costs, self._costs.T)
-        pairs = [
-            (min(i, j), max(i, j))
-            for i, j in enumerate(costs.argmin(axis=1).tolist())
-            if np.isfinite(costs[i, j])
+        found = [
+            (i, j) for i, j in enumerate(costs.argmin(axis=1).tolist()) if costs[i, j] < np.inf
         ]
-        return list(dict.fromkeys(pairs))
+        return list(dict.fromkeys((min(pair), max(pair)) for pair in found))
 
     def merge(self) -> int:
         """Merge the two outputs whose merger costs least; return which one is gone."""
         i, j = map(int, np.unravel_index(self._costs.argmin(), self._costs.shape))
-        channel = np.delete(self.channel, j, axis=1)
+        channel, joint = np.delete(self.channel, j, axis=1), np.delete(self._joint, j, axis=0)
         channel[:, i] += self.channel[:, j]
-        joint = np.delete(self._joint, j, axis=0)
         joint[i] += self._joint[j]
         self.channel, self._joint = channel, joint
         self._worth, self._groups = np.delete(self._worth, j), np.delete(self._groups, j)
@@ -114,21 +109,14 @@ def merged_by_label(channel: FloatArray, p_x: FloatArray, loss: FloatArray) -> F
     """Return the channel with one output for all that the same label is best for."""
     best = ((p_x[:, None] * channel).T @ loss).argmin(axis=1)
     merged = np.stack([channel[:, best == label].sum(axis=1) for label in np.unique(best)], axis=1)
-    return _without_dust(merged, p_x)
-
-
-def _without_dust(channel: FloatArray, p_x: FloatArray) -> FloatArray:
-    """Return the channel with outputs that hardly ever occur merged into the most frequent one.
-
-    Nothing is gained by them, and integers for sampling cannot tell their probabilities.
-    """
-    p_y = p_x @ channel
+    # Outputs that hardly ever occur join the most frequent one: nothing is gained by them, and
+    # integers for sampling cannot tell their probabilities.
+    p_y = p_x @ merged
     is_dust = p_y < _DUST
     if not is_dust.any():
-        return channel
-    channel = channel.copy()
-    channel[:, p_y.argmax()] += channel[:, is_dust].sum(axis=1)
-    return channel[:, ~is_dust]
+        return merged
+    merged[:, p_y.argmax()] += merged[:, is_dust].sum(axis=1)
+    return merged[:, ~is_dust]
 
 
 def tidied(
@@ -153,12 +141,11 @@ def tidied(
     return merging.channel
 
 
-# Mending what rounding breaks, with a little independence.
-
+# Repair of channels that rounding pushed over budget, by mixing in P(Y). -------------------------
 
 T = TypeVar("T")
 
-# What rounding can explain: a small excess, or one that a small share of independence mends.
+# What rounding can explain: a small excess, or one that a small share of independence repairs.
 # Anything else is a solver's failure.
 _MOST_ROUNDING = 1e-8
 
@@ -181,7 +168,7 @@ def independent(
     _, codes = np.unique(groups, return_inverse=True)
     joint = np.zeros((codes.max() + 1, channel.shape[1]))
     np.add.at(joint, codes, p_x[:, None] * channel)
-    return (joint / joint.sum(axis=1, keepdims=True))[codes]
+    return normalised(joint)[codes]
 
 
 def expanded(channel: FloatArray, p_x: FloatArray, groups: IntArray | None = None) -> FloatArray:
@@ -197,7 +184,7 @@ def repaired(
     judge: Callable[[FloatArray], T],
     excess: Callable[[T], float],
 ) -> T:
-    """Return what is judged of a channel, mixed with independence until nothing exceeds a budget.
+    """Return the judgement of a channel, mixed with independence until no budget is exceeded.
 
     nothing : what `independent` returns. ``(1 - a) channel + a nothing`` keeps P(X) and P(Y) and
     moves every posterior toward the prior, or toward that of its group, by the same share a, so
@@ -206,13 +193,11 @@ def repaired(
     judged, share = judge(channel), SMALLEST_SHARE
     before = excess(judged)
     while not excess(judged) <= 0:
-        allowed = _MOST_SHARE if before <= _MOST_ROUNDING else _MOST_ROUNDING
-        if share > allowed:
+        if share > (_MOST_SHARE if before <= _MOST_ROUNDING else _MOST_ROUNDING):
             raise SolverError(
                 f"The solver returned a channel that exceeds its budget by {before}, which "
                 f"rounding cannot explain."
             )
-        mixed = (1 - share) * channel + share * nothing
-        judged = judge(mixed / mixed.sum(axis=1, keepdims=True))
+        judged = judge(normalised((1 - share) * channel + share * nothing))
         share *= 2
     return judged

@@ -1,4 +1,4 @@
-"""Compare mechanisms: what each keeps, leaks and costs under the same budgets."""
+"""Compare mechanisms: utility, leakage and time under the same budgets."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
 
-from ._messages import Message, Parameter
 from ._threads import one_thread
 from ._typing import Scope
-from ._validation import message
+from ._validation import about, message
 from .design import AnyTable, Budgets, check_epsilons, in_order, mechanism_path
 from .measures import Measure, every_measure
 from .mechanism import Mechanism, name_of_secret
@@ -98,13 +97,16 @@ def compare_mechanisms(
     asked = measure, scope, utility, max_outputs, confidence, n_samples
     every = [epsilon for each in budgets for epsilon in each.values()]
     task = DesignTask.checked(_OWNER, p_sx, every, *asked)
-    solvers = _named(_OWNER, _serving(task) if solvers is None else solvers)
+    if solvers is None:  # "auto" and the other solvers that serve the task
+        taken, _ = automatic(OccurringSymbols(task).task)
+        others = (cls() for name, cls in SOLVERS.items() if name not in (*_GENERAL, taken))
+        solvers = ["auto", *(s.name for s in others if s.requirement(task) is None)]
+    solvers = _named(_OWNER, solvers)
     increasing, measures = in_order(budgets), every_measure(task.measure)
     outcomes, total = _outcomes(task, solvers, increasing), len(solvers) * len(increasing)
     rows = {}
-    for name, budget, seconds, outcome in tqdm(
-        outcomes, total=total, unit="design", disable=not verbose
-    ):
+    bar = tqdm(outcomes, total=total, unit="design", disable=not verbose)
+    for name, budget, seconds, outcome in bar:
         row = {"solver": name, **_of_each("epsilon", budget), "seconds": seconds}
         if isinstance(outcome, Exception):
             row["reason"] = f"{type(outcome).__name__}: {outcome}"
@@ -133,24 +135,14 @@ def _outcomes(
             left = left[1:]
 
 
-def _serving(task: DesignTask) -> list[str]:
-    """Return "auto" and the other solvers that serve a task."""
-    taken, _ = automatic(OccurringSymbols(task).task)
-    others = (cls() for name, cls in SOLVERS.items() if name not in (*_GENERAL, taken))
-    served = [s.name for s in others if s.requirement(task) is None]
-    return ["auto", *served]
-
-
 def _named(
     owner: str, solvers: Iterable[str | Solver] | Mapping[str, str | Solver]
 ) -> dict[str, str | Solver]:
     """Return ``{name: solver}``, checked."""
     if isinstance(solvers, str | Solver) or not np.iterable(solvers):
         raise TypeError(message(owner, "solvers", "a list or a dict of solvers", solvers))
-    if isinstance(solvers, Mapping):
-        named = list(solvers.items())
-    else:
-        named = [(s.name if isinstance(s, Solver) else s, s) for s in solvers]
+    named = [(s.name if isinstance(s, Solver) else s, s) for s in solvers]
+    named = list(solvers.items()) if isinstance(solvers, Mapping) else named
     for name, solver in named:
         if not isinstance(solver, Solver):
             check_solver_name(owner, "solvers", solver)
@@ -159,70 +151,53 @@ def _named(
     names = [name for name, _ in named]
     if not names:
         raise ValueError(message(owner, "solvers", "at least one solver", solvers))
-    if repeated := {name for name in names if names.count(name) > 1}:
-        raise ValueError(
-            Message(
-                Parameter("solvers", owner),
-                f" has {sorted(repeated)[0]!r} more than once: pass a dict with a name for each.",
-            )
-        )
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        told = f" has {repeated[0]!r} more than once: pass a dict with a name for each."
+        raise ValueError(about(owner, "solvers", told))
     return dict(named)
 
 
 def _of_each(column: str, figures: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return a figure of each secret by its column; that of the only one has no name."""
+    """Return a figure of each secret by its column; without a name if there is only one."""
     if len(figures) == 1:
         return {column: next(iter(figures.values()))}
     return {f"{column} {name_of_secret(name)}": figure for name, figure in figures.items()}
 
 
 def _figures(mechanism: Mechanism, measures: dict[str, Measure]) -> dict[str, Any]:
-    """Return what a row says about a mechanism."""
+    """Return the figures of a mechanism, by column."""
     secrets, scope = mechanism.secrets, mechanism.scope
-    by_measure = {
-        column: {s: each.with_measure(measures[name]) for s, each in secrets.items()}
-        for column, (name, _) in _leakages(measures).items()
-    }
-    return {
+    row = {
         "utility": mechanism.utility,
         "normalized_utility": mechanism.normalized_utility,
         **_of_each("leakage", {s: each.leakage_in(scope) for s, each in secrets.items()}),
         **_of_each("population_limit", {s: each.leakage_at_most() for s, each in secrets.items()}),
-        **{
-            key: figure
-            for column, (_, of) in _leakages(measures).items()
-            for key, figure in _of_each(
-                column, {s: each.leakage_in(of) for s, each in by_measure[column].items()}
-            ).items()
-        },
         **_of_each("max_lift", {s: each.max_lift for s, each in secrets.items()}),
         "outputs": len(mechanism.p_y),
         "upper_bound": mechanism.upper_bound,
     }
+    for column, (name, of) in _leakages(measures).items():
+        by_measure = {s: each.with_measure(measures[name]) for s, each in secrets.items()}
+        row |= _of_each(column, {s: each.leakage_in(of) for s, each in by_measure.items()})
+    return row
 
 
 def _leakages(measures: dict[str, Measure]) -> dict[str, tuple[str, Scope]]:
     """Return the columns of leakage: ``{column: (name of the measure, scope)}``."""
-    return {
-        f"{which}_{name}": (name, scope)
-        for name, measure in measures.items()
-        for scope, which in _WHICH.items()
-        if scope in measure.scopes
-    }
+    found: dict[str, tuple[str, Scope]] = {}
+    for name, measure in measures.items():
+        scopes = [scope for scope in _WHICH if scope in measure.scopes]
+        found |= {f"{_WHICH[scope]}_{name}": (name, scope) for scope in scopes}
+    return found
 
 
 def _columns(task: DesignTask, measures: dict[str, Measure]) -> list[str]:
     """Return all columns, in order."""
     limit = [] if task.confidence is None else ["population_limit"]
     of_secrets = ["leakage", *limit, *_leakages(measures), "max_lift"]
-    return [
-        "solver",
-        *_of_each("epsilon", task.secrets),
-        "utility",
-        "normalized_utility",
-        *(column for name in of_secrets for column in _of_each(name, task.secrets)),
-        *("seconds", "outputs", "upper_bound", "reason"),
-    ]
+    each = [column for name in of_secrets for column in _of_each(name, task.secrets)]
+    first = ["solver", *_of_each("epsilon", task.secrets), "utility", "normalized_utility"]
+    return [*first, *each, "seconds", "outputs", "upper_bound", "reason"]
 
 
 def _table(rows: list[dict[str, Any]], columns: list[str], budgets: list[str]) -> pd.DataFrame:

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import compress
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ._messages import Message, Named, Parameter
+from ._messages import Message, Named
+from ._tolerances import DEVIATION_ROUNDING, SAME_DIGITS
 from ._typing import CountArray, FloatArray, IntArray, Labels, TableLike
-from ._validation import check_real, message
+from ._validation import about, check_real, message
 from .codes import count, n_cells, pack
 from .geometry import Points
 
 # The smallest probability, so that lifts do not overflow.
 _SMALLEST = 1e-100
-
-# Deviations of lifts from 1 up to this are rounding: a tenth of the tolerance of budgets.
-DEVIATION_ROUNDING = 1e-13
-
-# Distributions and deviations that agree to this many digits are the same.
-SAME_DIGITS = 13
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +66,8 @@ class Joint:
         s, x = self.p_s > 0, self.p_x > 0
         if s.all() and x.all():
             return self
-        keep = lambda labels, mask: tuple(np.array(labels, dtype=object)[mask])  # noqa: E731
-        return Joint(self.p_sx[np.ix_(s, x)], keep(self.s_labels, s), keep(self.x_labels, x))
+        s_labels, x_labels = compress(self.s_labels, s), compress(self.x_labels, x)
+        return Joint(self.p_sx[np.ix_(s, x)], tuple(s_labels), tuple(x_labels))
 
     def without_copies(self) -> Joint:
         """Return the joint with symbols of S that have the same P(X|s) merged.
@@ -87,11 +83,16 @@ class Joint:
         np.add.at(merged, copies.reshape(-1), self.p_sx)
         return Joint(merged, tuple(self.s_labels[i] for i in first), self.x_labels)
 
-    def merged(self, groups: IntArray) -> Joint:
-        """Return the joint with symbols of X merged: `groups` gives the new symbol of each."""
-        merged = np.zeros((len(self.p_s), groups.max() + 1))
-        np.add.at(merged.T, groups, self.p_sx.T)
-        return Joint(merged, self.s_labels, tuple(range(merged.shape[1])))
+    def merged(self, symbols: IntArray) -> Joint:
+        """Return the joint with symbols of X merged: `symbols` gives the new symbol of each."""
+        merged = np.zeros((len(self.p_s), symbols.max() + 1))
+        np.add.at(merged.T, symbols, self.p_sx.T)
+        return Joint.numbered(merged)
+
+    @classmethod
+    def numbered(cls, p_sx: FloatArray) -> Joint:
+        """Return a joint whose symbols are called 0, 1, 2, ..."""
+        return cls(p_sx, tuple(range(p_sx.shape[0])), tuple(range(p_sx.shape[1])))
 
 
 def as_joint(p_sx: TableLike, owner: str, name: str = "p_sx") -> Joint:
@@ -100,35 +101,30 @@ def as_joint(p_sx: TableLike, owner: str, name: str = "p_sx") -> Joint:
     Rows are symbols of S, columns are symbols of X; entries are divided by their total.
     """
     table = _as_table(p_sx, owner, name)
-    _check_entries(table, owner, name)
     with np.errstate(over="ignore"):
         total = table.sum()
     if not 0 < total < np.inf:
-        raise ValueError(
-            Message(
-                Parameter(name, owner),
-                f" must have a positive and finite total. Got a total of {total}.",
-            )
-        )
-    s_labels, x_labels = _labels(p_sx, table.shape, owner, name)
-    p_sx = readonly(table / total)
-    if (p_sx[p_sx > 0] < _SMALLEST).any():
-        raise ValueError(
-            Message(
-                Parameter(name, owner),
-                f" must not hold probabilities between 0 and {_SMALLEST}: set them to zero. Got "
-                f"{p_sx[p_sx > 0].min()}.",
-            )
-        )
-    return Joint(p_sx, s_labels, x_labels)
+        told = f" must have a positive and finite total. Got a total of {total}."
+        raise ValueError(about(owner, name, told))
+    joint = Joint.numbered(readonly(table / total))
+    if isinstance(p_sx, pd.DataFrame):
+        for axis, index in (("index", p_sx.index), ("columns", p_sx.columns)):
+            if not index.is_unique:
+                repeated = index[index.duplicated()][0]
+                told = f" must have unique labels. Got {repeated!r} more than once in its {axis}."
+                raise ValueError(about(owner, name, told))
+        joint = replace(joint, s_labels=tuple(p_sx.index), x_labels=tuple(p_sx.columns))
+    smallest = joint.p_sx[joint.p_sx > 0].min()
+    if smallest < _SMALLEST:
+        told = f" must not hold probabilities between 0 and {_SMALLEST}: set them to zero. Got "
+        raise ValueError(about(owner, name, told, f"{smallest}."))
+    return joint
 
 
 def _as_table(p_sx: TableLike, owner: str, name: str) -> FloatArray:
-    requirement = Message(
-        Parameter(name, owner),
-        " must be a two-dimensional table of numbers, one row per symbol of S and one column per "
-        "symbol of X.",
-    )
+    """Return a table of finite numbers that are not negative as an array, if it is one."""
+    table_of = " must be a two-dimensional table of numbers, one row per symbol of S and one "
+    requirement = about(owner, name, table_of, "column per symbol of X.")
     try:
         array = np.asarray(p_sx)
         if array.dtype.kind in "cmMSU" or isinstance(p_sx, np.ma.MaskedArray):
@@ -136,50 +132,19 @@ def _as_table(p_sx: TableLike, owner: str, name: str) -> FloatArray:
         table = np.array(array, dtype=float)
     except (TypeError, ValueError, OverflowError):
         # numpy's own message would show a cell, which may hold somebody's S.
-        raise TypeError(
-            Message(
-                requirement,
-                f" Got {type(p_sx).__name__} with entries that are not numbers: count rows first, "
-                f"for instance with pandas.crosstab.",
-            )
-        ) from None
+        got = f" Got {type(p_sx).__name__} with entries that are not numbers: count rows first, "
+        how = "for instance with pandas.crosstab."
+        raise TypeError(Message(requirement, got, how)) from None
     if table.ndim != 2 or table.size == 0:
         raise ValueError(Message(requirement, f" Got shape {table.shape}."))
-    return table
-
-
-def _check_entries(table: FloatArray, owner: str, name: str) -> None:
-    for wrong, what in (
-        (np.isnan(table), "NaN"),
-        (np.isinf(table), "infinite"),
-        (table < 0, "negative"),
-    ):
+    wrongs = {"NaN": np.isnan(table), "infinite": np.isinf(table), "negative": table < 0}
+    for what, wrong in wrongs.items():
         if wrong.any():
             row, column = map(int, np.argwhere(wrong)[0])
-            raise ValueError(
-                Message(
-                    Parameter(name, owner),
-                    f" must hold finite, nonnegative numbers. Got {int(wrong.sum())} {what} "
-                    f"entries, the first {table[row, column]} at row {row}, column {column}.",
-                )
-            )
-
-
-def _labels(
-    p_sx: TableLike, shape: tuple[int, ...], owner: str, name: str
-) -> tuple[Labels, Labels]:
-    if not isinstance(p_sx, pd.DataFrame):
-        return tuple(range(shape[0])), tuple(range(shape[1]))
-    for axis, index in (("index", p_sx.index), ("columns", p_sx.columns)):
-        if not index.is_unique:
-            repeated = index[index.duplicated()][0]
-            raise ValueError(
-                Message(
-                    Parameter(name, owner),
-                    f" must have unique labels. Got {repeated!r} more than once in its {axis}.",
-                )
-            )
-    return tuple(p_sx.index.tolist()), tuple(p_sx.columns.tolist())
+            got = f" must hold finite, nonnegative numbers. Got {int(wrong.sum())} {what} entries"
+            where = f", the first {table[row, column]} at row {row}, column {column}."
+            raise ValueError(about(owner, name, got, where))
+    return table
 
 
 def readonly(array: FloatArray) -> FloatArray:
@@ -200,7 +165,7 @@ def count_pairs(
     return counts.reshape(sizes[0] + 1, sizes[1] + 1)[1:, 1:].copy()
 
 
-# Several secrets, and columns that are published beside a release: their tables, checked.
+# Several secrets, with their budgets and shares of the risk. -------------------------------------
 
 
 # Marginals of X may differ by this much: it is rounding.
@@ -215,36 +180,31 @@ def joints_of(tables: TableLike | Mapping[Any, TableLike], owner: str) -> dict[A
     if not isinstance(tables, Mapping):
         return {None: as_joint(tables, owner)}
     if not tables:
-        raise ValueError(Message(Parameter("p_sx", owner), " must hold at least one table."))
+        raise ValueError(about(owner, "p_sx", " must hold at least one table."))
     joints = {name: as_joint(table, owner, f"p_sx[{name!r}]") for name, table in tables.items()}
     (first, reference), *others = joints.items()
     for name, joint in others:
         _check_same_x(first, reference, name, joint, owner)
-    # The last digits of P(X) differ between tables of probabilities.
-    same = {name: _with_marginal(joint, reference.p_x) for name, joint in others}
-    return {first: reference, **same}
+        # The last digits of P(X) differ between tables of probabilities.
+        own, p_x = joint.p_x, reference.p_x
+        scaled = joint.p_sx * np.divide(p_x, own, out=np.ones_like(p_x), where=own > 0)
+        joints[name] = replace(joint, p_sx=readonly(scaled / scaled.sum()))
+    return joints
 
 
 def _check_same_x(first: Any, reference: Joint, name: Any, joint: Joint, owner: str) -> None:
-    about = f"The tables of {first!r} and {name!r} given to {owner} must be about the same X"
+    same = f"The tables of {first!r} and {name!r} given to {owner} must be about the same X"
     if len(joint.p_x) != len(reference.p_x):
-        sizes = f"{len(reference.p_x)} and {len(joint.p_x)} columns"
-        raise ValueError(f"{about}. Got {sizes}.")
+        raise ValueError(f"{same}. Got {len(reference.p_x)} and {len(joint.p_x)} columns.")
     if joint.x_labels != reference.x_labels:
-        raise ValueError(f"{about}, with the same labels in the same order.")
+        raise ValueError(f"{same}, with the same labels in the same order.")
     apart = np.abs(joint.p_x - reference.p_x)
     if apart.max() > _SAME_MARGINALS:
         worst = int(apart.argmax())
         raise ValueError(
-            f"{about}: their marginals of X differ by up to {apart.max():.3g}, at "
+            f"{same}: their marginals of X differ by up to {apart.max():.3g}, at "
             f"{reference.x_labels[worst]!r}. Count all tables from the same rows."
         )
-
-
-def _with_marginal(joint: Joint, p_x: FloatArray) -> Joint:
-    own = joint.p_x
-    scaled = joint.p_sx * np.divide(p_x, own, out=np.ones_like(p_x), where=own > 0)
-    return Joint(readonly(scaled / scaled.sum()), joint.s_labels, joint.x_labels)
 
 
 def stacked_joint(joints: Mapping[Any, Joint]) -> Joint:
@@ -267,24 +227,13 @@ def check_budgets(
     if not isinstance(epsilon, Mapping):
         requirement = f"a dict with a budget for each of {names}"
         raise TypeError(message(owner, parameter, requirement, epsilon))
-    for name in names:
-        if name not in epsilon:
-            raise ValueError(
-                Message(
-                    Parameter(parameter, owner),
-                    f" has no budget for the secret {name!r}: give it one, for instance ",
-                    Named("epsilon"),
-                    f"[{name!r}] = 0.02, or infinity if it need not be protected.",
-                )
-            )
-    for name in epsilon:
-        if name not in names:
-            raise ValueError(
-                Message(
-                    Parameter(parameter, owner),
-                    f" has a budget for {name!r}, which is not one of the secrets: {names}.",
-                )
-            )
+    if missing := [name for name in names if name not in epsilon]:
+        told = f" has no budget for the secret {missing[0]!r}: give it one, for instance "
+        example = f"[{missing[0]!r}] = 0.02, or infinity if it need not be protected."
+        raise ValueError(about(owner, parameter, told, Named("epsilon"), example))
+    if unknown := [name for name in epsilon if name not in names]:
+        told = f" has a budget for {unknown[0]!r}, which is not one of the secrets: {names}."
+        raise ValueError(about(owner, parameter, told))
     return {n: check_real(owner, f"{parameter}[{n!r}]", epsilon[n], low=0) for n in names}
 
 
@@ -311,23 +260,12 @@ def check_groups(
     sizes = np.bincount(codes, p_x, len(labels))
     if (sizes == 0).any():
         empty = labels[int(sizes.argmin())]
-        raise ValueError(
-            Message(
-                Parameter("groups", owner),
-                f" has the group {empty!r}, none of whose symbols occurs: leave them out.",
-            )
-        )
+        told = f" has the group {empty!r}, none of whose symbols occurs: leave them out."
+        raise ValueError(about(owner, "groups", told))
     if max_outputs is not None and max_outputs < len(labels):
-        raise ValueError(
-            Message(
-                Parameter("max_outputs", owner),
-                f" must be at least {len(labels)}, one output for each group. Got {max_outputs}.",
-            )
-        )
+        told = f" must be at least {len(labels)}, one output for each group. Got {max_outputs}."
+        raise ValueError(about(owner, "max_outputs", told))
     return codes, labels
-
-
-# How the risk that a statement fails is shared among secrets.
 
 
 def confidence_of_each(confidence: float, n_secrets: int) -> float:

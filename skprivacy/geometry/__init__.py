@@ -2,7 +2,7 @@
 
 from .lift_polytopes import LiftPolytopes
 from .outer_polytope import OuterPolytope, TooManyVerticesError
-from .points import Points
+from .points import Points, normalised
 from .slabs import SlabEpigraph, slab_vertices
 
 __all__ = [
@@ -11,5 +11,6 @@ __all__ = [
     "Points",
     "SlabEpigraph",
     "TooManyVerticesError",
+    "normalised",
     "slab_vertices",
 ]

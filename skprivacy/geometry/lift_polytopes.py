@@ -1,4 +1,4 @@
-"""Vertices of the simplex cut by bounds on lifts: by enumeration of bases, along segments.
+"""Vertices of the simplex cut by bounds on lifts: by enumeration of bases, or by cdd.
 
 Rows should be scaled to a largest entry of 1.
 
@@ -20,10 +20,11 @@ import numpy as np
 import numpy.typing as npt
 
 from .._messages import SMALLER, InPython, Message, table_size
+from .._tolerances import EPS
 from .._typing import BoolArray, FloatArray, IntArray
+from ..codes import chunks
 from ..exceptions import SolverError
-from .cdd_vertices import simplex_vertices
-from .points import Points
+from .points import Points, normalised
 
 _BATCH = 20_000  # bases at once: a few MB
 _MOST_CELLS = 100_000_000  # bases times rows: what is stored of them
@@ -68,23 +69,6 @@ def count_bases(n_rows: int, n_symbols: int, rank: int, sides: int = 1) -> int:
     )
 
 
-def check_count(n_rows: int, n_symbols: int, rank: int, max_bases: int, sides: int = 1) -> None:
-    """Refuse a polytope with too many candidate vertices."""
-    count = count_bases(n_rows, n_symbols, rank, sides)
-    if count > max_bases or count * n_rows > _MOST_CELLS:
-        raise SolverError(
-            Message(
-                table_size(n_rows, n_symbols),
-                f" has up to {count:,} candidate vertices, more than ",
-                InPython("max_bases="),
-                f"{max_bases:,}. ",
-                InPython(
-                    "Pool rare symbols of X, coarsen S, or raise max_bases.", SMALLER.elsewhere
-                ),
-            )
-        )
-
-
 def regular_bases(rows: FloatArray, rank: int) -> Iterator[Bases]:
     """Yield the regular bases with a support of up to `rank` symbols, in batches of one size."""
     n_rows, n_symbols = rows.shape
@@ -92,11 +76,9 @@ def regular_bases(rows: FloatArray, rank: int) -> Iterator[Bases]:
         supports = _combinations(n_symbols, m)
         actives = _combinations(n_rows, m - 1)
         at_once = max(1, _BATCH // len(supports))
-        for start in range(0, len(actives), at_once):
-            for begin in range(0, len(supports), _BATCH):
-                yield _regular(
-                    rows, actives[start : start + at_once], supports[begin : begin + _BATCH]
-                )
+        for active in chunks(len(actives), at_once):
+            for support in chunks(len(supports), _BATCH):
+                yield _regular(rows, actives[active], supports[support])
 
 
 def _combinations(n: int, k: int) -> IntArray:
@@ -118,7 +100,7 @@ def _regular(rows: FloatArray, actives: IntArray, supports: IntArray) -> Bases:
     return Bases(active[keep], support[keep], matrix[keep])
 
 
-# The max-lift polytopes of the paper's equation (22), for every bound at once.
+# The max-lift polytopes of the paper's equation (22), for every bound at once. ------------------
 #
 # ``Delta_t = {W in the simplex: lifts @ W <= t}`` with ``t = e^eps'``. In deviations from 1, ``D =
 # lifts - 1`` and ``excess = t - 1``, it reads ``D @ W <= excess``, because the entries of W sum to
@@ -171,7 +153,7 @@ class VertexSegments:
         Both of shape (n, len(excess)); 0 is the low end of a segment, 1 its high end.
         """
         start, stop = self.start[index][:, None], self.stop[index][:, None]
-        slack = _SLACK * excess + np.finfo(float).eps
+        slack = _SLACK * excess + EPS
         inside = (start <= excess + slack) & (stop >= excess - slack)
         length = np.where(stop > start, stop - start, 1.0)
         return np.clip((excess - start) / length, 0.0, 1.0), inside
@@ -185,12 +167,6 @@ class VertexSegments:
     def ends(self) -> tuple[Points, Points]:
         """Return the points at the low and at the high ends."""
         return Points(self.support, self.low), Points(self.support, self.high)
-
-    def vertices(self, excess: float) -> Points:
-        """Return the vertices of Delta_t."""
-        fraction, inside = self.fractions(slice(None), np.array([excess]))
-        index = np.flatnonzero(inside)
-        return self.at(index, fraction[index, 0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,13 +205,24 @@ class LiftPolytopes:
     def segments(self) -> VertexSegments:
         """The vertices of Delta_t for every excess from 0 to `largest`."""
         self._check_count()
-        units = self._unit_segments()
+        # Symbols released unchanged are vertices from their own largest lift on.
+        symbols, begin = np.arange(self.deviations.shape[1])[:, None], self.deviations.max(axis=0)
+        ones, end = np.ones(symbols.shape), np.full(len(symbols), self.largest)
+        units = VertexSegments(symbols, ones, ones, np.maximum(begin, 0.0), end)
         if len(self.deviations) == 2:
             parts = [units, *(self._pair_segments(row) for row in self.deviations)]
         else:
             bases = regular_bases(self._rows, self.rank)
-            parts = [units, *(self._basis_segments(batch) for batch in bases)]
-        return _join([part for part in parts if len(part)])
+            # Bases of one symbol are the unit vectors, which already have a segment.
+            larger = (batch for batch in bases if batch.support.shape[1] > 1)
+            parts = [units, *(self._basis_segments(batch) for batch in larger)]
+        parts = [part for part in parts if len(part)]
+        low, high = (
+            Points.concatenate(ends) for ends in zip(*(p.ends() for p in parts), strict=True)
+        )
+        start = np.concatenate([part.start for part in parts])
+        stop = np.concatenate([part.stop for part in parts])
+        return VertexSegments(low.support, low.values, high.values, start, stop)
 
     def vertices(self, low: float, high: float) -> Points:
         """Return the vertices for deviations between `low` <= 0 and `high` >= 0."""
@@ -245,14 +232,14 @@ class LiftPolytopes:
         if self.engine == "cdd":
             return self._cdd(None if one_sided else low, high)
         if one_sided:
-            return self.segments.vertices(high)
-        return Points.concatenate(
-            [
-                self._box_vertices(batch, np.array(sides), low, high)
-                for batch in self._bases
-                for sides in product([low, high], repeat=batch.active.shape[1])
-            ]
-        )
+            fraction, inside = self.segments.fractions(slice(None), np.array([high]))
+            index = np.flatnonzero(inside)
+            return self.segments.at(index, fraction[index, 0])
+        parts = []
+        for bases in self._bases:
+            for sides in product([low, high], repeat=bases.active.shape[1]):
+                parts.append(self._box_vertices(bases, np.array(sides), low, high))
+        return Points.concatenate(parts)
 
     def _cdd(self, low: float | None, high: float) -> Points:
         if 0 < high < _SMALLEST_EXCESS_OF_CDD:
@@ -273,8 +260,15 @@ class LiftPolytopes:
         return list(regular_bases(self._rows, self.rank))
 
     def _check_count(self, sides: int = 1) -> None:
+        """Refuse a polytope with too many candidate vertices, rows bounded from `sides` sides."""
         n_s, n_x = self.deviations.shape
-        check_count(n_s, n_x, self.rank, self.max_bases, sides)
+        count = count_bases(n_s, n_x, self.rank, sides)
+        if count > self.max_bases or count * n_s > _MOST_CELLS:
+            has = f" has up to {count:,} candidate vertices, more than "
+            most = InPython(f"max_bases={self.max_bases:,}. ", f"{self.max_bases:,}. ")
+            raised = "Pool rare symbols of X, coarsen S, or raise max_bases."
+            way_out = InPython(raised, SMALLER.elsewhere)
+            raise SolverError(Message(table_size(n_s, n_x), has, most, way_out))
 
     def _box_vertices(self, bases: Bases, sides: FloatArray, low: float, high: float) -> Points:
         """Return the vertices whose tight rows are at `sides`, each its low or its high bound."""
@@ -284,13 +278,6 @@ class LiftPolytopes:
         keep = (values >= -_SLACK).all(axis=1)
         keep &= ((deviations >= low - slack) & (deviations <= high + slack)).all(axis=1)
         return Points(bases.support[keep], _on_simplex(values[keep]))
-
-    def _unit_segments(self) -> VertexSegments:
-        """Return the segments of symbols released unchanged, which start at their largest lift."""
-        symbols = np.arange(self.deviations.shape[1])[:, None]
-        ones = np.ones(symbols.shape)
-        start = np.maximum(self.deviations.max(axis=0), 0.0)
-        return VertexSegments(symbols, ones, ones, start, np.full(len(symbols), self.largest))
 
     def _pair_segments(self, row: FloatArray) -> VertexSegments:
         """Return the segments where this row is tight, for |S| = 2: all pairs of symbols.
@@ -311,28 +298,21 @@ class LiftPolytopes:
         return VertexSegments(support, low, high, np.maximum(row[small], 0.0), row[large])
 
     def _basis_segments(self, bases: Bases) -> VertexSegments:
-        if bases.support.shape[1] == 1:  # the unit vectors, which already have a segment
-            return _EMPTY
+        """Return the segments of the vertices of some bases."""
         # Entries W = a + b excess and slacks excess - D @ W = c + d excess must not be negative.
         one = 1 / self._scale[bases.active]
         a, b = bases.solve(0.0, 1.0), bases.solve(one, 0.0)
         columns = self.deviations.T[bases.support]
         c = -np.einsum("nm,nms->ns", a, columns)
         d = 1 - np.einsum("nm,nms->ns", b, columns)
-        c_noise, d_noise = (
-            np.einsum("nm,nms->ns", np.abs(part), np.abs(columns)) for part in (a, b)
-        )
         tight = (np.arange(len(bases.active))[:, None], bases.active)
         c[tight] = d[tight] = 0.0
-        a_noise, b_noise = (
-            np.broadcast_to(np.abs(part).max(axis=1, keepdims=True), part.shape) for part in (a, b)
-        )
-        start, stop = _interval(
-            np.hstack([a, c]),
-            np.hstack([b, d]),
-            _FLAT * np.hstack([a_noise, c_noise]),
-            _FLAT * np.hstack([b_noise, 1 + d_noise]),
-        )
+        noises = []
+        for part, least in ((a, 0), (b, 1)):
+            own = np.broadcast_to(np.abs(part).max(axis=1, keepdims=True), part.shape)
+            of_slacks = np.einsum("nm,nms->ns", np.abs(part), np.abs(columns))
+            noises.append(_FLAT * np.hstack([own, least + of_slacks]))
+        start, stop = _interval(np.hstack([a, c]), np.hstack([b, d]), *noises)
         start, stop = np.maximum(start, 0.0), np.minimum(stop, self.largest)
         keep = stop > start
         bases, start, stop, one = bases[keep], start[keep], stop[keep], one[keep]
@@ -367,11 +347,6 @@ class LiftPolytopes:
         return index[valid[inverse]], points[inverse][valid[inverse]]
 
 
-_EMPTY = VertexSegments(
-    np.empty((0, 1), np.intp), np.empty((0, 1)), np.empty((0, 1)), np.empty(0), np.empty(0)
-)
-
-
 def _interval(
     constant: FloatArray, slope: FloatArray, constant_noise: FloatArray, slope_noise: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
@@ -386,18 +361,35 @@ def _interval(
 
 
 def _on_simplex(values: FloatArray) -> FloatArray:
-    values = np.maximum(values, 0.0)
-    return values / values.sum(axis=1, keepdims=True)
+    return normalised(np.maximum(values, 0.0))
 
 
-def _join(parts: list[VertexSegments]) -> VertexSegments:
-    """Return the segments of all `parts`, padded to one width."""
-    low = Points.concatenate([Points(part.support, part.low) for part in parts])
-    high = Points.concatenate([Points(part.support, part.high) for part in parts])
-    return VertexSegments(
-        low.support,
-        low.values,
-        high.values,
-        np.concatenate([part.start for part in parts]),
-        np.concatenate([part.stop for part in parts]),
-    )
+# Vertices by cdd's double description method. ---------------------------------------------------
+
+
+def simplex_vertices(rows: FloatArray, offsets: FloatArray) -> FloatArray:
+    """Return the vertices of ``{W >= 0, sum W = 1, rows @ W <= offsets}`` as rows.
+
+    cdd works in floating point here and sometimes gives up; that is a `SolverError`.
+    """
+    try:  # it is GPL and must be compiled, hence an extra
+        import cdd
+    except ImportError as error:
+        raise ImportError(
+            "engine='cdd' needs the extra cdd, which is built with a C compiler: run "
+            "pip install \".[cdd]\" in a clone. The default, engine='parametric', needs no extra."
+        ) from error
+    n_rows, n = rows.shape
+    # cdd's rows are (b, -A) for b - A W >= 0; the first one is an equation.
+    system = np.zeros((1 + n + n_rows, 1 + n))
+    system[0, 0], system[0, 1:] = 1.0, -1.0
+    system[1 : 1 + n, 1:] = np.eye(n)
+    system[1 + n :, 0], system[1 + n :, 1:] = offsets, -rows
+    try:
+        kind = cdd.RepType.INEQUALITY
+        matrix = cdd.matrix_from_array(system.tolist(), rep_type=kind, lin_set={0})
+        generators = cdd.copy_generators(cdd.polyhedron_from_matrix(matrix)).array
+    except RuntimeError as error:
+        raise SolverError(f"cdd could not enumerate the vertices: {error}.") from error
+    points = np.array(generators, dtype=float).reshape(-1, 1 + n)
+    return _on_simplex(points[points[:, 0] == 1, 1:])

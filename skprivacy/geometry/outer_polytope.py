@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from .._tolerances import TINY
 from .._typing import FloatArray, IntArray
 from .points import GrowingTable, Points
 
@@ -30,7 +31,6 @@ Describe: TypeAlias = Callable[[Points, FloatArray], FloatArray]
 _NO_CUT = -1
 _ATTEMPTS = 4
 _LIFTED = 1e-11
-_TINY = 1e-300
 _SEED = 20_240_607  # ties are broken in the same way every time
 
 
@@ -69,11 +69,8 @@ class OuterPolytope:
         max_vertices: int,
     ) -> None:
         n_s, self._n_x = deviations.shape
-        self._rank = rank
-        self._describe = describe
-        self._max_vertices = max_vertices
-        self._random = np.random.default_rng(_SEED)
-        self._is_flat = low == high
+        self._rank, self._describe, self._max_vertices = rank, describe, max_vertices
+        self._random, self._is_flat = np.random.default_rng(_SEED), low == high
         # A set of symbols and cuts is identified by the sum of its random numbers.
         self._of_symbol = np.append(self._numbers(self._n_x), np.uint64(0))
         self._of_cut = GrowingTable(number=(np.uint64, ()))
@@ -123,15 +120,10 @@ class OuterPolytope:
         heights: FloatArray,
         cuts: IntArray,
     ) -> None:
-        self._vertices.append(
-            support=support,
-            values=values,
-            deviations=deviations,
-            heights=heights,
-            cuts=cuts,
-            traits=self._describe(self._points(support, values), deviations),
-            alive=np.ones(len(support), bool),
-        )
+        traits = self._describe(self._points(support, values), deviations)
+        own = {"support": support, "values": values, "deviations": deviations, "cuts": cuts}
+        alive = np.ones(len(support), bool)
+        self._vertices.append(**own, heights=heights, traits=traits, alive=alive)
         self.n_vertices += len(support)
 
     def _points(self, support: IntArray, values: FloatArray) -> Points:
@@ -175,9 +167,8 @@ class OuterPolytope:
         waiting = np.arange(len(offsets))
         while len(waiting) and attempt < _ATTEMPTS:
             shift = slack * (1 + self._random.random(len(slack))) * 8.0**attempt
-            failed = self._cut_all(
-                normals[waiting], (offsets + shift)[waiting], at_once=attempt == 0
-            )
+            moved = (offsets + shift)[waiting]
+            failed = self._cut_all(normals[waiting], moved, at_once=attempt == 0)
             done += len(waiting) - len(failed)
             waiting, attempt = waiting[failed], attempt + 1
         return done
@@ -197,19 +188,15 @@ class OuterPolytope:
                 if not self._apply(batch, beyond, near, normals, offsets):
                     failed += batch
                 elif waiting:
-                    waiting = self._update(beyond, waiting, first, normals, offsets)
+                    alive = self._vertices["alive"]
+                    new = self._beyond(first, normals[waiting], offsets[waiting])
+                    for i, vertices in zip(waiting, new, strict=True):
+                        beyond[i] = np.concatenate([beyond[i][alive[beyond[i]]], vertices])
+                    waiting = [i for i in waiting if len(beyond[i])]
         finally:
-            self._edges.append(**{name: near[name] for name in ("one", "other", "key")})
+            self._edges.append(**near.rows())
         self._compact()
         return failed
-
-    def _excess(
-        self, vertices: IntArray, cuts: IntArray, normals: FloatArray, offsets: FloatArray
-    ) -> FloatArray:
-        """Return how far each vertex is beyond its cut."""
-        table = self._vertices
-        inner = np.einsum("ns,ns->n", table["deviations"][vertices], normals[cuts])
-        return inner - table["heights"][vertices] - offsets[cuts]
 
     def _beyond(self, first: int, normals: FloatArray, offsets: FloatArray) -> list[IntArray]:
         """Return the vertices beyond each cut, among those from `first` on."""
@@ -219,28 +206,13 @@ class OuterPolytope:
         outside = (limits > offsets) & table["alive"][first:, None]
         return [first + np.flatnonzero(column) for column in outside.T]
 
-    def _update(
-        self,
-        beyond: list[IntArray],
-        waiting: list[int],
-        first: int,
-        normals: FloatArray,
-        offsets: FloatArray,
-    ) -> list[int]:
-        """Bring `beyond` up to date after a batch; return the cuts with vertices left."""
-        alive = self._vertices["alive"]
-        new = self._beyond(first, normals[waiting], offsets[waiting])
-        for i, vertices in zip(waiting, new, strict=True):
-            beyond[i] = np.concatenate([beyond[i][alive[beyond[i]]], vertices])
-        return [i for i in waiting if len(beyond[i])]
-
     def _take_edges(self, vertices: IntArray) -> GrowingTable:
         """Return the edges of some vertices and remove them from the table; others stay."""
         mask = np.zeros(len(self._vertices), bool)
         mask[vertices] = True
         near = mask[self._edges["one"]] | mask[self._edges["other"]]
         taken = _edge_table()
-        taken.append(**{name: self._edges[name][near] for name in ("one", "other", "key")})
+        taken.append(**self._edges.rows(near))
         self._edges.keep(~near)
         return taken
 
@@ -265,8 +237,7 @@ class OuterPolytope:
             batch.append(i)
             mine = np.zeros(len(self._vertices), bool)
             mine[beyond[i]] = touched[beyond[i]] = True
-            touched[other[mine[one]]] = True
-            touched[one[mine[other]]] = True
+            touched[other[mine[one]]] = touched[one[mine[other]]] = True
         return batch, later
 
     def _apply(
@@ -293,10 +264,11 @@ class OuterPolytope:
         numbers = self._numbers(len(batch))
         keys = edges["key"][crossing] + numbers[position[cut] - len(self._of_cut)]
 
-        ends = np.concatenate([outside, inside])
-        above, below = _halves(self._excess(ends, np.tile(cut, 2), normals, offsets))
+        ends, both = np.concatenate([outside, inside]), np.tile(cut, 2)
+        excess = np.einsum("ns,ns->n", table["deviations"][ends], normals[both])
+        above, below = _halves(excess - table["heights"][ends] - offsets[both])
         # Which side a vertex is on is already decided: rounding must not change it here.
-        above, below = np.maximum(above, _TINY), np.minimum(below, 0.0)
+        above, below = np.maximum(above, TINY), np.minimum(below, 0.0)
         share = above / (above - below)  # of the inner end
         supports = table["support"][ends]
         support = _united(*_halves(supports), self._n_x)[:, : self._rank]
@@ -317,13 +289,10 @@ class OuterPolytope:
         edges.append(one=new[facet[0]], other=new[facet[1]], key=facet[2])
         self.n_vertices -= n_removed
         table["alive"][which != _NO_CUT] = False
-        self._append_vertices(
-            support,
-            _between(share, _at(support, supports, table["values"][ends])),
-            _between(share, table["deviations"][ends]),
-            _between(share, table["heights"][ends]),
-            cuts,
-        )
+        values = _between(share, _at(support, supports, table["values"][ends]))
+        deviations = _between(share, table["deviations"][ends])
+        heights = _between(share, table["heights"][ends])
+        self._append_vertices(support, values, deviations, heights, cuts)
         return True
 
     def _facet_edges(

@@ -15,8 +15,13 @@ import numpy.typing as npt
 
 from .._typing import BoolArray, FloatArray, IntArray
 
-# Multiplying by so many rows, points with more entries than these are faster as dense ones.
+# Points with more entries than this are multiplied as dense ones by matrices with so many rows.
 _MANY_ROWS, _FEW_ENTRIES = 64, 8
+
+
+def normalised(rows: FloatArray) -> FloatArray:
+    """Return rows, or a channel, scaled to a sum of 1 in each row."""
+    return rows / rows.sum(axis=1, keepdims=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +84,8 @@ class Points:
         return cls(support, values)
 
 
-# Columns of one length that grow by appending: numpy arrays with room to spare.
-
-
 class GrowingTable:
-    """Named columns; ``table[name]`` is a view of the rows in use.
+    """Columns that grow by appending: arrays with room to spare, ``table[name]`` for rows in use.
 
     Parameters
     ----------
@@ -101,6 +103,10 @@ class GrowingTable:
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
         return self._columns[name][: self._length]
+
+    def rows(self, index: BoolArray | slice = slice(None)) -> dict[str, npt.NDArray[Any]]:
+        """Return some rows, as `append` takes them."""
+        return {name: self[name][index] for name in self._columns}
 
     def append(self, **rows: npt.NDArray[Any]) -> None:
         """Add rows, given as one array per column."""

@@ -11,13 +11,9 @@ from .points import Points
 
 def slab_vertices(t: FloatArray, low: float, high: float) -> Points:
     """Return the vertices of ``{W in the simplex: low <= t . W <= high}``."""
-    parts = [_units(np.flatnonzero((t >= low) & (t <= high)))]
-    parts += [pairs_at(t, level) for level in dict.fromkeys([low, high])]
-    return Points.concatenate(parts)
-
-
-def _units(symbols: IntArray) -> Points:
-    return Points(symbols[:, None], np.ones((len(symbols), 1)))
+    inside = np.flatnonzero((t >= low) & (t <= high))
+    units = Points(inside[:, None], np.ones((len(inside), 1)))
+    return Points.concatenate([units, *(pairs_at(t, at) for at in dict.fromkeys([low, high]))])
 
 
 def pairs_at(t: FloatArray, level: float) -> Points:
@@ -28,18 +24,13 @@ def pairs_at(t: FloatArray, level: float) -> Points:
     return Points(np.stack([small, large], axis=1), np.stack([1 - weight, weight], axis=1))
 
 
-# The epigraph of a convex function of one number ``t . W``, bounded below by straight lines.
-#
-# The counterpart of `OuterPolytope` for P(S|X) of rank 2, where what W reveals about S is one
-# number t. The lower bound on g is a polygon with corners at a few values of t, and the vertices
-# are the symbols of X and the pairs of symbols at each corner: nothing needs to be kept between
-# cuts.
-
-
 class SlabEpigraph:
     """Vertices of ``{(W, z): 0 <= z <= high, normal . d - z <= offset}`` with d of rank 1.
 
-    Parameters and methods as in `OuterPolytope`.
+    The counterpart of `OuterPolytope`, with its parameters and methods, for P(S|X) of rank 2: W
+    tells one number ``t . W`` about S. The lower bound on g is a polygon with corners at a few
+    values of t, and the vertices are the symbols of X and the pairs of symbols at each corner:
+    nothing needs to be kept between cuts.
     """
 
     def __init__(
@@ -49,22 +40,17 @@ class SlabEpigraph:
         self._t = deviations[row]
         widest = np.abs(self._t).argmax()
         self._direction = deviations[:, widest] / self._t[widest]
-        self._deviations = deviations
-        self._high = high
-        self._describe = describe
-        self._max_vertices = max_vertices
+        self._deviations, self._high = deviations, high
+        self._describe, self._max_vertices = describe, max_vertices
         self._slopes, self._offsets = np.zeros(1), np.zeros(1)
         self._selected: tuple[Points, FloatArray, FloatArray, FloatArray] | None = None
 
     def cut(self, normals: FloatArray, offsets: FloatArray, slack: FloatArray) -> int:
         """Cut with the halfspaces ``normal . d - z <= offset``; return how many were made."""
-        slopes, offsets = normals @ self._direction, offsets + slack
-        slopes = np.concatenate([self._slopes, slopes])
-        offsets = np.concatenate([self._offsets, offsets])
+        slopes = np.concatenate([self._slopes, normals @ self._direction])
+        offsets = np.concatenate([self._offsets, offsets + slack])
         kept, corners = _upper_envelope(slopes, offsets, self._t.min(), self._t.max())
-        n_pairs = sum(
-            np.count_nonzero(self._t < t) * np.count_nonzero(self._t > t) for t in corners
-        )
+        n_pairs = sum((self._t < t).sum() * (self._t > t).sum() for t in corners)
         if n_pairs + 2 * len(self._t) > self._max_vertices:
             raise TooManyVerticesError
         done = int(np.count_nonzero(kept >= len(self._slopes)))

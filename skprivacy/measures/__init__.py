@@ -1,4 +1,4 @@
-r"""What leakage is: convex functions of the posterior ``P(S | Y = y)``.
+r"""Measures of leakage: convex functions of the posterior ``P(S | Y = y)``.
 
 A released symbol y turns the prior ``P(S)`` into a posterior ``T = P(S | Y = y)`` with lifts
 ``l = T / P(S)``. A measure is a convex ``g(T)`` with a threshold that depends on epsilon; a
@@ -70,13 +70,7 @@ def check_scope(owner: str, scope: Scope, measure: Measure) -> Scope:
     """Return `scope` if `measure` supports it."""
     check_choice(owner, "scope", scope, SCOPES)
     if scope not in measure.scopes:
-        raise ValueError(
-            Message(
-                f"The measure {measure!r} has no scope {scope!r}: it is not meaningful there. ",
-                Owner(owner),
-                " supports it with ",
-                Setting("scope", measure.scopes[0]),
-                ".",
-            )
-        )
+        told = f"The measure {measure!r} has no scope {scope!r}: it is not meaningful there. "
+        with_scope = " supports it with ", Setting("scope", measure.scopes[0]), "."
+        raise ValueError(Message(told, Owner(owner), *with_scope))
     return scope

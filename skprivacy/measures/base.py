@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from .._tolerances import BISECTIONS
 from .._typing import BoolArray, FloatArray, Scope
 
 # The paper bounds every output; the privacy funnel bounds the average (correction 8).
@@ -200,16 +201,25 @@ class Measure(ABC):
 
 @dataclass(frozen=True)
 class ShippedMeasure(Measure):
-    """The shipped measures: frozen dataclasses that compare and print by their parameters."""
+    """The shipped measures: frozen dataclasses that compare and print by their parameters.
+
+    They are on the scale of epsilon itself, unless they say otherwise.
+    """
 
     is_strict: ClassVar[bool] = True
     is_monotone: ClassVar[bool] = True
+
+    def threshold(self, epsilon: float) -> float:
+        return epsilon
+
+    def inverse(self, value: npt.ArrayLike) -> FloatArray:
+        return np.asarray(value, float)
 
     def to_dict(self) -> dict[str, Any]:
         return {"name": self.name, **asdict(self)}
 
 
-# What a release leaks: from P(S|y) over g and a scope to the scale of epsilon.
+# Leakage of a release: P(S|y), then g of each output, then a scope, then the scale of epsilon. ---
 
 
 def posteriors(joint_with_y: FloatArray, p_y: FloatArray, prior: FloatArray) -> FloatArray:
@@ -227,7 +237,7 @@ def output_values(measure: Measure, posteriors: FloatArray, prior: FloatArray) -
 
 
 def value_in(scope: Scope, values: FloatArray, p_y: FloatArray) -> float:
-    """Return g of a release from that of its outputs: the worst of them, or their average."""
+    """Return g of a release from g of its outputs: the worst, or the average."""
     return float(values.max() if scope == "per_output" else p_y @ values)
 
 
@@ -243,26 +253,23 @@ def leakage_in(scope: Scope, measure: Measure, values: FloatArray, p_y: FloatArr
 
 
 def leakage_unchanged(scope: Scope, measure: Measure, p_sx: FloatArray) -> float:
-    """Return what releasing X itself leaks."""
+    """Return the leakage of releasing X itself."""
     p_x, prior = p_sx.sum(axis=0), p_sx.sum(axis=1)
     values = output_values(measure, posteriors(p_sx, p_x, prior), prior)
     return leakage_in(scope, measure, values, p_x)
 
 
 def leakage_of(scope: Scope, measure: Measure, p_sx: FloatArray, channel: FloatArray) -> float:
-    """Return what the outputs of a channel leak."""
+    """Return the leakage of the outputs of a channel."""
     return leakage_unchanged(scope, measure, p_sx @ channel)
 
 
-# What a budget means to a person: how far the probability of a group may move.
+# How far a budget lets the probability of a group move. ------------------------------------------
 #
 # Of all posteriors with ``P(s|y) = a`` the one that scales the other groups together leaks the
 # least, because fusing groups never adds leakage. So the probabilities that a budget allows are
 # those for which the posterior ``(a, 1 - a)`` of two groups, with the prior ``(p, 1 - p)``, is
 # within it.
-
-
-_BISECTIONS = 60  # to 1e-18
 
 
 def posterior_ranges(measure: Measure, prior: FloatArray, epsilon: float) -> FloatArray:
@@ -277,7 +284,7 @@ def posterior_ranges(measure: Measure, prior: FloatArray, epsilon: float) -> Flo
 
 
 def may_reach(measure: Measure, prior: FloatArray, epsilon: float, share: float) -> BoolArray:
-    """Return whether such a budget lets each P(s|y) reach a share; False where it is not known."""
+    """Whether such a budget lets each P(s|y) reach a share; False where it is not known."""
     if not measure.is_monotone:
         return np.zeros(len(prior), bool)
     limit = measure.budget(epsilon)
@@ -285,7 +292,7 @@ def may_reach(measure: Measure, prior: FloatArray, epsilon: float, share: float)
 
 
 def _is_allowed(measure: Measure, p: float, limit: float, a: float) -> bool:
-    """Return whether a probability may move from p to a."""
+    """Whether a probability may move from p to a."""
     if p in (0.0, 1.0):  # a group that does not occur, or is all there is, stays so
         return a == p
     return bool(measure.leakage(np.array([a, 1 - a]), np.array([p, 1 - p])) <= limit)
@@ -296,7 +303,7 @@ def _furthest(measure: Measure, p: float, limit: float, end: float) -> float:
     if _is_allowed(measure, p, limit, end):
         return end
     inside, outside = p, end
-    for _ in range(_BISECTIONS):
+    for _ in range(BISECTIONS):
         middle = (inside + outside) / 2
         is_allowed = _is_allowed(measure, p, limit, middle)
         inside, outside = (middle, outside) if is_allowed else (inside, middle)

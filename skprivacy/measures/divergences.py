@@ -45,12 +45,6 @@ class KL(ShippedMeasure):
     def subgradient(self, posterior: npt.ArrayLike, prior: npt.ArrayLike) -> FloatArray:
         return np.log(np.maximum(lift(posterior, prior), SMALLEST_LIFT))
 
-    def threshold(self, epsilon: float) -> float:
-        return epsilon
-
-    def inverse(self, value: npt.ArrayLike) -> FloatArray:
-        return np.asarray(value, float)
-
     def information(self, epsilon: float) -> float:
         return epsilon
 
@@ -93,12 +87,6 @@ class L1(ShippedMeasure):
 
     def subgradient(self, posterior: npt.ArrayLike, prior: npt.ArrayLike) -> FloatArray:
         return np.sign(np.asarray(posterior) - prior)
-
-    def threshold(self, epsilon: float) -> float:
-        return epsilon
-
-    def inverse(self, value: npt.ArrayLike) -> FloatArray:
-        return np.asarray(value, float)
 
     def advantage(self, epsilon: float, prior: npt.ArrayLike) -> float:
         """Half of l1 is the total variation, which bounds the advantage."""

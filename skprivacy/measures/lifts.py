@@ -199,9 +199,6 @@ def _lift_gradient(symbol: IntArray, prior: npt.ArrayLike) -> FloatArray:
     return np.divide(gradient, prior, out=gradient, where=gradient > 0)
 
 
-# Parity: how differently a released value comes to the groups of S.
-
-
 @dataclass(frozen=True)
 class Parity(ShippedMeasure):
     """Half the difference between the largest and the smallest lift.
@@ -234,12 +231,6 @@ class Parity(ShippedMeasure):
         lowest = places == lifts.argmin(axis=-1)[..., None]
         return slope * (highest.astype(float) - lowest)
 
-    def threshold(self, epsilon: float) -> float:
-        return epsilon
-
-    def inverse(self, value: npt.ArrayLike) -> FloatArray:
-        return np.asarray(value, float)
-
     def advantage(self, epsilon: float, prior: npt.ArrayLike) -> float:
         """Lifts that differ by at most 2 eps and are 1 on average are off by eps on average.
 
@@ -255,10 +246,5 @@ class Parity(ShippedMeasure):
     def facets(self, prior: FloatArray, epsilon: float) -> tuple[FloatArray, FloatArray]:
         """``T_s / p_s - T_s' / p_s' <= 2 eps`` for every two groups."""
         pairs = np.array(list(permutations(range(len(prior)), 2)), dtype=int).reshape(-1, 2)
-        normals = np.zeros((len(pairs), len(prior)))
-        rows = np.arange(len(pairs))
-        normals[rows, pairs[:, 0]], normals[rows, pairs[:, 1]] = (
-            1 / prior[pairs[:, 0]],
-            -1 / prior[pairs[:, 1]],
-        )
-        return normals, np.full(len(pairs), 2 * epsilon)
+        lifts = np.diag(1 / np.asarray(prior))
+        return lifts[pairs[:, 0]] - lifts[pairs[:, 1]], np.full(len(pairs), 2 * epsilon)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -60,6 +60,7 @@ class Block:
         return whole
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Stacked(Measure):
     """The secret that takes most of what it may take, or a weighted sum over secrets.
 
@@ -67,17 +68,10 @@ class Stacked(Measure):
     largest share; implied : deviations of lifts that are surely within the budget, if known.
     """
 
-    name = "stacked"
-
-    def __init__(
-        self,
-        blocks: Sequence[Block],
-        weights: FloatArray | None = None,
-        implied: tuple[float, float] | None = None,
-    ) -> None:
-        self.blocks = tuple(blocks)
-        self.weights = weights
-        self._implied = implied
+    blocks: Sequence[Block]
+    weights: FloatArray | None = None
+    implied: tuple[float, float] | None = None
+    name: ClassVar[str] = "stacked"
 
     def __repr__(self) -> str:
         return repr(self.blocks[0].measure)
@@ -95,15 +89,15 @@ class Stacked(Measure):
 
     def value(self, posterior: FloatArray, prior: FloatArray) -> FloatArray:
         shares = self._shares(posterior)
-        return (
-            shares.max(axis=0) if self.weights is None else np.tensordot(self.weights, shares, 1)
-        )
+        if self.weights is None:
+            return shares.max(axis=0)
+        return np.tensordot(self.weights, shares, 1)
 
     def _shares(self, posterior: FloatArray) -> FloatArray:
         return np.stack([block.value(posterior) for block in self.blocks])
 
     def subgradient(self, posterior: FloatArray, prior: FloatArray) -> FloatArray:
-        """Return that of the secret that is exceeded most, or the weighted sum."""
+        """Return the subgradient of the secret that is exceeded most, or the weighted sum."""
         posterior = np.asarray(posterior, float)
         if self.weights is None:
             worst = self._shares(posterior).argmax(axis=0)
@@ -122,16 +116,11 @@ class Stacked(Measure):
         return np.asarray(value, float)
 
     def implied_deviations(self, epsilon: float) -> tuple[float, float] | None:
-        return self._implied if epsilon == 1 else None
+        return self.implied if epsilon == 1 else None
 
     def curvature(self, largest_lift: float) -> float:
         """Of a sum over secrets: the KL of the stack is the mean of those of the secrets."""
-        if self.weights is None:
+        if self.weights is None or any(block.kept is not None for block in self.blocks):
             return np.inf
-        if any(block.kept is not None for block in self.blocks):
-            return np.inf
-        return max(
-            weight * block.measure.curvature(largest_lift) / (block.scale * block.share)
-            for block, weight in zip(self.blocks, self.weights, strict=True)
-            if weight > 0
-        )
+        used = [(b, w) for b, w in zip(self.blocks, self.weights, strict=True) if w > 0]
+        return max(w * b.measure.curvature(largest_lift) / (b.scale * b.share) for b, w in used)

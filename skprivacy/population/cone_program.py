@@ -16,12 +16,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import clarabel
 import numpy as np
 from scipy import sparse
 
 from .._typing import BoolArray, FloatArray, IntArray
+from ..geometry import normalised
 from ..measures import KL, AlphaLift, Chi2, Measure
 from .robust_budget import SMALL_LIFT, RobustBudget
 
@@ -38,11 +40,8 @@ _ROUNDS_OF_PAIRS = 3
 # Ties between pairs are broken by this share of the loss, by multiples of the golden ratio.
 _TIE, _GOLDEN = 3e-4, 0.6180339887498949
 
-_USABLE = {
-    clarabel.SolverStatus.Solved,
-    clarabel.SolverStatus.AlmostSolved,
-    clarabel.SolverStatus.InsufficientProgress,
-}
+_STATUS = clarabel.SolverStatus
+_USABLE = {_STATUS.Solved, _STATUS.AlmostSolved, _STATUS.InsufficientProgress}
 
 
 @dataclass(eq=False)
@@ -107,8 +106,12 @@ class ConeProgram:
 
         betas : of each secret and output.
         """
-        loss = self._without_ties(loss)
-        self._let_in(self._first_pairs(loss), instead=True)
+        if self._allowed.sum() > _MOST_PAIRS:
+            # A program that is indifferent between many pairs uses all of them: make them differ.
+            rows, columns = (np.arange(n) for n in loss.shape)
+            place = np.add.outer(rows * _GOLDEN, columns * _GOLDEN**2)
+            loss = loss + _TIE * np.ptp(loss) * (place % 1)
+        self._let_in(self._first_pairs(loss))
         for i in range(_MOST_ROUNDS):
             found = self._run(loss, betas, lets_in=i < _ROUNDS_OF_PAIRS)
             if found is None:
@@ -119,22 +122,12 @@ class ConeProgram:
         self._known = channel > _NEGLIGIBLE
         return channel
 
-    def _without_ties(self, loss: FloatArray) -> FloatArray:
-        """Return a loss that hardly differs, but is different for each of many pairs.
-
-        Otherwise, a program that is indifferent between pairs uses all of them.
-        """
-        if self._allowed.sum() <= _MOST_PAIRS:
-            return loss
-        place = np.add.outer(np.arange(len(loss)) * _GOLDEN, np.arange(loss.shape[1]) * _GOLDEN**2)
-        return loss + _TIE * np.ptp(loss) * (place % 1)
-
     def _first_pairs(self, loss: FloatArray) -> BoolArray:
         if self._allowed.sum() <= _MOST_PAIRS:
             return self._allowed
         pairs = np.zeros(loss.shape, dtype=bool) if self._known is None else self._known.copy()
+        masked = np.where(self._allowed, loss, np.inf)
         if self._known is None:
-            masked = np.where(self._allowed, loss, np.inf)
             nearest = np.argsort(masked, axis=1, kind="stable")[:, :_NEAREST]
             np.put_along_axis(pairs, nearest, True, axis=1)
         # Symbols that are allowed the same outputs can all be sent to one of them.
@@ -142,13 +135,11 @@ class ConeProgram:
             same = (self._allowed == mask).all(axis=1)
             pairs[same, np.where(mask, self._p_x[same] @ loss[same], np.inf).argmin()] = True
         # An output that nothing leads to has no rows.
-        nearest = np.where(self._allowed, loss, np.inf).argmin(axis=0)
-        pairs[nearest, np.arange(loss.shape[1])] |= ~pairs.any(axis=0)
+        pairs[masked.argmin(axis=0), np.arange(loss.shape[1])] |= ~pairs.any(axis=0)
         return pairs & self._allowed
 
-    def _let_in(self, pairs: BoolArray, instead: bool = False) -> None:
-        """Let symbols be sent to other outputs; instead : and to no more than these."""
-        pairs = pairs if instead else self._pairs | pairs
+    def _let_in(self, pairs: BoolArray) -> None:
+        """Let symbols be sent to these outputs and no others."""
         if (pairs != self._pairs).any():
             self._pairs, self._problem = pairs, None
 
@@ -183,11 +174,11 @@ class ConeProgram:
         saved = -problem.reduced_costs(cost, answer)
         saved[self._pairs | ~self._allowed] = 0.0
         best = np.argsort(-saved, axis=1, kind="stable")[:, :_NEW]
-        rows = np.arange(len(saved))[:, None]
-        new, worth = np.zeros_like(self._pairs), saved[rows, best] > _CHEAPER * self._p_x[:, None]
-        new[np.broadcast_to(rows, best.shape)[worth], best[worth]] = True
-        self._let_in(new)
-        return channel, bool(worth.any())
+        new = np.zeros_like(self._pairs)
+        np.put_along_axis(new, best, True, axis=1)
+        new &= saved > _CHEAPER * self._p_x[:, None]
+        self._let_in(self._pairs | new)
+        return channel, bool(new.any())
 
 
 class _Problem:
@@ -195,25 +186,21 @@ class _Problem:
 
     def __init__(self, budgets: Sequence[RobustBudget], pairs: BoolArray) -> None:
         self._budgets, self._pairs = budgets, pairs
-        n_x, known = len(pairs), {}
-        self._symbols, self._columns, blocks = [], [], []
-        for mask in pairs.T:
-            if mask.tobytes() not in known:
-                symbols = np.flatnonzero(mask)
-                columns, size = _layout(budgets, len(symbols))
-                known[mask.tobytes()] = symbols, columns, _rows(budgets, symbols, columns, size)
-            symbols, columns, rows = known[mask.tobytes()]
-            self._symbols.append(symbols)
-            self._columns.append(columns)
-            blocks.append(rows)
-        sizes = [rows.equal[0].shape[1] for rows in blocks]
-        self._starts = np.cumsum([0, *sizes])
-        self._n_equal = [sum(map(len, rows.equal)) for rows in blocks]
-        self._first_equal = n_x + np.cumsum([0, *self._n_equal])
-        sums = [np.eye(n_x)[:, symbols] for symbols in self._symbols]
-        parts = [_placed(sums, np.zeros(len(sums), dtype=int), self._starts)]
+        n_x, known = len(pairs), {mask.tobytes(): np.flatnonzero(mask) for mask in pairs.T}
+        alike = {key: _block(budgets, symbols) for key, symbols in known.items()}
+        self._symbols = [known[mask.tobytes()] for mask in pairs.T]
+        self._columns, blocks = zip(*(alike[mask.tobytes()] for mask in pairs.T), strict=True)
+        self._starts = np.cumsum([0, *(rows.equal[0].shape[1] for rows in blocks)])
+        n_equal_of = [sum(map(len, rows.equal)) for rows in blocks]
+        self._first_equal = n_x + np.cumsum([0, *n_equal_of])
+        sums = np.zeros((n_x, self._starts[-1]))
+        for symbols, start in zip(self._symbols, self._starts[:-1], strict=True):
+            sums[symbols, start + np.arange(len(symbols))] = 1.0
+        parts = [sparse.coo_matrix(sums)]
         for name in ("equal", "at_most", "second_order", "norms", "exponential", "power"):
-            parts.append(_below_each_other([getattr(r, name) for r in blocks], self._starts))
+            own = [getattr(rows, name) for rows in blocks]
+            stacks = [sparse.coo_matrix(np.vstack(each)) for each in own if each]
+            parts.append(sparse.block_diag(stacks or [sparse.coo_matrix(sums[:0])]))
         self._A = sparse.vstack(parts).tocsc()
         self._b = (np.arange(self._A.shape[0]) < n_x).astype(float)
         n_equal, n_at_most = parts[0].shape[0] + parts[1].shape[0], parts[2].shape[0]
@@ -228,13 +215,12 @@ class _Problem:
 
     def _betas(self, betas: FloatArray) -> sparse.csc_matrix:
         """Return the coefficients of r in ``t + beta r = q``."""
-        rows: list[int] = []
-        places: list[int] = []
-        for y, columns in enumerate(self._columns):
-            # The rows of one output that are equations: P(y), then L and t of each secret.
-            rows += list(self._first_equal[y] + np.cumsum([len(c.lifts) + 1 for c in columns]))
-            places += [self._starts[y] + c.noise for c in columns]
-        return sparse.csc_matrix((betas.T.ravel(), (rows, places)), self._A.shape)
+        # The rows of one output that are equations: P(y), then L and t of each secret.
+        offsets = np.cumsum([len(own.lifts) + 1 for own in self._columns[0]])
+        rows = np.add.outer(self._first_equal[:-1], offsets)
+        noises = np.array([[own.noise for own in columns] for columns in self._columns])
+        places = self._starts[:-1, None] + noises
+        return sparse.csc_matrix((betas.T.ravel(), (rows.ravel(), places.ravel())), self._A.shape)
 
     def solve(self, cost: FloatArray, betas: FloatArray) -> clarabel.DefaultSolution | None:
         """Return the answer; cost : of pairs; betas : of secrets and outputs."""
@@ -255,8 +241,7 @@ class _Problem:
         values, channel = np.array(answer.x), np.zeros(self._pairs.shape)
         for y, symbols in enumerate(self._symbols):
             channel[symbols, y] = values[self._starts[y] : self._starts[y] + len(symbols)]
-        channel = np.maximum(channel, 0.0)
-        return channel / channel.sum(axis=1, keepdims=True)
+        return normalised(np.maximum(channel, 0.0))
 
     def reduced_costs(self, cost: FloatArray, answer: clarabel.DefaultSolution) -> FloatArray:
         """Return what a little more of each pair would cost, by the multipliers.
@@ -280,25 +265,6 @@ class _Problem:
         return costs
 
 
-def _placed(blocks: list[FloatArray], first_rows: IntArray, starts: IntArray) -> sparse.coo_matrix:
-    """Return blocks as one matrix, given the first row and the first column of each."""
-    places = [np.nonzero(block) for block in blocks]
-    values = [block[place] for block, place in zip(blocks, places, strict=True)]
-    rows = [place[0] + first for place, first in zip(places, first_rows, strict=True)]
-    columns = [place[1] + first for place, first in zip(places, starts[:-1], strict=True)]
-    shape = int(first_rows[-1]) + len(blocks[-1]), int(starts[-1])
-    joined = np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))
-    return sparse.coo_matrix(joined, shape)
-
-
-def _below_each_other(parts: list[list[FloatArray]], starts: IntArray) -> sparse.coo_matrix:
-    """Return parts with rows and columns of their own as one matrix; all of them may be empty."""
-    if not parts[0]:
-        return sparse.coo_matrix((0, int(starts[-1])))
-    blocks = [np.vstack(part) for part in parts]
-    return _placed(blocks, np.cumsum([0, *(len(block) for block in blocks[:-1])]), starts)
-
-
 def _shares(budget: RobustBudget) -> tuple[FloatArray, FloatArray]:
     """Return how much each symbol counts in the noise, and how groups share that."""
     weights = budget.weights[:, None] * budget.given_s
@@ -307,19 +273,19 @@ def _shares(budget: RobustBudget) -> tuple[FloatArray, FloatArray]:
 
 def _cone_of(budget: RobustBudget) -> type[Measure] | None:
     """Return the measure, if its budget is a cone and not merely linear rows."""
-    has_cone = not budget.is_exact and type(budget.measure) in _CONES
-    return type(budget.measure) if has_cone else None
+    kind = type(budget.measure)
+    return kind if not budget.is_exact and kind in _CONES else None
 
 
-def _layout(budgets: Sequence[RobustBudget], n_symbols: int) -> tuple[list[_Columns], int]:
-    """Return where variables are, after ``g`` and ``q``, and how many there are."""
-    columns, at = [], n_symbols + 2
+def _block(budgets: Sequence[RobustBudget], symbols: IntArray) -> tuple[list[_Columns], _Rows]:
+    """Return the variables and the rows of an output that some symbols lead to, without beta."""
+    columns, at = [], len(symbols) + 2  # after ``g``, ``q`` and the peak
     for budget in budgets:
         n_s, has_others = len(budget.p_s), _cone_of(budget) in (KL, AlphaLift)
         others = np.arange(2 * n_s if has_others else 0) + at + n_s + 2
         columns.append(_Columns(np.arange(n_s) + at, at + n_s, at + n_s + 1, others))
         at += n_s + 2 + len(others)
-    return columns, at
+    return columns, _rows(budgets, symbols, columns, at)
 
 
 def _rows(
@@ -351,8 +317,9 @@ def _spread(
     around this mean; symbols that do not lead to the output have a g of zero.
     """
     total, share = _shares(budget)
-    around = np.sqrt(total[symbols])[:, None] * (g - share[:, symbols].T @ lifts)
-    kept = (share[:, symbols] * total[symbols]) @ share[:, symbols].T
+    own = share[:, symbols]
+    around = np.sqrt(total[symbols])[:, None] * (g - own.T @ lifts)
+    kept = (own * total[symbols]) @ own.T
     values, vectors = np.linalg.eigh(np.diag(share @ total) - kept)
     return np.vstack([around, np.sqrt(np.maximum(values, 0.0))[:, None] * (vectors.T @ lifts)])
 
@@ -383,19 +350,13 @@ def _kl(rows: _Rows, budget: RobustBudget, v: _Variables) -> None:
 def _alpha_lift(rows: _Rows, budget: RobustBudget, v: _Variables) -> None:
     """``(sum p u^alpha)^(1/alpha) <= threshold t`` with ``u >= t + L - q`` and ``u >= 0``."""
     assert isinstance(budget.measure, AlphaLift)
-    power, (u, terms), whole = (
-        1 / budget.measure.alpha,
-        np.split(v.others, 2),
-        budget.threshold * v.t,
-    )
+    (u, terms), power = np.split(v.others, 2), 1 / budget.measure.alpha
+    whole = budget.threshold * v.t
     rows.at_most += [-u, v.t + v.deviations - u, (terms.sum(axis=0) - whole)[None]]
     scaled = budget.p_s[:, None] ** power * u
     rows.power += [-np.vstack([terms[s], whole, scaled[s]]) for s in range(len(u))]
     rows.powers += [power] * len(u)
 
 
-_CONES: dict[type[Measure], Callable[[_Rows, RobustBudget, _Variables], None]] = {
-    KL: _kl,
-    Chi2: _chi2,
-    AlphaLift: _alpha_lift,
-}
+_AddRows: TypeAlias = Callable[[_Rows, RobustBudget, _Variables], None]
+_CONES: dict[type[Measure], _AddRows] = {KL: _kl, Chi2: _chi2, AlphaLift: _alpha_lift}

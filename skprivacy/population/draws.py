@@ -1,4 +1,4 @@
-"""Draws of joint distributions that a table of counts may come from, and what leaks in each."""
+"""Draws of joint distributions that a table of counts may come from, and the leakage in each."""
 
 from __future__ import annotations
 
@@ -44,15 +44,12 @@ def draws_around(counts: FloatArray, n_draws: int, rng: np.random.Generator) -> 
     # Half a row per cell, Jeffreys' prior, would drown small groups on wide alphabets.
     smoothed = counts + counts.sum(axis=0) / counts.sum()
     shapes = np.concatenate([smoothed.ravel(), counts.ravel(), np.ones(len(counts))])
-    size = max(1, MOST_CELLS // counts.size)
-    streams = _Streams(rng)
+    size, streams = max(1, MOST_CELLS // counts.size), _Streams(rng)
     for start in range(0, n_draws, size):
         drawn = streams.gamma(shapes, range(start, min(start + size, n_draws)))
         posterior, rows, extra = np.split(drawn, [counts.size, 2 * counts.size], axis=1)
-        tables = (-1, *counts.shape)
-        yield Draws(
-            posterior.reshape(tables), rows.reshape(tables), extra, smoothed / smoothed.sum()
-        )
+        posterior, rows = (part.reshape(-1, *counts.shape) for part in (posterior, rows))
+        yield Draws(posterior, rows, extra, smoothed / smoothed.sum())
 
 
 class _Streams:
@@ -77,7 +74,7 @@ class _Streams:
         return drawn
 
 
-# What a channel leaks under each of many joints, with and without one more row.
+# Leakage of a channel under each of many joints, with and without one more row. ------------------
 
 
 # Figures that differ by less than this share of the largest are the same.
@@ -108,9 +105,8 @@ def from_posterior(channel: FloatArray, draws: Draws, measure: Measure) -> Figur
     """Return the figures under joints from the posterior."""
     p_sy, p_s = _with_y(draws.posterior, channel)
     p_y, values = _values(measure, p_sy, p_s)
-    if "average" not in measure.scopes:
-        return Figures(np.full(len(values), np.nan), values)
-    return Figures(_average(p_y, values), values)
+    has_average = "average" in measure.scopes
+    return Figures((p_y * values).sum(axis=1) if has_average else _unknown(values), values)
 
 
 def with_one_more_row(
@@ -131,9 +127,10 @@ def with_one_more_row(
 
     each = np.max([values for _, values in added(likeliest)], axis=0)
     if not with_average or "average" not in measure.scopes:
-        return Figures(np.full(len(each), np.nan), each)
+        return Figures(_unknown(each), each)
     telling = [np.unique(channel[row], axis=0) for row in _steepest(measure, draws, channel)]
-    return Figures(np.max([_average(*figures) for figures in added(telling)], axis=0), each)
+    averages = [(p_y * values).sum(axis=1) for p_y, values in added(telling)]
+    return Figures(np.max(averages, axis=0), each)
 
 
 def _worst_groups(
@@ -184,9 +181,8 @@ def _values(measure: Measure, p_sy: FloatArray, p_s: FloatArray) -> tuple[FloatA
     return p_y / total, measure.value(rows, priors[:, None])
 
 
-def _average(p_y: FloatArray, values: FloatArray) -> FloatArray:
-    """Return the mean of g over outputs."""
-    return np.asarray((p_y * values).sum(axis=1))
+def _unknown(values: FloatArray) -> FloatArray:
+    return np.full(len(values), np.nan)
 
 
 def _steepest(measure: Measure, draws: Draws, channel: FloatArray) -> BoolArray:

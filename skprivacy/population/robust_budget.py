@@ -78,22 +78,16 @@ class RobustBudget:
 
     def _first_normals(self, epsilon: float) -> tuple[FloatArray, bool]:
         """Return the facets of the budget, or tangents where a single group deviates."""
-        if (facets := self._facets(epsilon)) is not None:
-            return facets, True
+        is_small = 2 ** len(self.p_s) - 2 <= _MOST_FACETS or self.measure.is_lift_box
+        facets = self.measure.facets(self.p_s, epsilon) if is_small else None
+        if facets is not None:
+            normals, offsets = facets
+            room = offsets - normals @ self.p_s
+            return self._centred(normals * self.p_s) / room[:, None], True
         single = (np.eye(len(self.p_s)) - self.p_s) / self.p_s
         if len(self.p_s) == 2:  # the second group deviates in the opposite direction
             return self.tangents(single), True
         return self.tangents(np.vstack([single, -single])), False
-
-    def _facets(self, epsilon: float) -> FloatArray | None:
-        if 2 ** len(self.p_s) - 2 > _MOST_FACETS and not self.measure.is_lift_box:
-            return None
-        facets = self.measure.facets(self.p_s, epsilon)
-        if facets is None:
-            return None
-        normals, offsets = facets
-        room = offsets - normals @ self.p_s
-        return self._centred(normals * self.p_s) / room[:, None]
 
     def _centred(self, normals: FloatArray) -> FloatArray:
         """Return normals that say the same of deviations: ``p_s . (l - 1) = 0``."""
@@ -119,19 +113,15 @@ class RobustBudget:
         return self._bisected(deviations)
 
     def _bisected(self, deviations: FloatArray) -> FloatArray:
-        low = np.full(len(deviations), _SMALLEST_GAUGE)
-        high = np.full(len(deviations), _LARGEST_GAUGE)
+        low, high = (np.full(len(deviations), end) for end in (_SMALLEST_GAUGE, _LARGEST_GAUGE))
         for _ in range(_HALVINGS):
             middle = np.sqrt(low * high)
-            within = self._value(deviations / middle[:, None]) <= self.threshold
+            posterior = self.p_s * (1 + deviations / middle[:, None])
+            inside = np.maximum(posterior, SMALL_LIFT * self.p_s)
+            beyond = self.measure.subgradient(inside, self.p_s) * (posterior - inside)
+            within = self.measure.value(inside, self.p_s) + beyond.sum(axis=1) <= self.threshold
             low, high = np.where(within, low, middle), np.where(within, middle, high)
         return high
-
-    def _value(self, deviations: FloatArray) -> FloatArray:
-        posterior = self.p_s * (1 + deviations)
-        inside = np.maximum(posterior, SMALL_LIFT * self.p_s)
-        slopes = self.measure.subgradient(inside, self.p_s)
-        return self.measure.value(inside, self.p_s) + (slopes * (posterior - inside)).sum(axis=1)
 
     def deviations(self, channel: FloatArray) -> FloatArray:
         """Return ``l - 1`` of each output, one row each."""
@@ -155,11 +145,9 @@ class RobustBudget:
         if not self.is_exact:
             return self.gauge(deviations) + peak, noise
         gauges, noises = deviations @ self.normals.T, noise[:, None] * self.noise_scales
-        worst = (gauges + np.reshape(betas, (-1, 1)) * noises).argmax(axis=1)[:, None]
-        return (
-            np.take_along_axis(gauges, worst, axis=1)[:, 0] + peak,
-            np.take_along_axis(noises, worst, axis=1)[:, 0],
-        )
+        worst = (gauges + np.reshape(betas, (-1, 1)) * noises).argmax(axis=1)
+        rows = np.arange(len(worst))
+        return gauges[rows, worst] + peak, noises[rows, worst]
 
     def peak(self, channel: FloatArray) -> FloatArray:
         """Return by how much the largest w of each output exceeds that of a flat one."""

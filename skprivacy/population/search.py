@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from operator import attrgetter
 
 import numpy as np
 from scipy.special import ndtri
 
 from .._typing import BoolArray, FloatArray, IntArray
 from ..channels import Merging, merged_to, tidied
-from ..geometry import Points
+from ..geometry import Points, normalised
 from ..solvers.linear_program import MixtureProgram
 from ..solvers.stacking import side_by_side
 from ..utilities import Utility
@@ -36,16 +37,15 @@ def blocks(joint: FloatArray, symbols: BoolArray) -> FloatArray:
     """
     places = np.flatnonzero(symbols).tolist()
     if len(places) <= _ALL_SUBSETS:
-        sizes = range(1, len(places))
-        chosen = [block for size in sizes for block in combinations(places, size)]
+        chosen = [block for n in range(1, len(places)) for block in combinations(places, n)]
     else:
         merged = [block for caution in _CAUTIONS for block in _merges(joint, places, caution)]
-        singles = [(x,) for x in places]
-        chosen = list(dict.fromkeys([*singles, *combinations(places, 2), *merged]))
+        few = [block for n in (1, 2) for block in combinations(places, n)]
+        chosen = list(dict.fromkeys([*few, *merged]))
     p_x, points = joint.sum(axis=0), np.zeros((len(chosen), joint.shape[1]))
     for point, block in zip(points, chosen, strict=True):
         point[list(block)] = p_x[list(block)]
-    return points / points.sum(axis=1, keepdims=True)
+    return normalised(points)
 
 
 def _merges(joint: FloatArray, places: list[int], caution: float) -> Iterable[tuple[int, ...]]:
@@ -54,8 +54,7 @@ def _merges(joint: FloatArray, places: list[int], caution: float) -> Iterable[tu
     It joins the one with which least is lost of X, and of what the two together tell about S.
     """
     members: list[tuple[int, ...]] = [(x,) for x in places]
-    p_s = joint.sum(axis=1)
-    parts = joint[:, places].T
+    p_s, parts = joint.sum(axis=1), joint[:, places].T
     while len(members) > 2:
         shares = parts.sum(axis=1)
         rarest = int(np.round(shares, _DIGITS).argmin())
@@ -73,7 +72,7 @@ def _merges(joint: FloatArray, places: list[int], caution: float) -> Iterable[tu
         parts = np.delete(parts, rarest, axis=0)
 
 
-# The search for a channel whose limits in the population are within all budgets.
+# The search for a channel whose limits in the population are within all budgets. -----------------
 #
 # Outputs keep their budgets with a margin ``beta noise``, which the limits of the whole channel
 # calibrate. For a loss of labels the best such channel is a convex program. Any other utility is
@@ -81,8 +80,9 @@ def _merges(joint: FloatArray, places: list[int], caution: float) -> Iterable[tu
 # channel that is worth more, until nothing is gained.
 
 
-# Betas are tried on a grid of half a per cent: on every processor the same.
-_GRID = 200
+# Betas are tried on a grid of half a per cent, shapes on one of two per cent: on every processor
+# the same.
+_GRID, _COARSE_GRID = 200, 50
 
 # A channel is calibrated when its limit is this close to the budget. After so many programs, or
 # between betas that are so close, the best two channels are mixed, in so many steps.
@@ -111,6 +111,9 @@ _HELD = 0.97
 # Up to this many symbols, outputs are also sought among blocks of symbols, in so many rounds.
 _FEW_SYMBOLS, _ROUNDS = 24, 3
 
+# How often the way from a centre to a point is halved, to find where margins end.
+_HALVINGS = 25
+
 # Outputs of a mixture that are together worth less than this share of the utility are merged.
 _TIDY = 1e-3
 
@@ -128,6 +131,9 @@ class Attempt:
     reached: Reached
     beta: float
     shape: FloatArray
+
+
+_usefulness = attrgetter("utility")
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,8 +162,7 @@ class ConfidentSearch:
     ) -> None:
         self._budgets, self._limits, self._utility = budgets, limits, utility
         self._faces, self._max_outputs = faces, max_outputs
-        self._p_x = budgets[0].p_x
-        self._n_x = len(faces)
+        self._p_x, self._n_x = budgets[0].p_x, len(faces)
         as_loss = utility.as_loss(self._n_x)
         self._loss = None if as_loss is None else as_loss[0]
         self._span = utility.span(self._p_x)
@@ -183,8 +188,8 @@ class ConfidentSearch:
 
     def _losses(self, channel: FloatArray) -> FloatArray:
         """Return minus the slopes of the utility at the posteriors of outputs, one row each."""
-        posteriors = self._posteriors(channel)
-        return -self._utility.slope(Points.from_dense(posteriors), self._n_x)
+        points = Points.from_dense(self._posteriors(channel))
+        return -self._utility.slope(points, self._n_x)
 
     def _posteriors(self, channel: FloatArray) -> FloatArray:
         joint = (self._p_x[:, None] * channel).T
@@ -193,6 +198,9 @@ class ConfidentSearch:
 
     def _faces_of(self, channel: FloatArray) -> IntArray:
         return self._faces[channel.argmax(axis=0)]
+
+    def _utility_of(self, channel: FloatArray) -> float:
+        return self._utility.of_channel(self._p_x, channel)
 
     def _program(self, faces: IntArray, channel: FloatArray | None = None) -> ConeProgram:
         known = None if channel is None else channel > _NEGLIGIBLE
@@ -207,7 +215,7 @@ class ConfidentSearch:
             channel = program.solve(losses.T, betas)
             if channel is None:
                 break
-            utility = self._utility.of_channel(self._p_x, channel)
+            utility = self._utility_of(channel)
             if utility <= reached:
                 break
             gain, best, reached = utility - reached, channel, utility
@@ -219,12 +227,12 @@ class ConfidentSearch:
 
     def _margins(self, faces: IntArray, beta: float, shape: FloatArray) -> FloatArray:
         """Return beta for each secret and output; what a face tells anyway must remain allowed."""
-        margins = np.empty((len(self._budgets), len(faces)))
-        centres = (self._faces[:, None] == np.unique(faces)).astype(float)
-        for budget, row, own in zip(self._budgets, margins, shape, strict=True):
+        present, places = np.unique(faces, return_inverse=True)
+        centres, margins = (self._faces[:, None] == present).astype(float), []
+        for budget, own in zip(self._budgets, shape, strict=True):
             gauge, noise = budget.parts(centres, beta)
             most = np.where(noise > 1e-9, 0.999 * (1 - gauge) / np.maximum(noise, 1e-9), np.inf)
-            row[:] = np.minimum(beta * own, most[np.searchsorted(np.unique(faces), faces)])
+            margins.append(np.minimum(beta * own, most[places]))
         return np.maximum(margins, 0.0)
 
     # Calibration --------------------------------------------------------------------------------
@@ -245,7 +253,7 @@ class ConfidentSearch:
         program, within, beyond, before = self._program(faces, start), None, None, None
         tried: set[float] = set()
         for i in range(_MOST_PROGRAMS):
-            beta = _on_grid(beta)
+            beta = float(_on_grid(beta, _GRID))
             if beta in tried:
                 break
             tried.add(beta)
@@ -270,8 +278,7 @@ class ConfidentSearch:
             return None
         channel = self._mixed(within, beyond, faces, losses)
         channel, reached, kept = self._judged(channel, faces, losses)
-        utility = self._utility.of_channel(self._p_x, channel)
-        return Attempt(channel, utility, reached, within.beta, shape[:, kept])
+        return Attempt(channel, self._utility_of(channel), reached, within.beta, shape[:, kept])
 
     def _mixed(
         self, within: _Tried, beyond: _Tried | None, faces: IntArray, losses: FloatArray
@@ -310,8 +317,7 @@ class ConfidentSearch:
                 continue
             cost = losses[others] @ (self._p_x * channel[:, y])
             channel[:, others[cost.argmin()]] += channel[:, y]
-        channel, places = channel[:, kept], np.flatnonzero(kept)
-        channel /= channel.sum(axis=1, keepdims=True)
+        channel, places = normalised(channel[:, kept]), np.flatnonzero(kept)
         if self._max_outputs is not None and channel.shape[1] > self._max_outputs:
             channel = merged_to(channel, self._p_x, self._utility, self._max_outputs, self._faces)
             places = places[: channel.shape[1]]
@@ -322,20 +328,26 @@ class ConfidentSearch:
     def _improved(self, best: Attempt) -> Attempt:
         """Return the best attempt with other margins for its outputs, or fewer of them."""
         for _ in range(_MOST_CHANGES if self._has_few else 1):
-            changed = [self._reshaped(best), self._with_fewer_outputs(best)]
+            # Of mergers of outputs, the one that leaves most for its limit.
+            merged = list(self._mergers(best))
+            fewer = max(merged, key=lambda one: self._promise(*one)) if merged else None
+            changed = [self._reshaped(best), fewer and self._again(*fewer)]
             found = [attempt for attempt in changed if attempt is not None]
-            new = max(found, key=lambda attempt: attempt.utility, default=best)
+            new = max(found, key=_usefulness, default=best)
             if new.utility < best.utility + _WORTH_A_CHANGE * self._span:
-                return max(best, new, key=lambda attempt: attempt.utility)
+                return max(best, new, key=_usefulness)
             best = new
         return best
 
-    def _again(self, channel: FloatArray, beta: float, shape: FloatArray) -> Attempt | None:
+    def _again(
+        self, channel: FloatArray, beta: float, shape: FloatArray | None = None
+    ) -> Attempt | None:
+        """Return the attempt that a channel leads to."""
         losses, faces = self._losses(channel), self._faces_of(channel)
         return self._calibrated(losses, faces, beta, shape, channel)
 
     def _reshaped(self, attempt: Attempt) -> Attempt | None:
-        """Give each output the margin that its own limit asks for."""
+        """Return the attempt in which each output has the margin that its own limit needs."""
         needed = np.full(attempt.shape.shape, np.nan)
         for j, budget in enumerate(self._budgets):
             betas = attempt.beta * attempt.shape[j]
@@ -345,14 +357,7 @@ class ConfidentSearch:
         if not np.isfinite(needed).any() or not (middle := np.nanmedian(needed)) > 0:
             return None
         relative = np.clip(np.where(np.isfinite(needed), needed / middle, 1.0), 0.5, 2.0)
-        return self._again(attempt.channel, attempt.beta, _on_coarse_grid(relative))
-
-    def _with_fewer_outputs(self, attempt: Attempt) -> Attempt | None:
-        """Return the attempt with outputs merged: the mergers that leave most for their limit."""
-        merged = list(self._mergers(attempt))
-        if not merged:
-            return None
-        return self._again(*max(merged, key=lambda one: self._promise(*one)))
+        return self._again(attempt.channel, attempt.beta, _on_grid(relative, _COARSE_GRID))
 
     def _mergers(self, attempt: Attempt) -> Iterator[tuple[FloatArray, float, FloatArray]]:
         """Yield channels in which each output is merged with another one, with their margins.
@@ -360,19 +365,16 @@ class ConfidentSearch:
         Of many outputs, a tenth is merged at once.
         """
         merging = Merging(attempt.channel, self._p_x, self._utility, self._faces)
-        n_outputs = len(merging)
+        n_outputs, shape = len(merging), attempt.shape
         if n_outputs > _FEW_OUTPUTS:
-            gone = [merging.merge() for _ in range(n_outputs // 10)]
-            shape = attempt.shape
-            for y in gone:
-                shape = np.delete(shape, y, axis=1)
+            for _ in range(n_outputs // 10):
+                shape = np.delete(shape, merging.merge(), axis=1)
             yield merging.channel, attempt.beta, shape
             return
-        for pair in merging.cheapest_pairs() if n_outputs > 2 else ():
+        for kept, gone in merging.cheapest_pairs() if n_outputs > 2 else ():
             channel = attempt.channel.copy()
-            channel[:, pair[0]] += channel[:, pair[1]]
-            gone = [pair[1]]
-            yield np.delete(channel, gone, axis=1), attempt.beta, np.delete(attempt.shape, gone, 1)
+            channel[:, kept] += channel[:, gone]
+            yield np.delete(channel, [gone], 1), attempt.beta, np.delete(shape, [gone], 1)
 
     def _promise(self, channel: FloatArray, beta: float, shape: FloatArray) -> float:
         """Return the utility that a channel leads to, for each share of the budget it reaches."""
@@ -382,7 +384,7 @@ class ConfidentSearch:
         if found is None:
             return -np.inf
         channel, reached, _ = self._judged(found, faces, losses)
-        gain = self._utility.of_channel(self._p_x, channel) - self._utility.smallest(self._p_x)
+        gain = self._utility_of(channel) - self._utility.smallest(self._p_x)
         return gain / max(reached.limit, 1e-3)
 
     # Utilities that are no loss of labels -------------------------------------------------------
@@ -391,36 +393,30 @@ class ConfidentSearch:
         """Return the best attempt from several starts, and from blocks of symbols."""
         if not self._has_few:
             found = [self._ascended_from(s, beta) for s in starts or [self._mostly_unchanged()]]
-            useful = max(found, key=lambda c: self._utility.of_channel(self._p_x, c))
-            return self._again(useful, beta, np.ones((len(self._budgets), useful.shape[1])))
+            return self._again(max(found, key=self._utility_of), beta)
         starts = [*starts, self._mostly_unchanged()]
         best: Attempt | None = None
         for _ in range(_ROUNDS):
             found = [self._ascended_from(start, beta) for start in starts]
-            channel = self._best_mixture(found, beta)
-            shape = np.ones((len(self._budgets), channel.shape[1]))
-            attempt = self._again(channel, beta, shape)
+            attempt = self._again(self._best_mixture(found, beta), beta)
             if attempt is None:
                 return best
             if best and attempt.utility < best.utility + _WORTH_A_CHANGE * self._span:
-                return max(best, attempt, key=lambda one: one.utility)
-            best = attempt
-            beta = max(best.beta, 0.3 / self._root_n)
+                return max(best, attempt, key=_usefulness)
+            best, beta = attempt, max(attempt.beta, 0.3 / self._root_n)
             starts = [*starts, best.channel]
         return best
 
     def _mostly_unchanged(self) -> FloatArray:
         """Return X with some noise, within its face."""
-        same = self._faces[:, None] == self._faces
-        nothing = same * self._p_x
+        nothing = (self._faces[:, None] == self._faces) * self._p_x
         return 0.9 * np.eye(self._n_x) + 0.1 * nothing / nothing.sum(axis=1, keepdims=True)
 
     def _ascended_from(self, channel: FloatArray, beta: float) -> FloatArray:
         """Return the channel that programs lead to from some channel, or what tells nothing."""
         faces = self._faces_of(channel)
         margins = self._margins(faces, beta, np.ones((len(self._budgets), len(faces))))
-        start = self._losses(channel)
-        program = self._program(faces, channel)
+        start, program = self._losses(channel), self._program(faces, channel)
         found, _ = self._ascended(program, start, margins, self._first_steps)
         if found is None:
             return (self._faces[:, None] == np.unique(self._faces)).astype(float)
@@ -446,16 +442,13 @@ class ConfidentSearch:
         """Return points between the centre and `points`, as far out as all margins allow."""
         low, high = np.zeros(len(points)), np.ones(len(points))
         share = high
-        for _ in range(25):
-            near = centre + share[:, None] * (points - centre)
-            within = self._used(near, beta) <= 1
+        for _ in range(_HALVINGS):
+            channel = ((centre + share[:, None] * (points - centre)) / self._p_x).T
+            used = np.max([budget.used(channel, beta) for budget in self._budgets], axis=0)
+            within = used <= 1
             low, high = np.where(within, share, low), np.where(within, high, share)
             share = (low + high) / 2
         return centre + low[:, None] * (points - centre)
-
-    def _used(self, points: FloatArray, beta: float) -> FloatArray:
-        channel = (points / self._p_x).T
-        return np.max([budget.used(channel, beta) for budget in self._budgets], axis=0)
 
 
 def _next_beta(
@@ -474,9 +467,6 @@ def _next_beta(
     return found.beta * float(np.clip(1 + step, low, high))
 
 
-def _on_grid(beta: float) -> float:
-    return float(np.exp(np.round(np.log(beta) * _GRID) / _GRID))
-
-
-def _on_coarse_grid(shape: FloatArray) -> FloatArray:
-    return np.exp(np.round(np.log(shape) * 50) / 50)
+def _on_grid(values: FloatArray | float, n: int) -> FloatArray:
+    """Return values rounded to a grid of logarithms, n to each unit."""
+    return np.exp(np.round(np.log(values) * n) / n)

@@ -75,22 +75,19 @@ def get_solver(
         if solver == "auto":
             solver, defaults = automatic(task)
             options = defaults | options
-        _check_options(owner, solver, options)
+        # All shipped solvers are dataclasses, which the type of their base class cannot express.
+        allowed = [field.name for field in fields(SOLVERS[solver])]  # type: ignore[arg-type]
+        if unknown := sorted(set(options) - set(allowed)):
+            raise TypeError(
+                f"{owner} got an unexpected option {unknown[0]!r} for solver {solver!r}, which "
+                f"takes {', '.join(allowed) or 'none'}."
+            )
         solver = SOLVERS[solver](**options)
     if requirement := solver.requirement(task):
-        raise ValueError(
-            Message(
-                f"The solver {solver.name!r} needs ",
-                requirement,
-                ". ",
-                Owner(owner),
-                " got ",
-                InPython(f"measure={task.measure!r}", Setting("measure", task.measure.name)),
-                ", ",
-                Setting("scope", task.scope),
-                ".",
-            )
-        )
+        needs = Message(f"The solver {solver.name!r} needs ", requirement, ". ")
+        measure = InPython(f"measure={task.measure!r}", Setting("measure", task.measure.name))
+        got = " got ", measure, ", ", Setting("scope", task.scope), "."
+        raise ValueError(Message(needs, Owner(owner), *got))
     return solver
 
 
@@ -100,14 +97,3 @@ def check_solver_name(owner: str, parameter: str, solver: object) -> None:
         requirement = f"an instance: write {solver.__name__}(), not the class"
         raise TypeError(message(owner, parameter, requirement, solver))
     check_choice(owner, parameter, solver, {"auto", *SOLVERS}, " or a solver object")
-
-
-def _check_options(owner: str, solver: str, options: dict[str, Any]) -> None:
-    # All shipped solvers are dataclasses, which the type of their base class cannot express.
-    allowed = [field.name for field in fields(SOLVERS[solver])]  # type: ignore[arg-type]
-    unknown = sorted(set(options) - set(allowed))
-    if unknown:
-        raise TypeError(
-            f"{owner} got an unexpected option {unknown[0]!r} for solver {solver!r}, which takes "
-            f"{', '.join(allowed) or 'none'}."
-        )

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from .._typing import BoolArray, FloatArray, IntArray
+from .._typing import FloatArray, IntArray
 from .._validation import check_choice, check_integer, check_real, message
 from ..geometry import Points
 from .base import DesignTask, Solution, Solver
@@ -83,10 +83,8 @@ class Algorithm1Solver(Solver):
         """Run Algorithm 1 with E = `epsilons`."""
         candidates = Candidates(task, self.max_bases)
         program = MixtureProgram(task.joint.p_x, task.utility)
-        extremal: Iterable[Points]
-        if self.candidates == "all":
-            extremal = (all_candidates(candidates, epsilon) for epsilon in epsilons)
-        else:
+        extremal: Iterable[Points] = (all_candidates(candidates, e) for e in epsilons)
+        if self.candidates == "window":
             extremal = self._window_candidates(candidates, epsilons)
         every_output = replace(task, scope="per_output")  # serves the average too
         in_use: list[Points] = []
@@ -107,7 +105,8 @@ class Algorithm1Solver(Solver):
         exponents, starts = self._exponents(np.log1p(implied), np.log1p(largest))
         excesses = np.expm1(np.minimum(exponents, np.log1p(largest))).clip(max=largest)
         chosen: list[list[tuple[IntArray, FloatArray]]] = [[] for _ in epsilons]
-        for index in _chunks(len(leakage.segments), len(exponents)):
+        n, size = len(leakage.segments), max(1, _CHUNK // len(exponents))
+        for index in np.split(np.arange(n), range(size, n, size)):
             fraction, inside = leakage.segments.fractions(index, excesses)
             values = np.where(inside, leakage.at(fraction, index), np.nan)
             for i, epsilon in enumerate(epsilons):
@@ -115,12 +114,14 @@ class Algorithm1Solver(Solver):
                 window = later <= candidates.task.measure.budget(epsilon, share=0.25)
                 # Drops symbols that could be released unchanged (correction 3).
                 window &= later >= (1 - self.delta) * epsilon
-                rows, columns = _first_and_last(window)
+                # As in `all_candidates`, vertices between two others on a line never improve F.
+                rows = np.flatnonzero(window.any(axis=1))
+                first = window[rows].argmax(axis=1)
+                last = window.shape[1] - 1 - window[rows, ::-1].argmax(axis=1)
+                rows, columns = np.tile(rows, 2), np.concatenate([first, last])
                 chosen[i].append((index[rows], fraction[rows, columns + starts[i]]))
-        return [
-            leakage.segments.at(*(np.concatenate(part) for part in zip(*parts, strict=True)))
-            for parts in chosen
-        ]
+        found = [map(np.concatenate, zip(*parts, strict=True)) for parts in chosen]
+        return [leakage.segments.at(*each) for each in found]
 
     def _exponents(
         self, log_bounds: FloatArray, log_largest: float
@@ -134,35 +135,11 @@ class Algorithm1Solver(Solver):
         ends = np.append(log_bounds, last)
         # Beyond the largest lift the polytope is the whole simplex: no need for infinity.
         ends[np.isinf(ends)] = ends[np.isfinite(ends)].max(initial=log_largest)
-        counts = np.append(self._counts(len(log_bounds) - 1), self.n_last)
-        parts = [
-            start + np.arange(n) * (stop - start) / n
-            for start, stop, n in zip(ends[:-1], ends[1:], counts, strict=True)
-        ]
-        return np.concatenate(parts), np.cumsum(counts) - counts
-
-    def _counts(self, n: int) -> IntArray:
-        """Return N without its last number."""
-        counts = np.asarray(self.n_between, dtype=int)
-        if counts.ndim == 0:
-            return np.full(n, counts)
-        if len(counts) != n:
+        between, n = np.asarray(self.n_between, dtype=int), len(log_bounds) - 1
+        if between.ndim and len(between) != n:
             requirement = f"an int, or a sequence of {n} for {n + 1} epsilons"
             raise ValueError(message("Algorithm1Solver", "n_between", requirement, self.n_between))
-        return counts
-
-
-def _first_and_last(window: BoolArray) -> tuple[IntArray, IntArray]:
-    """Return the first and last True of each row that has one; the rest are superfluous.
-
-    As in `all_candidates`, vertices between two others on the same line never improve F.
-    """
-    rows = np.flatnonzero(window.any(axis=1))
-    first = window[rows].argmax(axis=1)
-    last = window.shape[1] - 1 - window[rows, ::-1].argmax(axis=1)
-    return np.tile(rows, 2), np.concatenate([first, last])
-
-
-def _chunks(n_segments: int, n_exponents: int) -> list[IntArray]:
-    size = max(1, _CHUNK // n_exponents)
-    return np.split(np.arange(n_segments), range(size, n_segments, size))
+        counts = np.append(between if between.ndim else np.full(n, between), self.n_last)  # N
+        pieces = zip(ends[:-1], ends[1:], counts, strict=True)
+        parts = [start + np.arange(n) * (stop - start) / n for start, stop, n in pieces]
+        return np.concatenate(parts), np.cumsum(counts) - counts

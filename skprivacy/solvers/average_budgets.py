@@ -1,6 +1,6 @@
-"""Budgets on average: shared between parts of X, and between several secrets.
+"""Budgets on average: shared between faces, and between several secrets.
 
-What a part keeps is a concave function of its share of the budget. Each design tells it at one
+The utility of a face is a concave function of its share of the budget. Each design tells it at one
 place, chords between places bound it from below, chords beyond them from above; further designs
 are made where the two differ most.
 """
@@ -8,18 +8,19 @@ are made where the two differ most.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.optimize import OptimizeResult, linprog
 
 from .._messages import SMALLER, Message
+from .._tolerances import NEGLIGIBLE
 from .._typing import FloatArray
 from ..exceptions import SolverError
-from ..geometry import Points
+from ..geometry import Points, normalised
 from ..measures.base import leakage_unchanged
 from ..measures.stacked import Stacked
-from ..utilities import DEFAULT_TOL, Utility
+from ..utilities import DEFAULT_TOL
 from .base import DesignTask, Solution, Solver
 from .stacking import Face, Secret, side_by_side
 
@@ -36,25 +37,11 @@ _SAME_BUDGET = 1e-6
 _INDEPENDENT = 1e-12
 
 
-class Part(Protocol):
-    """A part of X: how often it occurs, its symbols given that, and what is to be kept."""
-
-    share: float
-    p_x: FloatArray
-    utility: Utility
-
-
 class BudgetShares:
-    """The budget of 1 on average over all parts, shared between them."""
+    """The budget of 1 on average over all faces, shared between them."""
 
-    def __init__(
-        self,
-        parts: Sequence[Part],
-        tasks: Sequence[DesignTask],
-        solves: Sequence[Callable[[float], Solution]],
-    ) -> None:
-        self._kept = [Kept(*each) for each in zip(parts, tasks, solves, strict=True)]
-        self._shares = np.array([part.share for part in parts])
+    def __init__(self, kept: list[Kept]) -> None:
+        self._kept, self._shares = kept, np.array([each.face.share for each in kept])
 
     def solve(self) -> tuple[list[FloatArray], float]:
         """Return a channel for each part, and what all parts together cannot exceed."""
@@ -64,9 +51,8 @@ class BudgetShares:
             upper, budgets = self._shared([kept.upper for kept in self._kept])
             if upper - lower <= _TOL * most:
                 break
-            gaps = self._shares * [
-                kept.gap(budget) for kept, budget in zip(self._kept, budgets, strict=True)
-            ]
+            pairs = zip(self._kept, budgets, strict=True)
+            gaps = self._shares * [kept.gap(budget) for kept, budget in pairs]
             for i in np.flatnonzero(gaps > _WORTH_A_DESIGN * gaps.max()):
                 self._kept[i].refine(budgets[i])
         _, budgets = self._shared([kept.lower for kept in self._kept])
@@ -79,16 +65,14 @@ class BudgetShares:
         curves : rows (budget, kept), from a tiny budget on. Their pieces are taken in the order
         of their slopes, until the budget is spent.
         """
-        pieces = sorted(
-            (-(rise / run), i, k, run, rise)
-            for i, curve in enumerate(curves)
-            for k, (run, rise) in enumerate(np.diff(curve, axis=0))
-            if run > 0
-        )
+        pieces = []
+        for i, curve in enumerate(curves):
+            steps = [(run, rise) for run, rise in np.diff(curve, axis=0) if run > 0]
+            pieces += [(-(rise / run), i, k, run, rise) for k, (run, rise) in enumerate(steps)]
         total = float(sum(s * curve[0, 1] for s, curve in zip(self._shares, curves, strict=True)))
         budgets = [float(curve[0, 0]) for curve in curves]
         left = 1.0 - float(self._shares @ budgets)
-        for _, i, _, run, rise in pieces:
+        for _, i, _, run, rise in sorted(pieces):
             taken = min(1.0, max(0.0, left) / (self._shares[i] * run))
             budgets[i] += taken * run
             total += self._shares[i] * taken * rise
@@ -97,30 +81,25 @@ class BudgetShares:
 
 
 class Kept:
-    """What one part keeps, as a function of its budget: designs made so far, and what they bound.
+    """The utility of one face as a function of its budget: designs so far, and what they bound.
 
-    largest : what it keeps unchanged.
+    largest : the utility of the face unchanged.
     """
 
-    def __init__(self, part: Part, task: DesignTask, solve: Callable[[float], Solution]) -> None:
-        self._part, self._solve = part, solve
-        self.largest = part.utility.of_identity(part.p_x)
+    def __init__(self, face: Face, task: DesignTask, solve: Callable[[float], Solution]) -> None:
+        self.face, self._solve = face, solve
+        self.largest = face.utility.of_identity(face.p_x)
         unchanged = leakage_unchanged("average", task.measure, task.joint.p_sx)
         is_free = unchanged <= _INDEPENDENT
         # For each design: its budget, what it reaches, its bound, and its channel.
         # A measure may be zero for more than what tells nothing, which a budget of zero asks for.
         self._made = [] if is_free else [self._design(_SAME_BUDGET * unchanged)]
         budget = 0.0 if is_free else unchanged
-        self._made.append((budget, self.largest, self.largest, np.eye(len(part.p_x))))
-
-    def value(self, channel: FloatArray) -> float:
-        """Return the utility of a channel of this part."""
-        channel = channel / channel.sum(axis=1, keepdims=True)
-        return self._part.utility.of_channel(self._part.p_x, channel)
+        self._made.append((budget, self.largest, self.largest, np.eye(len(face.p_x))))
 
     def _design(self, budget: float) -> tuple[float, float, float, FloatArray]:
-        solution = self._solve(budget)
-        reached, bound = self.value(solution.channel), self.largest
+        solution, bound = self._solve(budget), self.largest
+        reached = self.face.utility.of_channel(self.face.p_x, normalised(solution.channel))
         if solution.upper_bound is not None:
             bound = max(reached, min(bound, solution.upper_bound))
         return budget, reached, bound, solution.channel
@@ -128,8 +107,7 @@ class Kept:
     @property
     def lower(self) -> FloatArray:
         """The chords between designs, as rows (budget, kept)."""
-        curve = np.array([(budget, reached) for budget, reached, *_ in self._made])
-        return _concave(curve)
+        return _concave(np.array([(budget, reached) for budget, reached, *_ in self._made]))
 
     @property
     def upper(self) -> FloatArray:
@@ -137,10 +115,8 @@ class Kept:
         budget, low, high = (np.array(c, float) for c in list(zip(*self._made, strict=True))[:3])
         high = np.minimum.accumulate(high[::-1])[::-1]  # what is kept does not fall
         for i in reversed(range(len(budget) - 1)):
-            most = high[i + 1] - _rise_after(budget, low, high, i + 1) * (
-                budget[i + 1] - budget[i]
-            )
-            high[i] = min(high[i], most)
+            rise = _rise_after(budget, low, high, i + 1)
+            high[i] = min(high[i], high[i + 1] - rise * (budget[i + 1] - budget[i]))
         rows = [(budget[0], high[0])]
         for i in range(len(budget) - 1):
             rows += _crossing(budget, low, high, i)
@@ -149,7 +125,8 @@ class Kept:
 
     def gap(self, budget: float) -> float:
         """Return how far the two curves are from each other at some budget."""
-        return float(_at(self.upper, budget) - _at(self.lower, budget))
+        upper, lower = (np.interp(budget, *curve.T) for curve in (self.upper, self.lower))
+        return float(upper - lower)
 
     def refine(self, budget: float) -> None:
         """Make a design for some budget; halfway to the next place, where there is one already."""
@@ -204,22 +181,16 @@ def _concave(curve: FloatArray) -> FloatArray:
             if point[1] <= hull[-1][1]:
                 continue
             hull.pop()
-        while len(hull) > 1 and _is_below(hull[-2], hull[-1], point):
+        while len(hull) > 1:
+            (run, rise), (whole_run, whole_rise) = hull[-1] - hull[-2], point - hull[-2]
+            if rise * whole_run > whole_rise * run:
+                break
             hull.pop()
         hull.append(point)
     return np.array(hull)
 
 
-def _is_below(left: FloatArray, middle: FloatArray, right: FloatArray) -> bool:
-    rise = (right[1] - left[1]) * (middle[0] - left[0])
-    return bool((middle[1] - left[1]) * (right[0] - left[0]) <= rise)
-
-
-def _at(curve: FloatArray, budget: float) -> float:
-    return float(np.interp(budget, curve[:, 0], curve[:, 1]))
-
-
-# Budgets on average: each of several secrets has a price, and faces share what there is.
+# Several secrets: each has a price, and faces share what there is. -------------------------------
 #
 # For any weights, a weighted sum over secrets is one budget, whose optimum bounds that of all; the
 # prices of a linear program over all outputs found so far are the next weights.
@@ -235,17 +206,13 @@ _NEAR, _FAR = 0.01, 2.0
 # A room for leakage on average below this share of the threshold is rounding.
 _NO_ROOM = 2e-13
 
-# Weights below this are rounding; HiGHS knows no smaller tolerances than these.
-_NEGLIGIBLE, _LARGEST_CHARGE = 1e-12, 1e7
+# A charge beyond this only troubles HiGHS, which knows no smaller tolerances than these.
+_LARGEST_CHARGE = 1e7
 _TOLERANCES = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 # Options of HiGHS, tried in order until it finds an answer.
-_ATTEMPTS: tuple[dict[str, Any], ...] = (
-    _TOLERANCES,
-    {**_TOLERANCES, "presolve": False},
-    {},
-    {"presolve": False},
-)
+_ALSO: tuple[dict[str, Any], ...] = ({}, {"presolve": False})
+_ATTEMPTS = [options | also for options in (_TOLERANCES, {}) for also in _ALSO]
 
 
 class AverageBudgets:
@@ -264,15 +231,12 @@ class AverageBudgets:
         self._choose, self._faces, self._n_secrets = choose, faces, len(secrets)
         occurs = task.p_x > 0
         self._p_x, self._utility = task.p_x[occurs], task.utility.restricted(occurs)
-        self._rooms = np.array([self._room(s, i) for i, s in enumerate(secrets)])
+        # How much more each secret may leak than the centres of faces do.
+        thresholds = np.array([secret.threshold for secret in secrets])
+        starts = [sum(f.share * f.starts[i] for f in faces) for i in range(len(secrets))]
+        self._rooms = np.maximum(thresholds - starts, _NO_ROOM * np.abs(thresholds))
         self._points = np.zeros((0, len(self._p_x)))
         self._charges = np.zeros((0, len(secrets)))
-
-    def _room(self, secret: Secret, i: int) -> float:
-        """Return how much more a secret may leak than the centres of faces do."""
-        threshold = secret.threshold
-        room = threshold - sum(face.share * face.starts[i] for face in self._faces)
-        return max(room, _NO_ROOM * abs(threshold))
 
     def solve(self) -> Solution:
         """Return the best mixture of what was found for any prices, with the least bound."""
@@ -308,7 +272,8 @@ class AverageBudgets:
         solves = [self._choose(task).prepared(task) for task in tasks]
         if len(self._faces) == 1:
             return solves[0](1.0)
-        channels, bound = BudgetShares(self._faces, tasks, solves).solve()
+        each = zip(self._faces, tasks, solves, strict=True)
+        channels, bound = BudgetShares([Kept(*one) for one in each]).solve()
         for face in self._faces:
             bound -= face.share * face.utility.offset(face.p_x)
         bound += self._utility.offset(self._p_x)
@@ -317,17 +282,15 @@ class AverageBudgets:
     def _add(self, channel: FloatArray) -> None:
         """Add the posteriors of a channel to those that may be mixed, with what they take."""
         joint = (self._p_x[:, None] * channel).T
-        points = joint[joint.sum(axis=1) > 0]
-        points = points / points.sum(axis=1, keepdims=True)
+        points = normalised(joint[joint.sum(axis=1) > 0])
         charges = np.zeros((len(points), self._n_secrets))
         one = np.ones(self._n_secrets)
         for face in self._faces:
             here = np.flatnonzero(points[:, face.symbols].any(axis=1))
             task = face.on_average(self._rooms, one)
             assert isinstance(task.measure, Stacked)
-            posteriors = task.joint.sensitive_posterior(
-                Points.from_dense(points[np.ix_(here, np.flatnonzero(face.symbols))])
-            )
+            own = points[np.ix_(here, np.flatnonzero(face.symbols))]
+            posteriors = task.joint.sensitive_posterior(Points.from_dense(own))
             shares = [block.value(posteriors) for block in task.measure.blocks]
             charges[here] = np.maximum(np.stack(shares, axis=1), 0.0)
         self._points = np.vstack([self._points, points])
@@ -343,7 +306,7 @@ class AverageBudgets:
         values = room * self._utility.value(Points.from_dense(self._points[kept]))
         charges = room[:, None] * self._charges[kept]
         answer = _solved(-values, charges.T, (room[:, None] * ratio).T)
-        used = answer.x > _NEGLIGIBLE
+        used = answer.x > NEGLIGIBLE
         channel = (answer.x[used] * room[used])[:, None] * ratio[used]
         channel = channel.T / channel.sum(axis=0)[:, None]
         return channel, np.maximum(-answer.ineqlin.marginals, 0.0)

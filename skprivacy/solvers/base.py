@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,14 +12,20 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from sklearn.exceptions import ConvergenceWarning
 
-from .._messages import Message, Named, Parameter
+from .._messages import InPython, Message, Named
 from .._typing import FloatArray, IntArray, Labels, Scope, TableLike
-from .._validation import check_confidence, check_integer, check_real, message
+from .._validation import about, check_confidence, check_integer, check_real, message
+from .._warnings import warn
 from ..encoding.distances import label_distances
+from ..geometry import normalised
 from ..joint import Joint, check_groups, confidence_of_each, joints_of, stacked_joint
 from ..measures import Measure, check_scope, get_measure
 from ..utilities import Distortion, Utility, get_utility
+
+# The two scales of a measure may differ by this much: more is an error in one, not rounding.
+_SCALES_RTOL, _SCALES_ATOL = 1e-6, 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,17 +91,9 @@ class Solver(ABC):
         return lambda epsilon: next(iter(self.solve_path(task, [epsilon])))
 
 
-# What mechanisms are designed for: the one argument that every solver takes.
-
-
-# The two scales of a measure may differ by this much: more is an error in one, not rounding.
-_SCALES_RTOL = 1e-6
-_SCALES_ATOL = 1e-9
-
-
 @dataclass(frozen=True, eq=False)
 class DesignTask:
-    """What a solver is given: everything about a design except its budgets.
+    """Everything about a design except its budgets: the one argument that every solver takes.
 
     Attributes
     ----------
@@ -104,22 +103,23 @@ class DesignTask:
         P_SX of the only secret, or several secrets as one. Its `p_sx`, `p_s` and `p_x` are arrays;
         solvers always get one secret, with positive `p_s` and `p_x`.
     measure : Measure
-        What leakage is.
+        The measure of leakage.
     scope : {"per_output", "average"}
         Which leakage is bounded.
     utility : Utility
-        What is to be kept.
+        The measure of what is kept of X.
     max_outputs : int or None
-        How many outputs there may be. Solvers need not mind: what they find is merged.
+        The largest number of outputs. Solvers may ignore it: outputs are merged afterwards.
     confidence, n_samples : float or None
         How often the budgets are to hold for the population, and how many rows the joint was
-        counted from. Solvers need not mind: they design for the joint, and are asked for smaller
+        counted from. Solvers may ignore them: they design for the joint, and are asked for smaller
         budgets.
     faces : ndarray of int
-        The value of columns beside the release that each symbol has, as a number: no output mixes
-        symbols of different faces. Solvers get a single one.
+        The face of each symbol: the number of its value in the columns published beside the
+        release. Everybody sees the face, so every output belongs to one: P(X|y) lies on a face of
+        the simplex. Solvers get a single face.
     face_labels : tuple
-        What these values are called; empty where nothing is published beside the release.
+        The values that the faces stand for; empty where nothing is published beside the release.
 
     Examples
     --------
@@ -169,6 +169,10 @@ class DesignTask:
             return None
         return confidence_of_each(self.confidence, len(self.secrets))
 
+    def reached(self, channel: FloatArray) -> float:
+        """Return the utility of a channel whose rows need not sum to 1 exactly."""
+        return self.utility.of_channel(self.joint.p_x, normalised(channel))
+
     def about(self, joint: Joint, **changed: Any) -> DesignTask:
         """Return the same task about another joint distribution of a single secret."""
         plain: dict[str, Any] = {"faces": None, "face_labels": ()}
@@ -212,6 +216,39 @@ class DesignTask:
         return cls(secrets, measure, scope, utility, max_outputs, *rows, *beside)
 
 
+# Searches that stop at a tolerance, or at a time. -----------------------------------------------
+
+
+def check_search(owner: str, tol: float, max_time: float | None) -> None:
+    """Check the two options that all searches have."""
+    check_real(owner, "tol", tol, low=0, low_open=True)
+    if max_time is not None:
+        check_real(owner, "max_time", max_time, low=0)
+
+
+def deadline_after(max_time: float | None) -> float:
+    """Return when a search must stop, as `is_late` takes it."""
+    return np.inf if max_time is None else time.perf_counter() + max_time
+
+
+def is_late(deadline: float) -> bool:
+    """Whether the time of a search is up."""
+    return time.perf_counter() >= deadline
+
+
+def warn_of_gap(search: str, why: str) -> None:
+    """Warn that a search has stopped before its tolerance; why : a clause, or empty.
+
+    The text has no figures: Python shows it once for a line, whatever the budgets.
+    """
+    told = f"{search} has stopped{why}: the mechanism keeps its budget, but may not be the best. "
+    where = InPython("Mechanism.gap says how much more utility another one can have at most.")
+    warn(Message(told, where), ConvergenceWarning)
+
+
+# Checks of a task. -------------------------------------------------------------------------------
+
+
 def _check_rows(
     p_sx: TableLike, confidence: float | None, n_samples: float | None, owner: str
 ) -> tuple[float | None, float | None]:
@@ -226,40 +263,34 @@ def _check_rows(
         return confidence, check_real(owner, "n_samples", n_samples, low=1, high_open=True)
     counts = np.asarray(p_sx, dtype=float)
     if (counts != np.round(counts)).any():
-        raise ValueError(
-            Message(
-                Parameter("n_samples", owner),
-                " is needed, because ",
-                Named("confidence"),
-                f" is {confidence} and the table holds no counts but probabilities or weights. "
-                f"How many rows is it from? (Weighted rows are worth fewer than there are.)",
-            )
+        told = (
+            f" is {confidence} and the table holds no counts but probabilities or weights. "
+            f"How many rows is it from? (Weighted rows are worth fewer than there are.)"
         )
+        needed = about(owner, "n_samples", " is needed, because ", Named("confidence"), told)
+        raise ValueError(needed)
     return confidence, float(counts.sum())
 
 
 def _with_distances(utility: Utility, p_sx: TableLike, joint: Joint, owner: str) -> Utility:
-    """Return the utility; a distortion that has no table yet gets that of this X."""
+    """Return the utility; a distortion that has no table yet gets the table of this X."""
     if not isinstance(utility, Distortion) or not utility.is_open:
         return utility
     if utility.is_by_position:
         return Distortion.of_positions(len(joint.p_x))
     if not isinstance(p_sx, pd.DataFrame) or isinstance(p_sx.columns, pd.RangeIndex):
-        raise ValueError(
-            Message(
-                Parameter("utility", owner),
-                " is 'distortion', which needs labels to be close to: pass a DataFrame whose "
-                "columns are the values of X, Distortion(loss) with a table of what a wrong label "
-                "costs, or Distortion('positions') if the columns are in order.",
-            )
+        told = (
+            " is 'distortion', which needs labels to be close to: pass a DataFrame whose "
+            "columns are the values of X, Distortion(loss) with a table of what a wrong label "
+            "costs, or Distortion('positions') if the columns are in order."
         )
-    names = list(p_sx.columns.names) if p_sx.columns.nlevels > 1 else [p_sx.columns.name]
-    loss = label_distances(p_sx.columns, joint.p_x, utility.weights_of(names, owner))
-    return Distortion.of_symbols(loss)
+        raise ValueError(about(owner, "utility", told))
+    weights = utility.weights_of(list(p_sx.columns.names), owner)
+    return Distortion.of_symbols(label_distances(p_sx.columns, joint.p_x, weights))
 
 
 def _check_smallest_at_prior(measure: Measure, joint: Joint, owner: str) -> None:
-    """Check what the whole theory assumes about a measure: releasing nothing is always allowed."""
+    """Check the assumption of the whole theory: releasing nothing is always allowed."""
     at_prior = measure.value(joint.p_s, joint.p_s)
     at_symbols = measure.value(joint.p_s * (1 + joint.deviations.T), joint.p_s)
     if np.shape(at_symbols) != joint.p_x.shape:
@@ -278,11 +309,10 @@ def _check_smallest_at_prior(measure: Measure, joint: Joint, owner: str) -> None
 
 
 def check_inverse(measure: Measure, epsilons: Iterable[float], owner: str) -> None:
-    """Check that the two scales of a measure agree: budgets are compared on that of epsilon."""
+    """Check that the two scales of a measure agree: budgets are compared on the eps scale."""
     for epsilon in epsilons:
         again = float(measure.inverse(measure.threshold(epsilon)))
-        allowed = _SCALES_RTOL * epsilon + _SCALES_ATOL
-        if np.isfinite(again) and abs(again - epsilon) > allowed:
+        if np.isfinite(again) and abs(again - epsilon) > _SCALES_RTOL * epsilon + _SCALES_ATOL:
             raise ValueError(
                 f"The measure {measure!r} given to {owner} must have an 'inverse' that undoes its "
                 f"'threshold'. Got inverse(threshold({epsilon})) = {again}."

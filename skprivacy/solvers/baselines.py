@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from .._messages import RELEASED, InPython, Message, Setting
+from .._tolerances import BISECTIONS, DEVIATION_ROUNDING, SAME_DIGITS
 from .._typing import FloatArray, IntArray, Scope
 from .._validation import check_integer
 from ..exceptions import SolverError
 from ..geometry import Points
-from ..joint import DEVIATION_ROUNDING, Joint
+from ..joint import Joint
 from ..measures import Chi2
 from ..measures.base import value_in
 from ..measures.stacked import Stacked
@@ -28,14 +29,12 @@ _LIMIT_RTOL = 1e-10
 
 
 class Risk:
-    """What blocks of symbols leak, for one task."""
+    """The leakage of blocks of symbols, for one task."""
 
     def __init__(self, task: DesignTask) -> None:
         joint = task.joint
-        self.mass = joint.p_x
-        self.moments = (joint.p_x * joint.deviations).T
-        self._leakage = LeakageFunction(joint, task.measure)
-        self._measure = task.measure
+        self.mass, self.moments = joint.p_x, (joint.p_x * joint.deviations).T
+        self._leakage, self._measure = LeakageFunction(joint, task.measure), task.measure
 
     def of(self, mass: FloatArray, moments: FloatArray) -> FloatArray:
         """Return g of each of some blocks."""
@@ -51,10 +50,10 @@ class Risk:
         return self._leakage.threshold(epsilon) * (1 + _LIMIT_RTOL)
 
 
-def channel_of(groups: IntArray) -> FloatArray:
+def channel_of(blocks: IntArray) -> FloatArray:
     """Return the channel that releases the block of each symbol of X."""
-    _, blocks = np.unique(groups, return_inverse=True)
-    return np.eye(blocks.max() + 1)[blocks]
+    _, codes = np.unique(blocks, return_inverse=True)
+    return np.eye(codes.max() + 1)[codes]
 
 
 class Partition:
@@ -68,7 +67,7 @@ class Partition:
         self._risk = risk
         self.mass, self._moments = risk.mass.copy(), risk.moments.copy()
         self.risks = risk.of(self.mass, self._moments)
-        self.groups = np.arange(len(self.mass))
+        self.blocks = np.arange(len(self.mass))
 
     def leakage(self, scope: Scope) -> float:
         """Return g of the worst block, or on average."""
@@ -81,19 +80,12 @@ class Partition:
 
     def fuse(self, block: int, other: int) -> None:
         """Make one block of two, with the name of the first."""
-        self.groups[self.groups == other] = block
+        self.blocks[self.blocks == other] = block
         for total in (self.mass, self._moments):
             total[block] += total[other]
             total[other] = 0.0
         self.risks[other] = 0.0
         self.risks[block] = self._risk.of(self.mass[[block]], self._moments[[block]])[0]
-
-
-# The best deterministic mechanism: every partition of X is examined.
-
-
-# Partitions whose utilities agree to this many digits are equally useful.
-_DIGITS = 13
 
 
 @dataclass(frozen=True)
@@ -127,27 +119,21 @@ class BestPartitionSolver(Solver):
         """Find the most useful partition that each epsilon allows, among all of them."""
         n_x = len(task.joint.p_x)
         if n_x > self.max_symbols:
+            has = InPython("X, which has", "the released columns, which have")
+            most = InPython(f"max_symbols={self.max_symbols}", str(self.max_symbols))
+            use = InPython("use ", "or use "), Setting("solver", "subset_merging")
             raise SolverError(
                 Message(
-                    "The solver 'best_partition' examines every partition of ",
-                    InPython("X, which has", "the released columns, which have"),
-                    f" {n_x} symbols: more than ",
-                    InPython("max_symbols="),
-                    f"{self.max_symbols}. Pool rare symbols of ",
-                    RELEASED,
-                    ", ",
-                    InPython("use ", "or use "),
-                    Setting("solver", "subset_merging"),
-                    " for a good partition",
-                    InPython(", or raise max_symbols"),
-                    ".",
+                    *("The solver 'best_partition' examines every partition of ", has),
+                    *(f" {n_x} symbols: more than ", most, ". Pool rare symbols of ", RELEASED),
+                    *(", ", *use, " for a good partition"),
+                    *(InPython(", or raise max_symbols"), "."),
                 )
             )
-        risk = Risk(task)
-        partitions = all_partitions(n_x)
+        risk, partitions = Risk(task), all_partitions(n_x)
         useful, preferred, leakage = _figures(partitions, risk, task)
         # The utility may prefer some of the equally useful ones; of these, take the least leaky.
-        order = np.lexsort((leakage, -preferred.round(_DIGITS), -useful.round(_DIGITS)))
+        order = np.lexsort((leakage, -preferred.round(SAME_DIGITS), -useful.round(SAME_DIGITS)))
         for epsilon in epsilons:
             best = order[np.argmax(leakage[order] <= risk.limit(epsilon))]
             yield Solution(channel_of(partitions[best]))
@@ -199,9 +185,6 @@ def _figures(
     return useful, preferred, leakage
 
 
-# Subset merging: risky symbols are released in several blocks, each of them private.
-
-
 @dataclass(frozen=True)
 class SubsetMergingSolver(Solver):
     """Blocks of risky symbols of X, each fused until it is private.
@@ -229,8 +212,7 @@ class SubsetMergingSolver(Solver):
         """Merge anew for each epsilon."""
         risk = Risk(task)
         for epsilon in epsilons:
-            groups = _merged(Partition(risk), risk.limit(epsilon), task.scope)
-            yield Solution(channel_of(groups))
+            yield Solution(channel_of(_merged(Partition(risk), risk.limit(epsilon), task.scope)))
 
 
 def _merged(partition: Partition, limit: float, scope: Scope) -> IntArray:
@@ -244,10 +226,7 @@ def _merged(partition: Partition, limit: float, scope: Scope) -> IntArray:
             others = risky or blocks or harmless
             partition.fuse(block, others.pop(np.argmin(partition.risk_with(block, others))))
         blocks.append(block)
-    return partition.groups
-
-
-# The watchdog: risky symbols are released as one.
+    return partition.blocks
 
 
 @dataclass(frozen=True)
@@ -277,9 +256,9 @@ class WatchdogSolver(Solver):
         leakage = _leakage_by_size(risk, risks, order, task.scope)
         for epsilon in epsilons:
             size = 1 + np.argmax(leakage <= risk.limit(epsilon))  # all of X as one reveals nothing
-            groups = np.arange(len(order))
-            groups[order[:size]] = order[0]
-            yield Solution(channel_of(groups))
+            blocks = np.arange(len(order))
+            blocks[order[:size]] = order[0]
+            yield Solution(channel_of(blocks))
 
 
 def _leakage_by_size(risk: Risk, risks: FloatArray, order: IntArray, scope: Scope) -> FloatArray:
@@ -293,15 +272,12 @@ def _leakage_by_size(risk: Risk, risks: FloatArray, order: IntArray, scope: Scop
     return mass * block + np.cumsum(rest[::-1])[::-1][1:]
 
 
-# The greedy privacy funnel (Makhdoumi et al.): outputs are merged one pair at a time.
-
-
 @dataclass(frozen=True)
 class GreedyFunnelSolver(Solver):
     """Starting from Y = X, merge the two outputs whose merger lowers the average leakage most.
 
     This is repeated until the budget holds. For `kl` the average leakage is I(S;Y), and this is
-    the published algorithm. It serves only the average scope.
+    the greedy privacy funnel of Makhdoumi et al. It serves only the average scope.
 
     Examples
     --------
@@ -322,10 +298,10 @@ class GreedyFunnelSolver(Solver):
         risk = Risk(task)
         limits = [risk.limit(epsilon) for epsilon in epsilons]
         found = {}
-        for groups, leakage in _mergers(Partition(risk)):
+        for blocks, leakage in _mergers(Partition(risk)):
             for limit in limits:
                 if limit not in found and leakage <= limit:
-                    found[limit] = channel_of(groups)
+                    found[limit] = channel_of(blocks)
             if limits[0] in found:
                 break
         for limit in limits:
@@ -333,22 +309,21 @@ class GreedyFunnelSolver(Solver):
 
 
 def _mergers(partition: Partition) -> Iterator[tuple[IntArray, float]]:
-    """Yield (groups, leakage on average) of Y = X and after each merger."""
+    """Yield (blocks, leakage on average) of Y = X and after each merger."""
     n_x = len(partition.mass)
     drops = np.full((n_x, n_x), -np.inf)
     for block in range(n_x - 1):
         others = np.arange(block + 1, n_x)
         drops[block, others] = _drop(partition, block, others)
-    yield partition.groups, partition.leakage("average")
+    yield partition.blocks, partition.leakage("average")
     for _ in range(n_x - 1):
         block, other = map(int, np.unravel_index(np.argmax(drops), drops.shape))
         partition.fuse(block, other)
         drops[other] = drops[:, other] = -np.inf
         others = np.setdiff1d(np.flatnonzero(partition.mass), block)
-        drops[np.minimum(block, others), np.maximum(block, others)] = _drop(
-            partition, block, others
-        )
-        yield partition.groups, partition.leakage("average")
+        pairs = np.minimum(block, others), np.maximum(block, others)
+        drops[pairs] = _drop(partition, block, others)
+        yield partition.blocks, partition.leakage("average")
 
 
 def _drop(partition: Partition, block: int, others: IntArray) -> FloatArray:
@@ -358,7 +333,7 @@ def _drop(partition: Partition, block: int, others: IntArray) -> FloatArray:
     return apart - (mass[block] + mass[others]) * partition.risk_with(block, others)
 
 
-# The chi-squared design of Zamani et al.: a binary Y, by a singular value decomposition.
+# The chi-squared design of Zamani et al.: a binary Y, by a singular value decomposition. ---------
 #
 # ``P(X|Y) = P(X) -/+ eps C^-1 (sqrt(P(S)) * L)`` with ``C = P(S|X)``, for Y uniform on two
 # symbols. Both outputs have ``chi2 = eps^2 |L|^2 = eps^2``. For small eps, I(X;Y) is about half of
@@ -398,40 +373,27 @@ class Chi2DesignSolver(Solver):
         largest = 1 / np.abs(direction / joint.p_x).max()
         for epsilon in epsilons:
             if epsilon > largest:
-                raise SolverError(
-                    Message(
-                        f"The solver 'chi2_design' needs a small epsilon, at most {largest:.6g} "
-                        f"here: beyond it ",
-                        InPython("P(X|Y)", "a probability"),
-                        f" would be negative. Got {epsilon:g}. Use ",
-                        Setting("solver", "optimal"),
-                        ".",
-                    )
-                )
+                needs = f"The solver 'chi2_design' needs a small epsilon, at most {largest:.6g} "
+                what = "here: beyond it ", InPython("P(X|Y)", "a probability")
+                got = f" would be negative. Got {epsilon:g}. Use "
+                raise SolverError(Message(needs, *what, got, Setting("solver", "optimal"), "."))
             step = np.clip(epsilon * direction / joint.p_x, -1.0, 1.0)  # within, up to rounding
             yield Solution(np.column_stack([1 - step, 1 + step]) / 2)
 
 
 def _direction(joint: Joint) -> FloatArray:
     """Return ``C^-1 (sqrt(P(S)) * L)``: how the posterior of X moves, per epsilon."""
-    n_s, n_x = joint.p_sx.shape
-    given_x = joint.p_sx / joint.p_x
+    (n_s, n_x), given_x = joint.p_sx.shape, joint.p_sx / joint.p_x
     rank = np.linalg.matrix_rank(given_x)
     if n_s != n_x or rank < n_x:
-        raise SolverError(
-            Message(
-                InPython(
-                    f"The solver 'chi2_design' needs a square and invertible P(S|X). Got {n_s} x "
-                    f"{n_x} of rank {rank}. (Symbols that never occur do not count, and copies of "
-                    f"a symbol of S count once.) Use ",
-                    f"The solver 'chi2_design' needs as many groups of the sensitive columns as "
-                    f"released values, none of them a mixture of others. Got {n_s} and {n_x}. "
-                    f"Use ",
-                ),
-                Setting("solver", "optimal"),
-                ".",
-            )
+        needs = InPython(
+            f"The solver 'chi2_design' needs a square and invertible P(S|X). Got {n_s} x "
+            f"{n_x} of rank {rank}. (Symbols that never occur do not count, and copies of "
+            f"a symbol of S count once.) Use ",
+            f"The solver 'chi2_design' needs as many groups of the sensitive columns as "
+            f"released values, none of them a mixture of others. Got {n_s} and {n_x}. Use ",
         )
+        raise SolverError(Message(needs, Setting("solver", "optimal"), "."))
     root = np.sqrt(joint.p_s)
     matrix = np.linalg.solve(given_x, np.diag(root))
     # sqrt(P(S)) is a right singular vector itself, with the smallest singular value, 1.
@@ -443,18 +405,13 @@ def _direction(joint: Joint) -> FloatArray:
     return direction / length
 
 
-# k-ary randomised response on X: what one would do by hand.
-
-
-_BISECTIONS = 60  # to 1e-18
-
 # The answer stays this far inside the budget, against rounding where a measure jumps.
 _INSIDE = 1e-14
 
 
 @dataclass(frozen=True)
 class RandomizedResponseSolver(Solver):
-    """Release X with some probability, and otherwise a symbol drawn uniformly.
+    """k-ary randomised response: X with some probability, otherwise a symbol drawn uniformly.
 
     The probability is the largest that meets the budget: leakage grows with it, whatever the
     measure, and the root is found on the measure itself.
@@ -480,65 +437,40 @@ class RandomizedResponseSolver(Solver):
             return value_in(task.scope, risk.of(mass, unchanged * risk.moments), mass)
 
         for epsilon in epsilons:
-            unchanged = _largest(leakage, risk.limit(epsilon))
+            limit, low, high = risk.limit(epsilon), 0.0, 1.0
+            # The outputs for a smaller share are those for a larger one with noise added.
+            for _ in range(BISECTIONS):
+                middle = (low + high) / 2
+                low, high = (middle, high) if leakage(middle) <= limit else (low, middle)
+            unchanged = 1.0 if leakage(1.0) <= limit else max(0.0, low - _INSIDE)
             yield Solution(unchanged * np.eye(n_x) + (1 - unchanged) / n_x)
 
 
-def _largest(leakage: Callable[[float], float], limit: float) -> float:
-    """Return the largest number from 0 to 1 whose leakage is within a limit.
-
-    Leakage grows with it: the outputs for a smaller number are those for a larger one with noise
-    added.
-    """
-    if leakage(1.0) <= limit:
-        return 1.0
-    low, high = 0.0, 1.0
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if leakage(middle) <= limit else (low, middle)
-    return max(0.0, low - _INSIDE)
+# All mechanisms that need no search, for solvers that must not be worse than any of them. --------
 
 
-# The mechanisms that need no search, for solvers that must not be worse than any of them.
-
-
-_SIMPLE = (
-    WatchdogSolver(),
-    SubsetMergingSolver(),
-    BestPartitionSolver(),
-    GreedyFunnelSolver(),
-    RandomizedResponseSolver(),
-    Chi2DesignSolver(),
-)
+_MERGING = WatchdogSolver(), SubsetMergingSolver(), BestPartitionSolver(), GreedyFunnelSolver()
+_SIMPLE = *_MERGING, RandomizedResponseSolver(), Chi2DesignSolver()
 
 
 def simple_solutions(task: DesignTask, epsilons: Sequence[float]) -> Iterator[list[Solution]]:
     """Yield, for each epsilon, the solutions of the simple solvers that serve a task."""
-    paths = [
-        _until_failure(solver.solve_path(task, epsilons))
-        for solver in _SIMPLE
-        if solver.requirement(task) is None
-    ]
+    serving = [solver for solver in _SIMPLE if solver.requirement(task) is None]
+    paths = [solver.solve_path(task, epsilons) for solver in serving]
     for _ in epsilons:
-        found = [next(path, None) for path in paths]
-        yield [solution for solution in found if solution is not None]
-
-
-def _until_failure(path: Iterator[Solution]) -> Iterator[Solution]:
-    """Yield solutions until there are too many symbols, or epsilon is too large."""
-    with suppress(SolverError):
-        yield from path
+        found = []
+        for path in paths:
+            # It ends where there are too many symbols, or epsilon is too large.
+            with suppress(SolverError, StopIteration):
+                found.append(next(path))
+        yield found
 
 
 def most_useful(task: DesignTask, solution: Solution, others: list[Solution]) -> Solution:
     """Return the most useful of the solutions, with the tightest bound of all of them."""
-
-    def reached(solution: Solution) -> float:
-        channel = solution.channel / solution.channel.sum(axis=1, keepdims=True)
-        return task.utility.of_channel(task.joint.p_x, channel)
-
-    best = max([solution, *others], key=reached)
-    if reached(best) <= reached(solution) + UTILITY_ROUNDING:
+    kept = [task.reached(each.channel) for each in (solution, *others)]
+    best = (solution, *others)[int(np.argmax(kept))]
+    if max(kept) <= kept[0] + UTILITY_ROUNDING:
         best = solution
     bounds = [s.upper_bound for s in (solution, *others) if s.upper_bound is not None]
     return replace(best, upper_bound=min(bounds, default=None))

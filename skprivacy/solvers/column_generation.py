@@ -8,31 +8,22 @@ points that move uphill from inside the simplex, all at once, find most of what 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
-from .._messages import Message, Setting
 from .._typing import FloatArray
-from .._validation import check_integer, check_real
-from .._warnings import warn
+from .._validation import check_integer
 from ..exceptions import SolverError
-from ..geometry import Points
+from ..geometry import Points, normalised
 from ..utilities import DEFAULT_TOL
-from .base import DesignTask, Solution, Solver
+from .base import DesignTask, Solution, Solver, check_search, deadline_after, is_late, warn_of_gap
 from .baselines import most_useful, simple_solutions
 from .linear_program import Offers, Prices
-from .priced_bound import (
-    WORTH_OTHER_PRICES,
-    CoarserGroups,
-    Relaxation,
-    can_be_proven,
-    largest_surplus,
-)
+from .priced_bound import NEAR_TARGET, CoarserGroups, Relaxation, can_be_proven, largest_surplus
 from .problem import Problem
 
 _SEED = 20_240_607
@@ -101,16 +92,12 @@ class ColumnGenerationSolver(Solver):
     name: ClassVar[str] = "column_generation"
 
     def __post_init__(self) -> None:
-        owner = "ColumnGenerationSolver"
-        check_real(owner, "tol", self.tol, low=0, low_open=True)
-        if self.max_time is not None:
-            check_real(owner, "max_time", self.max_time, low=0)
-        check_integer(owner, "n_starts", self.n_starts, low=1)
+        check_search("ColumnGenerationSolver", self.tol, self.max_time)
+        check_integer("ColumnGenerationSolver", "n_starts", self.n_starts, low=1)
 
     def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
         """Generate columns for each epsilon, starting with those of the previous one."""
-        deadline = time.perf_counter() + (np.inf if self.max_time is None else self.max_time)
-        problem = Problem(task)
+        deadline, problem = deadline_after(self.max_time), Problem(task)
         tol = self.tol * task.utility.span(task.joint.p_x)
         before: list[Points] = []
         coarser: CoarserGroups | None = None
@@ -122,33 +109,15 @@ class ColumnGenerationSolver(Solver):
                 offers, bound = search.proven(search.run(before, self.n_starts))
                 before = [offers.points]
                 solution = problem.solution(offers, bound, epsilon, self.tol)
-                self._warn_if_late(search, epsilon)
+                if is_late(deadline):
+                    warn_of_gap("Column generation", " because its max_time has passed")
                 if not can_be_proven(problem, epsilon):
                     coarser = coarser or CoarserGroups(task)
-                    solution = _with_bound(task, solution, coarser, epsilon, deadline)
+                    reached = task.reached(solution.channel)
+                    bounds = [coarser.bound(epsilon, reached, deadline), solution.upper_bound]
+                    least = min(bound for bound in bounds if bound is not None)
+                    solution = replace(solution, upper_bound=least)
             yield most_useful(task, solution, others)
-
-    def _warn_if_late(self, search: ColumnSearch, epsilon: float) -> None:
-        if search.is_late():
-            warn(
-                Message(
-                    "Column generation has stopped at ",
-                    Setting("epsilon", epsilon),
-                    f" because max_time={self.max_time} seconds have passed: the mechanism keeps "
-                    f"its budget, but a longer search might find a better one.",
-                ),
-                ConvergenceWarning,
-            )
-
-
-def _with_bound(
-    task: DesignTask, solution: Solution, coarser: CoarserGroups, epsilon: float, deadline: float
-) -> Solution:
-    """Return the solution with the bound of fewer groups of S, where that is smaller."""
-    channel = solution.channel / solution.channel.sum(axis=1, keepdims=True)
-    reached = task.utility.of_channel(task.joint.p_x, channel)
-    bounds = [coarser.bound(epsilon, reached, deadline), solution.upper_bound]
-    return replace(solution, upper_bound=min(bound for bound in bounds if bound is not None))
 
 
 class _Missing:
@@ -172,15 +141,13 @@ class ColumnSearch:
     """The search for the outputs of one budget."""
 
     def __init__(self, problem: Problem, epsilon: float, tol: float, deadline: float) -> None:
-        self._problem = problem
-        self._epsilon = epsilon
+        self._problem, self._epsilon, self._tol, self._deadline = problem, epsilon, tol, deadline
         self._threshold = problem.threshold(epsilon)
-        self._tol = tol
-        self._deadline = deadline
         # With a budget of zero, every output must be independent of S.
         self._on_average = problem.scope == "average" and self._threshold > 0
         self._random = np.random.default_rng(_SEED)
         self._oracle = problem.oracle(epsilon)
+        self._offers = partial(problem.offers, epsilon=epsilon)
         self.n_x = len(problem.p_x)
         self._is_large = self.n_x >= _MANY_SYMBOLS and self._threshold > 0
         self._worth_having = tol * (1 if self._is_large else _WORTH_HAVING)
@@ -204,7 +171,7 @@ class ColumnSearch:
         target = max(_FIRST_TARGET * self._problem.span, self._tol)
         for _ in range(_MOST_ROUNDS):
             room = self._most_boxes(target) - spent
-            if room <= 0 or self.is_late():
+            if room <= 0 or is_late(self._deadline):
                 break
             offers, prices, _ = self._priced(offers)
             relaxation = Relaxation(self._problem, self._epsilon, prices)
@@ -212,7 +179,7 @@ class ColumnSearch:
             found, used = largest_surplus(relaxation, target, room, self._deadline, missing)
             bound, spent = min(bound, prices.worth(self._problem.p_x) + found), spent + used
             offers = Offers.concatenate([offers, *missing.offers])
-            if missing.largest > WORTH_OTHER_PRICES * target:
+            if missing.largest > NEAR_TARGET * target:
                 offers = self._searched(offers, self.n_x + _AT_ONCE)
                 continue
             before, target = target, max(_NEXT_TARGET * target, self._tol)
@@ -234,7 +201,7 @@ class ColumnSearch:
         """Return offers and what is found, until so many starts in a row have found nothing."""
         idle = 0
         starts: list[Points] = []
-        while idle <= patience and not self.is_late():
+        while idle <= patience and not is_late(self._deadline):
             offers, prices, in_use = self._priced(offers)
             starts = starts or self._starts(in_use)
             found = [self._climb(starts.pop(), prices) for _ in range(min(_AT_ONCE, len(starts)))]
@@ -247,14 +214,10 @@ class ColumnSearch:
             offers = Offers.concatenate([offers, Offers.concatenate(new)[surplus > 0]])
         return self._priced(offers)[0]
 
-    def is_late(self) -> bool:
-        """Return whether the time is up."""
-        return time.perf_counter() >= self._deadline
-
     def _from_inside(self, offers: Offers) -> Offers:
         """Return offers, and those that are found by moving uphill from inside the simplex."""
         worth = -np.inf
-        while self._is_large and not self.is_late():
+        while self._is_large and not is_late(self._deadline):
             offers, prices, in_use = self._priced(offers)
             before, worth = worth, prices.worth(self._problem.p_x)
             if 0 <= worth - before <= _WORTH_A_ROUND * self._tol:
@@ -268,20 +231,12 @@ class ColumnSearch:
         rows = Points.concatenate(starts).dense(self.n_x)
         rows += self._random.uniform(*_SHARES_OF_P_X) * (self._problem.p_x - rows)
         rows = self._polished(self._allowed_offers(rows), prices, _MOVES).points.dense(self.n_x)
-        rows = np.where(rows > _NEGLIGIBLE, rows, 0.0)
-        rows /= rows.sum(axis=1, keepdims=True)
+        rows = normalised(np.where(rows > _NEGLIGIBLE, rows, 0.0))
         return self._polished(self._allowed_offers(rows), prices)
 
     def _allowed_offers(self, rows: FloatArray) -> Offers:
         """Return allowed points next to dense rows, as offers."""
         return self._offers(self._problem.allowed(Points.from_dense(rows), self._epsilon))
-
-    def _offers(self, points: Points) -> Offers:
-        """Return allowed points as offers."""
-        charges = None
-        if self._on_average:
-            charges = np.maximum(self._problem.leakage_of(points), 0.0) / self._threshold
-        return Offers(points, self._problem.utility.value(points), charges)
 
     def _polished(self, offers: Offers, prices: Prices, n_steps: int = _POLISHES) -> Offers:
         """Return offers moved within their support to where they are worth more.
@@ -293,8 +248,8 @@ class ColumnSearch:
         for _ in range(n_steps if self._threshold > 0 else 0):
             slope = self._slope(offers.points, prices)
             tilt = np.clip(step[:, None] * slope, -_STEEPEST, _STEEPEST)
-            tilted = offers.points.values * np.exp(tilt)
-            moved = Points(offers.points.support, tilted / tilted.sum(axis=1, keepdims=True))
+            tilted = normalised(offers.points.values * np.exp(tilt))
+            moved = Points(offers.points.support, tilted)
             if not self._on_average:
                 moved, deviations = self._problem.leakage.pulled_back(moved, self._threshold)
             new = self._offers(moved)
@@ -321,13 +276,12 @@ class ColumnSearch:
 
         All vertices if there are few; otherwise those concentrated most on one symbol of X.
         """
-        eye, first = np.eye(self.n_x), []
+        eye = np.eye(self.n_x)
         if self._problem.count_bases() <= _FEW_BASES:
             first = [self._problem.algorithm1_candidates(self._epsilon)]
         else:
-            oracle = self._problem.lift_oracle(self._epsilon)
-            first = [oracle.best(slope) for slope in eye]
-        return first + [self._oracle.best(slope) for slope in eye]
+            first = list(map(self._problem.lift_oracle(self._epsilon).best, eye))
+        return first + list(map(self._oracle.best, eye))
 
     def _priced(self, offers: Offers) -> tuple[Offers, Prices, Points]:
         """Return the offers that are not far too expensive, the prices, and those in use."""
@@ -347,8 +301,7 @@ class ColumnSearch:
         few = self._random.integers(self.n_x, size=(self.n_x, 3))
         mixed = np.zeros((self.n_x, self.n_x))
         mixed[np.arange(self.n_x)[:, None], few] = self._random.dirichlet(np.ones(3), self.n_x)
-        mixed /= mixed.sum(axis=1, keepdims=True)
-        starts = Points.concatenate([units, in_use, Points.from_dense(mixed)])
+        starts = Points.concatenate([units, in_use, Points.from_dense(normalised(mixed))])
         return [starts[[i]] for i in self._random.permutation(len(starts))]
 
     def _climb(self, point: Points, prices: Prices) -> Points:
@@ -363,15 +316,11 @@ class ColumnSearch:
                 if not price:
                     raise
                 break  # a tiny budget has prices that HiGHS cannot handle: stay here
-            reached = self._worth(above, prices, price)
-            if reached <= best + _ACCURACY * self._tol:
+            worth = self._problem.utility.value(above)[0]
+            worth -= prices.symbols[above.support[0]] @ above.values[0]
+            if price:
+                worth -= price * self._problem.leakage_of(above)[0]
+            if worth <= best + _ACCURACY * self._tol:
                 break
-            point, best = above, reached
+            point, best = above, worth
         return point
-
-    def _worth(self, point: Points, prices: Prices, price: float) -> float:
-        worth = self._problem.utility.value(point)[0]
-        worth -= prices.symbols[point.support[0]] @ point.values[0]
-        if price:
-            worth -= price * self._problem.leakage_of(point)[0]
-        return worth

@@ -8,7 +8,9 @@ from typing import Any
 import highspy
 import numpy as np
 
+from .._messages import SMALLER, Message
 from .._typing import FloatArray, IntArray
+from ..exceptions import SolverError
 
 INFINITY = highspy.kHighsInf
 DUAL_SIMPLEX, PRIMAL_SIMPLEX = 1, 4
@@ -27,7 +29,7 @@ _OPTIONS = {
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What HiGHS found: values of columns, duals of rows, and whether it calls them optimal."""
+    """Values of columns, duals of rows, and whether HiGHS calls them optimal."""
 
     values: FloatArray
     duals: FloatArray
@@ -49,10 +51,6 @@ class Columns:
         nonzero = values != 0
         start = np.concatenate([[0], np.cumsum(nonzero.sum(axis=1))])
         return cls(costs, start, index[nonzero], values[nonzero])
-
-    def scaled(self, factor: float) -> Columns:
-        """Return the columns with their matrix multiplied by `factor`."""
-        return Columns(self.costs, self.start, self.index, factor * self.values)
 
 
 class Program:
@@ -93,37 +91,22 @@ class Program:
 
     def add_columns(self, columns: Columns) -> None:
         """Add columns: what was feasible remains feasible."""
-        n = len(columns.costs)
+        n, n_values = len(columns.costs), len(columns.values)
+        start, index = columns.start[:-1].astype(np.int32), columns.index.astype(np.int32)
+        given = columns.costs, np.zeros(n), np.full(n, INFINITY)
         self._set({"simplex_strategy": PRIMAL_SIMPLEX})
-        self._highs.addCols(
-            n,
-            columns.costs,
-            np.zeros(n),
-            np.full(n, INFINITY),
-            len(columns.values),
-            columns.start[:-1].astype(np.int32),
-            columns.index.astype(np.int32),
-            columns.values,
-        )
+        self._highs.addCols(n, *given, n_values, start, index, columns.values)
 
-    def add_rows(self, rows: FloatArray, upper: FloatArray) -> None:
-        """Add dense rows ``rows @ x <= upper``."""
-        index = np.broadcast_to(np.arange(rows.shape[1]), rows.shape)
-        self.add_sparse_rows(index, rows, upper)
-
-    def add_sparse_rows(self, index: IntArray, values: FloatArray, upper: FloatArray) -> None:
-        """Add rows ``values @ x[index] <= upper``, (n, width) each."""
+    def add_rows(
+        self, values: FloatArray, upper: FloatArray, index: IntArray | None = None
+    ) -> None:
+        """Add rows ``values @ x[index] <= upper``, (n, width) each; index : None for all of x."""
         n, width = values.shape
+        index = np.broadcast_to(np.arange(width), values.shape) if index is None else index
+        start, flat = np.arange(n, dtype=np.int32) * width, index.ravel().astype(np.int32)
+        given = np.full(n, -INFINITY), upper
         self._set({"simplex_strategy": DUAL_SIMPLEX})
-        self._highs.addRows(
-            n,
-            np.full(n, -INFINITY),
-            upper,
-            values.size,
-            np.arange(n, dtype=np.int32) * width,
-            index.ravel().astype(np.int32),
-            values.ravel(),
-        )
+        self._highs.addRows(n, *given, values.size, start, flat, values.ravel())
 
     def change_costs(self, costs: FloatArray) -> None:
         """Change the costs of all columns: what was feasible remains feasible."""
@@ -139,7 +122,7 @@ class Program:
         optimal = self._highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
         return Answer(np.array(solution.col_value), np.array(solution.row_dual), optimal)
 
-    @property
-    def status(self) -> str:
-        """What HiGHS says about its last run."""
-        return self._highs.modelStatusToString(self._highs.getModelStatus())
+    def failure(self, task: str) -> SolverError:
+        """Return the error of a run without an answer; task : such as "solve a program"."""
+        status = self._highs.modelStatusToString(self._highs.getModelStatus())
+        return SolverError(Message(f"HiGHS could not {task}: {status!r}. ", SMALLER))

@@ -13,10 +13,10 @@ from typing import TypeAlias
 import numpy as np
 from scipy.optimize import minimize
 
-from .._messages import SMALLER, Message
+from .._tolerances import NEGLIGIBLE
 from .._typing import BoolArray, FloatArray, IntArray
-from ..exceptions import SolverError
-from ..geometry import Points
+from ..geometry import Points, normalised
+from ..measures import Measure
 from .highs import INFINITY, Columns, Program
 from .leakage_function import LeakageFunction
 
@@ -61,15 +61,6 @@ class RelativeLeakage:
         at = self.unit * deviations
         return self.relative(*self._leakage.tangents(at, self.threshold)[:2])
 
-    def cuts(
-        self, deviations: FloatArray, limits: FloatArray | float
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return tangents at each row, or where on the way to it the limit is reached.
-
-        By convexity such a tangent exceeds the limit at the row itself.
-        """
-        return self.tangents(self.shrunk(deviations, limits))
-
     def relative(self, normals: FloatArray, offsets: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return tangents of g in these units."""
         return normals * (self.unit / self.threshold), offsets / self.threshold
@@ -79,8 +70,7 @@ class RelativeLeakage:
         return normals * (self.threshold / self.unit), offsets * self.threshold
 
 
-# Tangents of g that move with their coordinates: where they touch, or which facets they mix.
-
+# Tangents of g that move with their coordinates: where they touch, or which facets they mix. -----
 
 # Normals and offsets.
 _NormalsOffsets: TypeAlias = tuple[FloatArray, FloatArray]
@@ -94,8 +84,8 @@ _SMALLEST_LIFT = 1e-9
 # How far to look to see a slope change, as a share of what keeps lifts positive.
 _STEP = 1e-6
 
-# Facets that a tangent mixes with a smaller share hardly matter.
-_SMALL_SHARE = 1e-3
+# Facets that a tangent mixes with a smaller share hardly matter. More than so many are not mixed.
+_SMALL_SHARE, _MOST_FACETS = 1e-3, 200
 
 
 class MovableTangents(ABC):
@@ -116,12 +106,12 @@ class MovableTangents(ABC):
     def slope(self, coordinates: FloatArray, q: FloatArray, r: FloatArray) -> FloatArray:
         """Return how ``n . r - o q`` of each tangent changes with its coordinates."""
 
-    @abstractmethod
     def sure(self, coordinates: FloatArray) -> _NormalsOffsets:
         """Return tangents that rounding keeps below g."""
+        return self.tangents(coordinates)
 
     def parts(self, coordinates: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Return what the tangents consist of, and which of them each part is of."""
+        """Return the facets that tangents consist of, and the tangent that each belongs to."""
         return np.arange(len(coordinates)), *self.sure(coordinates)
 
     @abstractmethod
@@ -189,8 +179,8 @@ class MixedFacets(MovableTangents):
         return (deviations @ self._normals.T - self._offsets) / _STRETCH  # all have some share
 
     def _shares(self, coordinates: FloatArray) -> FloatArray:
-        shares = np.exp(_STRETCH * (coordinates - coordinates.max(axis=1, keepdims=True)))
-        return shares / shares.sum(axis=1, keepdims=True)
+        below = coordinates - coordinates.max(axis=1, keepdims=True)
+        return normalised(np.exp(_STRETCH * below))
 
     def tangents(self, coordinates: FloatArray) -> _NormalsOffsets:
         shares = self._shares(coordinates)
@@ -201,9 +191,6 @@ class MixedFacets(MovableTangents):
         heights = r @ self._normals.T - q[:, None] * self._offsets
         return _STRETCH * shares * (heights - (shares * heights).sum(axis=1, keepdims=True))
 
-    def sure(self, coordinates: FloatArray) -> _NormalsOffsets:
-        return self.tangents(coordinates)
-
     def parts(self, coordinates: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
         labels, facets = np.nonzero(self._shares(coordinates) > _SMALL_SHARE)
         return labels, self._normals[facets], self._offsets[facets]
@@ -212,7 +199,21 @@ class MixedFacets(MovableTangents):
         return coordinates
 
 
-# A smooth dual of designs with one output per label: it soon knows which tangents matter.
+def movable_tangents(
+    leakage: LeakageFunction, measure: Measure, epsilon: float, threshold: float
+) -> MovableTangents | None:
+    """Return the movable tangents of a measure, or None if it has too many facets to mix."""
+    relative = RelativeLeakage(leakage, threshold)
+    try:
+        facets = measure.facets(leakage.prior, epsilon)
+    except ValueError:  # there are too many to list
+        return None
+    if facets is None:
+        return TouchingTangents(relative)
+    return MixedFacets(relative, facets[0]) if len(facets[0]) <= _MOST_FACETS else None
+
+
+# A smooth dual of designs with one output per label: it soon knows which tangents matter. --------
 #
 # With a price for the leakage of each label l, and a tangent ``n_l . d - o_l`` of g, a loss is at
 # least ``sum P(x) min_l (loss(x, l) + price_l (n_l . d(x) - o_l - 1))``; on average there is one
@@ -257,6 +258,7 @@ class SmoothedDual:
         before: SmoothedDual | None = None,
     ) -> None:
         self._tangents, self._leakage = tangents, tangents.leakage
+        self.threshold = tangents.leakage.threshold
         self._p_x, self._loss, self._scale, self._on_average = p_x, loss, scale, on_average
         self._n_l, self._n_prices = loss.shape[1], 1 if on_average else loss.shape[1]
         if before is None:
@@ -265,28 +267,17 @@ class SmoothedDual:
             coordinates = tangents.coordinates(self._leakage.shrunk(nearest))
         else:
             prices, coordinates = before._split(before._at)
-            prices = prices * (self._leakage.threshold / before.threshold)
+            prices = prices * (self.threshold / before.threshold)
             coordinates = tangents.translated(coordinates, before._tangents)
         self._at: FloatArray = np.concatenate([prices, coordinates.ravel()])
 
-    @property
-    def threshold(self) -> float:
-        """The threshold of g."""
-        return self._leakage.threshold
-
     def run(self, temperature: float, n_steps: int) -> Outline:
-        """Take up to so many steps at a temperature of the soft minimum; return what is found."""
+        """Return the design after up to so many steps at a temperature of the soft minimum."""
         self._revive(temperature)
-        free = (None, None)
-        answer = minimize(
-            self._objective,
-            self._at,
-            args=(temperature,),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(0, None)] * self._n_prices + [free] * (len(self._at) - self._n_prices),
-            options=_OPTIONS | {"maxiter": n_steps},
-        )
+        n_free, options = len(self._at) - self._n_prices, _OPTIONS | {"maxiter": n_steps}
+        bounds = [(0, None)] * self._n_prices + [(None, None)] * n_free
+        given = {"method": "L-BFGS-B", "bounds": bounds, "options": options}
+        answer = minimize(self._objective, self._at, (temperature,), jac=True, **given)
         if np.isfinite(answer.x).all():
             self._at = answer.x
         charged = self._charged()
@@ -362,7 +353,7 @@ def _softmin(values: FloatArray, temperature: float) -> tuple[FloatArray, FloatA
     return (smallest - temperature * np.log(total))[:, 0], weights / total
 
 
-# The linear program that bounds a design with one output per label from outside.
+# The linear program that bounds a design with one output per label from outside. -----------------
 #
 # Outputs for which the same label is best can be merged: their loss is linear, and a convex
 # leakage of the merged output is no larger. So with ``m(x, l) = P(x) P(l|x)``, ``q_l = sum_x m(x,
@@ -383,16 +374,13 @@ _NEW_LABELS = 5
 _SHARED_TANGENTS = 2
 _DEEP = 1e-3
 
-# Outputs rarer than this, and savings smaller than this, are rounding.
-_NEGLIGIBLE = 1e-12
-
 # A tangent that is exceeded by no more than this share of the threshold changes nothing.
 _NEGLIGIBLE_EXCESS = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class Outline:
-    """What a round of the program has found.
+    """The design that a round of the program has found, and a bound.
 
     points : P(X|l) for the labels in use; labels : which label each is of; weights : P(l); loss :
     no design within the budget has a smaller one.
@@ -407,13 +395,13 @@ class Outline:
     def of_joint(cls, joint: FloatArray, loss: float) -> Outline:
         """Return the outline of P(x, l), a table of symbols and labels."""
         q = joint.sum(axis=0)
-        used = np.flatnonzero(q > _NEGLIGIBLE)
+        used = np.flatnonzero(q > NEGLIGIBLE)
         return cls(Points.from_dense((joint[:, used] / q[used]).T), used, q[used], loss)
 
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """What is known before the first round: tangents of g itself, and pairs that will matter.
+    """Tangents of g itself and pairs of symbols and labels that matter, before the first round.
 
     They hold for any budget, so that one program can start where another has ended.
     """
@@ -424,15 +412,13 @@ class Start:
     pairs: BoolArray
 
     def also(self, other: Start | None) -> Start:
-        """Return what both know."""
+        """Return the tangents and pairs of both."""
         if other is None:
             return self
-        return Start(
-            np.concatenate([self.labels, other.labels]),
-            np.concatenate([self.normals, other.normals]),
-            np.concatenate([self.offsets, other.offsets]),
-            self.pairs | other.pairs,
-        )
+        labels = np.concatenate([self.labels, other.labels])
+        normals = np.concatenate([self.normals, other.normals])
+        offsets = np.concatenate([self.offsets, other.offsets])
+        return Start(labels, normals, offsets, self.pairs | other.pairs)
 
 
 @dataclass(eq=False)
@@ -444,9 +430,8 @@ class _Tangents:
     offsets: FloatArray
     scales: FloatArray
 
-    def add(self, *new: FloatArray | IntArray) -> None:
-        names = "labels", "normals", "offsets", "scales"
-        for name, part in zip(names, new, strict=True):
+    def add(self, **new: FloatArray | IntArray) -> None:
+        for name, part in new.items():
             setattr(self, name, np.concatenate([getattr(self, name), part]))
 
 
@@ -530,12 +515,10 @@ class LabelProgram:
 
     def _first_pairs(self, start: Start | None) -> BoolArray:
         """Return the nearest labels of each symbol, and the label that serves all of them."""
-        first = np.zeros(self._loss.shape, dtype=bool)
+        first = np.zeros(self._loss.shape, dtype=bool) if start is None else start.pairs.copy()
         if start is None:
             nearest = np.argsort(self._loss, axis=1, kind="stable")[:, :_NEAREST]
-            first[np.arange(self._n_x)[:, None], nearest] = True
-        else:
-            first |= start.pairs
+            np.put_along_axis(first, nearest, True, axis=1)
         first[:, (self._p_x @ self._loss).argmin()] = True  # which is always allowed
         return first
 
@@ -558,20 +541,14 @@ class LabelProgram:
         """Return the best design as far as the tangents so far tell, and let cheaper pairs in."""
         answer = self._program.run()
         if answer is None:
-            raise SolverError(
-                Message(
-                    f"HiGHS could not solve a linear program with one output per label: "
-                    f"{self._program.status!r}. ",
-                    SMALLER,
-                )
-            )
+            raise self._program.failure("solve a linear program with one output per label")
         symbols, labels = (np.concatenate(part) for part in zip(*self._pairs, strict=True))
         channel = np.zeros(self._loss.shape)
         channel[symbols, labels] = np.maximum(answer.values[self._n_columns :], 0.0)
         self._in_use = channel > 0
         joint = self._p_x[:, None] * channel / channel.sum(axis=1, keepdims=True)
         prices, budget = self._prices(answer.duals)
-        self._n_new = self._let_in(prices)
+        self._let_in(prices)
         return Outline.of_joint(joint, float(self._p_x @ prices.min(axis=1)) - budget)
 
     def _prices(self, duals: FloatArray) -> tuple[FloatArray, float]:
@@ -598,42 +575,40 @@ class LabelProgram:
         refunds = np.bincount(tangents.labels, multipliers * tangents.offsets, self._n_l)
         return self._loss + deviations @ charges.T - refunds, budget
 
-    def _let_in(self, prices: FloatArray) -> int:
-        """Let symbols be sent to labels that are cheaper than what they have; return how many."""
+    def _let_in(self, prices: FloatArray) -> None:
+        """Let symbols be sent to labels that are cheaper than what they have."""
         known = np.where(self._has, prices, np.inf).min(axis=1)
         saved = np.where(self._has, 0.0, known[:, None] - prices)
         labels = np.argsort(-saved, axis=1)[:, :_NEW_LABELS]
         symbols = np.broadcast_to(np.arange(self._n_x)[:, None], labels.shape)
-        worth = saved[symbols, labels] > _NEGLIGIBLE
+        worth = saved[symbols, labels] > NEGLIGIBLE
         self._add_pairs(symbols[worth], labels[worth])
-        return int(worth.sum())
+        self._is_new = bool(worth.any())
 
     def refine(self, outline: Outline) -> bool:
         """Add tangents that the outline exceeds; return whether the program is any different."""
         if not self._has_budget:
-            return self._n_new > 0
+            return self._is_new
         deviations = outline.points.times(self._deviations)
         known = limits = np.ones(len(deviations))
         if self._on_average:
-            known = self._known(outline, deviations)
+            # g of each label in use as its tangents have it.
+            tangents, place, known = self._tangents, np.full(self._n_l, -1), np.zeros(len(known))
+            place[outline.labels] = np.arange(len(known))
+            own = place[tangents.labels]
+            heights = (tangents.normals * deviations[own]).sum(axis=1) - tangents.offsets
+            np.maximum.at(known, own[own >= 0], heights[own >= 0])
             limits = 1 / outline.weights  # where a label takes the whole budget
         over = self._leakage.value(deviations) - known > _NEGLIGIBLE_EXCESS
         if over.any():
-            normals, offsets = self._leakage.cuts(deviations[over], limits[over])
+            # By convexity, a tangent where the limit is reached on the way to a label exceeds it
+            # at the label itself.
+            places = self._leakage.shrunk(deviations[over], limits[over])
+            new = self._leakage.tangents(places)
             self._share(outline, deviations, known)
-            self._pool.append((normals, offsets))
-            self._add_tangents(outline.labels[over], normals, offsets)
-        return bool(over.any()) or self._n_new > 0
-
-    def _known(self, outline: Outline, deviations: FloatArray) -> FloatArray:
-        """Return g of each label in use as its tangents have it."""
-        tangents, place = self._tangents, np.full(self._n_l, -1)
-        place[outline.labels] = np.arange(len(outline.labels))
-        own = place[tangents.labels]
-        heights = (tangents.normals * deviations[own]).sum(axis=1) - tangents.offsets
-        known = np.zeros(len(outline.labels))
-        np.maximum.at(known, own[own >= 0], heights[own >= 0])
-        return known
+            self._pool.append(new)
+            self._add_tangents(outline.labels[over], *new)
+        return bool(over.any()) or self._is_new
 
     def _share(self, outline: Outline, deviations: FloatArray, known: FloatArray) -> None:
         """Give labels the tangents of others that they exceed the most."""
@@ -657,8 +632,7 @@ class LabelProgram:
         if self._on_average:
             index.append(n_r + self._n_l + labels[:, None])
             values.append(np.full((len(labels), 1), -1.0))
-        rows = np.hstack(values)
+        rows, zeros = np.hstack(values), np.zeros(len(labels))
         scales = np.abs(rows).max(axis=1)
-        zeros = np.zeros(len(labels))
-        self._program.add_sparse_rows(np.hstack(index), rows / scales[:, None], zeros)
-        self._tangents.add(labels, normals, own, scales)
+        self._program.add_rows(rows / scales[:, None], zeros, np.hstack(index))
+        self._tangents.add(labels=labels, normals=normals, offsets=own, scales=scales)

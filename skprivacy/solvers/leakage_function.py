@@ -11,16 +11,15 @@ from typing import TypeAlias
 
 import numpy as np
 
+from .._tolerances import BISECTIONS, EPS
 from .._typing import FloatArray, IntArray
-from ..geometry import Points
+from ..geometry import Points, normalised
 from ..geometry.lift_polytopes import VertexSegments
 from ..joint import Joint
 from ..measures import Measure
 
 # Normals, offsets and slack of halfspaces.
 Tangents: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
-
-_EPS = np.finfo(float).eps
 
 # Where a lift is smaller than this, tangents are taken a little closer to the prior: a measure
 # may have none at zero, and a tangent at any other point is just as valid.
@@ -47,36 +46,30 @@ _FLAT = 1e-100
 _SAMPLES = 64  # points to check a measure on
 _NEWTON_STEPS = 8
 _NEWTON_STEPS_OF_SHARE = 30
-_BISECTIONS = 60
 
 
 class LeakageFunction:
-    """What a posterior leaks, for one joint and one measure."""
+    """The leakage of a posterior, for one joint and one measure."""
 
     def __init__(self, joint: Joint, measure: Measure) -> None:
-        self.deviations = joint.deviations
-        self.prior = joint.p_s
-        self._measure = measure
+        self.deviations, self.prior, self._measure = joint.deviations, joint.p_s, measure
         self._at_prior = float(measure.value(joint.p_s, joint.p_s))
         self._widest = np.abs(joint.deviations).max(axis=1)
-        self._samples = self._sampled()
-
-    def _sampled(self) -> tuple[FloatArray, FloatArray]:
-        """Return deviations and g of the symbols of X and of some mixtures, for checks."""
-        n_x = self.deviations.shape[1]
+        # The symbols of X and some mixtures of them, for checks.
+        n_x = len(joint.p_x)
         mixtures = np.random.default_rng(0).dirichlet(np.full(n_x, 0.5), _SAMPLES)
         deviations = self.deviations @ np.vstack([np.eye(n_x), mixtures]).T
-        return deviations, self.value(deviations.T)
+        self._samples = deviations, self.value(deviations.T)
 
     def threshold(self, epsilon: float) -> float:
         """Return the largest g that epsilon allows: 0 where only rounding makes it larger."""
         threshold = float(self._measure.threshold(epsilon)) - self._at_prior
-        return min(threshold, _INFINITE) if threshold > 8 * _EPS * abs(self._at_prior) else 0.0
+        return min(threshold, _INFINITE) if threshold > 8 * EPS * abs(self._at_prior) else 0.0
 
     @property
     def rounding(self) -> float:
         """How far off `value` may be."""
-        return 16 * _EPS * (1 + abs(self._at_prior))
+        return 16 * EPS * (1 + abs(self._at_prior))
 
     def value(self, deviations: FloatArray) -> FloatArray:
         """Return g at each row of `deviations`."""
@@ -93,10 +86,10 @@ class LeakageFunction:
         shrunk = deviations * np.where(at_zero, 1 - _TANGENT_LIFT, 1.0)[:, None]
         normals, values = self.slope(shrunk), self.value(shrunk)
         terms = np.abs(normals) @ self._widest
-        rounding = 8 * _EPS * (terms + np.abs(values) + abs(self._at_prior) + self.prior.max())
+        rounding = 8 * EPS * (terms + np.abs(values) + abs(self._at_prior) + self.prior.max())
         offsets = (normals * shrunk).sum(axis=1) - values + rounding
         self._check_convex(normals, offsets, terms)
-        return normals, offsets, np.maximum(_SLACK * scale, 64 * _EPS * (terms + abs(scale)))
+        return normals, offsets, np.maximum(_SLACK * scale, 64 * EPS * (terms + abs(scale)))
 
     def cuts(
         self, beyond: FloatArray, places: FloatArray, heights: FloatArray | float, scale: float
@@ -169,9 +162,7 @@ class LeakageFunction:
             slope -= (values * slope).sum(axis=1, keepdims=True)
             steepness = (values * slope**2).sum(axis=1)
             step = np.where(outside, over, 0.0) / np.where(steepness > _FLAT, steepness, np.inf)
-            tilt = np.exp(np.clip(-step[:, None] * slope, -30, 30))
-            values = values * tilt
-            values /= values.sum(axis=1, keepdims=True)
+            values = normalised(values * np.exp(np.clip(-step[:, None] * slope, -30, 30)))
         deviations = np.einsum("nw,nws->ns", values, columns)
         return Points(points.support, values), deviations
 
@@ -192,18 +183,12 @@ class LeakageFunction:
             slope = (self.slope(at) * deviations).sum(axis=1)
             step = np.where(outside, over, 0.0) / np.where(slope > 0, slope, np.inf)
             share = np.maximum(share - step, 0.0)
-        return self._bisected(deviations, limit)
-
-    def _bisected(self, deviations: FloatArray, limit: FloatArray | float) -> FloatArray:
         low, high = np.zeros(len(deviations)), np.ones(len(deviations))
-        for _ in range(_BISECTIONS):
+        for _ in range(BISECTIONS):
             middle = (low + high) / 2
             within = self.value(middle[:, None] * deviations) <= limit
             low, high = np.where(within, middle, low), np.where(within, high, middle)
         return np.where(self.value(deviations) <= limit, 1.0, low)
-
-
-# The leakage of vertices that move along straight lines: convex along every line.
 
 
 _GOLDEN = (np.sqrt(5) - 1) / 2
@@ -212,15 +197,11 @@ _SEGMENT_BISECTIONS = 50  # to 1e-15 of a segment
 
 
 class SegmentLeakage:
-    """How much the points of `segments` reveal about S, as a function of where they are."""
+    """Leakage of vertices that move along straight lines: convex along every line."""
 
     def __init__(self, segments: VertexSegments, joint: Joint, measure: Measure) -> None:
-        self.segments = segments
-        self._prior = joint.p_s
-        self._measure = measure
-        low, high = (
-            (1 + points.times(joint.deviations)) * joint.p_s for points in segments.ends()
-        )
+        self.segments, self._prior, self._measure = segments, joint.p_s, measure
+        low, high = ((1 + ends.times(joint.deviations)) * joint.p_s for ends in segments.ends())
         self._start, self._step = low, high - low
 
     def at(self, fraction: FloatArray, index: slice | IntArray = slice(None)) -> FloatArray:
@@ -240,11 +221,9 @@ class SegmentLeakage:
         left, right = np.zeros(len(self._start)), np.ones(len(self._start))
         for _ in range(_GOLDEN_STEPS):
             width = _GOLDEN * (right - left)
-            falling = self.at(right - width) > self.at(left + width)
-            left, right = (
-                np.where(falling, right - width, left),
-                np.where(falling, right, left + width),
-            )
+            one, other = right - width, left + width
+            falling = self.at(one) > self.at(other)
+            left, right = np.where(falling, one, left), np.where(falling, right, other)
         candidates = np.stack([left, np.zeros_like(left), np.ones_like(left)], axis=1)
         best = self.at(candidates).argmin(axis=1)
         return np.take_along_axis(candidates, best[:, None], axis=1)[:, 0]
@@ -280,7 +259,7 @@ class SegmentLeakage:
     def largest_safe_excess(self, epsilon: float) -> float:
         """Return the largest excess of lifts over 1 such that all of Delta_t keeps the budget.
 
-        The largest leakage in Delta_t is that of one of its vertices and does not decrease with t:
+        The largest leakage in Delta_t is at one of its vertices and does not decrease with t:
         t may grow until the first vertex breaks the budget.
         """
         index, first, last = self.within(epsilon)

@@ -1,19 +1,17 @@
-r"""The paper's linear program (23): how often to use which posterior."""
+"""The paper's linear program (23): how often to use which posterior."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.optimize import nnls
 
-from .._messages import SMALLER, Message
 from .._typing import BoolArray, FloatArray, IntArray
 from ..channels import SMALLEST_SHARE
-from ..exceptions import SolverError
-from ..geometry import Points
+from ..geometry import Points, normalised
 from ..utilities import Utility
 from .highs import DUAL_SIMPLEX, INFINITY, PRIMAL_SIMPLEX, Answer, Columns, Program
 
@@ -23,21 +21,27 @@ _NEGLIGIBLE_WEIGHT = 1e-14
 # An answer that HiGHS does not call optimal is accepted if it is this close to the bound, in nats.
 _WORST_ACCEPTED = 1e-5
 
-# (row scale, presolve, scale strategy, simplex strategy): tried in order until an answer will do.
-# The smallest tolerance of HiGHS is 1e-10. A program that is feasible only up to that can break a
-# budget of zero; multiplying rows by 1e4 makes it 1e-14, which can be too much to ask of
-# candidates that are themselves known to fewer digits.
-_ATTEMPTS = (
-    (1.0, "off", 0, DUAL_SIMPLEX),
-    (1e4, "off", 0, DUAL_SIMPLEX),
-    (1e4, "on", 0, PRIMAL_SIMPLEX),
-    (1e4, "off", 0, PRIMAL_SIMPLEX),
-    (1e4, "off", 1, DUAL_SIMPLEX),
-    (1.0, "off", 0, PRIMAL_SIMPLEX),
-    (1.0, "on", 0, DUAL_SIMPLEX),
-    (1.0, "off", 1, DUAL_SIMPLEX),
-    (1e2, "off", 1, PRIMAL_SIMPLEX),
+# Scales of rows, and settings of HiGHS: tried in order until an answer will do. The smallest
+# tolerance of HiGHS is 1e-10. A program that is feasible only up to that can break a budget of
+# zero; multiplying rows by 1e4 makes it 1e-14, which can be too much to ask of candidates that are
+# themselves known to fewer digits.
+_SETTINGS = "presolve", "simplex_scale_strategy", "simplex_strategy"
+_ATTEMPTS: tuple[tuple[float, dict[str, Any]], ...] = tuple(
+    (scale, dict(zip(_SETTINGS, settings, strict=True)))
+    for scale, *settings in (
+        (1.0, "off", 0, DUAL_SIMPLEX),
+        (1e4, "off", 0, DUAL_SIMPLEX),
+        (1e4, "on", 0, PRIMAL_SIMPLEX),
+        (1e4, "off", 0, PRIMAL_SIMPLEX),
+        (1e4, "off", 1, DUAL_SIMPLEX),
+        (1.0, "off", 0, PRIMAL_SIMPLEX),
+        (1.0, "on", 0, DUAL_SIMPLEX),
+        (1.0, "off", 1, DUAL_SIMPLEX),
+        (1e2, "off", 1, PRIMAL_SIMPLEX),
+    )
 )
+
+_MIX = "solve the linear program over {} candidate outputs"  # in messages
 
 # How accurately candidates are known; the bound allows for it.
 _CANDIDATE_ACCURACY = 1e-10
@@ -78,7 +82,7 @@ class Mixture:
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """What a linear program proves, whatever its tolerances.
+    """The duals of a linear program, which prove a bound whatever its tolerances.
 
     symbols : lambda, the price of each symbol of X; budget : mu, the price of the whole budget on
     average, 0 without one. A point is worth ``u(W) - lambda . W - mu charge`` more than it costs.
@@ -88,25 +92,23 @@ class Prices:
     budget: float
 
     def worth(self, p_x: FloatArray) -> float:
-        """Return what X and the budget are worth: as much as the best mixture of all offers."""
+        """Return the worth of X and the budget: as much as the best mixture of all offers."""
         return float(self.symbols @ p_x) + self.budget
 
     def surplus(self, offers: Offers) -> FloatArray:
         """Return by how much the worth of each candidate exceeds its cost."""
-        points = offers.points
-        surplus = offers.values - np.einsum(
-            "nw,nw->n", self.symbols[points.support], points.values
-        )
+        support, values = offers.points.support, offers.points.values
+        surplus = offers.values - np.einsum("nw,nw->n", self.symbols[support], values)
         if offers.charges is not None:
             surplus -= self.budget * offers.charges
         return surplus
 
     def bound(self, p_x: FloatArray, offers: Offers, error: FloatArray | float = 0.0) -> float:
-        """Return what no mixture of `offers` exceeds, however good the prices are.
+        """Return a bound on the mixtures of `offers` that holds however good the prices are.
 
-        It is what the budgets are worth, plus what the weights q, 1 in total, can add. No weight
-        is larger than ``min_x px(x) / W(x)``: a large surplus of a rare symbol adds little.
-        error : that of each surplus.
+        It is the worth of the budgets, plus what the weights q, 1 in total, can add. No weight is
+        larger than ``min_x px(x) / W(x)``: a large surplus of a rare symbol adds little. error :
+        of each surplus.
         """
         surplus = self.surplus(offers) + error
         total = self.worth(p_x)
@@ -163,8 +165,7 @@ class MixtureProgram:
     """
 
     def __init__(self, p_x: FloatArray, utility: Utility) -> None:
-        self.p_x = p_x
-        self.utility = utility
+        self.p_x, self.utility = p_x, utility
         self.independent = float(utility.value(Points.from_dense(p_x[None]))[0])
         self._program = Program()
 
@@ -191,13 +192,7 @@ class MixtureProgram:
             safe, _ = self._attempted(Offers(each.points, each.values), excess)
             best = safe if best is None or safe is None else _shared(best, safe, excess)
         if best is None:
-            raise SolverError(
-                Message(
-                    f"HiGHS could not solve the linear program over {len(points)} candidate "
-                    f"outputs: {self._program.status!r}. ",
-                    SMALLER,
-                )
-            )
+            raise self._program.failure(_MIX.format(len(points)))
         return Mixture(*best, bound)
 
     def _attempted(
@@ -206,15 +201,8 @@ class MixtureProgram:
         """Return the best usable answer that HiGHS gives, if there is one, and a bound."""
         room, columns = self._columns(offers)
         best, rank, bound = None, (True, True, np.inf), np.inf
-        for scale, presolve, scaling, strategy in _ATTEMPTS:
-            self._load(
-                columns,
-                offers.charges is not None,
-                scale,
-                presolve=presolve,
-                simplex_scale_strategy=scaling,
-                simplex_strategy=strategy,
-            )
+        for scale, settings in _ATTEMPTS:
+            self._load(columns, offers.charges is not None, scale, **settings)
             answer = self._program.run()
             if answer is None:
                 continue
@@ -222,7 +210,9 @@ class MixtureProgram:
             mixture = self._mixture(offers, room, answer)
             if mixture is None:
                 continue
-            over, poor = excess(mixture[1]), self._is_poor(mixture, bound)
+            utility = self.utility.of_channel(self.p_x, normalised(mixture[1]))
+            reached = utility - self.utility.offset(self.p_x)
+            over, poor = excess(mixture[1]), bound - reached > _WORST_ACCEPTED
             if poor and not answer.is_optimal:
                 continue
             if best is None or (over > 0, poor, over) < rank:
@@ -246,10 +236,11 @@ class MixtureProgram:
             prices = self._prices(answer.duals)
             surplus = prices.surplus(offers)
             surplus[chosen] = np.minimum(surplus[chosen], accuracy)
-            worth = np.flatnonzero(surplus > accuracy)
-            if not len(worth):
+            added, most = np.flatnonzero(surplus > accuracy), 20 + 2 * len(self.p_x)
+            if not len(added):
                 break
-            added = _most_of(worth, surplus, 20 + 2 * len(self.p_x))
+            if len(added) > most:
+                added = added[np.argpartition(-surplus[added], most)[:most]]
             room, columns = self._columns(offers[added], independent=False)
             self._program.add_columns(columns)
             chosen, rooms = np.concatenate([chosen, added]), np.concatenate([rooms, room])
@@ -261,26 +252,12 @@ class MixtureProgram:
     def _run_again(self, offers: Offers, n_first: int) -> Answer:
         """Return an answer from other HiGHS settings, the independent output after `n_first`."""
         _, columns = self._columns(offers)
-        for scale, presolve, scaling, strategy in _ATTEMPTS:
-            if scale != 1:
-                continue
-            self._load(
-                columns,
-                offers.charges is not None,
-                presolve=presolve,
-                simplex_scale_strategy=scaling,
-                simplex_strategy=strategy,
-            )
+        for settings in [settings for scale, settings in _ATTEMPTS if scale == 1]:
+            self._load(columns, offers.charges is not None, **settings)
             if (answer := self._program.run()) is not None:
                 values = np.insert(answer.values[:-1], n_first, answer.values[-1])
-                return Answer(values, answer.duals, answer.is_optimal)
-        raise SolverError(
-            Message(
-                f"HiGHS could not solve a linear program over {len(offers)} candidate outputs: "
-                f"{self._program.status!r}. ",
-                SMALLER,
-            )
-        )
+                return replace(answer, values=values)
+        raise self._program.failure(_MIX.format(len(offers)))
 
     def _prices(self, duals: FloatArray) -> Prices:
         n_x = len(self.p_x)
@@ -300,20 +277,21 @@ class MixtureProgram:
         columns = Columns.from_rows(-room * offers.values, index, values)
         if not independent:
             return room, columns
-        last = Columns(
-            np.append(columns.costs, -self.independent),
-            np.append(columns.start, columns.start[-1] + n_x),
+        costs = np.append(columns.costs, -self.independent)
+        start = np.append(columns.start, columns.start[-1] + n_x)
+        index, values = (
             np.append(columns.index, np.arange(n_x)),
             np.append(columns.values, np.ones(n_x)),
         )
-        return np.append(room, 1.0), last
+        return np.append(room, 1.0), Columns(costs, start, index, values)
 
     def _load(
         self, columns: Columns, has_charges: bool, scale: float = 1.0, **options: Any
     ) -> None:
         ones = np.ones(len(self.p_x) + has_charges)
         lower = np.where(np.arange(len(ones)) < len(self.p_x), scale, -INFINITY)
-        self._program.load(columns.scaled(scale), lower, scale * ones, **options)
+        scaled = replace(columns, values=scale * columns.values)
+        self._program.load(scaled, lower, scale * ones, **options)
 
     def _mixture(self, offers: Offers, room: FloatArray, answer: Answer) -> _Answered | None:
         """Return the points in use and the channel, or None if P(X) is not reproduced."""
@@ -329,12 +307,6 @@ class MixtureProgram:
             charges = None if charges is None else np.append(charges, 0.0)
         refined = _refined(channel, shares, charges)
         return None if refined is None else (points, (channel * refined)[:, refined > 0])
-
-    def _is_poor(self, mixture: _Answered, bound: float) -> bool:
-        """Return whether an answer is far from the bound."""
-        channel = mixture[1] / mixture[1].sum(axis=1, keepdims=True)
-        reached = self.utility.of_channel(self.p_x, channel) - self.utility.offset(self.p_x)
-        return bound - reached > _WORST_ACCEPTED
 
     def _bound(self, offers: Offers, room: FloatArray, duals: FloatArray) -> float:
         """Return an upper bound on ``sum q u(W)`` from the duals, whatever their tolerances.
@@ -375,22 +347,10 @@ def _refined(
     refined = shares + np.linalg.lstsq(rows, right - rows @ shares, rcond=_DEPENDENT)[0]
     candidates = iter([refined])
     if (refined < 0).any():
-        shares = np.maximum(shares, 0.0)
-        candidates = _completed(rows, right, shares / max((channel @ shares).max(), 1.0))
+        # Scale them down and add what is missing. As much of them is kept as can be: what is
+        # added may be any solution, however useless.
+        least = np.maximum(shares, 0.0)
+        least = least / max((channel @ least).max(), 1.0)
+        parts = ((kept * least, right - kept * (rows @ least)) for kept in _KEPT_SHARES)
+        candidates = (kept + nnls(rows, missing)[0] for kept, missing in parts)
     return next((x for x in candidates if np.abs(channel @ x - 1).max() <= _ROW_ERROR), None)
-
-
-def _completed(rows: FloatArray, right: FloatArray, shares: FloatArray) -> Iterator[FloatArray]:
-    """Yield `shares` scaled down, with something added so that ``rows @ shares`` is `right`.
-
-    As much of them is kept as can be: what is added may be any solution, however useless.
-    """
-    for kept in _KEPT_SHARES:
-        yield kept * shares + nnls(rows, right - kept * (rows @ shares))[0]
-
-
-def _most_of(index: IntArray, surplus: FloatArray, n: int) -> IntArray:
-    """Return the n of `index` with the largest surplus."""
-    if len(index) <= n:
-        return index
-    return index[np.argpartition(-surplus[index], n)[:n]]

@@ -11,12 +11,14 @@ import numpy as np
 
 from .._typing import FloatArray
 from .._validation import check_choice, check_integer
-from ..geometry import LiftPolytopes, Points
+from ..geometry import LiftPolytopes, Points, normalised
 from ..geometry.lift_polytopes import Engine
 from ..measures.base import leakage_in
 from .base import DesignTask, Solution, Solver
 from .leakage_function import SegmentLeakage
 from .linear_program import MixtureProgram
+
+DEFAULT_MAX_BASES = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,12 +66,12 @@ def all_candidates(candidates: Candidates, epsilon: float) -> Points:
 
 
 def excess_over(task: DesignTask, epsilon: float) -> Callable[[FloatArray], float]:
-    """Return a function that says by how much a channel exceeds a budget."""
+    """Return the function that returns by how much a channel exceeds a budget."""
     joint, measure = task.joint, task.measure
     p_sx, p_s, budget = joint.p_sx, joint.p_s, measure.budget(epsilon)
 
     def excess(channel: FloatArray) -> float:
-        p_sy = p_sx @ (channel / channel.sum(axis=1, keepdims=True))
+        p_sy = p_sx @ normalised(channel)
         p_y = p_sy.sum(axis=0)
         values = measure.value((p_sy / p_y).T, p_s)
         leakage = leakage_in(task.scope, measure, values, p_y)
@@ -78,15 +80,9 @@ def excess_over(task: DesignTask, epsilon: float) -> Callable[[FloatArray], floa
     return excess
 
 
-# The optimal max-lift mechanism: Section II-B of the paper.
-
-
-DEFAULT_MAX_BASES = 1_000_000
-
-
 @dataclass(frozen=True)
 class MaxLiftSolver(Solver):
-    """The best mechanism whose lifts are bounded.
+    """The best mechanism whose lifts are bounded: Section II-B of the paper.
 
     Optimal for `max_lift` and `lip`. For any other measure it uses the lift bound that implies
     its budget, which is feasible but not optimal.

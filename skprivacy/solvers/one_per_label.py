@@ -1,29 +1,22 @@
 """The best design with one output per label, certified, for losses of labels."""
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import ClassVar
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
-from .._messages import Message, Setting
-from .._validation import check_real
-from .._warnings import warn
 from ..exceptions import SolverError
-from ..geometry import Points
-from .base import DesignTask, Solution, Solver
+from ..geometry import Points, normalised
+from .base import DesignTask, Solution, Solver, check_search, deadline_after, is_late, warn_of_gap
 from .label_program import (
     LabelProgram,
-    MixedFacets,
     MovableTangents,
     Outline,
-    RelativeLeakage,
     SmoothedDual,
     Start,
-    TouchingTangents,
+    movable_tangents,
 )
 from .linear_program import Offers
 from .problem import Problem
@@ -40,8 +33,6 @@ _ROUNDS = 3
 # From so many pairs of a symbol and a label on, times groups, the smoothed dual goes first.
 MANY_PAIRS = 30_000
 
-# It mixes the facets of a measure unless there are more than this.
-_MOST_FACETS = 200
 
 # Its temperatures, as shares of the loss of releasing nothing: the first, that after another
 # budget, and the lowest, which is also a share of the gap; the factor; the steps at each.
@@ -52,7 +43,7 @@ _COOLING = 0.3
 _CLOSE = 1.1
 _STEPS = 200
 
-# Lifts below this share of the largest one of a point are traces of the temperature.
+# Lifts below this share of the largest one of a point are residue of the temperature.
 _TRACE = 1e-6
 
 # Points that keep at least this share of their deviations are almost allowed.
@@ -102,10 +93,7 @@ class OnePerLabelSolver(Solver):
     name: ClassVar[str] = "one_per_label"
 
     def __post_init__(self) -> None:
-        owner = "OnePerLabelSolver"
-        check_real(owner, "tol", self.tol, low=0, low_open=True)
-        if self.max_time is not None:
-            check_real(owner, "max_time", self.max_time, low=0)
+        check_search("OnePerLabelSolver", self.tol, self.max_time)
 
     def requirement(self, task: DesignTask) -> str | None:
         if task.utility.as_loss(len(task.joint.p_x)) is None:
@@ -116,17 +104,14 @@ class OnePerLabelSolver(Solver):
 
     def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
         """Solve for each epsilon, starting with what the one before has left."""
-        deadline, problem, memory = self._deadline(), Problem(task), Memory()
+        deadline, problem, memory = deadline_after(self.max_time), Problem(task), Memory()
         for epsilon in epsilons:
             yield self._solved(problem, epsilon, memory, deadline)
 
     def prepared(self, task: DesignTask) -> Callable[[float], Solution]:
         """Start each search with what the one before has left; `max_time` is for each."""
         problem, memory = Problem(task), Memory()
-        return lambda epsilon: self._solved(problem, epsilon, memory, self._deadline())
-
-    def _deadline(self) -> float:
-        return time.perf_counter() + (np.inf if self.max_time is None else self.max_time)
+        return lambda e: self._solved(problem, e, memory, deadline_after(self.max_time))
 
     def _solved(
         self, problem: Problem, epsilon: float, memory: "Memory", deadline: float
@@ -140,27 +125,14 @@ class OnePerLabelSolver(Solver):
         bound = search.bound if can_be_certain else np.inf
         solution = problem.solution(offers, bound, epsilon, self.tol)
         if can_be_certain and problem.gap(solution) > self.tol:
-            self._warn(search, problem.gap(solution), epsilon)
+            why = "its max_time has passed" if is_late(deadline) else "rounding stops its progress"
+            warn_of_gap("The search for one output per label", f" because {why}")
         return solution
-
-    def _warn(self, search: "LabelSearch", gap: float, epsilon: float) -> None:
-        late = f"max_time={self.max_time} seconds are over"
-        why = late if search.is_late() else "rounding lets it get no further"
-        warn(
-            Message(
-                "The search for one output per label has stopped at ",
-                Setting("epsilon", epsilon),
-                f" because {why}: the mechanism keeps its budget, but up to {gap:.2g} of the "
-                f"loss of releasing nothing might be saved, more than tol={self.tol:g}. See "
-                f"mechanism.gap.",
-            ),
-            ConvergenceWarning,
-        )
 
 
 @dataclass(eq=False)
 class Memory:
-    """What the search for one budget leaves to the next.
+    """State that the search for one budget leaves to the next.
 
     points : those that mattered; start : tangents and pairs that did; dual : the smoothed dual,
     where it was used.
@@ -190,71 +162,49 @@ class LabelSearch:
         self._loss, self._constant = loss
         self.bound = np.inf
 
-    def is_late(self) -> bool:
-        """Return whether the time is over."""
-        return time.perf_counter() >= self._deadline
-
     def run(self) -> Offers:
         """Return the offers that matter."""
-        self._begin()
-        start = self._memory.start
-        if (tangents := self._movable_tangents()) is not None:
-            start = self._smooth_rounds(tangents).also(start)
-        self._linear_rounds(start)
-        self._memory.points = self._offers.points
-        return self._offers
-
-    def _begin(self) -> None:
-        """Start with what the last budget has left, as far as this one allows it."""
+        # Start with what the last budget has left, as far as this one allows it.
         points = Points.from_dense(self._problem.p_x[None])
         if self._memory.points is not None:
             before = self._problem.allowed(self._memory.points, self._epsilon)
             points = Points.concatenate([before, points])
         self._offers, self._reached = self._offered(points), -np.inf
         self._mix()
-
-    def _movable_tangents(self) -> MovableTangents | None:
-        """Return the tangents of the smoothed dual, or None where linear programs will do."""
-        prior = self._problem.leakage.prior
-        if self._threshold <= 0 or self._loss.size * len(prior) < MANY_PAIRS:
-            return None
-        relative = RelativeLeakage(self._problem.leakage, self._threshold)
-        try:
-            facets = self._problem.measure.facets(prior, self._epsilon)
-        except ValueError:  # there are too many to list
-            return None
-        if facets is None:
-            return TouchingTangents(relative)
-        return MixedFacets(relative, facets[0]) if len(facets[0]) <= _MOST_FACETS else None
+        start, leakage = self._memory.start, self._problem.leakage
+        if self._threshold > 0 and self._loss.size * len(leakage.prior) >= MANY_PAIRS:
+            given = self._problem.measure, self._epsilon, self._threshold
+            if (tangents := movable_tangents(leakage, *given)) is not None:
+                start = self._smooth_rounds(tangents).also(start)
+        self._linear_rounds(start)
+        self._memory.points = self._offers.points
+        return self._offers
 
     def _smooth_rounds(self, tangents: MovableTangents) -> Start:
         """Lower the temperature of the smoothed dual; return the tangents that it ends with."""
-        table, p_x = self._loss, self._problem.p_x
-        before = self._close_dual()
+        table, p_x, before = self._loss, self._problem.p_x, self._memory.dual
+        if before is not None and not self._on_average:
+            # For every output, many labels change sides where the budget changes much: that takes
+            # a higher temperature.
+            ratio = self._threshold / before.threshold
+            before = before if 1 / _CLOSE <= ratio <= _CLOSE else None
         scale = float((p_x @ table).min() - p_x @ table.min(axis=1))
         dual = SmoothedDual(tangents, p_x, table, scale, self._on_average, before)
         temperature = scale * (_HOT if before is None else _WARM)
         coolest = max(_COOLEST * self._gap, _COLD * scale)
         while True:
-            self._take(self._trimmed(dual.run(temperature, _STEPS)))
+            outline = dual.run(temperature, _STEPS)
+            # Without numerical residue of the temperature, which HiGHS rejects.
+            dense = outline.points.dense(len(p_x))
+            lifts = dense / p_x
+            dense[lifts < _TRACE * lifts.max(axis=1, keepdims=True)] = 0.0
+            self._take(replace(outline, points=Points.from_dense(normalised(dense))))
             self._mix()
             if temperature <= coolest or self._is_done():
                 break
             temperature = max(_COOLING * temperature, coolest)
         self._memory.dual = dual
         return dual.start(temperature)
-
-    def _close_dual(self) -> SmoothedDual | None:
-        """Return the dual of the budget before, if it is of any use for this one.
-
-        For every output, many labels change sides where the budget changes much: that takes a
-        higher temperature.
-        """
-        dual = self._memory.dual
-        if dual is None or self._on_average:
-            return dual
-        ratio = self._threshold / dual.threshold
-        return dual if 1 / _CLOSE <= ratio <= _CLOSE else None
 
     def _linear_rounds(self, start: Start | None) -> None:
         """Refine the outer program until it meets the mixtures."""
@@ -278,22 +228,13 @@ class LabelSearch:
             self._memory.start = outer.end()
 
     def _is_done(self) -> bool:
-        """Return whether the gap is small enough, or the time over."""
-        return self.bound - self._reached <= self._gap or self.is_late()
+        """Whether the gap is small enough, or the time over."""
+        return self.bound - self._reached <= self._gap or is_late(self._deadline)
 
     def _take(self, outline: Outline) -> None:
         """Take the bound of an outline, and offer what is allowed next to it."""
         self.bound = min(self.bound, self._constant - outline.loss)
         self._offers = Offers.concatenate([self._offers, self._offered(self._allowed(outline))])
-
-    def _trimmed(self, outline: Outline) -> Outline:
-        """Return an outline without the traces that warmth leaves: HiGHS stumbles over them."""
-        p_x = self._problem.p_x
-        dense = outline.points.dense(len(p_x))
-        lifts = dense / p_x
-        dense[lifts < _TRACE * lifts.max(axis=1, keepdims=True)] = 0.0
-        points = Points.from_dense(dense / dense.sum(axis=1, keepdims=True))
-        return replace(outline, points=points)
 
     def _allowed(self, outline: Outline) -> Points:
         """Return allowed points next to those of an outline.
@@ -301,32 +242,26 @@ class LabelSearch:
         Points that are pulled back one by one may no longer average to P(X). Those that are almost
         allowed are also mixed with P(X), all by the same share: then they do.
         """
-        points, p_x = outline.points, self._problem.p_x
+        points, p_x, leakage = outline.points, self._problem.p_x, self._problem.leakage
         allowed = self._problem.allowed(points, self._epsilon)
-        share = self._share(outline)
+        if self._threshold <= 0:
+            return allowed
+        deviations = points.times(leakage.deviations)
+        if self._on_average:
+            used = float(outline.weights @ leakage.value(deviations))
+            share = self._threshold / max(used, self._threshold)
+        else:
+            share = float(leakage.shrunk(deviations, self._threshold).min())
         if not _ALMOST < share < 1:
             return allowed
         mixed = share * points.dense(len(p_x)) + (1 - share) * p_x
         return Points.concatenate([allowed, Points.from_dense(mixed)])
 
-    def _share(self, outline: Outline) -> float:
-        """Return which share of the deviations of an outline keeps the budget."""
-        if self._threshold <= 0:
-            return 0.0
-        leakage = self._problem.leakage
-        deviations = outline.points.times(leakage.deviations)
-        if not self._on_average:
-            return float(leakage.shrunk(deviations, self._threshold).min())
-        used = float(outline.weights @ leakage.value(deviations))
-        return self._threshold / max(used, self._threshold)
-
     def _offered(self, points: Points) -> Offers:
         """Return allowed points as offers."""
-        values = self._problem.utility.value(points)
-        if not self._on_average:
-            return Offers(points, values)
-        charges = np.maximum(self._problem.leakage_of(points), 0.0) / self._threshold
-        return Offers(points, values, charges)[charges <= _LARGEST_CHARGE]
+        offers = self._problem.offers(points, self._epsilon)
+        charges = offers.charges
+        return offers if charges is None else offers[charges <= _LARGEST_CHARGE]
 
     def _mix(self) -> None:
         """Find what the best mixture reaches, and forget offers that are far too expensive."""

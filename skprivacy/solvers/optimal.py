@@ -12,23 +12,20 @@ and an outer polytope makes them cheaper than they are.
 from __future__ import annotations
 
 import math
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import ClassVar, Literal
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from .._messages import InPython, Message, Setting
 from .._typing import FloatArray, IntArray
-from .._validation import check_choice, check_integer, check_real
-from .._warnings import warn
+from .._validation import check_choice, check_integer
 from ..exceptions import SolverError
 from ..geometry import OuterPolytope, Points, SlabEpigraph, TooManyVerticesError
 from ..utilities import DEFAULT_TOL
-from .base import DesignTask, Solution, Solver
+from .base import DesignTask, Solution, Solver, check_search, deadline_after, is_late, warn_of_gap
 from .baselines import most_useful, simple_solutions
 from .leakage_function import Tangents
 from .linear_program import Offers, Prices
@@ -70,64 +67,48 @@ class Limits:
     deadline: float
     max_vertices: int
 
-    def is_late(self) -> bool:
-        """Return whether the time is up."""
-        return time.perf_counter() >= self.deadline
-
-
-@dataclass(frozen=True, eq=False)
-class Refined:
-    """Allowed points, the upper bound on ``sum q u(W)``, and why it stopped early, if it did."""
-
-    offers: Offers
-    bound: float
-    stopped: str | None
-
 
 @dataclass(frozen=True, eq=False)
 class Outer:
-    """Vertices of the outer polytope as offers, with their deviations and their true g."""
+    """Vertices of the outer polytope: deviations, their true g, and the g that they stand for."""
 
     offers: Offers
     deviations: FloatArray
     leakage: FloatArray
+    heights: FloatArray
 
     def __getitem__(self, index: IntArray) -> Outer:
-        return Outer(self.offers[index], self.deviations[index], self.leakage[index])
+        return Outer(*(getattr(self, field.name)[index] for field in fields(self)))
 
 
 class Refinement(ABC):
     """The outer polytope and the allowed points found so far, for increasing thresholds."""
 
     _body: OuterPolytope | SlabEpigraph
+    _least_price = 0.0  # of the budget, per unit of g
 
     def __init__(self, problem: Problem, limits: Limits) -> None:
-        self._p_x = problem.p_x
-        self._rank = problem.rank
-        self._limits = limits
-        self._utility = problem.utility
-        self._leakage = problem.leakage
+        self._p_x, self._rank, self._limits = problem.p_x, problem.rank, limits
+        self._utility, self._leakage = problem.utility, problem.leakage
         self._program = problem.program
         self._prices = Prices(np.zeros(len(self._p_x)), 0.0)  # nothing has a price yet
         self._inner_prices: Prices | None = None
-        self._inner = Offers(Points(np.empty((0, 1), int), np.empty((0, 1))), np.empty(0))
-        self._inner_leakage = np.empty(0)
+        # The allowed points so far, each with its g as charge.
+        nothing = Points(np.empty((0, 1), int), np.empty((0, 1)))
+        self._inner = Offers(nothing, np.empty(0), np.empty(0))
         self._full = False
         self._needed: int | None = None
 
     def add(self, points: Points) -> None:
         """Add allowed points to those that the lower bound may use."""
         leakage = self._leakage.value(points.times(self._leakage.deviations))
-        self._inner = Offers(
-            Points.concatenate([self._inner.points, points]),
-            np.concatenate([self._inner.values, self._utility.value(points)]),
-        )
-        self._inner_leakage = np.concatenate([self._inner_leakage, leakage])
+        new = Offers(points, self._utility.value(points), leakage)
+        self._inner = Offers.concatenate([self._inner, new])
 
-    def solve(self, threshold: float, ceiling: float) -> Refined:
-        """Return the `Refined` answer for a threshold, which must not be below earlier ones.
+    def solve(self, threshold: float, ceiling: float) -> tuple[Offers, float, str | None]:
+        """Return allowed points, a bound on ``sum q u(W)``, and why it stopped early, if it did.
 
-        ceiling : a bound on ``sum q u(W)`` that is known without a search.
+        threshold : not below earlier ones; ceiling : a bound that is known without a search.
         """
         self._advance(threshold)
         upper, stopped, gaps = ceiling, None, []
@@ -137,7 +118,11 @@ class Refinement(ABC):
             try:
                 weights, self._prices = self._price(outer.offers, self._prices)
                 upper = min(upper, self._bound(outer.offers, threshold))
-                chosen = outer[self._worth_cutting(weights, outer)]
+                # The vertices in use, and those that come next in surplus.
+                surplus = self._prices.surplus(outer.offers)
+                n = min((len(self._p_x) + 1) // 2, len(surplus) - 1)
+                best = np.argpartition(-surplus, n)[: n + 1]
+                chosen = outer[np.union1d(np.flatnonzero(weights > 0), best)]
                 allowed, places = self._allowed(chosen, threshold)
                 self.add(allowed)
                 offers, lower = self._lower(threshold)
@@ -156,19 +141,15 @@ class Refinement(ABC):
             if stopped and not (stopped == "rounding" and self._give_way()):
                 break
         self._needed = self._needed or self._body.n_vertices
-        return Refined(offers, max(upper, lower), stopped)
+        return offers, max(upper, lower), stopped
 
     def _bound(self, offers: Offers, threshold: float) -> float:
         """Return what no mixture of the allowed points exceeds."""
-        prices = Prices(self._prices.symbols, self._price_of_budget(threshold))
-        return prices.bound(self._p_x, offers)
+        budget = max(self._prices.budget, self._least_price * threshold)
+        return Prices(self._prices.symbols, budget).bound(self._p_x, offers)
 
-    def _price_of_budget(self, threshold: float) -> float:
-        return 0.0
-
-    def _reconsider(self, threshold: float) -> None:
+    def _reconsider(self, threshold: float) -> None:  # noqa: B027
         """Change the kind of bound if another is better."""
-        return None
 
     def _give_way(self) -> bool:
         """Go back to the first kind of bound if the current one is another and cannot improve."""
@@ -201,13 +182,6 @@ class Refinement(ABC):
             start = np.argpartition(-prices.surplus(offers), n_first)[:n_first]
         return self._program.price(offers, _ACCURACY * self._limits.gap, start)
 
-    def _worth_cutting(self, weights: FloatArray, outer: Outer) -> IntArray:
-        """Return the vertices in use and those that come next in surplus."""
-        surplus = self._prices.surplus(outer.offers)
-        n = min((len(self._p_x) + 1) // 2, len(surplus) - 1)
-        best = np.argpartition(-surplus, n)[: n + 1]
-        return np.union1d(np.flatnonzero(weights > 0), best)
-
     def _lower(self, threshold: float) -> tuple[Offers, float]:
         """Return the allowed points that matter, as offers, and what they reach."""
         offers = self._every_offer(threshold)
@@ -216,29 +190,21 @@ class Refinement(ABC):
         rank = self._inner_prices.surplus(offers) + (weights > 0)  # a surplus is not positive
         most = _KEPT_PER_SYMBOL * (len(self._p_x) + 1)
         if len(offers) > 2 * most:
-            kept = np.argpartition(-rank, most)[:most]
-            self._inner, self._inner_leakage = self._inner[kept], self._inner_leakage[kept]
+            self._inner = self._inner[np.argpartition(-rank, most)[:most]]
         few = np.argsort(-rank)[: 3 * len(self._p_x)]
         return offers[few], lower
 
     def _every_offer(self, threshold: float) -> Offers:
-        charges = self._charges(self._inner_leakage, threshold)
-        return Offers(self._inner.points, self._inner.values, charges)
-
-    def _charges(self, leakage: FloatArray, threshold: float) -> FloatArray | None:
-        return None
-
-    @abstractmethod
-    def _heights(self, chosen: Outer, threshold: float) -> FloatArray:
-        """Return the g that `chosen` vertices stand for."""
+        """Return the allowed points as offers for a threshold."""
+        return replace(self._inner, charges=None)
 
     def _cut(self, chosen: Outer, places: FloatArray, threshold: float) -> str | None:
         """Cut off the chosen vertices that are not allowed; return why it stops, if it does."""
-        if self._limits.is_late():
+        if is_late(self._limits.deadline):
             return "max_time"
         if self._full:
             return "max_vertices"
-        heights = self._heights(chosen, threshold)
+        heights = chosen.heights
         over = np.flatnonzero(chosen.leakage > heights + _NEGLIGIBLE_EXCESS * threshold)
         cuts = self._leakage.cuts(chosen.deviations[over], places[over], heights[over], threshold)
         try:
@@ -310,7 +276,8 @@ class PerOutput(Refinement):
         # mixture of u - c (g - threshold): less than u beyond the threshold, more within it.
         if self._convexity:
             values = values - self._convexity * (leakage - threshold)
-        return Outer(Offers(points, values), deviations, leakage)
+        heights = np.full(len(leakage), threshold)
+        return Outer(Offers(points, values), deviations, leakage, heights)
 
     def _reconsider(self, threshold: float) -> None:
         """Take the other c if its bound is smaller: where all outputs are at the threshold."""
@@ -328,9 +295,6 @@ class PerOutput(Refinement):
         was_other, self._convexity, self._may_reconsider = self._convexity > 0, 0.0, False
         return was_other
 
-    def _heights(self, chosen: Outer, threshold: float) -> FloatArray:
-        return np.full(len(chosen.leakage), threshold)
-
     def _allowed(self, chosen: Outer, threshold: float) -> tuple[Points, FloatArray]:
         points, places, index = self._leakage.allowed(
             chosen.offers.points, chosen.deviations, threshold, self._p_x
@@ -343,18 +307,14 @@ class OnAverage(Refinement):
 
     def __init__(self, problem: Problem, limits: Limits) -> None:
         super().__init__(problem, limits)
-        self._convexity = problem.convexity
+        self._least_price = self._convexity = problem.convexity
         self._high = 2 * self._leakage.value(self._leakage.deviations.T).max()
         if self._high == np.inf:
-            raise ValueError(
-                Message(
-                    f"The measure {problem.measure!r} is infinite for some ",
-                    InPython("symbol of X", "released value"),
-                    ", and cannot be averaged over outputs here: use ",
-                    Setting("scope", "per_output"),
-                    ", or smooth the joint.",
-                )
-            )
+            infinite = f"The measure {problem.measure!r} is infinite for some "
+            some = InPython("symbol of X", "released value")
+            cannot, use = ", and cannot be averaged over outputs here: use ", "per_output"
+            smooth = ", or smooth the joint."
+            raise ValueError(Message(infinite, some, cannot, Setting("scope", use), smooth))
         self._start()
 
     def _start(self) -> None:
@@ -376,24 +336,15 @@ class OnAverage(Refinement):
         # of g and less below it, so a vertex below g counts for less. If the price of z is above
         # c, which the ceiling ensures, no point above the graph is better than the one on it.
         values = values - self._convexity * (leakage - heights)
-        charges = self._charges(heights, threshold)
-        return Outer(Offers(points, values, charges), deviations, leakage)
+        charges = np.maximum(heights, 0.0) / threshold
+        return Outer(Offers(points, values, charges), deviations, leakage, charges * threshold)
 
-    def _price_of_budget(self, threshold: float) -> float:
-        return max(self._prices.budget, self._convexity * threshold)
-
-    def _charges(self, leakage: FloatArray, threshold: float) -> FloatArray:
-        return np.maximum(leakage, 0.0) / threshold
-
-    def _heights(self, chosen: Outer, threshold: float) -> FloatArray:
-        assert chosen.offers.charges is not None  # on average every vertex has one
-        return chosen.offers.charges * threshold
+    def _every_offer(self, threshold: float) -> Offers:
+        assert self._inner.charges is not None
+        return replace(self._inner, charges=np.maximum(self._inner.charges, 0.0) / threshold)
 
     def _allowed(self, chosen: Outer, threshold: float) -> tuple[Points, FloatArray]:
         return chosen.offers.points, chosen.deviations
-
-
-# The best possible mechanism, with a proof of how good it is.
 
 
 # The refinement stops at this share of the tolerance: the rest is left for rounding the channel.
@@ -404,9 +355,9 @@ _NEARLY_ZERO = 1e-10
 _FEW_BASES = 100_000
 
 _WHY = {
-    "max_time": "max_time={solver.max_time} seconds have passed",
-    "max_vertices": "there are more than max_vertices={solver.max_vertices:,} vertices",
-    "rounding": "rounding prevents further progress",
+    "max_time": " because its max_time has passed",
+    "max_vertices": " because there are more vertices than its max_vertices",
+    "rounding": " because rounding prevents further progress",
 }
 
 
@@ -443,12 +394,9 @@ class OptimalSolver(Solver):
     name: ClassVar[str] = "optimal"
 
     def __post_init__(self) -> None:
-        owner = "OptimalSolver"
-        check_real(owner, "tol", self.tol, low=0, low_open=True)
-        if self.max_time is not None:
-            check_real(owner, "max_time", self.max_time, low=0)
-        check_integer(owner, "max_vertices", self.max_vertices, low=1)
-        check_choice(owner, "start", self.start, {"simplex", "algorithm1"})
+        check_search("OptimalSolver", self.tol, self.max_time)
+        check_integer("OptimalSolver", "max_vertices", self.max_vertices, low=1)
+        check_choice("OptimalSolver", "start", self.start, {"simplex", "algorithm1"})
 
     def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
         """Refine one outer polytope for all epsilons."""
@@ -462,12 +410,11 @@ class OptimalSolver(Solver):
     def _path(
         self, task: DesignTask, problem: Problem, epsilons: Sequence[float]
     ) -> Iterator[Solution]:
-        deadline = time.perf_counter() + (np.inf if self.max_time is None else self.max_time)
+        deadline = deadline_after(self.max_time)
         gap = _SHARE_OF_TOLERANCE * self.tol * task.utility.span(task.joint.p_x)
         refinement = self._refinement(problem, epsilons, Limits(gap, deadline, self.max_vertices))
         for epsilon in epsilons:
-            special = problem.special(epsilon)
-            if special is not None:
+            if (special := problem.special(epsilon)) is not None:
                 yield special
                 continue
             assert refinement is not None  # there is one unless all budgets are special
@@ -476,12 +423,12 @@ class OptimalSolver(Solver):
             if problem.threshold(epsilon) < _NEARLY_ZERO and problem.count_bases() <= _FEW_BASES:
                 refinement.add(problem.perfectly_private())
             ceiling = problem.ceiling(epsilon)
-            refined = refinement.solve(problem.threshold(epsilon), ceiling)
-            solution = problem.solution(refined.offers, refined.bound, epsilon, self.tol)
+            offers, bound, stopped = refinement.solve(problem.threshold(epsilon), ceiling)
+            solution = problem.solution(offers, bound, epsilon, self.tol)
             if problem.gap(solution) > self.tol:
                 (others,) = simple_solutions(task, [epsilon])
                 solution = most_useful(task, solution, others)
-                self._warn(refined.stopped or "rounding", solution, problem, epsilon)
+                warn_of_gap("The optimal solver", _WHY[stopped or "rounding"])
             yield solution
 
     def _refinement(
@@ -494,17 +441,3 @@ class OptimalSolver(Solver):
         if problem.scope == "average":
             return OnAverage(problem, limits)
         return PerOutput(problem, limits, thresholds[0], thresholds[-1])
-
-    def _warn(self, reason: str, solution: Solution, problem: Problem, epsilon: float) -> None:
-        why = _WHY[reason].format(solver=self)
-        gap = problem.gap(solution)
-        warn(
-            Message(
-                "The optimal solver has stopped at ",
-                Setting("epsilon", epsilon),
-                f" because {why}: the mechanism keeps its budget, but it may fall short of the "
-                f"optimum by up to {gap:.2g} of the largest utility, more than tol={self.tol:g}.",
-                InPython(" See mechanism.gap."),
-            ),
-            ConvergenceWarning,
-        )

@@ -1,4 +1,4 @@
-"""What no output is worth more than, at given prices: the bound for column generation.
+"""A bound on the worth of outputs at given prices, for column generation.
 
 Prices lambda of the symbols of X, and mu of the budget on average, prove that no mechanism has
 more utility than ``lambda . P(X) + mu + max over allowed W of u(W) - lambda . W - mu g(W)``. The
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import product
 from typing import NamedTuple
@@ -27,16 +27,16 @@ import numpy as np
 from scipy.special import xlogy
 from sklearn.exceptions import ConvergenceWarning
 
+from .._tolerances import EPS, TINY
 from .._typing import BoolArray, FloatArray, IntArray
 from .._warnings import silenced
+from ..geometry import normalised
 from ..joint import Joint
 from ..utilities import MutualInformation, Target, mutual_information
-from .base import DesignTask, Solution
+from .base import DesignTask, Solution, is_late
 from .linear_program import Prices
 from .optimal import OptimalSolver
 from .problem import Problem
-
-_EPS = np.finfo(float).eps
 
 # How many boxes are split at once.
 _AT_ONCE = 1024
@@ -45,7 +45,7 @@ _TRIED = 32  # of the worst boxes: outputs are sought there
 
 # An output whose surplus is above this share of the target calls for other prices: that nothing
 # exceeds a target takes a great many boxes if something comes close to it.
-WORTH_OTHER_PRICES = 0.5
+NEAR_TARGET = 0.5
 
 # The maximum of two ends is smoothed by so much, in nats, at first, and then by this share of what
 # the bound of a box is about.
@@ -66,7 +66,6 @@ _FIRST_PRICE, _LEAST_PRICE = 0.5, 0.02
 # A split leaves at least this share of an interval on either side; shorter ones are not split.
 _LEAST_SHARE, _SHORTEST = 0.15, 1e-9
 _NEGLIGIBLE = 1e-9  # probability
-_TINY = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +111,7 @@ class LeakagePrice:
         self._threshold = problem.threshold(epsilon)
         self._is_zero = self._threshold <= 0
         on_average = problem.scope == "average" and not self._is_zero
-        self._given = max(price / self._threshold, _TINY) if on_average else None
+        self._given = max(price / self._threshold, TINY) if on_average else None
 
     def at(self, theta: FloatArray, log_beta: FloatArray) -> tuple[FloatArray, ...]:
         """Return the value, slope and curvature at rows of (theta, log beta)."""
@@ -150,20 +149,19 @@ class Relaxation:
         prior, deviations = problem.leakage.prior, problem.leakage.deviations
         given_x = prior[:, None] * (1 + deviations)
         n_s, n_x = given_x.shape
-        self._n_s, self._n_x = n_s, n_x
+        self._n_s, self._n_x, self._is_curved = n_s, n_x, np.ones(n_x)
         self._costs, self._turn = prices.symbols, np.vstack([given_x, np.zeros((1, n_x))])
-        self._is_curved = np.ones(n_x)
         if isinstance(problem.utility, Target):  # z comes before W, which is linear
             given_v = problem.utility.p_v_given_x
             n_v = len(given_v)
             self._costs = np.concatenate([np.zeros(n_v), self._costs])
-            self._turn = np.block([
-                [np.zeros((n_s + 1, n_v)), self._turn],
-                [np.eye(n_v), -given_v],
-            ])  # fmt: skip
+            above = [np.zeros((n_s + 1, n_v)), self._turn]
+            self._turn = np.block([above, [np.eye(n_v), -given_v]])
             self._is_curved = np.repeat([1.0, 0.0], [n_v, n_x])
         self.n_multipliers, self.n_z = self._turn.shape
-        self._squares = _squares(self._turn)
+        # The product of each column with itself, flat, as rows.
+        squares = np.einsum("ik,jk->kij", self._turn, self._turn)
+        self._squares = squares.reshape(self.n_z, -1)
 
     def whole(self) -> Boxes:
         """Return the box of all z, as well bounded as it can be."""
@@ -179,8 +177,7 @@ class Relaxation:
         """Return the outputs W that attain the bounds, roughly."""
         W = boxes.place[:, -self._n_x :]
         W = np.where(W > _NEGLIGIBLE, W, 0.0)
-        total = W.sum(axis=1)
-        return W[total > 0] / total[total > 0, None]
+        return normalised(W[W.sum(axis=1) > 0])
 
     def _bounded(
         self,
@@ -218,32 +215,26 @@ class Relaxation:
         low, high = boxes.low, boxes.high
         ends = self._h(low), self._h(high)
         left, right = self._ends(boxes.multipliers, low, high, ends)
-        steepness = np.abs(right - left) / np.maximum(high - low, _TINY)
-        room = (boxes.bound - target)[:, None] / np.maximum(steepness, _TINY)
+        steepness = np.abs(right - left) / np.maximum(high - low, TINY)
+        room = (boxes.bound - target)[:, None] / np.maximum(steepness, TINY)
         room = room * (1 + 1e-9) + 1e-12
-        low, high = (
-            np.where(right > left, np.maximum(low, high - room), low),
-            np.where(left > right, np.minimum(high, low + room), high),
-        )
-        low, high, possible = self._within_simplex(low, high)
-        place = boxes.place.clip(low, high)
-        return Boxes(low, high, boxes.multipliers, place, boxes.bound)[possible]
+        tighter_low = np.where(right > left, np.maximum(low, high - room), low)
+        tighter_high = np.where(left > right, np.minimum(high, low + room), high)
+        low, high, possible = self._within_simplex(tighter_low, tighter_high)
+        return replace(boxes, low=low, high=high, place=boxes.place.clip(low, high))[possible]
 
     def halves(self, boxes: Boxes, target: float) -> Boxes:
         """Return boxes split in two, where the chord is furthest from h."""
         low, high, place = boxes.low, boxes.high, boxes.place
         width = high - low
         at_low = self._h(low)
-        rise = (self._h(high) - at_low) / np.maximum(width, _TINY)
+        rise = (self._h(high) - at_low) / np.maximum(width, TINY)
         error = at_low + rise * (place - low) - self._h(place)
-        which = np.where((width > _SHORTEST) & (self._is_curved > 0), error, -np.inf).argmax(
-            axis=1
-        )
-        rows = np.arange(len(boxes))
-        least = _LEAST_SHARE * width[rows, which]
-        at = place[rows, which].clip(low[rows, which] + least, high[rows, which] - least)
+        may_split = (width > _SHORTEST) & (self._is_curved > 0)
+        cells = np.arange(len(boxes)), np.where(may_split, error, -np.inf).argmax(axis=1)
+        least = _LEAST_SHARE * width[cells]
         upper, lower = low.copy(), high.copy()
-        upper[rows, which] = lower[rows, which] = at
+        upper[cells] = lower[cells] = place[cells].clip(low[cells] + least, high[cells] - least)
         low, high = np.concatenate([low, upper]), np.concatenate([lower, high])
         low, high, possible = self._within_simplex(low, high)
         multipliers = np.tile(boxes.multipliers, (2, 1))[possible]
@@ -252,11 +243,9 @@ class Relaxation:
         before = np.tile(boxes.bound, 2)[possible]
         smoothed = _smoothed(before, target)
         new = self._bounded(low[possible], high[possible], multipliers, smoothed, _STEPS)
-        slow = new.bound > target + _SLOW * (
-            before - target
-        )  # often an empty one, whose bound falls without end
-        again = new[slow]
-        smoothed = _smoothed(again.bound, target)
+        # Often an empty box is slow, whose bound falls without end.
+        slow = new.bound > target + _SLOW * (before - target)
+        again, smoothed = new[slow], _smoothed(new.bound[slow], target)
         again = self._bounded(again.low, again.high, again.multipliers, smoothed, _MORE_STEPS)
         return new[~slow].and_also(again)
 
@@ -268,13 +257,13 @@ class Relaxation:
         self, low: FloatArray, high: FloatArray
     ) -> tuple[FloatArray, FloatArray, BoolArray]:
         """Return boxes around their distributions z and W, and which have any."""
-        parts = [
-            _around_distributions(low[:, part], high[:, part])
-            for part in (slice(-self._n_x), slice(-self._n_x, None))
-            if low[:, part].shape[1]
-        ]
-        low, high = (np.hstack(ends) for ends in list(zip(*parts, strict=True))[:2])
-        return low, high, np.all([possible for *_, possible in parts], axis=0)
+        low, high, possible = low.copy(), high.copy(), np.ones(len(low), dtype=bool)
+        parts = np.split(np.arange(self.n_z), [self.n_z - self._n_x])
+        for part in [part for part in parts if len(part)]:
+            around = _around_distributions(low[:, part], high[:, part])
+            low[:, part], high[:, part] = around[:2]
+            possible &= around[2]
+        return low, high, possible
 
     def _ends(
         self, multipliers: FloatArray, low: FloatArray, high: FloatArray, h: tuple[FloatArray, ...]
@@ -292,24 +281,20 @@ class Relaxation:
         smoothed: FloatArray,
     ) -> _State:
         """Return the bounds of boxes at some multipliers."""
-        n, n_s = len(multipliers), self._n_s
-        value, slope_of_leakage, of_leakage = self._leakage.at(
-            multipliers[:, :n_s], multipliers[:, n_s]
-        )
-        slope = np.zeros((n, self.n_multipliers))
-        curvature = np.zeros((n, self.n_multipliers, self.n_multipliers))
-        slope[:, : n_s + 1], curvature[:, : n_s + 1, : n_s + 1] = slope_of_leakage, of_leakage
+        n_s, shape = self._n_s, multipliers.shape
+        slope, curvature = np.zeros(shape), np.zeros((*shape, self.n_multipliers))
+        found = self._leakage.at(multipliers[:, :n_s], multipliers[:, n_s])
+        value, slope[:, : n_s + 1], curvature[:, : n_s + 1, : n_s + 1] = found
         left, right = self._ends(multipliers, low, high, h)
         share = _logistic((right - left) / smoothed[:, None])
-        better = np.maximum(left, right)
         slope -= (low + share * (high - low)) @ self._turn.T
         bend = share * (1 - share) * (high - low) ** 2 / smoothed[:, None]
         curvature += (bend @ self._squares).reshape(curvature.shape)
         size = np.abs(value) + np.maximum(np.abs(left), np.abs(right)).sum(axis=1)
-        bound = value + better.sum(axis=1)
+        bound = value + np.maximum(left, right).sum(axis=1)
         softer = np.log1p(np.exp(-np.abs(right - left) / smoothed[:, None])).sum(axis=1)
         size += self.n_z + np.abs(multipliers).max(axis=1)
-        bound = np.nan_to_num(bound + 64 * _EPS * size, nan=np.inf)  # with its rounding
+        bound = np.nan_to_num(bound + 64 * EPS * size, nan=np.inf)  # with its rounding
         return _State(bound + smoothed * softer, bound, slope, curvature)
 
 
@@ -317,11 +302,6 @@ def _smoothed(bound: FloatArray, target: float) -> FloatArray:
     """Return how smooth the maximum of two ends is made in boxes, for Newton's method, in nats."""
     scale = bound - target + abs(target)
     return (_SHARE_SMOOTHED * scale).clip(_LEAST_SMOOTHED, _MOST_SMOOTHED)
-
-
-def _squares(columns: FloatArray) -> FloatArray:
-    """Return the product of each column with itself, flat, as rows."""
-    return np.einsum("ik,jk->kij", columns, columns).reshape(columns.shape[1], -1)
 
 
 def _logistic(values: FloatArray) -> FloatArray:
@@ -337,7 +317,7 @@ def _around_distributions(
     low: FloatArray, high: FloatArray
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
     """Return boxes around their points whose sum is 1, and which have any."""
-    slack = 8 * _EPS * low.shape[1]
+    slack = 8 * EPS * low.shape[1]
     possible = (low.sum(axis=1) <= 1 + slack) & (high.sum(axis=1) >= 1 - slack)
     high = np.minimum(high, 1 + slack - (low.sum(axis=1, keepdims=True) - low))
     low = np.maximum(low, 1 - slack - (high.sum(axis=1, keepdims=True) - high))
@@ -345,13 +325,11 @@ def _around_distributions(
 
 
 def can_be_proven(problem: Problem, epsilon: float) -> bool:
-    """Return whether there is such a bound: the measure must know its conjugate."""
+    """Whether there is such a bound: the measure must know its conjugate."""
     prior = problem.leakage.prior
-    return (
-        isinstance(problem.utility, MutualInformation | Target)
-        and problem.measure.conjugate(np.zeros((1, len(prior))), prior) is not None
-        and problem.knows_all_allowed(epsilon)
-    )
+    is_known = problem.measure.conjugate(np.zeros((1, len(prior))), prior) is not None
+    is_separable = isinstance(problem.utility, MutualInformation | Target)
+    return is_separable and is_known and problem.knows_all_allowed(epsilon)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # steps that go too far are not taken
@@ -371,17 +349,16 @@ def largest_surplus(
     while len(boxes) and boxes.bound.max() > target and used < most:
         worst = np.argsort(-boxes.bound, kind="stable")
         first, rest = worst[:_AT_ONCE], worst[_AT_ONCE:]
-        late = time.perf_counter() >= deadline
-        if late or tried(relaxation.outputs(boxes[worst[:_TRIED]])) > WORTH_OTHER_PRICES * target:
+        outputs, near = relaxation.outputs(boxes[worst[:_TRIED]]), NEAR_TARGET * target
+        if is_late(deadline) or tried(outputs) > near:
             break
         new = relaxation.halves(boxes[first], target)
         used += len(new)
-        new = relaxation.tightened(new[new.bound > target], target)
-        boxes = boxes[rest].and_also(new)
+        boxes = boxes[rest].and_also(relaxation.tightened(new[new.bound > target], target))
     return float(boxes.bound.max(initial=target)), used
 
 
-# Bounds by fewer groups of S: fusing groups adds no leakage, so every budget allows more.
+# Bounds by fewer groups of S: fusing groups adds no leakage, so every budget allows more. --------
 #
 # With two groups the optimum is known exactly, with three it is found soon. Where S mostly differs
 # in one way, as in real tables, these are nearly as strict as all groups.
@@ -400,7 +377,7 @@ _TOL = 1e-4
 
 
 class CoarserGroups:
-    """What no mechanism keeps more of, judged by tasks with two or three groups of S."""
+    """A bound on the utility, by tasks with two or three groups of S."""
 
     def __init__(self, task: DesignTask) -> None:
         self._task = task
@@ -421,17 +398,13 @@ class CoarserGroups:
         bounds = [pair.bound(epsilon, deadline) for pair in self._pairs]
         least = min(bounds)
         close = reached + _TOL * self._task.utility.span(self._task.joint.p_x)
-        if least > close and len(self._task.joint.p_x) <= _MOST_SYMBOLS:
+        if least <= close or len(self._task.joint.p_x) > _MOST_SYMBOLS:
+            return least
+        if self._triples is None:  # three kinds of groups, one of the best two being split
             best = self._pairs[int(np.argmin(bounds))]
-            least = min([least, *(t.bound(epsilon, deadline) for t in self._refined(best))])
-        return least
-
-    def _refined(self, best: Coarser) -> list[Coarser]:
-        """Return ways to tell three kinds of groups apart, one of the best two being split."""
-        if self._triples is None:
             found = [Coarser(self._task, codes) for codes in _splits(best.codes)]
             self._triples = sorted(found, key=lambda triple: -triple.told)[:_TRIPLES]
-        return self._triples
+        return min([least, *(triple.bound(epsilon, deadline) for triple in self._triples)])
 
 
 class Coarser:
@@ -445,8 +418,7 @@ class Coarser:
         fused = np.zeros((codes.max() + 1, len(task.joint.p_x)))
         np.add.at(fused, codes, task.joint.p_sx)
         self.told = mutual_information(fused)
-        joint = Joint(fused, tuple(range(len(fused))), task.joint.x_labels)
-        self._task = task.about(joint.without_copies())
+        self._task = task.about(Joint.numbered(fused).without_copies())
         self._solve: Callable[[float], Solution] | None = None
 
     def bound(self, epsilon: float, deadline: float) -> float:
@@ -462,22 +434,17 @@ class Coarser:
 
 
 def _pairs(n_s: int) -> Iterator[IntArray]:
-    """Yield all ways to tell two kinds of groups apart, or one group from the rest."""
+    """Return all ways to tell two kinds of groups apart, or one group from the rest."""
     if n_s > _MOST_GROUPS:
-        yield from np.eye(n_s, dtype=int)
-        return
-    for others in product((0, 1), repeat=n_s - 1):
-        if any(others):
-            yield np.array((0, *others))
+        return iter(np.eye(n_s, dtype=int))
+    return (np.array((0, *others)) for others in product((0, 1), repeat=n_s - 1) if any(others))
 
 
 def _splits(codes: IntArray) -> Iterator[IntArray]:
     """Yield the ways to split one of two kinds of groups in two."""
     for kind in (0, 1):
         members = np.flatnonzero(codes == kind)
-        if len(members) < 2 or len(members) > _MOST_GROUPS:
-            continue
-        for split in _pairs(len(members)):
+        for split in _pairs(len(members)) if 2 <= len(members) <= _MOST_GROUPS else ():
             new = codes.copy()
             new[members] = np.where(split == 1, 2, kind)
             yield new

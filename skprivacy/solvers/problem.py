@@ -6,14 +6,14 @@ from functools import cached_property
 
 import numpy as np
 
-from .._messages import SMALLER, InPython, Message, Setting, table_size
+from .._messages import InPython, Message, Setting, table_size
+from .._tolerances import NEGLIGIBLE, SAME_DIGITS
 from .._typing import FloatArray, IntArray
-from ..channels import tidied
+from ..channels import expanded, tidied
 from ..exceptions import SolverError
-from ..geometry import Points, slab_vertices
+from ..geometry import Points, normalised, slab_vertices
 from ..geometry.lift_polytopes import count_bases
-from ..joint import SAME_DIGITS
-from ..measures.base import leakage_unchanged, value_in
+from ..measures.base import value_in
 from ..utilities import DEFAULT_TOL, NO_UTILITY
 from .base import DesignTask, Solution
 from .highs import Columns, Program
@@ -27,7 +27,6 @@ _CLOSE = 0.2
 
 _MOST_TANGENTS_KEPT = 200
 _MOST_TANGENTS = 20  # for one objective
-_NEGLIGIBLE_PROBABILITY = 1e-12
 
 
 class LinearOracle:
@@ -55,10 +54,8 @@ class LinearOracle:
         rows: FloatArray | None = None,
         upper: FloatArray | None = None,
     ) -> None:
-        self._leakage = leakage
-        self._threshold = threshold
-        self._on_average = on_average
-        self._deviations = leakage.deviations
+        self._leakage, self._deviations = leakage, leakage.deviations
+        self._threshold, self._on_average = threshold, on_average
         n_x = self._deviations.shape[1]
         # The last column is z, the height that g must not exceed.
         index, ones = np.zeros((n_x + 1, 1), int), np.append(np.ones(n_x), 0.0)
@@ -89,19 +86,16 @@ class LinearOracle:
         for _ in range(_MOST_TANGENTS):
             answer = self._program.run()
             if answer is None:
+                failure = self._program.failure("find an output")
                 self._restart()
-                raise SolverError(
-                    Message(f"HiGHS could not find an output: {self._program.status!r}. ", SMALLER)
-                )
+                raise failure
             weights = answer.values[:-1]
-            weights = np.where(weights > _NEGLIGIBLE_PROBABILITY, weights, 0.0)
+            weights = np.where(weights > NEGLIGIBLE, weights, 0.0)
             weights /= weights.sum()
             bound = max(answer.values[-1], 0.0) if self._on_average else self._threshold
-            if bound == np.inf:
-                break
             deviations = (self._deviations @ weights)[None]
             excess = self._leakage.value(deviations)[0] - bound
-            if excess <= _CLOSE * self._threshold:
+            if bound == np.inf or excess <= _CLOSE * self._threshold:
                 break
             self._cut(deviations, bound)
         return Points.from_dense(weights[None])
@@ -111,14 +105,10 @@ class LinearOracle:
         self._n_tangents += 1
         if self._on_average:
             normals, offsets, _ = self._leakage.tangents(deviations, self._threshold)
-            self._add(normals @ self._deviations, offsets, -1.0)
-            return
+            return self._add(normals @ self._deviations, offsets, -1.0)
         share = self._leakage.shrunk(deviations, bound)[:, None]
         normals, offsets, _ = self._leakage.cuts(deviations, share * deviations, bound, bound)
         self._add(normals @ self._deviations, offsets + bound, 0.0)
-
-
-# What is to be solved, as the solvers see it, and the cases with an immediate exact answer.
 
 
 # How much of the tolerance may be given up for the utility's preference between equals, and the
@@ -137,21 +127,23 @@ _PRICE_ACCURACY = 1e-9
 
 
 class Problem:
-    """A task with interchangeable symbols of X merged; solutions are for all symbols."""
+    """A task with interchangeable symbols of X merged; solutions are for all symbols.
+
+    Budgets with an immediate exact answer are solved here, see `special`. p_x : the distribution
+    of the merged X; span : how much more X is worth than nothing.
+    """
 
     def __init__(self, task: DesignTask) -> None:
         self._whole = task
         self._symbols = InterchangeableSymbols(task)
         self._merged = self._symbols.task
         self.measure, self.scope, self.utility = task.measure, task.scope, self._merged.utility
+        self.p_x, self.span = self._merged.joint.p_x, task.utility.span(task.joint.p_x)
         self.leakage = LeakageFunction(self._merged.joint, task.measure)
         self.program = MixtureProgram(self.p_x, self.utility)
         self._whole_program = MixtureProgram(task.joint.p_x, task.utility)
-
-    @property
-    def p_x(self) -> FloatArray:
-        """The distribution of the merged X."""
-        return self._merged.joint.p_x
+        unchanged = self.leakage.value(self.leakage.deviations.T)
+        self._leakage_of_identity = value_in(self.scope, unchanged, self.p_x)
 
     @cached_property
     def rank(self) -> int:
@@ -173,31 +165,22 @@ class Problem:
         return self.leakage.threshold(epsilon)
 
     def allows_identity(self, epsilon: float) -> bool:
-        """Return whether the budget allows Y = X."""
-        leakage = self._leakage_of_identity
-        return leakage <= self.threshold(epsilon) or self.measure.budget(epsilon) == np.inf
-
-    @cached_property
-    def _leakage_of_identity(self) -> float:
-        values = self.leakage.value(self.leakage.deviations.T)
-        return value_in(self.scope, values, self.p_x)
+        """Whether the budget allows Y = X."""
+        is_within = self._leakage_of_identity <= self.threshold(epsilon)
+        return is_within or self.measure.budget(epsilon) == np.inf
 
     def is_trivial(self, epsilon: float) -> bool:
-        """Return whether a budget allows X itself, or no output is of any use."""
-        return self.allows_identity(epsilon) or self._is_useless()
+        """Whether a budget allows X itself, or no output is of any use: V and X independent."""
+        return self.allows_identity(epsilon) or self.span <= NO_UTILITY
 
     def is_easy(self, epsilon: float) -> bool:
-        """Return whether a budget has an immediate exact answer, however large X's alphabet."""
+        """Whether a budget has an immediate exact answer, however large X's alphabet."""
         is_pairs = self.rank <= 2 and not self.measure.is_lift_box
         is_pairs = is_pairs and (self.scope == "per_output" or self.threshold(epsilon) <= 0)
         return is_pairs or self.is_trivial(epsilon)
 
-    def _is_useless(self) -> bool:
-        """Return whether no output has any utility: V and X are independent."""
-        return self.span <= NO_UTILITY
-
     def is_special(self, epsilon: float) -> bool:
-        """Return whether a budget is solved exactly once all vertices of (22) are known."""
+        """Whether a budget is solved exactly once all vertices of (22) are known."""
         is_box = self.scope == "per_output" and self.measure.is_lift_box
         return self.is_easy(epsilon) or self.threshold(epsilon) <= 0 or is_box
 
@@ -218,26 +201,18 @@ class Problem:
             vertices = self._slab(threshold)
             around = self._slab(threshold + self.leakage.rounding) if threshold > 0 else vertices
             return self._enumerated(vertices, around, epsilon)
-        if self.count_bases() > DEFAULT_MAX_BASES:
-            raise SolverError(
-                Message(
-                    table_size(*self._merged.joint.p_sx.shape),
-                    f" has up to {self.count_bases():,} candidate vertices, too many for a "
-                    f"certificate at ",
-                    Setting("epsilon", epsilon),
-                    ". Use ",
-                    Setting("solver", "column_generation"),
-                    InPython(
-                        ", pool rare symbols of X, or coarsen S.",
-                        ", pool rare values of the released columns, or take fewer groups of the "
-                        "sensitive ones.",
-                    ),
-                )
+        if (count := self.count_bases()) > DEFAULT_MAX_BASES:
+            size = table_size(*self._merged.joint.p_sx.shape)
+            has = f" has up to {count:,} candidate vertices, too many for a certificate at "
+            use = ". Use ", Setting("solver", "column_generation")
+            pool = InPython(
+                ", pool rare symbols of X, or coarsen S.",
+                ", pool rare values of the released columns, or take fewer groups of the "
+                "sensitive ones.",
             )
-        if threshold > 0:
-            vertices = self._candidates.vertices(epsilon)
-        else:
-            vertices = self.perfectly_private()
+            raise SolverError(Message(size, has, Setting("epsilon", epsilon), *use, pool))
+        private = threshold <= 0
+        vertices = self.perfectly_private() if private else self._candidates.vertices(epsilon)
         return self._enumerated(vertices, vertices, epsilon)
 
     def perfectly_private(self) -> Points:
@@ -273,7 +248,7 @@ class Problem:
         return self.solution(offers[np.union1d(np.flatnonzero(weights), most)], bound, epsilon)
 
     def knows_all_allowed(self, epsilon: float) -> bool:
-        """Return whether no outputs are allowed but those that leakage tells.
+        """Whether no outputs are allowed but those within the threshold.
 
         At a budget of zero these are the independent ones, unless others have the smallest value
         too, or rounding hides which are independent.
@@ -281,7 +256,7 @@ class Problem:
         return self.threshold(epsilon) > 0 or (self.measure.is_strict and self._is_clear())
 
     def _is_clear(self) -> bool:
-        """Return whether rounding blurs neither the rank of P(S|X) nor any of its vertices."""
+        """Whether rounding blurs neither the rank of P(S|X) nor any of its vertices."""
         scale = np.abs(self.leakage.deviations).max(axis=1)
         rows = self.leakage.deviations[scale > 0] / scale[scale > 0, None]
         singular = np.linalg.svd(rows, compute_uv=False)
@@ -310,8 +285,14 @@ class Problem:
         for _ in range(2):
             missing = right - np.einsum("nsw,nw->ns", system, values)
             values = values + np.einsum("nws,ns->nw", inverse, missing)
-        values = np.maximum(values, 0.0)
-        return Points(points.support, values / values.sum(axis=1, keepdims=True))
+        return Points(points.support, normalised(np.maximum(values, 0.0)))
+
+    def offers(self, points: Points, epsilon: float) -> Offers:
+        """Return allowed points as offers; with a budget on average each has a charge."""
+        threshold, charges = self.threshold(epsilon), None
+        if self.scope == "average" and threshold > 0:
+            charges = np.maximum(self.leakage_of(points), 0.0) / threshold
+        return Offers(points, self.utility.value(points), charges)
 
     def leakage_of(self, points: Points) -> FloatArray:
         """Return g of points."""
@@ -348,21 +329,11 @@ class Problem:
         utility, p_x = self._whole.utility, self._whole.joint.p_x
         points, charges = self._symbols.expanded(offers.points, offers.charges)
         preference = _PREFERENCE * tol * utility.preference(points)
-        mixture = self._whole_program.solve(
-            points,
-            excess_over(self._whole, epsilon),
-            charges,
-            utility.value(points) + preference,
-        )
+        values, excess = utility.value(points) + preference, excess_over(self._whole, epsilon)
+        mixture = self._whole_program.solve(points, excess, charges, values)
         allowance = _PREFERENCE * tol * utility.span(p_x)
         channel = tidied(mixture.channel, p_x, utility, allowance)
-        bound = min(bound, self.ceiling(epsilon))
-        return Solution(channel, bound + utility.offset(p_x))
-
-    @property
-    def span(self) -> float:
-        """How much more X is worth than nothing."""
-        return self._whole.utility.span(self._whole.joint.p_x)
+        return Solution(channel, min(bound, self.ceiling(epsilon)) + utility.offset(p_x))
 
     @property
     def convexity(self) -> float:
@@ -382,15 +353,13 @@ class Problem:
 
     def gap(self, solution: Solution) -> float:
         """Return how much a solution lacks at most, as a share of the span of the utility."""
-        utility, p_x = self._whole.utility, self._whole.joint.p_x
-        channel = solution.channel / solution.channel.sum(axis=1, keepdims=True)
-        reached = utility.of_channel(p_x, channel)
-        largest = utility.largest(p_x)
-        bound = largest if solution.upper_bound is None else min(solution.upper_bound, largest)
-        return (bound - reached) / self.span
+        bound = self._whole.utility.largest(self._whole.joint.p_x)
+        if solution.upper_bound is not None:
+            bound = min(solution.upper_bound, bound)
+        return (bound - self._whole.reached(solution.channel)) / self.span
 
 
-# Smaller tasks with the same answers: each class makes one, and translates its answers back.
+# Smaller tasks with the same answers: each class makes one, and translates its answers back. -----
 
 
 class OccurringSymbols:
@@ -407,51 +376,39 @@ class OccurringSymbols:
         joint = task.joint.without_empty().without_copies()
         self.task = task.about(joint, utility=task.utility.restricted(self._p_x > 0))
 
-    @cached_property
-    def leakage_unchanged(self) -> float:
-        """What releasing X itself leaks."""
-        return leakage_unchanged(self.task.scope, self.task.measure, self.task.joint.p_sx)
-
     def expanded(self, channel: FloatArray) -> FloatArray:
         """Return a channel for these symbols, with rows scaled to 1, as one for all of X."""
-        whole = np.zeros((len(self._p_x), channel.shape[1]))
-        whole[self._p_x > 0] = channel / channel.sum(axis=1, keepdims=True)
-        whole[self._p_x == 0] = self._p_x @ whole  # reveals nothing, should it ever occur
-        return whole
+        return expanded(normalised(channel), self._p_x)
 
 
 class InterchangeableSymbols:
-    """Groups of symbols of X that differ neither in P(S|x) nor in use.
+    """Kinds of symbols of X: those of one kind differ neither in P(S|x) nor in use.
 
-    The search for outputs treats a group as one symbol: no useful output needs more than one of
+    The search for outputs treats a kind as one symbol: no useful output needs more than one of
     several symbols with the same P(S|x), and which one makes no difference to a utility that
     treats them alike. Real tables have many such symbols: rare ones seen with one value of S only.
 
     Attributes
     ----------
     task : DesignTask
-        The task with each group as one symbol.
-    groups : ndarray of shape (n_x,)
-        The group of each symbol.
+        The task with each kind as one symbol.
+    kinds : ndarray of shape (n_x,)
+        The kind of each symbol.
+    are_distinct : bool
+        Whether every symbol is a kind of its own, at its own place.
     """
 
     def __init__(self, task: DesignTask) -> None:
-        self._p_x = task.joint.p_x
+        self.task, self._p_x = task, task.joint.p_x
         traits = np.vstack([task.joint.deviations, task.utility.traits(len(self._p_x))])
-        _, representatives, groups = np.unique(
+        unique = np.unique(
             traits.round(SAME_DIGITS), axis=1, return_index=True, return_inverse=True
         )
-        self.groups = groups.reshape(-1)
-        self.task = task
-        if len(representatives) < len(self.groups):
-            self.task = task.about(
-                task.joint.merged(self.groups), utility=task.utility.restricted(representatives)
-            )
-
-    @property
-    def are_distinct(self) -> bool:
-        """Whether every group has one symbol, at its own place."""
-        return len(self.task.joint.p_x) == len(self.groups)
+        first, self.kinds = unique[1], unique[2].reshape(-1)
+        self.are_distinct = len(first) == len(self.kinds)
+        if not self.are_distinct:
+            merged, utility = task.joint.merged(self.kinds), task.utility.restricted(first)
+            self.task = task.about(merged, utility=utility)
 
     def expanded(
         self, points: Points, charges: FloatArray | None = None
@@ -459,7 +416,7 @@ class InterchangeableSymbols:
         """Return points over all symbols of X whose mixtures include those of `points`.
 
         Also return what each uses of a budget on average, where that is given. The points include
-        those of the independent output, which tell which symbol of its group X was.
+        those of the independent output, which tell which symbol of its kind X was.
         """
         if self.are_distinct:
             return points, charges
@@ -470,8 +427,8 @@ class InterchangeableSymbols:
     def split(self, points: Points) -> tuple[Points, IntArray]:
         """Return `points` in terms of all symbols of X, and which of them each comes from.
 
-        The symbols of each group are laid side by side on [0, 1], by their share of the group. At
-        any place there is one symbol of each group, and it stays the same until the next symbol
+        The symbols of each kind are laid side by side on [0, 1], by their share of the kind. At
+        any place there is one symbol of each kind, and it stays the same until the next symbol
         begins: one point for each of these intervals gives the shares that are needed.
         """
         parts = [self._split(*pair) for pair in zip(points.support, points.values, strict=True)]
@@ -480,12 +437,11 @@ class InterchangeableSymbols:
 
     def _split(self, support: IntArray, values: FloatArray) -> Points:
         support, values = support[values > 0], values[values > 0]
-        members = [np.flatnonzero(self.groups == group) for group in support]
+        members = [np.flatnonzero(self.kinds == kind) for kind in support]
         ends = [np.cumsum(self._p_x[m]) / self._p_x[m].sum() for m in members]
         cuts = np.unique(np.concatenate([[0.0, 1.0], *(end[:-1] for end in ends)]))
         middles = (cuts[1:] + cuts[:-1]) / 2
         symbols = [
-            m[np.minimum(np.searchsorted(end, middles), len(m) - 1)]
-            for m, end in zip(members, ends, strict=True)
+            m[np.searchsorted(end[:-1], middles)] for m, end in zip(members, ends, strict=True)
         ]
         return Points(np.stack(symbols, axis=1), np.tile(values, (len(middles), 1)))

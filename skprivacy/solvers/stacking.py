@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from .._typing import BoolArray, FloatArray
+from .._typing import BoolArray, FloatArray, Scope
 from ..joint import Joint
 from ..measures import KL, Measure
 from ..measures.base import BUDGET_ATOL
@@ -19,6 +19,10 @@ from .base import DesignTask
 # A budget of zero beside others is taken as this budget of kl, less than every budget tolerates:
 # whatever the measure, it means that outputs are independent of S.
 _ZERO, _NEARLY_INDEPENDENT = BUDGET_ATOL / 2, KL()
+
+
+# Start, scale and tilt of a `Block`.
+_Allowed: TypeAlias = tuple[float, float, FloatArray | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,18 +50,18 @@ def secrets_of(task: DesignTask, budgets: Mapping[Any, float]) -> list[Secret]:
     Groups that differ in nothing are merged, unless what they say of a part of X matters.
     """
     found = []
-    for name, whole in task.secrets.items():
-        joint = whole.without_empty()
+    for name in [name for name in task.secrets if budgets[name] < np.inf]:
+        joint = task.secrets[name].without_empty()
         joint = joint.without_copies() if task.groups is None else joint
         measure = _NEARLY_INDEPENDENT if budgets[name] == 0 else task.measure
         found.append(Secret(joint, budgets[name], measure))
-    return [secret for secret in found if secret.epsilon < np.inf]
+    return found
 
 
 class Face:
     """The part of a task whose symbols share one value of the columns that are published.
 
-    Every output lies within one face. Its centre is P(X|z), which says what z says.
+    Its centre is P(X|z), which tells what z tells.
 
     Attributes
     ----------
@@ -80,24 +84,19 @@ class Face:
 
     @cached_property
     def starts(self) -> list[float]:
-        """What g is at the centre, for each secret."""
+        """g at the centre, for each secret."""
         pairs = zip(self._tables, self._secrets, strict=True)
         return [float(s.measure.value(t.sum(axis=1), s.joint.p_s)) for t, s in pairs]
-
-    def plain(self) -> DesignTask:
-        """Return the task about the only secret, where this face is all of X."""
-        (table,), task = self._tables, self._task
-        joint = Joint(table, tuple(range(len(table))), tuple(range(table.shape[1])))
-        return DesignTask({None: joint}, task.measure, task.scope, self.utility)
 
     def per_output(self) -> DesignTask:
         """Return the task in which every output keeps every budget; its epsilon is 1."""
         # g of what tells nothing is subtracted: it need not be what the centre of a face tells.
         is_zero = all(secret.epsilon == 0 for secret in self._secrets)
-        starts = [float(s.measure.value(s.joint.p_s, s.joint.p_s)) for s in self._secrets]
-        pairs = zip(self._secrets, starts, strict=True)
-        scales = [1.0 if is_zero else s.threshold - start for s, start in pairs]
-        return self._stacked(starts, scales, [None] * len(starts), None, "per_output")
+        allowed: list[_Allowed] = []
+        for secret in self._secrets:
+            start = float(secret.measure.value(secret.joint.p_s, secret.joint.p_s))
+            allowed.append((start, 1.0 if is_zero else secret.threshold - start, None))
+        return self._stacked("per_output", allowed)
 
     def on_average(self, rooms: FloatArray, weights: FloatArray) -> DesignTask:
         """Return the task in which outputs share one budget: a weighted sum over secrets.
@@ -105,49 +104,35 @@ class Face:
         rooms : how much each secret may leak beyond what the centres of all faces do. Minus its
         tangent at the centre, g averages to that excess, and it is never negative.
         """
-        tilts: list[FloatArray | None] = [None] * len(self.starts)
-        starts = list(self.starts)
+        allowed: list[_Allowed] = [(s, r, None) for s, r in zip(self.starts, rooms, strict=True)]
         if not self._is_whole:
             for i, (table, secret) in enumerate(zip(self._tables, self._secrets, strict=True)):
                 centre = table.sum(axis=1)
                 tilt = secret.measure.subgradient(centre, secret.joint.p_s)
-                tilts[i], starts[i] = tilt, starts[i] - float(centre @ tilt)
-        return self._stacked(starts, list(rooms), tilts, weights, "average")
+                allowed[i] = self.starts[i] - float(centre @ tilt), rooms[i], tilt
+        return self._stacked("average", allowed, weights)
 
     def _stacked(
-        self,
-        starts: list[float],
-        scales: list[float],
-        tilts: list[FloatArray | None],
-        weights: FloatArray | None,
-        scope: Any,
+        self, scope: Scope, allowed: list[_Allowed], weights: FloatArray | None = None
     ) -> DesignTask:
         """Return the task about the secrets one below the other."""
         share, first = 1 / len(self._secrets), 0
         blocks, tables = [], []
-        for i, (table, secret) in enumerate(zip(self._tables, self._secrets, strict=True)):
-            kept = None
-            if not self._is_whole:
-                kept = np.flatnonzero(table.sum(axis=1) > 0)
-                table = table[kept]
-            rows = slice(first, first + len(table))
-            first += len(table)
-            fixed = secret.measure, rows, share, secret.joint.p_s, kept
-            blocks.append(Block(*fixed, starts[i], scales[i], tilts[i]))
-            tables.append(share * table)
-        implied = self._implied() if self._is_whole and weights is None else None
+        for table, secret, own in zip(self._tables, self._secrets, allowed, strict=True):
+            kept = None if self._is_whole else np.flatnonzero(table.sum(axis=1) > 0)
+            tables.append(share * (table if kept is None else table[kept]))
+            rows = slice(first, first + len(tables[-1]))
+            first = rows.stop
+            blocks.append(Block(secret.measure, rows, share, secret.joint.p_s, kept, *own))
+        implied = None
+        if self._is_whole and weights is None:  # deviations of lifts that imply all budgets
+            each = [secret.measure.implied_deviations(secret.epsilon) for secret in self._secrets]
+            known = [bounds for bounds in each if bounds is not None]
+            if len(known) == len(each):
+                implied = max(low for low, _ in known), min(high for _, high in known)
         stack = np.vstack(tables)
-        joint = Joint(stack, tuple(range(len(stack))), tuple(range(stack.shape[1])))
         measure = Stacked(blocks, weights, implied)
-        return DesignTask({None: joint}, measure, scope, self.utility)
-
-    def _implied(self) -> tuple[float, float] | None:
-        """Return deviations of lifts that imply all budgets."""
-        each = [secret.measure.implied_deviations(secret.epsilon) for secret in self._secrets]
-        known = [bounds for bounds in each if bounds is not None]
-        if len(known) < len(each):
-            return None
-        return max(low for low, _ in known), min(high for _, high in known)
+        return DesignTask({None: Joint.numbered(stack)}, measure, scope, self.utility)
 
 
 def faces_of(task: DesignTask, secrets: list[Secret]) -> list[Face]:

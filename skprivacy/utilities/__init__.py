@@ -1,7 +1,6 @@
-"""What usefulness is: ``sum q u(W)`` over the outputs, with u convex in ``W = P(X | Y = y)``."""
+"""Measures of usefulness: ``sum q u(W)`` over the outputs, u convex in ``W = P(X | Y = y)``."""
 
-from .._messages import Message, Parameter
-from .._validation import check_choice, message
+from .._validation import about, check_choice, message
 from .base import BOUND_TOLERANCE, DEFAULT_TOL, NO_UTILITY, UTILITY_ROUNDING, Utility
 from .information import MutualInformation, RecordedUtility, Target, entropy, mutual_information
 from .losses import Distortion, EachColumn, Guess, guess_of_cells
@@ -46,11 +45,9 @@ def get_utility(utility: str | Utility, owner: str = "get_utility") -> Utility:
         raise TypeError(message(owner, "utility", requirement, utility))
     check_choice(owner, "utility", utility, UTILITIES, " or an instance of skprivacy.Utility")
     if utility == Target.name:
-        raise ValueError(
-            Message(
-                Parameter("utility", owner),
-                " is 'target', which needs to know the target: pass Target(p_vx) with the table "
-                "of V and X. (PrivacyFunnelTransformer takes y instead.)",
-            )
+        told = (
+            " is 'target', which needs to know the target: pass Target(p_vx) with the table "
+            "of V and X. (PrivacyFunnelTransformer takes y instead.)"
         )
+        raise ValueError(about(owner, "utility", told))
     return UTILITIES[utility]()

@@ -1,4 +1,4 @@
-"""What a utility is, and what of it is rounding."""
+"""The protocol of utilities, and the tolerances of their values."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Utility(ABC):
         """Return u of each of `points`."""
 
     def preference(self, points: Points) -> FloatArray:
-        """Return what decides between mixtures of equal utility: numbers from 0 down to -1."""
+        """Return numbers from 0 down to -1 that decide between mixtures of equal utility."""
         return np.zeros(len(points))
 
     @abstractmethod
@@ -76,7 +76,7 @@ class Utility(ABC):
 
     @abstractmethod
     def offset(self, p_x: FloatArray) -> float:
-        """Return what to add to ``sum q u(W)`` to get the utility."""
+        """Return the constant that ``sum q u(W)`` lacks to be the utility."""
 
     @abstractmethod
     def of_channel(self, p_x: FloatArray, channel: FloatArray) -> float:
@@ -98,7 +98,7 @@ class Utility(ABC):
         return self.of_channel(p_x, beside[:, beside.any(axis=0)])
 
     def of_identity(self, p_x: FloatArray) -> float:
-        """Return the utility of the symbols of X as they are: less than that of X for cells."""
+        """Return the utility of the symbols of X as they are: less than of X itself for cells."""
         return self.of_channel(p_x, np.eye(len(p_x)))
 
     def span(self, p_x: FloatArray) -> float:
@@ -124,7 +124,7 @@ class Utility(ABC):
         return np.eye(n_x)
 
     def in_words(self, names: str) -> str:
-        """Return what is kept, as in "90% of ..."; names : of the columns of X."""
+        """Return a noun for what is kept, as in "90% of ..."; names : of the columns of X."""
         return f"the utility of {names}, {self!r}"
 
     def restricted(self, symbols: BoolArray | IntArray) -> Utility:
@@ -132,7 +132,7 @@ class Utility(ABC):
         return self
 
     def recorded(self, p_x: FloatArray, channel: FloatArray) -> Utility:
-        """Return what can be shipped without the data behind it: the utility, or its figures."""
+        """Return the utility, or its figures if it must not be shipped with the data behind it."""
         return self
 
     def elsewhere(self) -> Utility:
@@ -150,13 +150,10 @@ class Utility(ABC):
         return hash(self.name)
 
 
-# What is kept of X by an output that sees X only through another one.
-
-
 class Through(Utility):
     """The utility of outputs that are drawn from K, itself an output drawn from X.
 
-    utility : that of outputs drawn from X; posteriors : P(X|k), a column for each symbol of K.
+    utility : of outputs drawn from X; posteriors : P(X|k), a column for each symbol of K.
     """
 
     def __init__(self, utility: Utility, posteriors: FloatArray) -> None:
@@ -178,11 +175,9 @@ class Through(Utility):
         return self._utility.offset(self._posteriors @ p_x)
 
     def of_channel(self, p_x: FloatArray, channel: FloatArray) -> float:
-        of_x = self._posteriors @ p_x
-        joint = self._posteriors @ (p_x[:, None] * channel)
-        seen = of_x > 0
-        through = np.full(joint.shape, 1 / joint.shape[1])
-        through[seen] = joint[seen] / of_x[seen, None]
+        of_x, joint = self._posteriors @ p_x, self._posteriors @ (p_x[:, None] * channel)
+        anything = np.full(joint.shape, 1 / joint.shape[1])
+        through = np.divide(joint, of_x[:, None], out=anything, where=of_x[:, None] > 0)
         return self._utility.of_channel(of_x, through)
 
     def largest(self, p_x: FloatArray) -> float:
@@ -193,10 +188,7 @@ class Through(Utility):
 
     def as_loss(self, n_x: int) -> tuple[FloatArray, float] | None:
         found = self._utility.as_loss(len(self._posteriors))
-        if found is None:
-            return None
-        loss, constant = found
-        return self._posteriors.T @ loss, constant
+        return None if found is None else (self._posteriors.T @ found[0], found[1])
 
     def traits(self, n_x: int) -> FloatArray:
         return self._posteriors

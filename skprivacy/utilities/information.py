@@ -187,19 +187,11 @@ class RecordedUtility(Utility):
     def __repr__(self) -> str:
         return f"<{self.name}, whose data was left out>"
 
-    def value(self, points: Points) -> FloatArray:
-        raise self._forgotten()
+    def value(self, *_: Any) -> Any:
+        left_out = "was left out when the mechanism was saved"
+        raise AttributeError(f"The data of the utility {self.name!r} {left_out}.")
 
-    def slope(self, points: Points, n_x: int) -> FloatArray:
-        raise self._forgotten()
-
-    def offset(self, p_x: FloatArray) -> float:
-        raise self._forgotten()
-
-    def _forgotten(self) -> AttributeError:
-        return AttributeError(
-            f"The data of the utility {self.name!r} was left out when the mechanism was saved."
-        )
+    slope = offset = value  # type: ignore[assignment]
 
     def of_channel(self, p_x: FloatArray, channel: FloatArray) -> float:
         return self._reached

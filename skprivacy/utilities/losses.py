@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from .._messages import Message, Parameter
 from .._typing import BoolArray, FloatArray, IntArray, TableLike
-from .._validation import check_real, message
+from .._validation import about, check_real, message
 from ..geometry import Points
 from ..joint import readonly
 from .base import Utility
@@ -145,10 +145,8 @@ class Distortion(Utility):
         self.is_automatic = isinstance(loss, str) and loss == "auto"
         self.is_by_position = isinstance(loss, str) and loss == "positions"
         if column_weights is not None and not self.is_automatic:
-            raise ValueError(
-                "Distortion takes column_weights with loss='auto' only: a table has its weights "
-                "in it."
-            )
+            only = "Distortion takes column_weights with loss='auto' only"
+            raise ValueError(f"{only}: a table has its weights in it.")
         self.column_weights = _check_column_weights(column_weights)
         self.loss = readonly(np.zeros((0, 0)) if self.is_open else _check_loss(loss))
 
@@ -164,8 +162,8 @@ class Distortion(Utility):
         of_cells : whether even X itself, shown as its own symbol, is not what it was.
         """
         distortion = cls()
-        distortion.is_automatic, distortion.loss = False, readonly(np.array(loss, dtype=float))
-        distortion.of_cells = of_cells
+        distortion.is_automatic, distortion.of_cells = False, of_cells
+        distortion.loss = readonly(np.array(loss, dtype=float))
         return distortion
 
     @classmethod
@@ -174,7 +172,7 @@ class Distortion(Utility):
         return cls.of_symbols(np.abs(np.subtract.outer(range(n_x), range(n_x))))
 
     def within(self, groups: IntArray) -> Distortion:
-        """Return the distortion where no symbol is ever read as one of another group."""
+        """Return the distortion where no symbol is read as one of another group."""
         is_other = groups[:, None] != groups
         loss = self.loss + is_other * (1 + self.loss.max(initial=0.0))
         return Distortion.of_symbols(loss, of_cells=self.of_cells)
@@ -182,21 +180,14 @@ class Distortion(Utility):
     def weights_of(self, columns: Sequence[Any], owner: str) -> list[float]:
         """Return the weights of some columns; owner : whose columns they are."""
         if unknown := [name for name in self.column_weights if name not in columns]:
-            raise ValueError(
-                Message(
-                    Parameter("column_weights", "Distortion"),
-                    f" names {unknown[0]!r}, which is not one of the columns that {owner} "
-                    f"releases: {list(columns)}.",
-                )
+            told = (
+                f" names {unknown[0]!r}, which is not one of the columns that {owner} releases: "
             )
+            raise ValueError(about("Distortion", "column_weights", told, f"{list(columns)}."))
         weights = [self.column_weights.get(name, 1.0) for name in columns]
         if not sum(weights):
-            raise ValueError(
-                Message(
-                    Parameter("column_weights", "Distortion"),
-                    " must not be zero for all columns: every value would be as good as another.",
-                )
-            )
+            told = " must not be zero for all columns: every value would be as good as another."
+            raise ValueError(about("Distortion", "column_weights", told))
         return weights
 
     def __repr__(self) -> str:
@@ -258,10 +249,8 @@ class Distortion(Utility):
 def _check_column_weights(weights: Mapping[Any, float] | None) -> dict[Any, float]:
     if not isinstance(weights, Mapping | None):
         raise TypeError(message("Distortion", "column_weights", "a dict or None", weights))
-    return {
-        name: check_real("Distortion", "column_weights", weight, low=0, high_open=True)
-        for name, weight in (weights or {}).items()
-    }
+    check = partial(check_real, "Distortion", "column_weights", low=0, high_open=True)
+    return {name: check(weight) for name, weight in (weights or {}).items()}
 
 
 def _check_loss(loss: TableLike) -> FloatArray:
@@ -274,25 +263,17 @@ def _check_loss(loss: TableLike) -> FloatArray:
         requirement = "a square table, with a row and a column for each symbol of X"
         raise ValueError(message("Distortion", "loss", requirement, loss))
     if not (np.isfinite(table).all() and (table >= 0).all()):
-        raise ValueError(
-            message("Distortion", "loss", "a table of finite numbers that are not negative", loss)
-        )
+        requirement = "a table of finite numbers that are not negative"
+        raise ValueError(message("Distortion", "loss", requirement, loss))
     if (wrong := np.flatnonzero(np.diag(table) > table.min(axis=1))).size:
-        raise ValueError(
-            Message(
-                Parameter("loss", "Distortion"),
-                f" must be smallest on its diagonal: a symbol is best read as itself. In row "
-                f"{wrong[0]} another label has a smaller loss.",
-            )
-        )
+        told = " must be smallest on its diagonal: a symbol is best read as itself. In row "
+        row = f"{wrong[0]} another label has a smaller loss."
+        raise ValueError(about("Distortion", "loss", told, row))
     return table
 
 
-# What is kept of each column, where symbols are cells of a whole table.
-
-
 class EachColumn(Utility):
-    """The mean of ``I(X_j;Y) / H(X_j)`` over the columns X_j of a table.
+    """The mean of ``I(X_j;Y) / H(X_j)`` over the columns X_j of a table whose symbols are cells.
 
     With J a column drawn with a probability in proportion to 1 / H(X_j), it is ``I((J, X_J); Y)``
     times a constant: a target, one of whose values is a column with a value.

@@ -15,7 +15,7 @@ from skprivacy.geometry import (
     TooManyVerticesError,
     slab_vertices,
 )
-from skprivacy.geometry.cdd_vertices import simplex_vertices
+from skprivacy.geometry.lift_polytopes import simplex_vertices
 from skprivacy.geometry.points import GrowingTable
 from skprivacy.joint import as_joint
 from skprivacy.solvers import DesignTask
@@ -229,7 +229,7 @@ class TestInterchangeableSymbols:
         symbols = InterchangeableSymbols(task_of(joint))
         merged = symbols.task.joint
         assert len(merged.p_x) == 3
-        assert_allclose(merged.p_x, np.bincount(symbols.groups, joint.p_x))
+        assert_allclose(merged.p_x, np.bincount(symbols.kinds, joint.p_x))
         point = np.zeros((1, 3))
         point[0, :] = [0.5, 0.3, 0.2]
         points, origin = symbols.split(Points.from_dense(point))
@@ -237,9 +237,9 @@ class TestInterchangeableSymbols:
         # Each has one symbol of every group, with the weight of the group.
         dense = points.dense(6)
         for row in dense:
-            assert_allclose(np.bincount(symbols.groups, row), point[0])
-        # And P(X) given the groups is a mixture of them.
-        wanted = point[0][symbols.groups] * joint.p_x / merged.p_x[symbols.groups]
+            assert_allclose(np.bincount(symbols.kinds, row), point[0])
+        # And P(X) given the kinds is a mixture of them.
+        wanted = point[0][symbols.kinds] * joint.p_x / merged.p_x[symbols.kinds]
         weights = np.linalg.lstsq(dense.T, wanted, rcond=None)[0]
         assert_allclose(dense.T @ weights, wanted, atol=1e-12)
 
