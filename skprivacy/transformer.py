@@ -107,7 +107,7 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         one, a cell, for tables of many columns; with utility="target" these are `ScoreCells`, else
         `TreeCells`. Every row then has a cell, also one with values that `fit` did not see.
         "auto": cells where there are too many combinations to design for, or most were seen only
-        once, with a warning that says so. One column, another solver than "auto", and
+        once; `cells_` shows them. One column, another solver than "auto", and
         `partial_fit` keep values.
     n_bins : int, sequence of edges, dict of these per column, or None, default=10
         Numbers and times with more distinct values than this are cut at quantiles, or at the edges
@@ -119,8 +119,8 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         parameter of a Dirichlet prior.
     handle_unknown : {"resample", "error"}, default="resample"
         What `transform` does with values or combinations that `fit` did not see: draw from P(Y),
-        which reveals nothing about the row, with a warning; or raise an error. With cells, nothing
-        is unknown. With columns beside Y, the draw is from P(Y|z), which tells no more than their
+        which reveals nothing about the row, or raise an error. `evaluate` tells the share of such
+        rows, as P(X) of the symbol "unseen". With cells, nothing is unknown. With columns beside Y, the draw is from P(Y|z), which tells no more than their
         values z, and so is that of a cell that `fit` did not see with z.
     random_state : int, RandomState, Generator or None, default=None
         None draws with a new key from the operating system's cryptographic source each time.
@@ -302,7 +302,7 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
             return self  # a stream may have empty batches; the first one shows the columns
         inputs = read_inputs(settings, X, y, sensitive_features, sample_weight)
         if inputs.index:
-            check_index_leak(settings, inputs, *code_sensitive(settings, inputs.rows)[1:])
+            check_index_leak(settings, inputs, code_sensitive(settings, inputs.rows))
         batches = self._batches or Batches(settings, inputs)
         batches.add(settings, inputs)
         self._batches, self._fitted = batches, None

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Container, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
-from functools import cached_property
 from itertools import zip_longest
 from typing import Any, BinaryIO
 
@@ -30,7 +29,7 @@ from ..fitting.tally import NUMBER, RowNumbers, RowSample, Tally
 from ..releasing.keyed import RecordKeys, RecordNoise, RecordSource, noise_source, repeated
 from ..releasing.noise import FreshSource, Noise, NoiseKey, RowNoise, Words
 from ..releasing.record_ids import folds_of_keys, n_repeated
-from ..releasing.release import Release, release_of, warn_of_unknown
+from ..releasing.release import Release, notice_unknown, release_of
 from ..tables.column_roles import ColumnRoles
 from ..tables.frames import as_table
 from ..tables.table import ColumnType
@@ -213,14 +212,14 @@ class FileTable(CountedTable):
             self._families[name] = _family(columns[name])
         return {name: _meant(column, self._families[name]) for name, column in columns.items()}
 
-    @cached_property
-    def sample(self) -> SampledRows:
+    def sample(self, n_rows: int) -> SampledRows:
         rows = self._sample.rows()
         if not isinstance(self.source, DelimitedSource):
             return SampledRows(dict(rows.items()))
         typed = self._typed(dict(rows.items()))
         of_numbers = [name for name in typed if self._families[name] == "numbers"]
-        return SampledRows(typed, {name: written_numbers(rows[name]) for name in of_numbers})
+        written = {name: written_numbers(rows[name]) for name in of_numbers}
+        return SampledRows(typed, written=written)
 
     def types(self, names: Sequence[str], values: NamedColumns) -> tuple[ColumnType, ...]:
         return tuple(self.source.type_of(self.names.index(n), values[n]) for n in names)
@@ -258,7 +257,7 @@ def fit_source(
     table = FileTable(source, with_sample=with_sample, is_watched=is_watched)
     inputs = counted_inputs(settings, table, target, apart)
     fitted = fit_mechanism(settings, inputs, allow_leaking=allow_leaking)
-    return fitted, pd.DataFrame(table.sample.columns)
+    return fitted, pd.DataFrame(table.sample(inputs.rows.n_rows).columns)
 
 
 def held_out_table(fitted: Fitted, source: Source, *, is_watched: bool = False) -> FileTable:
@@ -530,7 +529,7 @@ def release_rows(
             sink.write(block, parts)
             n_rows += len(block)
         noise.check()
-    warn_of_unknown([source.names[position] for position in x_positions], unknown)
+    notice_unknown([source.names[position] for position in x_positions], unknown)
     return n_rows
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
@@ -22,7 +23,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from ..fitting.tally import RowNumbers
+from ..fitting.tally import RowNumbers, ranks_of
 from ..releasing.noise import NoiseSource
 from ..releasing.release import Release
 from ..tables.frames import Table, as_table
@@ -80,6 +81,12 @@ class SparkTable(QueriedTable):
         find = partial(_numbered, needed, numbers, len(names))
         return SparkTable(frame.mapInArrow(find, schema).toDF(*names, number))
 
+    def _chosen(self, names: Sequence[str], highest: np.uint64) -> Table:
+        columns = [_quoted(name).alias(f"column {i}") for i, name in enumerate(names)]
+        numbered = self._frame.select(*columns, F.monotonically_increasing_id().alias("row"))
+        found = numbered.mapInArrow(partial(_chosen, highest), numbered.schema).drop("row")
+        return as_table(found.toDF(*names).toArrow(), "fit")
+
     def empty(self, names: Sequence[str]) -> Table:
         return as_table(self._frame.select(*map(_quoted, names)).limit(0).toArrow(), "fit")
 
@@ -123,6 +130,12 @@ def _numbered(
         parts = [*batch.columns[:n_kept], pa.array(found, type=pa.int32())]
         own = pa.RecordBatch.from_arrays(parts, [*batch.schema.names[:n_kept], "number"])
         yield own.filter(pa.array(found >= 0))
+
+
+def _chosen(highest: np.uint64, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of the batches of a partition that are sampled, by their last column."""
+    for batch in batches:
+        yield batch.filter(pa.array(ranks_of(batch.columns[-1].to_numpy()) <= highest))
 
 
 def _without_dictionaries(table: pa.Table) -> pa.Table:

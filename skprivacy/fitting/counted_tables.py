@@ -15,7 +15,7 @@ import pandas as pd
 
 from .._messages import InPython, Message, Named, Parameter, Setting
 from .._typing import FloatArray, IntArray, NamedColumns
-from .._warnings import warn
+from .._warnings import Notice, warn
 from ..cells import Cells
 from ..cells.base import N_BUCKETS
 from ..encoding.columns import BinsLike
@@ -23,7 +23,6 @@ from ..tables.column_roles import ColumnRoles
 from ..tables.table import ColumnType
 from . import tally as tallies
 from .inputs import CountedColumns, FitInputs, LabelledRows, read_inputs, roles_of_names
-from .leak_warnings import warn_of_unjudged
 from .learn import cells_taught_by
 from .learned_cells import (
     MOST_ROWS,
@@ -80,9 +79,14 @@ def add_rows(
 
 @dataclass(frozen=True, eq=False)
 class SampledRows:
-    """Some rows of a table; written : what else can be read in columns, see `judged`."""
+    """Some rows of a table.
+
+    index : the levels of an index that leaves with the rows; written : what else can be read in
+    columns, see `judged`.
+    """
 
     columns: NamedColumns = field(default_factory=dict)
+    index: NamedColumns = field(default_factory=dict)
     written: dict[Any, list[pd.Series]] = field(default_factory=dict)
 
 
@@ -122,14 +126,15 @@ class CountedTable(ABC):
     ) -> None:
         """Take note of what will be counted, before it is."""
 
-    def checked_index(self, s_names: Sequence[str], owner: str) -> list[str]:
-        """Return the names of an index that is released with the rows, if none of them holds S."""
-        return []
+    def check_index(self, s_names: Sequence[str], owner: str) -> None:  # noqa: B027
+        """Refuse an index that is released with the rows and holds S."""
 
-    @property
-    def sample(self) -> SampledRows:
-        """Some rows, by which columns that are passed through are judged; none if it is empty."""
-        return SampledRows()
+    @abstractmethod
+    def sample(self, n_rows: int) -> SampledRows:
+        """Return some rows of S and of what leaves with the rows: copied columns, an index.
+
+        n_rows : how many rows the table has. Nothing is sampled where nothing leaves.
+        """
 
     def no_rows(self, owner: str) -> ValueError:
         """Return the error of a table without rows."""
@@ -165,25 +170,22 @@ def counted_inputs(
     roles = roles_of_names(settings, table.names, table.where, named_only)
     counted = _counted(settings, table, roles, target)
     table.prepare(roles, counted, edges_of(settings.n_bins, counted.x))
-    index = table.checked_index(counted.s, settings.owner)
+    table.check_index(counted.s, settings.owner)
     rows, x_columns = _rows(settings, table, counted)
+    sample = table.sample(rows.n_rows)
     typed = [roles.name(p) for p in roles.typed_positions]
-    types = table.types(typed, {**table.sample.columns, **x_columns, **rows.beside})
-    return with_sample(FitInputs(roles, types, rows), counted.s, table.sample, index)
+    types = table.types(typed, {**sample.columns, **x_columns, **rows.beside})
+    return with_sample(FitInputs(roles, types, rows), counted.s, sample)
 
 
-def with_sample(
-    inputs: FitInputs, s_names: Sequence[Any], sample: SampledRows, index: Sequence[str] = ()
-) -> FitInputs:
-    """Add some rows of the columns that are passed through; warn of what cannot be judged."""
-    roles = inputs.roles
-    kept = [roles.name_or_position(p) for p in roles.kept_positions]
-    passed = {name: sample.columns[name] for name in kept if name in sample.columns}
-    warn_of_unjudged([*index, *(name for name in kept if name not in passed)])
+def with_sample(inputs: FitInputs, s_names: Sequence[Any], sample: SampledRows) -> FitInputs:
+    """Add some rows of the columns that are passed through, and of an index."""
+    passed = {name: sample.columns[name] for name in inputs.kept if name in sample.columns}
     return replace(
         inputs,
         passed_through=passed,
-        s_passed={name: sample.columns[name] for name in s_names} if passed else None,
+        s_passed={name: sample.columns[name] for name in s_names if name in sample.columns},
+        index=sample.index,
         written={name: sample.written[name] for name in passed if name in sample.written},
     )
 
@@ -278,7 +280,8 @@ def cells_instead(settings: Settings, n_columns: int, error: TooManyRowsError) -
             "in ",
             InPython("n_bins", Named("edges")),
             ", or release fewer columns jointly.",
-        )
+        ),
+        Notice,
     )
     return default_cells(settings)
 

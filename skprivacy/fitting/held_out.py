@@ -254,9 +254,7 @@ def certified(
     """
     held_out = _rows(fitted, settings, X, y, *passed)
     s_columns = held_out.rows.s_columns
-    secrets = {None: tuple(range(len(s_columns)))}
-    if None not in fitted.mechanism.secrets:
-        secrets = columns_of_secrets(settings.owner, fitted.mechanism.secrets, tuple(s_columns))
+    secrets = _columns_of_secrets(fitted, settings.owner, tuple(s_columns))
     sized = {name: _sized_groups(fitted, s_columns, name, p) for name, p in secrets.items()}
     for n_s, _ in sized.values():
         check_measure(terms.measure, n_s)
@@ -266,6 +264,23 @@ def certified(
         {name: _candidate(fitted, n_s, name) for name, (n_s, _) in sized.items()},
         terms,
     )
+
+
+def _columns_of_secrets(
+    fitted: Fitted, owner: str, names: tuple[Any, ...]
+) -> dict[Any, tuple[int, ...]]:
+    """Return the positions of the columns of each secret; names : of the columns of S.
+
+    Columns that are called otherwise than in `fit` come in the same order.
+    """
+    if fitted.training is not None:
+        groups = fitted.training.secrets.groups
+        return {name: each.positions for name, each in groups.items()}
+    secrets, known = fitted.mechanism.secrets, fitted.roles.s_names
+    if None in secrets:
+        return {None: tuple(range(len(names)))}
+    is_same = set(names) == set(known) or len(names) != len(known)
+    return columns_of_secrets(owner, secrets, names if is_same else known)
 
 
 def _sized_groups(

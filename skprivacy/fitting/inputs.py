@@ -336,6 +336,11 @@ class FitInputs:
     written: dict[Any, list[pd.Series]] = field(default_factory=dict)
 
     @property
+    def kept(self) -> list[Any]:
+        """The columns that are passed through, whether or not some of their rows are known."""
+        return [self.roles.name_or_position(p) for p in self.roles.kept_positions]
+
+    @property
     def x_types(self) -> tuple[ColumnType, ...]:
         """The types of the columns of X."""
         return self.types[: len(self.roles.x_positions)]

@@ -82,7 +82,7 @@ def warn_of_design(
     if len(mechanism.x_labels) > 1 and mechanism.normalized_utility < UTILITY_ROUNDING:
         warn_of_nothing(mechanism)
     if _has_small_groups(mechanism, secrets, group_sizes):
-        warn(_FEW_ROWS, FiniteSampleWarning)
+        warn(_FEW_ROWS, FiniteSampleWarning, in_workers=False)
     else:
         warn_of_chance(mechanism, secrets.tables(counts), n_rows)
 
@@ -178,7 +178,7 @@ def warn_of_chance(mechanism: Mechanism, tables: Mapping[Any, CountArray], n_row
         if budget < np.inf and _quick_limit(secret, tables[name], n_rows, confidence) > (
             FAR_ABOVE * budget
         ):
-            warn(_FEW_ROWS, FiniteSampleWarning)
+            warn(_FEW_ROWS, FiniteSampleWarning, in_workers=False)
             return
 
 
@@ -274,7 +274,7 @@ def leaking_columns(
     weights: FloatArray | None,
     **options: Any,
 ) -> Judgement:
-    """Judge columns by each secret and its budget; the only secret is called None.
+    """Judge columns by each secret and its budget.
 
     options : of `judged`. Told of a column is how it reveals most, in units of the budget.
     """
@@ -282,8 +282,8 @@ def leaking_columns(
         name: judged(budget, columns, s_codes[name], weights, **options)
         for name, budget in budgets.items()
     }
-    if None in found:
-        return found[None]
+    if len(found) == 1:
+        return next(iter(found.values()))
     leaking, about = {}, {}
     for column in columns:
         by = {name: each.leaking[column] for name, each in found.items() if column in each.leaking}

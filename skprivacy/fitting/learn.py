@@ -12,7 +12,7 @@ import pandas as pd
 
 from .._messages import InPython, Message, Named, Setting
 from .._typing import CountArray, FloatArray, IntArray, NamedColumns
-from .._warnings import doing, warn
+from .._warnings import Notice, doing, warn
 from ..cells import CellAlphabet, Cells
 from ..channels import tidied
 from ..codes import UNKNOWN, count, take
@@ -51,11 +51,13 @@ from ..utilities import (
 from .inputs import FitInputs, LabelledRows, code_beside, few_valued, most_beside
 from .leak_warnings import (
     Budget,
+    Judgement,
     leaking_columns,
     warn_of_bins,
     warn_of_design,
     warn_of_index,
     warn_of_passed_through,
+    warn_of_unjudged,
 )
 from .learned_cells import (
     automatic_cells,
@@ -436,7 +438,8 @@ def _pooled(
             ", or release fewer columns jointly, to choose yourself what is pooled; ",
             Setting("solver", "one_per_label" if settings.has_distances else "column_generation"),
             " designs for all of them.",
-        )
+        ),
+        Notice,
     )
     return pooled, take(np.append(symbols, UNKNOWN), codes)
 
@@ -446,15 +449,15 @@ def fit_mechanism(settings: Settings, inputs: FitInputs, *, allow_leaking: bool 
 
     allow_leaking : whether columns that are passed through may exceed the budget.
     """
-    sensitive, s_codes, secrets = of_s = code_sensitive(settings, inputs.rows)
+    of_s = code_sensitive(settings, inputs.rows)
     # What is refused for the sake of the table alone is refused before what takes long.
     leaking = _check_passed_through(settings, inputs, of_s, allow_leaking)
     coded = code_rows(settings, inputs.rows, of_s)
     inputs = inputs.released_as(coded.names, coded.alphabet.of_cells)
     roles, rows = inputs.roles, inputs.rows
     mechanism = _design(settings, inputs, coded)
-    warn_of_bins(list(rows.s_columns), sensitive, settings.n_bins)
-    check_index_leak(settings, inputs, s_codes, secrets)
+    warn_of_bins(list(rows.s_columns), coded.sensitive, settings.n_bins)
+    check_index_leak(settings, inputs, of_s)
     _warn_of_figures(mechanism, coded)
     training = Training(
         coded.sensitive,
@@ -627,24 +630,24 @@ def _warn_of_figures(mechanism: Any, coded: CodedRows) -> None:
     warn_of_design(mechanism, coded.secrets, counts, sizes, coded.n_effective)
 
 
-def _budgets(settings: Settings, secrets: Secrets) -> dict[Any, Budget]:
+def _judged(
+    settings: Settings, inputs: FitInputs, of_s: CodedSensitive, columns: NamedColumns, **how: Any
+) -> Judgement:
+    """Judge columns that leave with the rows of `fit`, or with a sample of them."""
+    (sensitive, s_codes, secrets), weights = of_s, inputs.rows.weights
+    if (s_passed := inputs.s_passed) is not None:
+        s_codes, _ = sensitive.encode(list(s_passed.values()), list(s_passed))
+        weights = None
     about = get_measure(settings.measure), settings.scope
-    return {name: Budget(epsilon, *about) for name, epsilon in secrets.budgets.items()}
+    budgets = {name: Budget(epsilon, *about) for name, epsilon in secrets.budgets.items()}
+    of_each = {name: groups.codes(s_codes) for name, groups in secrets.groups.items()}
+    return leaking_columns(budgets, columns, of_each, weights, **how)
 
 
-def check_index_leak(
-    settings: Settings, inputs: FitInputs, s_codes: IntArray, secrets: Secrets
-) -> None:
+def check_index_leak(settings: Settings, inputs: FitInputs, of_s: CodedSensitive) -> None:
     """Warn of an index that reveals more about S than the budget allows."""
     if inputs.index:
-        found = leaking_columns(
-            _budgets(settings, secrets),
-            inputs.index,
-            {name: groups.codes(s_codes) for name, groups in secrets.groups.items()},
-            inputs.rows.weights,
-            in_order=True,
-        )
-        warn_of_index(found)
+        warn_of_index(_judged(settings, inputs, of_s, inputs.index, in_order=True))
 
 
 def _check_passed_through(
@@ -652,19 +655,14 @@ def _check_passed_through(
 ) -> dict[Any, float]:
     """Return what columns that are passed through leak, where that is more than the budget.
 
-    NaN for a column that cannot be judged.
+    NaN for a column that cannot be judged, or of which no rows are known any more.
     """
-    if not inputs.passed_through:
-        return {}
+    passed, unjudged = inputs.passed_through, set(inputs.kept) - set(inputs.passed_through)
+    warn_of_unjudged([name for name in inputs.kept if name in unjudged])
+    if not passed:
+        return dict.fromkeys(inputs.kept, np.nan)
     doing("judging columns that are copied")
-    (sensitive, s_codes, secrets), weights = of_s, inputs.rows.weights
-    if (s_passed := inputs.s_passed) is not None:
-        s_codes, _ = sensitive.encode(list(s_passed.values()), list(s_passed))
-        weights = None
-    of_each = {name: groups.codes(s_codes) for name, groups in secrets.groups.items()}
-    budgets = _budgets(settings, secrets)
-    passed, written = inputs.passed_through, inputs.written
-    found = leaking_columns(budgets, passed, of_each, weights, written=written)
+    found = _judged(settings, inputs, of_s, passed, written=inputs.written)
     few = few_valued({name: passed[name] for name in found.leaking})
     warn_of_passed_through(found, settings.epsilon, allow_leaking, few)
-    return {**found.leaking, **dict.fromkeys(found.unclear, np.nan)}
+    return {**found.leaking, **dict.fromkeys([*found.unclear, *unjudged], np.nan)}

@@ -16,7 +16,7 @@ import pandas as pd
 
 from .._messages import InPython, Message, Named, Setting
 from .._typing import CountArray, FloatArray, IntArray, NamedColumns
-from .._warnings import doing, warn
+from .._warnings import Notice, doing, warn
 from ..cells import Cells, CellTask, ScoreCells, TreeCells, fewest_rows, learn_cell_columns
 from ..cells.alphabet import CellAlphabet, cell_alphabet
 from ..cells.base import (
@@ -234,7 +234,8 @@ def automatic_cells(
             " to silence this warning, ",
             Setting("alphabet", "values"),
             " to keep combinations and pool the rarest.",
-        )
+        ),
+        Notice,
     )
     return default_cells(settings)
 

@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from .._messages import BinsOf, Message
@@ -28,9 +29,23 @@ _MOST_CELLS = 1_000_000
 _LONG = 200
 
 
+_ALL = np.uint64(2**64 - 1)
+
+
 def most_rows(n_columns: int) -> int:
     """Return how many rows of `n_columns` columns may be kept."""
     return min(_MOST_ROWS, _MOST_CELLS // max(1, n_columns))
+
+
+def ranks_of(numbers: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+    """Return words that look random, one for each row number: small ones are sampled first."""
+    return mixed((numbers.astype(np.uint64) + np.uint64(1)) * GOLDEN)
+
+
+def highest_rank(n_rows: int, n_columns: int) -> np.uint64:
+    """Return up to which rank rows are sampled, to get about `most_rows` of them."""
+    share = most_rows(n_columns) / max(1, n_rows)
+    return _ALL if share >= 1 else np.uint64(int(share * 2**64))
 
 
 class RowSample:
@@ -50,7 +65,7 @@ class RowSample:
         self._names = list(names)
         self._whole = whole
         self._limit = most_rows(len(self._names)) if limit is None else limit
-        self._share = np.uint64(2**64 - 1)
+        self._share = _ALL
         self._n_seen = 0
         self._ranks = np.zeros(0, dtype=np.uint64)
         self._pieces: list[pd.DataFrame] = []
@@ -62,9 +77,8 @@ class RowSample:
         """
         if not self._names:
             return
-        numbers = np.arange(self._n_seen, self._n_seen + n_rows, dtype=np.uint64)
+        ranks = ranks_of(np.arange(self._n_seen, self._n_seen + n_rows, dtype=np.uint64))
         self._n_seen += n_rows
-        ranks = mixed((numbers + np.uint64(1)) * GOLDEN)
         chosen = np.flatnonzero(ranks <= self._share)
         if not len(chosen):
             return
