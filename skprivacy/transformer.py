@@ -120,8 +120,9 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
     handle_unknown : {"resample", "error"}, default="resample"
         What `transform` does with values or combinations that `fit` did not see: draw from P(Y),
         which reveals nothing about the row, or raise an error. `evaluate` tells the share of such
-        rows, as P(X) of the symbol "unseen". With cells, nothing is unknown. With columns beside Y, the draw is from P(Y|z), which tells no more than their
-        values z, and so is that of a cell that `fit` did not see with z.
+        rows, as P(X) of the symbol "unseen". With cells, nothing is unknown. With columns beside
+        Y, the draw is from P(Y|z), which tells no more than their values z, and so is that of a
+        cell that `fit` did not see with z.
     random_state : int, RandomState, Generator or None, default=None
         None draws with a new key from the operating system's cryptographic source each time.
         A seed makes the output reproducible, even for an attacker who guesses it: it is for tests.
