@@ -20,7 +20,7 @@ from .._typing import FilePath, IntArray, NamedColumns, Seed
 from ..encoding.columns import BinsLike
 from ..encoding.values import family_of
 from ..fitted import Fitted
-from ..fitting.counted_tables import CountedTable, Distinct, SampledRows, add_rows, counted_inputs
+from ..fitting.counted_tables import CountedTable, Distinct, SampledRows, add_rows
 from ..fitting.inputs import CountedColumns, FitInputs
 from ..fitting.leak_warnings import Judgement, warn_of_passed_through
 from ..fitting.learn import fit_mechanism
@@ -236,8 +236,8 @@ def count_source(
     apart: Collection[str] = (),
     is_watched: bool = False,
 ) -> FitInputs:
-    """Count S and X of a file as the settings name them; parameters as in `counted_inputs`."""
-    return counted_inputs(settings, FileTable(source, is_watched=is_watched), target, apart)
+    """Count S and X of a file as the settings name them; see `CountedTable.inputs`."""
+    return FileTable(source, is_watched=is_watched).inputs(settings, target, apart)
 
 
 def fit_source(
@@ -255,7 +255,7 @@ def fit_source(
     allow_leaking : whether a column that is copied may exceed the budget.
     """
     table = FileTable(source, with_sample=with_sample, is_watched=is_watched)
-    inputs = counted_inputs(settings, table, target, apart)
+    inputs = table.inputs(settings, target, apart)
     fitted = fit_mechanism(settings, inputs, allow_leaking=allow_leaking)
     return fitted, pd.DataFrame(table.sample(inputs.rows.n_rows).columns)
 

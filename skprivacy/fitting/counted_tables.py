@@ -136,6 +136,25 @@ class CountedTable(ABC):
         n_rows : how many rows the table has. Nothing is sampled where nothing leaves.
         """
 
+    def inputs(
+        self, settings: Settings, target: Any = None, apart: Collection[Any] = ()
+    ) -> FitInputs:
+        """Count S and X as the settings name them.
+
+        target : the name of its column, for utility="target"; apart : columns that are not
+        released unless they are named.
+        """
+        named_only = [*apart, target] if isinstance(target, str) else apart
+        roles = roles_of_names(settings, self.names, self.where, named_only)
+        counted = _counted(settings, self, roles, target)
+        self.prepare(roles, counted, edges_of(settings.n_bins, counted.x))
+        self.check_index(counted.s, settings.owner)
+        rows, x_columns = _rows(settings, self, counted)
+        sample = self.sample(rows.n_rows)
+        typed = [roles.name(p) for p in roles.typed_positions]
+        types = self.types(typed, {**sample.columns, **x_columns, **rows.beside})
+        return _with_sample(FitInputs(roles, types, rows), counted.s, sample)
+
     def no_rows(self, owner: str) -> ValueError:
         """Return the error of a table without rows."""
         return ValueError(f"Found a frame with 0 rows while {owner} needs at least one row.")
@@ -147,38 +166,7 @@ class CountedTable(ABC):
         return np.bincount(of_rows, found.counts, n_numbers).astype(float)
 
 
-def inputs_of(settings: Settings, X: Any, y: Any = None, *passed: Any) -> FitInputs:
-    """Return what `fit` learns from a table of any kind.
-
-    y : the target; of a `CountedTable`, the name of its column; passed : S and weights that were
-    passed next to a frame.
-    """
-    if isinstance(X, CountedTable):
-        return counted_inputs(settings, X, y if settings.has_target else None)
-    return read_inputs(settings, X, y, *passed)
-
-
-def counted_inputs(
-    settings: Settings, table: CountedTable, target: Any = None, apart: Collection[Any] = ()
-) -> FitInputs:
-    """Count S and X as the settings name them.
-
-    target : the name of its column, for utility="target"; apart : columns that are not released
-    unless they are named.
-    """
-    named_only = [*apart, target] if isinstance(target, str) else apart
-    roles = roles_of_names(settings, table.names, table.where, named_only)
-    counted = _counted(settings, table, roles, target)
-    table.prepare(roles, counted, edges_of(settings.n_bins, counted.x))
-    table.check_index(counted.s, settings.owner)
-    rows, x_columns = _rows(settings, table, counted)
-    sample = table.sample(rows.n_rows)
-    typed = [roles.name(p) for p in roles.typed_positions]
-    types = table.types(typed, {**sample.columns, **x_columns, **rows.beside})
-    return with_sample(FitInputs(roles, types, rows), counted.s, sample)
-
-
-def with_sample(inputs: FitInputs, s_names: Sequence[Any], sample: SampledRows) -> FitInputs:
+def _with_sample(inputs: FitInputs, s_names: Sequence[Any], sample: SampledRows) -> FitInputs:
     """Add some rows of the columns that are passed through, and of an index."""
     passed = {name: sample.columns[name] for name in inputs.kept if name in sample.columns}
     return replace(
@@ -389,8 +377,19 @@ class Batches:
         is_limited = cells_of(settings.for_batches()) is None
         rows = self._rows(self._tally if is_limited else self._tally.unlimited())
         sample = SampledRows(dict(self._sample.rows().items()))
-        return with_sample(FitInputs(self.roles, self.types, rows), self._counted.s, sample)
+        return _with_sample(FitInputs(self.roles, self.types, rows), self._counted.s, sample)
 
     def __getstate__(self) -> dict[str, Any]:
         # Counts may travel; rows of people stay where they are.
         return vars(self) | {"_sample": self._sample.emptied()}
+
+
+def inputs_of(settings: Settings, X: Any, y: Any = None, *passed: Any) -> FitInputs:
+    """Return what `fit` learns from a table of any kind.
+
+    y : the target; of a `CountedTable`, the name of its column; passed : S and weights that were
+    passed next to a frame.
+    """
+    if isinstance(X, CountedTable):
+        return X.inputs(settings, y if settings.has_target else None)
+    return read_inputs(settings, X, y, *passed)

@@ -14,7 +14,7 @@ import pandas as pd
 from .._messages import SENSITIVE, Message, Named, Parameter, Setting
 from .._typing import ColumnsLike, FloatArray, IntArray, Labels, NamedColumns
 from ..codes import UNKNOWN, take
-from ..encoding import Alphabet, ColumnAlphabet, PairedAlphabet
+from ..encoding import Alphabet, PairedAlphabet
 from ..encoding.values import coded as values_of
 from ..fitted import Fitted, SecretGroups, Training, columns_of_secrets
 from ..measures import Measure, get_measure
@@ -68,7 +68,10 @@ class Symbols(RowNumbers):
 
 @dataclass(frozen=True, eq=False)
 class ValuesAndSymbols(RowNumbers):
-    """The value of one column of X, and the symbol of the row, as one number."""
+    """The value of one column of X and the symbol of the row, as one number.
+
+    Values are as in the bins of `fit`; those that it did not see are one more.
+    """
 
     symbols: Symbols
     position: int
@@ -80,21 +83,25 @@ class ValuesAndSymbols(RowNumbers):
 
     def of_table(self, columns: NamedColumns) -> IntArray:
         column = columns[self.symbols.names[self.position]]
-        values = _positions(self.symbols.alphabet.columns[self.position], column)
+        alphabet = self.symbols.alphabet.columns[self.position]
+        of_rows, values = values_of(column, column.name)
+        positions = take(alphabet.positions_of(values, column.name), of_rows)
+        positions = np.where(positions == UNKNOWN, len(alphabet.values), positions)
         # Positions are as small integers as they fit into, products are larger.
-        return values.astype(np.intp) * self.n_symbols + self.symbols.of_table(columns)
+        return positions.astype(np.intp) * self.n_symbols + self.symbols.of_table(columns)
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
     """Rows that a design has not seen, all or counted: their S, and a symbol in place of X.
 
-    table_of : returns how often each value of a column of X has each symbol, by the position of
-    the column and the shape of the table.
+    symbols : tell the symbol of a row; sizes : returns how often each number occurs, by what tells
+    the number of a row and how many numbers there are.
     """
 
     rows: LabelledRows
-    table_of: Callable[[int, tuple[int, int]], FloatArray]
+    symbols: Symbols
+    sizes: Callable[[RowNumbers, int], FloatArray]
 
     @property
     def x_codes(self) -> IntArray:
@@ -104,7 +111,14 @@ class HeldOut:
 
     def counts(self, codes: IntArray, shape: tuple[int, int]) -> FloatArray:
         """Return how often each code and each symbol occur together."""
-        return _counts(codes, self.x_codes, self.rows.weights, shape)
+        counts, weights = np.zeros(shape), self.rows.weights
+        np.add.at(counts, (codes, self.x_codes), 1.0 if weights is None else weights)
+        return counts
+
+    def table_of(self, position: int, shape: tuple[int, int]) -> FloatArray:
+        """Return how often each value of a column of X and each symbol occur together."""
+        numbers = ValuesAndSymbols(self.symbols, position, shape[1])
+        return self.sizes(numbers, math.prod(shape)).reshape(shape)
 
 
 def _rows(
@@ -139,15 +153,15 @@ def _rows_of_frame(
     check_length(y, table.n_rows, "y")
     columns = table.named(_read_positions(fitted, table, owner))
     weights = check_weights(sample_weight, table.n_rows)
-    x_codes = Symbols.of(fitted, list(columns)).of_table(columns)
+    symbols = Symbols.of(fitted, list(columns))
     target = as_columns(y, "y") if is_target else None
-    rows = LabelledRows(s_columns, {NUMBER: pd.Series(x_codes)}, target, weights)
+    x_codes = pd.Series(symbols.of_table(columns))
+    rows = LabelledRows(s_columns, {NUMBER: x_codes}, target, weights)
 
-    def table_of(position: int, shape: tuple[int, int]) -> FloatArray:
-        values = _positions(fitted.alphabet.columns[position], list(columns.values())[position])
-        return _counts(values, x_codes, weights, shape)
+    def sizes(numbers: RowNumbers, n_numbers: int) -> FloatArray:
+        return np.bincount(numbers.of_table(columns), weights, n_numbers).astype(float)
 
-    return HeldOut(rows, table_of)
+    return HeldOut(rows, symbols, sizes)
 
 
 def _rows_of_table(
@@ -172,12 +186,7 @@ def _rows_of_table(
         raise ValueError(Message(SENSITIVE, told)) from error
     if not rows.n_rows:
         raise table.no_rows(owner)
-
-    def table_of(position: int, shape: tuple[int, int]) -> FloatArray:
-        numbers = ValuesAndSymbols(symbols, position, shape[1])
-        return table.sizes(numbers, math.prod(shape)).reshape(shape)
-
-    return HeldOut(rows, table_of)
+    return HeldOut(rows, symbols, table.sizes)
 
 
 def _read_positions(fitted: Fitted, table: Table, owner: str) -> list[int]:
@@ -200,8 +209,12 @@ def evaluated(
     objective, s_columns = _objective(fitted, held_out), held_out.rows.s_columns
 
     p_x = np.bincount(held_out.x_codes, held_out.rows.weights, _n_symbols(fitted))
-    x_labels = (*mechanism.x_labels, *_unseen_labels(fitted))
-    about = x_labels, mechanism.y_labels, objective, _groups(fitted)
+    unseen, groups = [_unseen(mechanism.x_labels)], mechanism.groups
+    if isinstance(fitted.alphabet, PairedAlphabet):
+        unseen = [("unseen", label) for label in fitted.alphabet.beside.labels]
+    if groups is not None:
+        groups = np.append(groups, np.unique(groups))
+    about = (*mechanism.x_labels, *unseen), mechanism.y_labels, objective, groups
     channel = Channel(_channel(fitted), p_x / p_x.sum(), *about)
 
     def under(codes: IntArray, labels: Labels) -> Leakage:
@@ -324,18 +337,7 @@ def _n_symbols(fitted: Fitted) -> int:
     return len(fitted.mechanism.channel) + len(fitted.mechanism.unseen)
 
 
-def _groups(fitted: Fitted) -> IntArray | None:
-    groups = fitted.mechanism.groups
-    return None if groups is None else np.append(groups, np.unique(groups))
-
-
-def _unseen_labels(fitted: Fitted) -> list[Any]:
-    if not isinstance(fitted.alphabet, PairedAlphabet):
-        return [_unseen(fitted.mechanism.x_labels)]
-    return [("unseen", label) for label in fitted.alphabet.beside.labels]
-
-
-def _unseen(labels: Labels) -> str:
+def _unseen(labels: Labels) -> Any:
     """Return what values that `fit` did not see are called; a value may have that very name."""
     name = "unseen"
     while name in labels:
@@ -348,22 +350,6 @@ def _codes_of(training: Training, groups: SecretGroups, s_columns: NamedColumns)
     columns, names = list(s_columns.values()), list(s_columns)
     found = [training.alphabet.columns[p].encode(columns[p], names[p]) for p in groups.positions]
     return groups.found(found)
-
-
-def _positions(alphabet: ColumnAlphabet, column: pd.Series) -> IntArray:
-    """Return the value of each row, in the bins of `fit`; those not seen are one more."""
-    of_rows, values = values_of(column, column.name)
-    positions = take(alphabet.positions_of(values, column.name), of_rows)
-    return np.where(positions == UNKNOWN, len(alphabet.values), positions)
-
-
-def _counts(
-    rows: IntArray, columns: IntArray, weights: FloatArray | None, shape: tuple[int, int]
-) -> FloatArray:
-    """Return the table of counts of two columns of codes; symbols that never occur count 0."""
-    counts = np.zeros(shape)
-    np.add.at(counts, (rows, columns), 1.0 if weights is None else weights)
-    return counts
 
 
 def _objective(fitted: Fitted, held_out: HeldOut) -> Utility:
