@@ -26,7 +26,7 @@ from .fitting.fitted_estimator import (
 )
 from .fitting.held_out import certified, evaluated, terms_for
 from .fitting.inputs import counts_nothing, read_inputs
-from .fitting.learn import check_index_leak, code_rows, code_sensitive, fit_mechanism
+from .fitting.learn import check_index_leak, code_rows, fit_mechanism
 from .fitting.learned_cells import cells_of
 from .measures import Measure
 from .mechanism import Evaluation
@@ -303,7 +303,7 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
             return self  # a stream may have empty batches; the first one shows the columns
         inputs = read_inputs(settings, X, y, sensitive_features, sample_weight)
         if inputs.index:
-            check_index_leak(settings, inputs, code_sensitive(settings, inputs.rows))
+            check_index_leak(settings, inputs)
         batches = self._batches or Batches(settings, inputs)
         batches.add(settings, inputs)
         self._batches, self._fitted = batches, None
