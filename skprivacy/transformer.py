@@ -54,7 +54,7 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
     comes out of it.
 
     The guarantee is about the joint distribution estimated by `fit`, and with a `confidence` also
-    about that of the population that its rows are from. It is about Y, and columns named in
+    about that of the population its rows were drawn from. It is about Y, and columns named in
     `beside`: not about other columns that are passed through, an index, or several releases of
     the same row taken together. It is not differential privacy.
 
@@ -84,7 +84,7 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         output keeps what X says about y. With utility="distortion", released values are as close
         to the true ones as the budget allows, see `Distortion`.
     max_outputs : int, default=None
-        As in `design_mechanism`: merge outputs until so many are left.
+        As in `design_mechanism`: merge outputs until at most this many are left.
     confidence : float, default=None
         As in `design_mechanism`: how often the budget is to hold for the population that the rows
         of `fit` were drawn from, such as 0.95. None: it holds for these rows, and a
@@ -101,7 +101,7 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         What happens to the other columns: all are dropped, all are passed through by value (equal
         values come out alike), or those listed are, outside of the guarantee. The sensitive ones
         are always dropped, and so is the column that tells people apart (`groups` of
-        `ScoreCells`). This is decided by `fit`.
+        `ScoreCells`). Fixed when `fit` is called.
     alphabet : {"auto", "values", "cells"}, TreeCells or ScoreCells, default="auto"
         "values": each combination of values is a symbol of X. "cells": rows that are alike share
         one, a cell, for tables of many columns; with utility="target" these are `ScoreCells`, else
@@ -356,7 +356,8 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         owner, release = type(self).__name__, release_by(self)
         warn_of_unsaved(self, secret_key)
         source = noise_source(release, self.random_state, record_ids, secret_key)
-        container = self._container()
+        own = getattr(self, "_sklearn_output_config", {})  # what `set_output` asks for
+        container = own.get("transform", get_config()["transform_output"])
         if isinstance(lazy := any_table(X, owner), LazyTable):
             if container != "default":
                 raise TypeError(
@@ -366,11 +367,6 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
             return lazy.released(release, source)
         table = as_table(converted(X, container), owner)
         return release.rows(table, source, range(table.n_rows))
-
-    def _container(self) -> str:
-        """Return what `set_output` asks for."""
-        own = getattr(self, "_sklearn_output_config", {})
-        return own.get("transform", get_config()["transform_output"])
 
     def evaluate(
         self,
@@ -441,7 +437,7 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         confidence : float, default=0.95
             How often the bounds hold, at least.
         n_settings : int, default=1
-            How many settings are compared on these rows, if the best of them is to be used.
+            Number of settings compared on these rows, for a multiple-testing correction.
 
         Returns
         -------

@@ -357,17 +357,10 @@ def learn_values(
         found = Bins(None, ends, values, values, values, totals[seen][order], rows[seen][order])
     if rows[-1]:
         found = found.with_missing(totals[-1], rows[-1])
-    alphabet = _alphabet_of(found, pooling, bool(rows[-1]), as_declared)
-    return alphabet, codes, distinct
-
-
-def _alphabet_of(
-    found: Bins, pooling: Pooling, has_missing: bool, as_declared: bool
-) -> ColumnAlphabet:
     occurs = np.flatnonzero((found.rows > 0) | as_declared)
     symbols = np.full(len(found.values), UNKNOWN)
     symbols[occurs] = pool(found.weights[occurs], *pooling)
-    return ColumnAlphabet(
+    alphabet = ColumnAlphabet(
         tuple(found.values),
         tuple(found.labels),
         symbols,
@@ -376,8 +369,9 @@ def _alphabet_of(
         found.rows < FEWEST_ROWS,
         found.edges,
         found.bounds,
-        has_missing,
+        bool(rows[-1]),
     )
+    return alphabet, codes, distinct
 
 
 def _sorted(values: list[Any], label: Hashable) -> list[int]:

@@ -14,7 +14,7 @@ from ..encoding.columns import BinsLike, as_edges
 from ..encoding.values import as_numbers
 from ..fitting.counted_tables import CountedTable, Distinct, SampledRows
 from ..fitting.inputs import CountedColumns
-from ..fitting.tally import NUMBER, RowNumbers, highest_rank, too_many, unlike
+from ..fitting.tally import NUMBER, RowNumbers, check_covered, highest_rank, too_many, unlike
 from ..releasing.keyed import GivenRecords
 from ..releasing.noise import NoiseSource
 from ..releasing.release import Release
@@ -115,8 +115,8 @@ class QueriedTable(LazyTable):
             raise too_many(limit, {name: column.nunique() for name, column in found.items()})
         at = len(names)
         for i, (name, given) in enumerate(cut.items()):
-            lows, highs = (grouped.column(at + 2 * i + side) for side in (1, 2))
-            _check_bounds(name, given, lows, highs)
+            bounds = [as_numbers(grouped.column(at + 2 * i + side), name) for side in (1, 2)]
+            check_covered(name, as_edges(given, name), *bounds)
         counts = grouped.column(at).to_numpy().astype(float)
         return Distinct(found, counts, is_coarse=bool(cut))
 
@@ -129,7 +129,7 @@ class QueriedTable(LazyTable):
 
     @abstractmethod
     def _can_be_cut(self, name: str) -> bool:
-        """Return whether a column holds numbers or times."""
+        """Whether a column holds numbers or times."""
 
     @abstractmethod
     def _column(self, name: str) -> Any:
@@ -154,15 +154,6 @@ class QueriedTable(LazyTable):
     @abstractmethod
     def _grouped(self, keys: list[Any], values: list[Any], bounds: list[Any], most: int) -> Table:
         """Return values, counts and bounds of the groups by keys, of at most `most` groups."""
-
-
-def _check_bounds(name: str, edges: BinsLike, lows: pd.Series, highs: pd.Series) -> None:
-    low, *_, high = as_edges(edges, name)
-    if (as_numbers(lows, name) < low).any() or (as_numbers(highs, name) > high).any():
-        raise ValueError(
-            f"The edges for the column {name!r} do not cover its values: begin with -inf and end "
-            f"with inf."
-        )
 
 
 def _inner(edges: BinsLike, name: str) -> list[Any]:

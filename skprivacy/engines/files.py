@@ -518,7 +518,9 @@ def release_rows(
         for block in source.watched_blocks("releasing", is_watched):
             table = as_table(block.frame(x_positions, families), owner)
             own, of_block = range(len(x_positions)), noise.of(block, n_rows)
-            folds = folds_of_block(block, key_position, source)
+            folds = None
+            if key_position is not None:
+                folds = folds_of_keys(block.column(key_position), source.names[key_position])
             released = release.replacements(table, own, of_block, unknown, folds)
             parts: dict[str, Any] = {}
             for position in roles.order:
@@ -531,10 +533,3 @@ def release_rows(
         noise.check()
     notice_unknown([source.names[position] for position in x_positions], unknown)
     return n_rows
-
-
-def folds_of_block(block: Block, position: int | None, source: Source) -> IntArray | None:
-    """Return the folds of rows by their keys; position : of the column of keys, None for none."""
-    if position is None:
-        return None
-    return folds_of_keys(block.column(position), source.names[position])

@@ -277,7 +277,7 @@ def cells_instead(settings: Settings, n_columns: int, error: TooManyRowsError) -
 # What `partial_fit` has seen: counts of distinct rows, and some of the rows passed through.
 
 
-# Fewer rows before a batch that is too large teach no cells: it teaches them itself.
+# Minimum rows seen before cells are learned from earlier batches rather than the current one.
 _FEWEST_TEACHERS = 1000
 
 

@@ -94,20 +94,14 @@ def _check_not_index(settings: Settings, table: Table) -> None:
             )
 
 
-def code_beside(
-    settings: Settings,
-    columns: NamedColumns,
-    weights: FloatArray | None,
-    multiplicities: FloatArray | None,
-    n_rows: int,
-) -> tuple[ValueAlphabet, IntArray]:
+def code_beside(settings: Settings, rows: LabelledRows) -> tuple[ValueAlphabet, IntArray]:
     """Return the values z of columns that are published beside a release, and that of each row."""
-    exact = {"n_bins": None, "multiplicities": multiplicities}
+    columns, exact = rows.beside, {"n_bins": None, "multiplicities": rows.multiplicities}
     options: list[dict[str, Any]] = [exact] * len(columns)
     # Which categories there are, and in what order, must not tell more than the values.
     plain = list(map(plain_column, columns.values()))
-    alphabet, codes = learn_alphabet(plain, list(columns), weights, options)
-    _check_few(list(columns), alphabet.n_symbols, n_rows)
+    alphabet, codes = learn_alphabet(plain, list(columns), rows.weights, options)
+    _check_few(list(columns), alphabet.n_symbols, rows.n_rows)
     if settings.max_outputs is not None and settings.max_outputs < alphabet.n_symbols:
         raise ValueError(
             Message(
@@ -121,12 +115,8 @@ def code_beside(
     return alphabet, codes
 
 
-def few_valued(columns: NamedColumns) -> list[Any]:
-    """Return which columns have few values, whatever the number of rows."""
-    return [name for name, column in columns.items() if _is_few(column)]
-
-
-def _is_few(column: pd.Series) -> bool:
+def has_few_values(column: pd.Series) -> bool:
+    """Whether a column has few values, whatever the number of rows."""
     try:
         n_values = column.nunique(dropna=False)
     except TypeError:  # lists, say
@@ -339,7 +329,7 @@ class FitInputs:
         return self.types[: len(self.roles.x_positions)]
 
     def released_as(self, names: Collection[Hashable], of_cells: bool) -> FitInputs:
-        """Return the same with only some of the columns of X, which may be released as cells."""
+        """Return the inputs with only some columns of X, which may be released as cells."""
         is_kept = [self.roles.name_or_position(p) in names for p in self.roles.x_positions]
         positions = compress(self.roles.x_positions, is_kept)
         of_others = self.types[len(is_kept) :]
@@ -514,14 +504,14 @@ def roles_of_names(
 
 
 def counts_nothing(X: Any, sample_weight: npt.ArrayLike | None) -> bool:
-    """Return whether a batch has no rows, or none with any weight."""
+    """Whether a batch has no rows, or none with any weight."""
     if sample_weight is not None and not np.any(sample_weight):
         return True
     return isinstance(X, Sized) and len(X) == 0
 
 
 def _kish(codes: IntArray, weights: FloatArray, squares: FloatArray) -> float:
-    """Return the fewest rows in all that some group allows: its Kish's number over its share."""
+    """Return the smallest effective sample size over groups (Kish), scaled to all rows."""
     known = codes >= 0
     totals, of_squares = (np.bincount(codes[known], w[known]) for w in (weights, squares))
     occurs = totals > 0

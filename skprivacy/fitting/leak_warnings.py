@@ -429,7 +429,7 @@ def _codings(name: Hashable, column: pd.Series, in_order: bool = False) -> Itera
 
 
 def is_beyond_chance(budget: Budget, counts: CountArray) -> bool:
-    """Return whether a column leaks more than one independent of S would, in 95% of cases.
+    """Whether a column leaks more than one independent of S would, in 95% of cases.
 
     Two figures are compared with those of columns that have the same values equally often and
     nothing to do with S: the leakage itself, and the mutual information, which is not drowned out

@@ -47,7 +47,7 @@ from ..utilities import (
     entropy,
     guess_of_cells,
 )
-from .inputs import FitInputs, LabelledRows, code_beside, few_valued, most_beside
+from .inputs import FitInputs, LabelledRows, code_beside, has_few_values, most_beside
 from .leak_warnings import (
     Budget,
     Judgement,
@@ -301,7 +301,7 @@ def code_rows(
     """
     sensitive, s_codes, secrets = of_s or code_sensitive(settings, rows)
     target, v_codes = _learn(settings, rows, rows.target) if rows.target else (None, None)
-    beside = _code_beside(settings, rows) if rows.beside else None  # or refused, before cells
+    beside = code_beside(settings, rows) if rows.beside else None  # or refused, before cells
     alphabet, x_codes, names = _code_x(settings, rows, secrets, s_codes, v_codes)
     if beside is not None:
         alphabet, x_codes = paired(alphabet, x_codes, *beside, rows.weights)
@@ -338,12 +338,6 @@ def _code_x(
         return learn_cells(settings, rows, cells, secrets, s_codes, v_codes)
     known = cells_taught_by(settings, teachers, cells)
     return known.alphabet, known.of_columns(rows.x_columns, rows.fold), known.names
-
-
-def _code_beside(settings: Settings, rows: LabelledRows) -> tuple[ValueAlphabet, IntArray]:
-    """Return the values of the columns beside X, and that of each row."""
-    each = rows.weights, rows.multiplicities, rows.n_rows
-    return code_beside(settings, rows.beside, *each)
 
 
 def cells_taught_by(settings: Settings, rows: LabelledRows, cells: Cells) -> KnownCells:
@@ -397,7 +391,7 @@ def _pooled(
     """Pool the rarest symbols where the design would take long."""
     n_x, kept = alphabet.n_symbols, most_symbols(n_s)
     if rows.beside:
-        kept = min(kept, most_beside(_code_beside(settings, rows)[0].n_symbols))
+        kept = min(kept, most_beside(code_beside(settings, rows)[0].n_symbols))
     if settings.solver != "auto" or n_x <= kept:
         return alphabet, codes
     pooled, symbols = alphabet.pooled(kept)
@@ -429,7 +423,8 @@ def fit_mechanism(settings: Settings, inputs: FitInputs, *, allow_leaking: bool 
     has_copied = bool(inputs.roles.kept_positions)
     leaking = _check_passed_through(settings, inputs, of_s, allow_leaking) if has_copied else {}
     coded = code_rows(settings, inputs.rows, of_s)
-    inputs = inputs.released_as(coded.names, coded.alphabet.of_cells)
+    if coded.alphabet.of_cells:  # which may leave columns out
+        inputs = inputs.released_as(coded.names, of_cells=True)
     roles, rows = inputs.roles, inputs.rows
     mechanism = _design(settings, inputs, coded)
     warn_of_bins(list(rows.s_columns), coded.sensitive, settings.n_bins)
@@ -603,6 +598,6 @@ def _check_passed_through(
         return dict.fromkeys(inputs.kept, np.nan)
     doing("judging columns that are copied")
     found = _judged(settings, inputs, of_s, passed, written=inputs.written)
-    few = few_valued({name: passed[name] for name in found.leaking})
+    few = [name for name in found.leaking if has_few_values(passed[name])]
     warn_of_passed_through(found, settings.epsilon, allow_leaking, few)
     return {**found.leaking, **dict.fromkeys([*found.unclear, *unjudged], np.nan)}

@@ -296,7 +296,9 @@ class Tally:
 
     def _coded(self, i: int, column: pd.Series) -> IntArray:
         """Return the codes of a column; its values get codes as they come."""
-        if self.names[i] in self.edges and _are_numbers(column.dtype):
+        is_number, is_bool = pd.api.types.is_numeric_dtype, pd.api.types.is_bool_dtype
+        are_numbers = is_number(column.dtype) and not is_bool(column.dtype)
+        if self.names[i] in self.edges and are_numbers:
             column = column.astype(float)  # some chunks of a file may hold integers only
         if (bins := self._coarse.get(self.names[i])) is not None:
             column = bins.represented(column)
@@ -389,9 +391,13 @@ def _common(known: Any, dtype: Any) -> Any:
     return np.result_type(known, dtype) if numbers else np.dtype(object)
 
 
-def _are_numbers(dtype: Any) -> bool:
-    is_numeric, is_bool = pd.api.types.is_numeric_dtype, pd.api.types.is_bool_dtype
-    return is_numeric(dtype) and not is_bool(dtype)
+def check_covered(name: Hashable, edges: FloatArray, lows: FloatArray, highs: FloatArray) -> None:
+    """Refuse edges that values of a column are outside of; lows, highs : some of its values."""
+    if (lows < edges[0]).any() or (highs > edges[-1]).any():
+        raise ValueError(
+            f"The edges for the column {name!r} do not cover its values: begin with -inf and end "
+            f"with inf."
+        )
 
 
 def _counted(rows: pd.DataFrame) -> pd.DataFrame:
@@ -420,11 +426,7 @@ class _Bins:
     def represented(self, column: pd.Series) -> pd.Series:
         """Return a column with the values that stand for its own."""
         numbers = as_numbers(column, self._name)
-        if (numbers < self.edges[0]).any() or (numbers > self.edges[-1]).any():
-            raise ValueError(
-                f"The edges for the column {self._name!r} do not cover its values: begin with "
-                f"-inf and end with inf."
-            )
+        check_covered(self._name, self.edges, numbers, numbers)
         bins = np.searchsorted(self.edges[1:-1], numbers)
         for new in set(np.unique(bins)) - set(np.flatnonzero(self._standing.notna())):
             inside = column[(bins == new) & column.notna().to_numpy()].sort_values()
