@@ -74,16 +74,23 @@ class SparkTable(QueriedTable):
 
     def _numbered(self, numbers: RowNumbers, names: Sequence[str], number: str) -> SparkTable:
         needed = list(dict.fromkeys([*names, *numbers.read]))
-        columns = [_quoted(name).alias(f"column {i}") for i, name in enumerate(needed)]
-        frame = self._frame.select(*columns)
+        frame = self._with_rows(needed).drop("row")
         own = frame.schema.fields[: len(names)]
         schema = StructType([*own, StructField("number", IntegerType())])
         find = partial(_numbered, needed, numbers, len(names))
         return SparkTable(frame.mapInArrow(find, schema).toDF(*names, number))
 
-    def _chosen(self, names: Sequence[str], highest: np.uint64) -> Table:
+    def _with_rows(self, names: Sequence[str]) -> DataFrame:
+        """Return some columns, and the number of each row as the last one.
+
+        They get names of our own for now: Spark would read a dot as a field of a structure.
+        """
         columns = [_quoted(name).alias(f"column {i}") for i, name in enumerate(names)]
-        numbered = self._frame.select(*columns, F.monotonically_increasing_id().alias("row"))
+        # Not the number of the task: a task may compute several partitions.
+        return self._frame.select(*columns, F.monotonically_increasing_id().alias("row"))
+
+    def _chosen(self, names: Sequence[str], highest: np.uint64) -> Table:
+        numbered = self._with_rows(names)
         found = numbered.mapInArrow(partial(_chosen, highest), numbered.schema).drop("row")
         return as_table(found.toDF(*names).toArrow(), "fit")
 
@@ -92,10 +99,7 @@ class SparkTable(QueriedTable):
 
     def released(self, release: Release, source: NoiseSource) -> DataFrame:
         names = needed_columns(self, release, source)
-        # Columns get names of our own for now: Spark would read a dot as a field of a structure.
-        columns = [_quoted(name).alias(f"column {i}") for i, name in enumerate(names)]
-        # Not the number of the task: a task may compute several partitions.
-        numbered = self._frame.select(*columns, F.monotonically_increasing_id().alias("row"))
+        numbered = self._with_rows(names)
         rewrite = Rewriting(names, release, source)
         nothing = rewrite(numbered.limit(0).toArrow())
         schema = self._frame.sparkSession.createDataFrame(nothing).schema

@@ -14,7 +14,7 @@ import pandas as pd
 from .._messages import SENSITIVE, Message, Named, Parameter, Setting
 from .._typing import ColumnsLike, FloatArray, IntArray, Labels, NamedColumns
 from ..codes import UNKNOWN, take
-from ..encoding import Alphabet, PairedAlphabet
+from ..encoding import PairedAlphabet
 from ..encoding.values import coded as values_of
 from ..fitted import Fitted, SecretGroups, Training, columns_of_secrets
 from ..measures import Measure, get_measure
@@ -27,27 +27,22 @@ from ..population.certificate import (
     certificate_of,
     check_measure,
 )
-from ..releasing.record_ids import folds_of_keys
 from ..tables.frames import Table, as_table
 from ..tables.vectors import as_columns, check_length, check_weights, coded
 from ..utilities import Distortion, EachColumn, Target, Utility
 from .counted_tables import CountedTable, rows_by_number
 from .inputs import CountedColumns, LabelledRows, sensitive_columns
 from .parameters import Settings
-from .tally import NUMBER, RowNumbers, TooManyRowsError
+from .tally import NUMBER, RowNumbers, RowSymbols, TooManyRowsError
 
 
 @dataclass(frozen=True, eq=False)
-class Symbols(RowNumbers):
+class Symbols(RowSymbols):
     """The symbol of X of each row; one more for values that were not seen.
 
-    Beside columns z there is one more for each z. names : of the columns of X and of z; groups :
-    the column that tells people apart, if any; n_seen : how many symbols `fit` has seen.
+    Beside columns z there is one more for each z. n_seen : how many symbols `fit` has seen.
     """
 
-    alphabet: Alphabet
-    names: tuple[Any, ...]
-    groups: tuple[Any, ...]
     n_seen: int
 
     @classmethod
@@ -56,13 +51,8 @@ class Symbols(RowNumbers):
         n, n_seen = len(fitted.roles.read_positions), len(fitted.mechanism.x_labels)
         return cls(fitted.alphabet, tuple(names[:n]), tuple(names[n:]), n_seen)
 
-    @property
-    def read(self) -> tuple[Any, ...]:
-        return (*self.names, *self.groups)
-
-    def of_table(self, columns: NamedColumns) -> IntArray:
-        folds = next((folds_of_keys(columns[name], name) for name in self.groups), None)
-        codes, _ = self.alphabet.encode([columns[n] for n in self.names], self.names, folds)
+    def of_columns(self, columns: NamedColumns, folds: IntArray | None = None) -> IntArray:
+        codes = super().of_columns(columns, folds)
         return np.where(codes < 0, self.n_seen - 1 - codes.astype(np.intp), codes)
 
 

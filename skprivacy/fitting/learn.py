@@ -345,7 +345,7 @@ def cells_taught_by(settings: Settings, rows: LabelledRows, cells: Cells) -> Kno
     _, s_codes, secrets = code_sensitive(settings, rows)
     v_codes = _learn(settings, rows, rows.target)[1] if rows.target else None
     alphabet, _, names = learn_cells(settings, rows, cells, secrets, s_codes, v_codes)
-    return KnownCells(alphabet, names, frozen(cells), tuple(rows.folds))
+    return KnownCells(alphabet, names, tuple(rows.folds), frozen(cells))
 
 
 def code_sensitive(settings: Settings, rows: LabelledRows) -> CodedSensitive:

@@ -18,6 +18,7 @@ from .._messages import BinsOf, Message
 from .._typing import CountArray, FloatArray, IntArray, NamedColumns
 from ..cells import CellAlphabet
 from ..codes import GOLDEN, UNKNOWN, mixed, take
+from ..encoding import Alphabet
 from ..encoding.columns import BinsLike, cut
 from ..encoding.values import as_numbers, factorize, family_of
 from ..releasing.record_ids import folds_of_keys
@@ -143,31 +144,36 @@ class RowNumbers(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class KnownCells(RowNumbers):
-    """The cells of some columns.
+class RowSymbols(RowNumbers):
+    """The symbols of some columns; -1 or less for values that `fit` did not see.
 
-    names : of these columns; taught_as : what cells were asked for; groups : the column that
-    tells people apart, if any.
+    names : of these columns; groups : the column that tells people apart, if any.
     """
 
-    alphabet: CellAlphabet
+    alphabet: Alphabet
     names: tuple[Any, ...]
-    taught_as: Any
-    groups: tuple[Any, ...] = ()
+    groups: tuple[Any, ...]
 
     @property
     def read(self) -> tuple[Any, ...]:
         return (*self.names, *self.groups)
 
     def of_columns(self, columns: NamedColumns, folds: IntArray | None = None) -> IntArray:
-        """Return the cell of each row; columns : these and any others; folds : of the rows."""
+        """Return the symbol of each row; columns : these and any others; folds : of the rows."""
         series = [columns[name] for name in self.names]
-        codes, _ = self.alphabet.encode(series, self.names, folds)
-        return codes
+        return self.alphabet.encode(series, self.names, folds)[0]
 
     def of_table(self, columns: NamedColumns) -> IntArray:
         folds = next((folds_of_keys(columns[name], name) for name in self.groups), None)
         return self.of_columns(columns, folds)
+
+
+@dataclass(frozen=True, eq=False)
+class KnownCells(RowSymbols):
+    """The cells of some columns; taught_as : what cells were asked for."""
+
+    alphabet: CellAlphabet
+    taught_as: Any
 
 
 def unlike(name: str, others: Container[Any]) -> str:
