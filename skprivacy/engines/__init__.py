@@ -1,7 +1,8 @@
 """Tables outside of memory: lazy polars, Dask, Spark, and files.
 
-`fit` counts where the rows are, in one aggregation, and only counts travel; `transform` returns
-a lazy frame of the same kind. Each library is imported in a module of its own, and only when one
+`fit` counts where the rows are, in one aggregation, and only counts travel, and where columns are
+passed through, some rows of these and of S, to judge them; `transform` returns a lazy frame of the
+same kind. Each library is imported in a module of its own, and only when one
 of its frames is given.
 """
 
