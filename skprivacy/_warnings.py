@@ -8,6 +8,8 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from multiprocessing import parent_process
+from threading import RLock
 from types import FrameType
 from typing import Any, TypeAlias, TypeVar
 
@@ -41,13 +43,29 @@ class _Shown:
 
 _shown: dict[str, _Shown] = {}
 
+_formatting = RLock()
 
-def warn(message: str, category: type[Warning] = UserWarning) -> None:
+
+class Notice(UserWarning):
+    """How a release is made: no threat to the guarantee, and most likely no mistake.
+
+    The commands show it. Python does not, unless a filter asks for it.
+    """
+
+
+# After all other filters: any of them that is about notices comes first.
+warnings.simplefilter("ignore", Notice, append=True)
+
+
+def warn(message: str, category: type[Warning] = UserWarning, *, in_workers: bool = True) -> None:
     """Warn at the line of the user's code that led here, once for that line by default.
 
     A worker thread or process has none: the warning is then at the line where that began.
+    in_workers : whether worker processes warn too; each of them would do so once.
     """
     frame = _users_frame(sys._getframe(1))
+    if not in_workers and _is_between(frame) and parent_process() is not None:
+        return
     file, line = frame.f_code.co_filename, frame.f_lineno
     module = frame.f_globals.get("__name__", "<string>")
     # The module and the registry of that line, as `warnings.warn` takes those of its caller:
@@ -60,9 +78,28 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     entry = file, key, _filters_of(category)
     if entry in shown:
         return
-    warnings.warn_explicit(message, category, file, line, module, registry)
+    with _in_one_line():
+        warnings.warn_explicit(message, category, file, line, module, registry)
     if registry.get(key):  # the filters say: once for each line
         shown.add(entry)
+
+
+@contextmanager
+def _in_one_line() -> Iterator[None]:
+    """Within it, warnings are printed without the source line below them."""
+    with _formatting:
+        original = warnings.formatwarning
+
+        def in_one_line(
+            message: Any, category: Any, filename: str, lineno: int, line: str | None = None
+        ) -> str:
+            return original(message, category, filename, lineno, "")
+
+        warnings.formatwarning = in_one_line
+        try:
+            yield
+        finally:
+            warnings.formatwarning = original
 
 
 def _filters_of(category: type[Warning]) -> Hashable:
@@ -85,7 +122,10 @@ def _users_frame(frame: FrameType) -> FrameType:
 
 
 def _is_between(frame: FrameType) -> bool:
-    return str(frame.f_globals.get("__name__")).partition(".")[0] in _BETWEEN
+    name = frame.f_globals.get("__name__")
+    if name == "__main__":  # a worker of joblib is a module of joblib that is run
+        name = getattr(frame.f_globals.get("__spec__"), "name", name)
+    return str(name).partition(".")[0] in _BETWEEN
 
 
 @contextmanager

@@ -134,11 +134,6 @@ class Secrets:
     groups: Mapping[Any, SecretGroups]
 
     @property
-    def are_several(self) -> bool:
-        """Whether there is a dict of budgets."""
-        return None not in self.groups
-
-    @property
     def n_groups(self) -> int:
         """How many groups a single secret would have that is as hard to design for."""
         return sum(len(groups.labels) - 1 for groups in self.groups.values()) + 1
@@ -289,12 +284,13 @@ class Fitted:
     @property
     def summary(self) -> ReleaseSummary:
         """What is leaked, kept and allowed, and the verdict."""
+        names = self.roles.s_names if self.training is None else self.training.names
         return ReleaseSummary(
             self.mechanism,
             self.fidelity,
             released=tuple(map(str, self.x_names)),
             beside=tuple(map(str, self.beside_names)),
-            protected=("S",) if self.training is None else tuple(map(str, self.training.names)),
+            protected=tuple(map(str, names)) or ("S",),
             codes=self.alphabet.column_codes(),
             of_rows=True,
             leaking={str(name): leakage for name, leakage in self.leaking.items()},

@@ -208,15 +208,6 @@ def _kind(value: object) -> type | None:
 # Columns that are published beside a release, as a part of a JSON document, read with care.
 
 
-def beside_content(alphabet: PairedAlphabet) -> dict[str, Any]:
-    """Return what a document says about the columns beside X."""
-    return {
-        **alphabet_content(alphabet.beside),
-        "pairs": alphabet.pairs.tolist(),
-        "pair_weights": alphabet.weights.tolist(),
-    }
-
-
 def read_beside(place: Place, inner: Alphabet) -> PairedAlphabet:
     """Return the pairs of the columns beside X and symbols of X; inner : these symbols."""
     part = place.keys(*ALPHABET_KEYS, "pairs", "pair_weights")
@@ -347,7 +338,7 @@ def _check_models(models: list[Any], n_classes: list[int], n_columns: int) -> No
 
 
 def _are_classes(classes: Any, n_classes: int) -> bool:
-    """Return whether these are some of the first integers, in their order."""
+    """Whether these are some of the first integers, in their order."""
     if classes.ndim != 1 or classes.dtype.kind not in "iu" or len(classes) < 2:
         return False
     increase = (np.diff(classes.astype(float)) > 0).all()
@@ -412,7 +403,7 @@ def write_transformer(fitted: Fitted, parameters: Mapping[str, Any], indent: int
     """Return the JSON text of what was fitted, and of the parameters that matter after that."""
     roles = fitted.roles
     mechanism = fitted.mechanism.content(include_joint=False)
-    content = {
+    content: dict[str, Any] = {
         "parameters": {name: encode_label(parameters[name]) for name in _PARAMETERS},
         "layout": {
             "names": None if roles.names is None else [encode_label(n) for n in roles.names],
@@ -428,44 +419,33 @@ def write_transformer(fitted: Fitted, parameters: Mapping[str, Any], indent: int
                 for name, leakage in fitted.leaking.items()
             ],
             "sensitive": [encode_label(name) for name in roles.s_names],
-            **_groups_content(roles),
-            **_beside_layout(roles),
         },
         "types": [type_.to_dict() for type_ in fitted.types],
         **_alphabet_content(fitted.alphabet),
-        **_target_content(fitted.of_target),
-        "names": mechanism.pop("names"),
-        "mechanism": mechanism,
     }
+    if roles.group_position is not None:
+        (content["layout"]["groups"],) = _labels(roles, [roles.group_position])
+    if roles.beside_positions:
+        content["layout"]["beside"] = _labels(roles, roles.beside_positions)
+    if (of_target := fitted.of_target) is not None:
+        labels = [encode_label(label) for label in of_target.labels]
+        content["target"] = {"labels": labels, "given_y": of_target.given_y.tolist()}
+    content |= {"names": mechanism.pop("names"), "mechanism": mechanism}
     return write_document("transformer", content, indent)
-
-
-def _beside_layout(roles: ColumnRoles) -> dict[str, Any]:
-    if not roles.beside_positions:
-        return {}
-    return {"beside": _labels(roles, roles.beside_positions)}
 
 
 def _alphabet_content(alphabet: Alphabet) -> dict[str, Any]:
     if isinstance(alphabet, PairedAlphabet):
-        return {**_alphabet_content(alphabet.inner), "beside": beside_content(alphabet)}
+        beside = {
+            **alphabet_content(alphabet.beside),
+            "pairs": alphabet.pairs.tolist(),
+            "pair_weights": alphabet.weights.tolist(),
+        }
+        return {**_alphabet_content(alphabet.inner), "beside": beside}
     if isinstance(alphabet, CellAlphabet):
         return cell_content(alphabet)
     assert isinstance(alphabet, ValueAlphabet)
     return alphabet_content(alphabet)
-
-
-def _groups_content(roles: ColumnRoles) -> dict[str, Any]:
-    if roles.group_position is None:
-        return {}
-    return {"groups": encode_label(roles.name_or_position(roles.group_position))}
-
-
-def _target_content(of_target: Posterior | None) -> dict[str, Any]:
-    if of_target is None:
-        return {}
-    labels = [encode_label(label) for label in of_target.labels]
-    return {"target": {"labels": labels, "given_y": of_target.given_y.tolist()}}
 
 
 def _labels(roles: ColumnRoles, positions: Sequence[int]) -> list[Any]:

@@ -26,7 +26,7 @@ from .fitting.fitted_estimator import (
 )
 from .fitting.held_out import certified, evaluated, terms_for
 from .fitting.inputs import counts_nothing, read_inputs
-from .fitting.learn import check_index_leak, code_rows, code_sensitive, fit_mechanism
+from .fitting.learn import check_index_leak, code_rows, fit_mechanism
 from .fitting.learned_cells import cells_of
 from .measures import Measure
 from .mechanism import Evaluation
@@ -54,7 +54,7 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
     comes out of it.
 
     The guarantee is about the joint distribution estimated by `fit`, and with a `confidence` also
-    about that of the population that its rows are from. It is about Y, and columns named in
+    about that of the population its rows were drawn from. It is about Y, and columns named in
     `beside`: not about other columns that are passed through, an index, or several releases of
     the same row taken together. It is not differential privacy.
 
@@ -84,7 +84,7 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         output keeps what X says about y. With utility="distortion", released values are as close
         to the true ones as the budget allows, see `Distortion`.
     max_outputs : int, default=None
-        As in `design_mechanism`: merge outputs until so many are left.
+        As in `design_mechanism`: merge outputs until at most this many are left.
     confidence : float, default=None
         As in `design_mechanism`: how often the budget is to hold for the population that the rows
         of `fit` were drawn from, such as 0.95. None: it holds for these rows, and a
@@ -101,13 +101,13 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         What happens to the other columns: all are dropped, all are passed through by value (equal
         values come out alike), or those listed are, outside of the guarantee. The sensitive ones
         are always dropped, and so is the column that tells people apart (`groups` of
-        `ScoreCells`). This is decided by `fit`.
+        `ScoreCells`). Fixed when `fit` is called.
     alphabet : {"auto", "values", "cells"}, TreeCells or ScoreCells, default="auto"
         "values": each combination of values is a symbol of X. "cells": rows that are alike share
         one, a cell, for tables of many columns; with utility="target" these are `ScoreCells`, else
         `TreeCells`. Every row then has a cell, also one with values that `fit` did not see.
         "auto": cells where there are too many combinations to design for, or most were seen only
-        once, with a warning that says so. One column, another solver than "auto", and
+        once; `cells_` shows them. One column, another solver than "auto", and
         `partial_fit` keep values.
     n_bins : int, sequence of edges, dict of these per column, or None, default=10
         Numbers and times with more distinct values than this are cut at quantiles, or at the edges
@@ -119,9 +119,10 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         parameter of a Dirichlet prior.
     handle_unknown : {"resample", "error"}, default="resample"
         What `transform` does with values or combinations that `fit` did not see: draw from P(Y),
-        which reveals nothing about the row, with a warning; or raise an error. With cells, nothing
-        is unknown. With columns beside Y, the draw is from P(Y|z), which tells no more than their
-        values z, and so is that of a cell that `fit` did not see with z.
+        which reveals nothing about the row, or raise an error. `evaluate` tells the share of such
+        rows, as P(X) of the symbol "unseen". With cells, nothing is unknown. With columns beside
+        Y, the draw is from P(Y|z), which tells no more than their values z, and so is that of a
+        cell that `fit` did not see with z.
     random_state : int, RandomState, Generator or None, default=None
         None draws with a new key from the operating system's cryptographic source each time.
         A seed makes the output reproducible, even for an attacker who guesses it: it is for tests.
@@ -302,7 +303,7 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
             return self  # a stream may have empty batches; the first one shows the columns
         inputs = read_inputs(settings, X, y, sensitive_features, sample_weight)
         if inputs.index:
-            check_index_leak(settings, inputs, *code_sensitive(settings, inputs.rows)[1:])
+            check_index_leak(settings, inputs)
         batches = self._batches or Batches(settings, inputs)
         batches.add(settings, inputs)
         self._batches, self._fitted = batches, None
@@ -355,7 +356,8 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         owner, release = type(self).__name__, release_by(self)
         warn_of_unsaved(self, secret_key)
         source = noise_source(release, self.random_state, record_ids, secret_key)
-        container = self._container()
+        own = getattr(self, "_sklearn_output_config", {})  # what `set_output` asks for
+        container = own.get("transform", get_config()["transform_output"])
         if isinstance(lazy := any_table(X, owner), LazyTable):
             if container != "default":
                 raise TypeError(
@@ -365,11 +367,6 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
             return lazy.released(release, source)
         table = as_table(converted(X, container), owner)
         return release.rows(table, source, range(table.n_rows))
-
-    def _container(self) -> str:
-        """Return what `set_output` asks for."""
-        own = getattr(self, "_sklearn_output_config", {})
-        return own.get("transform", get_config()["transform_output"])
 
     def evaluate(
         self,
@@ -440,7 +437,7 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
         confidence : float, default=0.95
             How often the bounds hold, at least.
         n_settings : int, default=1
-            How many settings are compared on these rows, if the best of them is to be used.
+            Number of settings compared on these rows, for a multiple-testing correction.
 
         Returns
         -------

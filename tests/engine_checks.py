@@ -113,11 +113,40 @@ class EngineChecks:
         with pytest.raises(ValueError, match=r"X lacks the columns \['name'\]"):
             fitted.transform(self.lazily(rows, 3), record_ids="name", secret_key=KEY)
 
+    @pytest.mark.filterwarnings("ignore::skprivacy.PrivacyLeakWarning")
+    @pytest.mark.parametrize("alphabet", ["values", TreeCells(max_cells=8)])
+    def test_copied_columns_are_judged_as_those_of_the_frame(self, rows, alphabet, monkeypatch):
+        rows = rows.assign(proxy=rows["sex"], uid=[f"u{i}" for i in range(len(rows))])
+        copied = ["proxy", "uid", "noise"]
+        settings = funnel(columns=["band", "maybe"], remainder=copied, alphabet=alphabet)
+        settings.set_params(beside="label", epsilon=0.3)
+        here = clone(settings).fit(rows).summary_
+        assert (set(here.exceeding), here.unjudged) == ({"proxy", "noise"}, ["uid"])
+        lazy = self.lazily(rows, 3)
+        there = clone(settings).fit(lazy).summary_
+        assert here.leaking == pytest.approx(there.leaking, nan_ok=True)
+        assert there.status == "FAIL"
+        # And by some rows, where there are very many.
+        monkeypatch.setattr(tally, "most_rows", lambda _: 1000)
+        sampled = clone(settings).fit(lazy).summary_
+        assert sampled.unjudged == ["uid"]
+        assert sampled.leaking["proxy"] == pytest.approx(here.leaking["proxy"], rel=0.1)
+        assert sampled.leaking["proxy"] != here.leaking["proxy"]
+
+    @pytest.mark.filterwarnings("ignore::skprivacy.PrivacyLeakWarning")
+    def test_what_is_not_judged_does_not_pass(self, rows):
+        rows = rows.assign(uid=[f"u{i}" for i in range(len(rows))])
+        for frame in (rows, self.lazily(rows, 2)):
+            summary = funnel(0.005, remainder=["uid"]).fit(frame).summary_
+            assert summary.status == "CAUTION"
+            assert "could not be judged: uid." in summary.lead()
+        assert funnel(0.005).fit(self.lazily(rows, 2)).summary_.status == "PASS"
+
     @pytest.mark.parametrize("output", ["label", "symbol", "posterior"])
     def test_every_output_and_what_is_beside_it(self, rows, output):
         settings = funnel(output=output, remainder="passthrough", columns=["band", "maybe"])
         lazy = self.lazily(rows, 1)
-        with pytest.warns(PrivacyLeakWarning, match=r"'zip', .* is not measured"):
+        with pytest.warns(PrivacyLeakWarning, match=r"more about S on their own.*: zip, "):
             fitted = settings.fit(lazy)
         there, here = self.collected(fitted.transform(lazy)), fitted.transform(rows)
         assert "sex" not in there
@@ -336,7 +365,7 @@ class EngineChecks:
             PrivacyFunnelTransformer().fit(lazy)
         with pytest.raises(TypeError, match="sensitive_features cannot be passed alongside a"):
             PrivacyFunnelTransformer().fit(lazy, sensitive_features=rows["sex"])
-        with pytest.raises(TypeError, match="sample_weight cannot be passed alongside a lazy"):
+        with pytest.raises(TypeError, match="sample_weight cannot be .*: collect .* partial_fit"):
             funnel().fit(lazy, sample_weight=np.ones(len(rows)))
         with pytest.raises(ValueError, match="'columns' parameter .* names the column 'age'"):
             funnel(columns=["age"]).fit(lazy)
@@ -357,8 +386,7 @@ class EngineChecks:
         rows = people(n)[["sex", "band"]].assign(id=np.arange(n))
         settings = funnel(0.01, remainder="passthrough")
         lazy = self.lazily(rows, 8)
-        with pytest.warns(PrivacyLeakWarning, match="is not measured"):
-            fitted = settings.fit(lazy)
+        fitted = settings.fit(lazy)
         released = self.collected(fitted.transform(lazy)).set_index("id")["band"].sort_index()
         assert released.index.equals(pd.RangeIndex(len(rows), name="id"))
         # The worst output is rare: its leakage is known to about a tenth.

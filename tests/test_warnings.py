@@ -156,6 +156,8 @@ def test_no_other_module_warns_by_itself():
 
 
 SEARCH = """
+import sys
+
 import numpy as np
 import pandas as pd
 from sklearn.linear_model import LogisticRegression
@@ -164,24 +166,39 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from skprivacy import PrivacyFunnelTransformer
 
-rng = np.random.default_rng(0)
-sex = rng.choice(["m", "f"], 300)
-band = np.where(rng.random(300) < 0.5, sex, rng.choice(list("uvwxyz"), 300))
-frame = pd.DataFrame({"sex": sex, "band": band})
-funnel = PrivacyFunnelTransformer(sensitive="sex")
-pipeline = make_pipeline(funnel, OneHotEncoder(handle_unknown="ignore"), LogisticRegression())
-budgets = {"privacyfunneltransformer__epsilon": [0.01, 0.02, 0.05, 0.1]}
-search = GridSearchCV(pipeline, budgets, cv=5)
-search.fit(frame, rng.random(300) < 0.3 + 0.3 * (band == "u"))
+if __name__ == "__main__":
+    rng = np.random.default_rng(0)
+    sex = rng.choice(["m", "f"], 300)
+    band = np.where(rng.random(300) < 0.5, sex, rng.choice(list("uvwxyz"), 300))
+    job = rng.choice([f"job {i}" for i in range(40)], 300)
+    frame = pd.DataFrame({"sex": sex, "band": band, "job": job, "age": rng.normal(50, 9, 300)})
+    funnel = PrivacyFunnelTransformer(sensitive="sex", columns=sys.argv[2:])
+    pipeline = make_pipeline(funnel, OneHotEncoder(handle_unknown="ignore"), LogisticRegression())
+    budgets = {"privacyfunneltransformer__epsilon": [0.01, 0.02, 0.05, 0.1]}
+    search = GridSearchCV(pipeline, budgets, cv=5, n_jobs=int(sys.argv[1]))
+    search.fit(frame, rng.random(300) < 0.3 + 0.3 * (band == "u"))
 """
 
 
-def test_a_search_warns_once():
+@pytest.mark.parametrize("columns", [["band"], ["band", "job"], ["age", "band"]])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_search_warns_once(tmp_path, columns, n_jobs):
     """In a process of its own: with the filters that Python has by default."""
-    run = [sys.executable, "-c", SEARCH]
+    script = tmp_path / "search.py"
+    script.write_text(SEARCH)
+    run = [sys.executable, script, str(n_jobs), *columns]
     done = subprocess.run(run, capture_output=True, text=True, check=True)
     assert len(done.stderr.splitlines()) == 1
     assert "FiniteSampleWarning" in done.stderr
+
+
+def test_notices_are_for_those_who_ask():
+    """Values that `fit` did not see threaten nothing: no filter, no word."""
+    code = "from skprivacy._warnings import Notice, warn; import warnings\nwarn('a', Notice)\n"
+    code += "warnings.simplefilter('default', Notice)\nwarn('b', Notice)"
+    run = [sys.executable, "-c", code]
+    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    assert done.stderr == "<string>:4: Notice: b\n"
 
 
 class TestOnce:

@@ -551,11 +551,16 @@ class ReleaseSummary:
         return [name for name, leakage in self.leaking.items() if not math.isnan(leakage)]
 
     @property
+    def unjudged(self) -> list[str]:
+        """The columns that are copied although what they leak cannot be judged."""
+        return [name for name, leakage in self.leaking.items() if math.isnan(leakage)]
+
+    @property
     def status(self) -> str:
         """What to think of it, in a word: "PASS", "CAUTION", "NO VERDICT" or "FAIL"."""
         status = FAIL if self.exceeding else STATUS[self.verdict.level]
         is_within = all(secret.is_within for secret in self.secrets.values())
-        return CAUTION if status == PASS and not is_within else status
+        return CAUTION if status == PASS and (self.unjudged or not is_within) else status
 
     def lead(self) -> str:
         """Return the line that matters most: status, verdict, and what speaks against it."""
@@ -564,6 +569,9 @@ class ReleaseSummary:
         said += [self.together_sentence()]
         if self.exceeding:
             said.insert(0, f"Columns that are copied leak too much: {', '.join(self.exceeding)}.")
+        if self.unjudged:
+            names = ", ".join(self.unjudged)
+            said.append(f"What copied columns reveal could not be judged: {names}.")
         return " ".join([f"{self.status}:", *filter(None, said)])
 
     def where(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Sequence, Set
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -112,7 +112,7 @@ class Alphabet(ABC):
 
     @abstractmethod
     def can_be_read(self, symbols: IntArray) -> bool:
-        """Return whether what is shown for these symbols tells which of them it is."""
+        """Whether what is shown for these symbols tells which of them it is."""
 
     def decode(
         self, symbol_of_output: IntArray, outputs: IntArray, uniform: Uniform
@@ -213,17 +213,15 @@ class ValueAlphabet(Alphabet):
         labels: Sequence[Hashable],
         folds: IntArray | None = None,
     ) -> tuple[IntArray, dict[Hashable, int]]:
-        columns = [self._only_column()] if len(self.columns) == 1 else self.columns
+        columns = self.columns
+        if len(columns) == 1:  # with the symbols of the alphabet
+            symbols = np.append(self.symbols, UNKNOWN).take(columns[0].symbols)
+            columns = (replace(columns[0], symbols=symbols),)
         codes = [c.encode(s, n) for c, s, n in zip(columns, series, labels, strict=True)]
         symbols = codes[0] if len(codes) == 1 else self._find(codes)
         if symbols.min(initial=0) != UNKNOWN:
             return symbols, {}
         return symbols, _count_unknown(codes, symbols, labels)
-
-    def _only_column(self) -> ColumnAlphabet:
-        """Return the column of an alphabet that has only one, with the alphabet's symbols."""
-        (column,) = self.columns
-        return replace(column, symbols=np.append(self.symbols, UNKNOWN).take(column.symbols))
 
     def _find(self, codes: list[IntArray]) -> IntArray:
         """Return the symbol of each row from the symbols of its columns."""
@@ -489,7 +487,9 @@ def _shown_column(
         if len(own) >= fewest
     }
     wanted = {*alone.values(), *(value for shown, _ in shares.values() for value in shown)}
-    values = _in_order(wanted, [*column.values, *column.in_pool])
+    in_order = dict.fromkeys([*column.values, *column.in_pool])
+    values = [value for value in in_order if value is not None and value in wanted]
+    values += [None] * (None in wanted)  # a missing one is last
     code_of = {value: code for code, value in enumerate(values)}
     single = np.full(len(groups), UNKNOWN)
     single[list(alone)] = [code_of[value] for value in alone.values()]
@@ -511,9 +511,3 @@ def _shares(
         return [column.in_pool[position] for position in common], share[common]
     commonest = int(np.argmax(column.weights))
     return [None if column.is_rare[commonest] else column.in_pool[commonest]], np.ones(1)
-
-
-def _in_order(wanted: Set[Any], order: Sequence[Any]) -> list[Any]:
-    """Return the wanted values in a given order; a missing one is last."""
-    present = [value for value in dict.fromkeys(order) if value is not None and value in wanted]
-    return present + [None] * (None in wanted)

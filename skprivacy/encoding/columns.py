@@ -62,12 +62,6 @@ class Bins:
         )
 
 
-def uncut(values: list[Any], weights: FloatArray, rows: CountArray, order: list[int]) -> Bins:
-    """Return distinct values in the given order, unchanged."""
-    values = [values[i] for i in order]
-    return Bins(None, (-np.inf, np.inf), values, values, values, weights[order], rows[order])
-
-
 def cut(
     values: list[Any],
     numbers: FloatArray,
@@ -281,7 +275,8 @@ class ColumnAlphabet:
         if self.edges is not None:
             found = self._bins_of(as_numbers(pd.Series(values), label))
         else:
-            index = pd.Index(self._present, dtype=object, tupleize_cols=False)
+            present = self.values[: len(self.values) - self.has_missing]  # the missing is last
+            index = pd.Index(present, dtype=object, tupleize_cols=False)
             found = index.get_indexer(pd.Index(values, dtype=object, tupleize_cols=False))
         return np.append(found, self._missing).astype(np.intp)
 
@@ -289,11 +284,6 @@ class ColumnAlphabet:
     def _by_position(self) -> IntArray:
         """The symbol at each position of `values`, and that of a position of -1."""
         return np.append(self.symbols, UNKNOWN)
-
-    @property
-    def _present(self) -> tuple[Any, ...]:
-        """The values except the missing one, which is last."""
-        return self.values[: len(self.values) - self.has_missing]
 
     @property
     def _missing(self) -> int:
@@ -352,30 +342,25 @@ def learn_values(
     is_categorical = isinstance(series.dtype, pd.CategoricalDtype)
     as_declared = as_declared and is_categorical
     seen = np.arange(len(distinct)) if as_declared else np.flatnonzero(rows[:-1])
-    values, counts = [distinct[i] for i in seen], (totals[seen], rows[seen])
+    values, of_values = [distinct[i] for i in seen], (totals[seen], rows[seen])
     family = "category" if is_categorical else family_of(values, label)
-    if _is_to_be_cut(family, n_bins, len(values)):
+    most: Any = np.inf if n_bins is None else n_bins
+    if family in ("numbers", "times") and (np.ndim(most) == 1 or len(values) > most):
         numbers = _finite(as_numbers(pd.Series(values), label), label)
-        found = cut(values, numbers, *counts, n_bins, label)
+        found = cut(values, numbers, *of_values, n_bins, label)
     else:
         if family == "numbers":
             _finite(np.array(values, dtype=float), label)
         # Categories have an order of their own.
         order = list(range(len(values))) if is_categorical else _sorted(values, label)
-        found = uncut(values, *counts, order)
+        values, ends = [values[i] for i in order], (-np.inf, np.inf)
+        found = Bins(None, ends, values, values, values, totals[seen][order], rows[seen][order])
     if rows[-1]:
         found = found.with_missing(totals[-1], rows[-1])
-    alphabet = _alphabet_of(found, pooling, bool(rows[-1]), as_declared)
-    return alphabet, codes, distinct
-
-
-def _alphabet_of(
-    found: Bins, pooling: Pooling, has_missing: bool, as_declared: bool
-) -> ColumnAlphabet:
     occurs = np.flatnonzero((found.rows > 0) | as_declared)
     symbols = np.full(len(found.values), UNKNOWN)
     symbols[occurs] = pool(found.weights[occurs], *pooling)
-    return ColumnAlphabet(
+    alphabet = ColumnAlphabet(
         tuple(found.values),
         tuple(found.labels),
         symbols,
@@ -384,8 +369,9 @@ def _alphabet_of(
         found.rows < FEWEST_ROWS,
         found.edges,
         found.bounds,
-        has_missing,
+        bool(rows[-1]),
     )
+    return alphabet, codes, distinct
 
 
 def _sorted(values: list[Any], label: Hashable) -> list[int]:
@@ -396,12 +382,6 @@ def _sorted(values: list[Any], label: Hashable) -> list[int]:
             f"The column {label!r} has values that cannot be sorted ({error}): convert it to "
             f"strings or to a category first."
         ) from error
-
-
-def _is_to_be_cut(family: str, n_bins: BinsLike | None, n_values: int) -> bool:
-    if family not in ("numbers", "times") or n_bins is None:
-        return False
-    return np.ndim(n_bins) == 1 or n_values > n_bins
 
 
 def _finite(numbers: FloatArray, label: Hashable) -> FloatArray:

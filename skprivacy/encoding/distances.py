@@ -21,7 +21,8 @@ def label_distances(
 
     A label of several levels is a row of several columns.
     """
-    series = label_columns(columns)
+    levels = [columns.get_level_values(level) for level in range(columns.nlevels)]
+    series = [pd.Series(level, index=range(len(level))) for level in levels]
     names = list(range(len(series)))
     in_order = [getattr(each.dtype, "ordered", None) is True for each in series]
     options: list[dict[str, Any]] = [{"n_bins": None}] * len(series)
@@ -29,12 +30,6 @@ def label_distances(
     weights = np.maximum(p_x, np.finfo(float).tiny)
     alphabet, symbols = learn_alphabet(series, names, weights, options)
     return gower(alphabet, in_order, column_weights)[np.ix_(symbols, symbols)]
-
-
-def label_columns(columns: pd.Index) -> list[pd.Series]:
-    """Return the labels of a table as columns, one for each level."""
-    levels = [columns.get_level_values(level) for level in range(columns.nlevels)]
-    return [pd.Series(level, index=range(len(level))) for level in levels]
 
 
 # How far symbols are from each other, for values that are taken at face value: Gower's distance.

@@ -32,22 +32,17 @@ def dictionary_codes(column: Any) -> tuple[IntArray, list[Any]]:
     for chunk in column.chunks:
         if dictionary is None or not chunk.dictionary.equals(dictionary):
             dictionary = chunk.dictionary
-            table = narrow(np.array([*_codes_of(dictionary.to_pylist(), code_of), UNKNOWN]))
-        codes.append(_looked_up(table, chunk.indices))
+            of_values = [  # new values get the next codes
+                UNKNOWN if value is None else code_of.setdefault(value, len(code_of))
+                for value in dictionary.to_pylist()
+            ]
+            table = narrow(np.array([*of_values, UNKNOWN]))
+        has_missing = bool(chunk.indices.null_count)
+        indices = chunk.indices.fill_null(0) if has_missing else chunk.indices
+        codes.append(look_up(table, indices.to_numpy()))
+        if has_missing:
+            codes[-1][chunk.indices.is_null().to_numpy(zero_copy_only=False)] = UNKNOWN
     return np.concatenate(codes) if len(codes) > 2 else codes[-1], list(code_of)
-
-
-def _codes_of(values: list[Any], code_of: dict[Any, int]) -> list[int]:
-    """Return the codes of values; new values get the next codes."""
-    return [UNKNOWN if v is None else code_of.setdefault(v, len(code_of)) for v in values]
-
-
-def _looked_up(table: IntArray, indices: Any) -> IntArray:
-    if not indices.null_count:
-        return look_up(table, indices.to_numpy())
-    codes = look_up(table, indices.fill_null(0).to_numpy())
-    codes[indices.is_null().to_numpy(zero_copy_only=False)] = UNKNOWN
-    return codes
 
 
 # The distinct values of a column, and columns as numbers.

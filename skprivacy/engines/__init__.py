@@ -1,7 +1,8 @@
 """Tables outside of memory: lazy polars, Dask, Spark, and files.
 
-`fit` counts where the rows are, in one aggregation, and only counts travel; `transform` returns
-a lazy frame of the same kind. Each library is imported in a module of its own, and only when one
+`fit` counts where the rows are, in one aggregation, and only counts travel, and where columns are
+passed through, some rows of these and of S, to judge them; `transform` returns a lazy frame of the
+same kind. Each library is imported in a module of its own, and only when one
 of its frames is given.
 """
 
@@ -33,11 +34,16 @@ def any_table(
     kind = lazy_kind(X)
     if kind is None:
         return X
-    passed = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    for name in (name for name, value in passed.items() if value is not None):
+    if sensitive_features is not None:
         raise TypeError(
-            f"{name} cannot be passed alongside a lazy frame, whose rows are elsewhere: make it a "
-            f"column of the frame, and use sensitive=... for S."
+            "sensitive_features cannot be passed alongside a lazy frame, whose rows are "
+            "elsewhere: make it a column of the frame, and name it with sensitive=...."
+        )
+    if sample_weight is not None:
+        raise TypeError(
+            "sample_weight cannot be passed alongside a lazy frame, whose rows are counted where "
+            "they are, each as one: collect the columns that are needed first, or fit batch by "
+            "batch with partial_fit."
         )
     if kind not in _TABLES:
         raise TypeError(

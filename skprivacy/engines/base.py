@@ -12,13 +12,15 @@ import pandas as pd
 from .._typing import NamedColumns
 from ..encoding.columns import BinsLike, as_edges
 from ..encoding.values import as_numbers
-from ..fitting.counted_tables import CountedTable, Distinct
-from ..fitting.tally import NUMBER, RowNumbers, too_many, unlike
+from ..fitting.counted_tables import CountedTable, Distinct, SampledRows
+from ..fitting.inputs import CountedColumns
+from ..fitting.tally import NUMBER, RowNumbers, check_covered, highest_rank, too_many, unlike
 from ..releasing.keyed import GivenRecords
 from ..releasing.noise import NoiseSource
 from ..releasing.release import Release
+from ..tables.column_roles import ColumnRoles
 from ..tables.frames import Table
-from ..tables.table import ColumnType
+from ..tables.table import ColumnType, labels_of
 
 
 class LazyTable(CountedTable):
@@ -27,6 +29,30 @@ class LazyTable(CountedTable):
     @abstractmethod
     def released(self, release: Release, source: NoiseSource) -> Any:
         """Return the lazy frame with X replaced by Y."""
+
+    def prepare(
+        self, roles: ColumnRoles, counted: CountedColumns, edges: Mapping[Any, BinsLike]
+    ) -> None:
+        kept = [roles.name(p) for p in roles.kept_positions]
+        self._sampled = [*counted.s, *kept] if kept or self.has_index else []
+
+    @property
+    def has_index(self) -> bool:
+        """Whether an index leaves with the rows, other than a mere numbering of them."""
+        return False
+
+    def sample(self, n_rows: int) -> SampledRows:
+        if not self._sampled:
+            return SampledRows()
+        names = list(dict.fromkeys(self._sampled))
+        table = self._chosen(names, highest_rank(n_rows, len(names)))
+        levels = table.index_levels() if self.has_index else []
+        index = dict(zip(labels_of(levels), levels, strict=True))
+        return SampledRows(table.named(range(len(names))), index)
+
+    @abstractmethod
+    def _chosen(self, names: Sequence[str], highest: np.uint64) -> Table:
+        """Return some columns at the rows whose numbers have at most this rank, see `ranks_of`."""
 
     @abstractmethod
     def empty(self, names: Sequence[str]) -> Table:
@@ -89,8 +115,8 @@ class QueriedTable(LazyTable):
             raise too_many(limit, {name: column.nunique() for name, column in found.items()})
         at = len(names)
         for i, (name, given) in enumerate(cut.items()):
-            lows, highs = (grouped.column(at + 2 * i + side) for side in (1, 2))
-            _check_bounds(name, given, lows, highs)
+            bounds = [as_numbers(grouped.column(at + 2 * i + side), name) for side in (1, 2)]
+            check_covered(name, as_edges(given, name), *bounds)
         counts = grouped.column(at).to_numpy().astype(float)
         return Distinct(found, counts, is_coarse=bool(cut))
 
@@ -103,7 +129,7 @@ class QueriedTable(LazyTable):
 
     @abstractmethod
     def _can_be_cut(self, name: str) -> bool:
-        """Return whether a column holds numbers or times."""
+        """Whether a column holds numbers or times."""
 
     @abstractmethod
     def _column(self, name: str) -> Any:
@@ -128,15 +154,6 @@ class QueriedTable(LazyTable):
     @abstractmethod
     def _grouped(self, keys: list[Any], values: list[Any], bounds: list[Any], most: int) -> Table:
         """Return values, counts and bounds of the groups by keys, of at most `most` groups."""
-
-
-def _check_bounds(name: str, edges: BinsLike, lows: pd.Series, highs: pd.Series) -> None:
-    low, *_, high = as_edges(edges, name)
-    if (as_numbers(lows, name) < low).any() or (as_numbers(highs, name) > high).any():
-        raise ValueError(
-            f"The edges for the column {name!r} do not cover its values: begin with -inf and end "
-            f"with inf."
-        )
 
 
 def _inner(edges: BinsLike, name: str) -> list[Any]:

@@ -67,7 +67,7 @@ class Fields:
         return [self.text[start:end] for start, end in spans]
 
     def holds(self, column: int, field: bytes) -> bool:
-        """Tell whether a field, with its quotes, occurs in a column."""
+        """Whether a field, with its quotes, occurs in a column."""
         starts, ends = self.starts[:, column], self.ends[:, column]
         of_length = starts[ends - starts == len(field)]
         return any(self.text.startswith(field, start) for start in of_length.tolist())
@@ -114,7 +114,7 @@ class Fields:
         return _joined(more.bytes(), pieces)
 
     def _has_quotes(self, column: int) -> bool:
-        """Tell whether a field of a column has a quote, or a line end that needs some."""
+        """Whether a field of a column has a quote, or a line end that needs some."""
         return bool((self._counts(b'"', column) + self._counts(b"\r", column)).any())
 
     def _counts(self, characters: bytes, column: int) -> IntArray:
@@ -199,7 +199,7 @@ def _factorized(text: bytes, starts: IntArray, lengths: IntArray) -> tuple[IntAr
 def _factorized_by_slices(
     text: bytes, starts: IntArray, lengths: IntArray
 ) -> tuple[IntArray, IntArray]:
-    """Return the same, field by field: for those that are long."""
+    """Factorize long fields one at a time."""
     spans = zip(starts.tolist(), (starts + lengths).tolist(), strict=True)
     codes: Any = pd.factorize(pd.Series([text[a:b] for a, b in spans], dtype=object))[0]
     return codes, np.unique(codes, return_index=True)[1]
@@ -208,7 +208,7 @@ def _factorized_by_slices(
 def _factorized_by_words(
     text: bytes, starts: IntArray, lengths: IntArray
 ) -> tuple[IntArray, IntArray]:
-    """Return the same, eight bytes of all fields at a time: for those that are short."""
+    """Factorize short fields eight bytes at a time."""
     words = words_of(text, starts, lengths)
     mixed = np.zeros(len(starts), dtype=np.uint64)
     for word in words:
@@ -360,7 +360,7 @@ def _quotes_that_count(quotes: IntArray, is_begin: BoolArray, is_first: BoolArra
 
 
 def is_inside_quotes(text: bytes, delimiter: str) -> bool:
-    """Tell whether a text ends within a quoted field."""
+    """Whether a text ends within a quoted field."""
     return len(_quotes(np.frombuffer(text, np.uint8), ord(delimiter))) % 2 == 1
 
 

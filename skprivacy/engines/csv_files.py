@@ -202,7 +202,9 @@ class DelimitedSource(Source):
             piece = stream.read(max(BLOCK_BYTES, len(rest)))  # a long row in linear time
             text = rest + piece
             if not piece:
-                text = self._ended(text, line)
+                if is_inside_quotes(text, self.delimiter):
+                    raise ValueError(self._endless(line))
+                text = text if not text or text.endswith(b"\n") else text + b"\n"
             try:
                 fields = split(text, self.delimiter, n_columns, line)
             except ValueError as error:
@@ -216,12 +218,6 @@ class DelimitedSource(Source):
             rest, line = text[n_consumed:], line + text.count(b"\n", 0, n_consumed)
             if len(rest) > _MOST_ROW_BYTES:
                 raise ValueError(self._endless(line))
-
-    def _ended(self, text: bytes, line: int) -> bytes:
-        """Return the last rows with a line end."""
-        if is_inside_quotes(text, self.delimiter):
-            raise ValueError(self._endless(line))
-        return text if not text or text.endswith(b"\n") else text + b"\n"
 
     def _endless(self, line: int) -> str:
         return f"{self.input.name}: the row on line {line:,} does not end: is a quote missing?"
@@ -280,7 +276,9 @@ class DelimitedSink(Sink):
             self._write_header(block, parts)
             self._has_header = True
         if self._copies(block):
-            self._count_copied(block, parts)
+            copied = {name: part for name, part in parts.items() if isinstance(part, int)}
+            counts = formulas_in_fields(block.fields, list(copied.values()))
+            self._n_formulas.update(dict(zip(copied, counts.tolist(), strict=True)))
             rows = [
                 part if isinstance(part, int) else self._new(name, part, len(parts) == 1)
                 for name, part in parts.items()
@@ -292,11 +290,6 @@ class DelimitedSink(Sink):
 
     def _copies(self, block: Block) -> TypeGuard[DelimitedBlock]:
         return isinstance(block, DelimitedBlock) and block.source.delimiter == self._delimiter
-
-    def _count_copied(self, block: DelimitedBlock, parts: Mapping[str, Any]) -> None:
-        copied = {name: part for name, part in parts.items() if isinstance(part, int)}
-        counts = formulas_in_fields(block.fields, list(copied.values()))
-        self._n_formulas.update(dict(zip(copied, counts.tolist(), strict=True)))
 
     def _new(self, name: str, column: Any, is_alone: bool) -> tuple[IntArray, list[bytes]]:
         """Return the codes of a new column, and the fields that they stand for."""

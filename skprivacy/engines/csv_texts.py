@@ -34,17 +34,17 @@ _MOST_DIGITS = 19
 
 
 def is_number(text: str) -> bool:
-    """Tell whether a text is written like a number; one that is missing is not."""
+    """Whether a text is written like a number; one that is missing is not."""
     return _NUMBER.fullmatch(text) is not None
 
 
 def has_values(texts: Iterable[str]) -> bool:
-    """Tell whether any of the texts of a column is not missing, were they numbers."""
+    """Whether a text column has any non-missing value."""
     return any(text.strip() not in _MISSING for text in texts)
 
 
 def are_numbers(texts: Iterable[str]) -> bool:
-    """Tell whether the distinct texts of a column are all numbers, but for missing ones."""
+    """Whether the distinct texts of a column are all numbers, but for missing ones."""
     present = [text for text in texts if text.strip() not in _MISSING]
     if not present or not all(_NUMBER.fullmatch(t) and not _CODE.match(t) for t in present):
         return False
@@ -52,7 +52,7 @@ def are_numbers(texts: Iterable[str]) -> bool:
 
 
 def _are_told_apart(texts: Sequence[str]) -> bool:
-    """Tell whether the integers among texts are small enough to stay different as numbers."""
+    """Whether the integers among texts are small enough to stay different as numbers."""
     integers = [text for text in texts if _INTEGER.fullmatch(text)]
     largest = _LARGEST_INTEGER if len(integers) == len(texts) else _LARGEST_EXACT
     return all(abs(_integer(text)) <= largest for text in integers)
@@ -77,7 +77,11 @@ def meant(column: pd.Series, family: str, name: Hashable) -> pd.Series:
     elif family == "times":
         values = pd.to_datetime(pd.Series(texts, dtype=object), format="ISO8601").array
     elif family == "bool":
-        values = pd.array([_boolean(text, name) for text in texts], dtype="boolean")
+        known = {"": None, "true": True, "false": False}
+        if not all(text.lower() in known for text in texts):
+            told = f"The column {name!r} holds a text where true or false is expected."
+            raise ValueError(told)
+        values = pd.array([known[text.lower()] for text in texts], dtype="boolean")
     else:
         # An empty text is a category here; among the symbols of an alphabet it is None.
         return column.cat.remove_categories([text for text in texts if text == ""])
@@ -117,13 +121,6 @@ def _form(text: str) -> str:
     if float(text):  # of others than zero, the sign is a part of the number
         text = text.replace("-", "", 1) if text.lstrip().startswith("-") else text
     return _DIGITS.sub(lambda found: found[1] + "9" * (len(found[2]) if found[1] else 1), text)
-
-
-def _boolean(text: str, name: Hashable) -> bool | None:
-    known = {"": None, "true": True, "false": False}
-    if text.lower() not in known:
-        raise ValueError(f"The column {name!r} holds a text where true or false is expected.")
-    return known[text.lower()]
 
 
 def as_texts(column: pd.Series) -> tuple[IntArray, list[str]]:
@@ -187,7 +184,9 @@ def data_fields(line: Fields, rows: Fields) -> list[int]:
     years, are names, unless one is a value of its column or the next row enumerates as well.
     """
     raw, texts = line.row(0), _texts(line)
-    found = {c for c, field in enumerate(raw) if rows.holds(c, field) and not _is_empty(rows, c)}
+    # A delimiter at the end of each line makes an empty column.
+    is_filled: BoolArray = np.any(rows.ends > rows.starts, axis=0)
+    found = {c for c, field in enumerate(raw) if is_filled[c] and rows.holds(c, field)}
     digits = {c for c, text in enumerate(texts) if _is_digits(text)}
     if found.isdisjoint(digits) and _enumerates(texts) and not _enumerates(_texts(rows)):
         digits = set()
@@ -208,22 +207,17 @@ def _texts(rows: Fields) -> list[str]:
     return [_header_text(field) for field in rows.row(0)] if len(rows) else []
 
 
-def _is_empty(rows: Fields, column: int) -> bool:
-    """Tell whether a column is empty: a delimiter at the end of each line makes one."""
-    return not (rows.ends[:, column] > rows.starts[:, column]).any()
-
-
 def _is_digits(text: str) -> bool:
     return is_number(text) or (any(map(str.isdigit, text)) and not any(map(str.isalpha, text)))
 
 
 def _is_word(text: str) -> bool:
-    """Tell whether a text is more than a number, or a mark for a missing one."""
+    """Whether a text is more than a number, or a mark for a missing one."""
     return not is_number(text) and any(map(str.isalpha, text))
 
 
 def _enumerates(texts: Sequence[str]) -> bool:
-    """Tell whether the numbers in a line are in order, as the names of columns may be.
+    """Whether the numbers in a line are in order, as the names of columns may be.
 
     Two of these must hold as well: they go up or down by one, they are years, there are more than
     two.
@@ -290,7 +284,7 @@ def formulas_in_texts(codes: IntArray, texts: Sequence[bytes]) -> int:
 
 
 def _are_formulas(array: Bytes, starts: IntArray, ends: IntArray) -> BoolArray:
-    """Tell which texts are formulas, if their first character may begin one."""
+    """Return which texts are formulas, if their first character may begin one."""
     lengths = ends - starts
     is_formula = lengths > _LONGEST
     short = np.flatnonzero((lengths > 0) & ~is_formula)
@@ -300,7 +294,7 @@ def _are_formulas(array: Bytes, starts: IntArray, ends: IntArray) -> BoolArray:
 
 
 def _are_computed(array: Bytes, starts: IntArray, ends: IntArray) -> BoolArray:
-    """Tell which texts are more than a number, and more than signs such as a dash."""
+    """Return which texts are more than a number, and more than signs such as a dash."""
     text, lengths = gathered(array, starts, ends), ends - starts
     first = np.cumsum(lengths) - lengths
     parts = _PART.take(text)

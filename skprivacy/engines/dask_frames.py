@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dask.dataframe as dd
+import numpy as np
 import pandas as pd
 from dask.base import compute
 from dask.delayed import delayed
 
 from ..encoding.columns import BinsLike
 from ..fitting.counted_tables import Distinct, add_rows
-from ..fitting.tally import NUMBER, RowNumbers, Tally
+from ..fitting.tally import NUMBER, RowNumbers, Tally, ranks_of
 from ..releasing.noise import POSITION_BITS, NoiseSource
 from ..releasing.release import Release
 from ..tables.frames import Table, as_table
@@ -52,21 +53,30 @@ class DaskTable(LazyTable):
     def empty(self, names: Sequence[str]) -> Table:
         return as_table(self._frame._meta[list(names)], "fit")
 
-    def checked_index(self, s_names: Sequence[str], owner: str) -> list[str]:
+    @property
+    def has_index(self) -> bool:
+        index = self._frame._meta.index
+        return index.name is not None or not pd.api.types.is_integer_dtype(index.dtype)
+
+    def _chosen(self, names: Sequence[str], highest: np.uint64) -> Table:
+        choose = delayed(_chosen, pure=False)
+        parts = _fixed(self._frame[list(names)]).to_delayed(optimize_graph=False)
+        found = compute(*(choose(part, i, highest) for i, part in enumerate(parts)))
+        return as_table(pd.concat(found), "fit")
+
+    def check_index(self, s_names: Sequence[str], owner: str) -> None:
         nothing = self._frame._meta
         index = nothing.index
         if index.name in s_names:
             raise copy_error([index.to_series()], 0, owner)
-        is_numbering = index.name is None and pd.api.types.is_integer_dtype(index.dtype)
         of_numbers = [n for n in s_names if pd.api.types.is_numeric_dtype(nothing[n].dtype)]
-        if compared := of_numbers if is_numbering else list(s_names):
+        if compared := list(s_names) if self.has_index else of_numbers:
             look = delayed(_compared, pure=False)
             parts = _fixed(self._frame[compared]).to_delayed(optimize_graph=False)
             for found in zip(*compute(*(look(part) for part in parts)), strict=True):
                 are_equal, values = zip(*found, strict=True)
                 if all(are_equal) and len(set().union(*values)) > 1:
                     raise copy_error([index.to_series()], 0, owner)
-        return [] if is_numbering else [f"{index.name} (the index)"]
 
     def released(self, release: Release, source: NoiseSource) -> dd.DataFrame:
         frame = _fixed(self._frame[needed_columns(self, release, source)])
@@ -92,6 +102,12 @@ def _compared(part: pd.DataFrame) -> list[tuple[bool, set[Any]]]:
     """Return whether the index is a copy of each column, and some values of that column."""
     index = part.index.to_series()
     return [(are_equal(index, column), set(column.unique()[:2])) for _, column in part.items()]
+
+
+def _chosen(part: pd.DataFrame, number: int, highest: np.uint64) -> pd.DataFrame:
+    """Return the rows of a partition that are sampled."""
+    first = number << POSITION_BITS
+    return part[ranks_of(np.arange(first, first + len(part))) <= highest]
 
 
 def count_part(

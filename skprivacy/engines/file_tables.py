@@ -152,7 +152,7 @@ def check_free(path: FilePath, force: bool = False) -> None:
 
 
 def is_pipe(path: FilePath) -> bool:
-    """Tell whether a path stands for a stream: "-", a named pipe or a device."""
+    """Whether a path stands for a stream: "-", a named pipe or a device."""
     path = Path(path)
     if str(path) in _STANDARD_OUTPUT:
         return True

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Container, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
-from functools import cached_property
 from itertools import zip_longest
 from typing import Any, BinaryIO
 
@@ -21,7 +20,7 @@ from .._typing import FilePath, IntArray, NamedColumns, Seed
 from ..encoding.columns import BinsLike
 from ..encoding.values import family_of
 from ..fitted import Fitted
-from ..fitting.counted_tables import CountedTable, Distinct, SampledRows, add_rows, counted_inputs
+from ..fitting.counted_tables import CountedTable, Distinct, SampledRows, add_rows
 from ..fitting.inputs import CountedColumns, FitInputs
 from ..fitting.leak_warnings import Judgement, warn_of_passed_through
 from ..fitting.learn import fit_mechanism
@@ -30,7 +29,7 @@ from ..fitting.tally import NUMBER, RowNumbers, RowSample, Tally
 from ..releasing.keyed import RecordKeys, RecordNoise, RecordSource, noise_source, repeated
 from ..releasing.noise import FreshSource, Noise, NoiseKey, RowNoise, Words
 from ..releasing.record_ids import folds_of_keys, n_repeated
-from ..releasing.release import Release, release_of, warn_of_unknown
+from ..releasing.release import Release, notice_unknown, release_of
 from ..tables.column_roles import ColumnRoles
 from ..tables.frames import as_table
 from ..tables.table import ColumnType
@@ -213,14 +212,14 @@ class FileTable(CountedTable):
             self._families[name] = _family(columns[name])
         return {name: _meant(column, self._families[name]) for name, column in columns.items()}
 
-    @cached_property
-    def sample(self) -> SampledRows:
+    def sample(self, n_rows: int) -> SampledRows:
         rows = self._sample.rows()
         if not isinstance(self.source, DelimitedSource):
             return SampledRows(dict(rows.items()))
         typed = self._typed(dict(rows.items()))
         of_numbers = [name for name in typed if self._families[name] == "numbers"]
-        return SampledRows(typed, {name: written_numbers(rows[name]) for name in of_numbers})
+        written = {name: written_numbers(rows[name]) for name in of_numbers}
+        return SampledRows(typed, written=written)
 
     def types(self, names: Sequence[str], values: NamedColumns) -> tuple[ColumnType, ...]:
         return tuple(self.source.type_of(self.names.index(n), values[n]) for n in names)
@@ -237,8 +236,8 @@ def count_source(
     apart: Collection[str] = (),
     is_watched: bool = False,
 ) -> FitInputs:
-    """Count S and X of a file as the settings name them; parameters as in `counted_inputs`."""
-    return counted_inputs(settings, FileTable(source, is_watched=is_watched), target, apart)
+    """Count S and X of a file as the settings name them; see `CountedTable.inputs`."""
+    return FileTable(source, is_watched=is_watched).inputs(settings, target, apart)
 
 
 def fit_source(
@@ -256,9 +255,9 @@ def fit_source(
     allow_leaking : whether a column that is copied may exceed the budget.
     """
     table = FileTable(source, with_sample=with_sample, is_watched=is_watched)
-    inputs = counted_inputs(settings, table, target, apart)
+    inputs = table.inputs(settings, target, apart)
     fitted = fit_mechanism(settings, inputs, allow_leaking=allow_leaking)
-    return fitted, pd.DataFrame(table.sample.columns)
+    return fitted, pd.DataFrame(table.sample(inputs.rows.n_rows).columns)
 
 
 def held_out_table(fitted: Fitted, source: Source, *, is_watched: bool = False) -> FileTable:
@@ -519,7 +518,9 @@ def release_rows(
         for block in source.watched_blocks("releasing", is_watched):
             table = as_table(block.frame(x_positions, families), owner)
             own, of_block = range(len(x_positions)), noise.of(block, n_rows)
-            folds = folds_of_block(block, key_position, source)
+            folds = None
+            if key_position is not None:
+                folds = folds_of_keys(block.column(key_position), source.names[key_position])
             released = release.replacements(table, own, of_block, unknown, folds)
             parts: dict[str, Any] = {}
             for position in roles.order:
@@ -530,12 +531,5 @@ def release_rows(
             sink.write(block, parts)
             n_rows += len(block)
         noise.check()
-    warn_of_unknown([source.names[position] for position in x_positions], unknown)
+    notice_unknown([source.names[position] for position in x_positions], unknown)
     return n_rows
-
-
-def folds_of_block(block: Block, position: int | None, source: Source) -> IntArray | None:
-    """Return the folds of rows by their keys; position : of the column of keys, None for none."""
-    if position is None:
-        return None
-    return folds_of_keys(block.column(position), source.names[position])

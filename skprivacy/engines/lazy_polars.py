@@ -11,7 +11,7 @@ import polars as pl
 
 from .._warnings import warn
 from ..exceptions import PrivacyLeakWarning
-from ..fitting.tally import RowNumbers, unlike
+from ..fitting.tally import RowNumbers, ranks_of, unlike
 from ..releasing.noise import FreshSource, NoiseSource
 from ..releasing.release import Release
 from ..tables.frames import Table, as_table
@@ -72,6 +72,16 @@ class PolarsTable(QueriedTable):
 
         needed = list(dict.fromkeys([*names, *numbers.read]))
         return PolarsTable(_rewritten(self._frame.select(needed), find, self._nothing(needed)))
+
+    def _chosen(self, names: Sequence[str], highest: np.uint64) -> Table:
+        row = unlike("row", names)
+
+        def choose(batch: pl.DataFrame) -> pl.DataFrame:
+            return batch.filter(ranks_of(batch[row].to_numpy()) <= highest).drop(row)
+
+        frame, nothing = self._frame.select(names), self._nothing(names)
+        found = _rewritten(frame.with_row_index(row), choose, nothing.with_row_index(row))
+        return as_table(found.collect(engine="streaming"), "fit")
 
     def empty(self, names: Sequence[str]) -> Table:
         return as_table(self._nothing(names), "fit")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
@@ -22,7 +23,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from ..fitting.tally import RowNumbers
+from ..fitting.tally import RowNumbers, ranks_of
 from ..releasing.noise import NoiseSource
 from ..releasing.release import Release
 from ..tables.frames import Table, as_table
@@ -73,22 +74,32 @@ class SparkTable(QueriedTable):
 
     def _numbered(self, numbers: RowNumbers, names: Sequence[str], number: str) -> SparkTable:
         needed = list(dict.fromkeys([*names, *numbers.read]))
-        columns = [_quoted(name).alias(f"column {i}") for i, name in enumerate(needed)]
-        frame = self._frame.select(*columns)
+        frame = self._with_rows(needed).drop("row")
         own = frame.schema.fields[: len(names)]
         schema = StructType([*own, StructField("number", IntegerType())])
         find = partial(_numbered, needed, numbers, len(names))
         return SparkTable(frame.mapInArrow(find, schema).toDF(*names, number))
+
+    def _with_rows(self, names: Sequence[str]) -> DataFrame:
+        """Return some columns, and the number of each row as the last one.
+
+        They get names of our own for now: Spark would read a dot as a field of a structure.
+        """
+        columns = [_quoted(name).alias(f"column {i}") for i, name in enumerate(names)]
+        # Not the number of the task: a task may compute several partitions.
+        return self._frame.select(*columns, F.monotonically_increasing_id().alias("row"))
+
+    def _chosen(self, names: Sequence[str], highest: np.uint64) -> Table:
+        numbered = self._with_rows(names)
+        found = numbered.mapInArrow(partial(_chosen, highest), numbered.schema).drop("row")
+        return as_table(found.toDF(*names).toArrow(), "fit")
 
     def empty(self, names: Sequence[str]) -> Table:
         return as_table(self._frame.select(*map(_quoted, names)).limit(0).toArrow(), "fit")
 
     def released(self, release: Release, source: NoiseSource) -> DataFrame:
         names = needed_columns(self, release, source)
-        # Columns get names of our own for now: Spark would read a dot as a field of a structure.
-        columns = [_quoted(name).alias(f"column {i}") for i, name in enumerate(names)]
-        # Not the number of the task: a task may compute several partitions.
-        numbered = self._frame.select(*columns, F.monotonically_increasing_id().alias("row"))
+        numbered = self._with_rows(names)
         rewrite = Rewriting(names, release, source)
         nothing = rewrite(numbered.limit(0).toArrow())
         schema = self._frame.sparkSession.createDataFrame(nothing).schema
@@ -123,6 +134,12 @@ def _numbered(
         parts = [*batch.columns[:n_kept], pa.array(found, type=pa.int32())]
         own = pa.RecordBatch.from_arrays(parts, [*batch.schema.names[:n_kept], "number"])
         yield own.filter(pa.array(found >= 0))
+
+
+def _chosen(highest: np.uint64, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of the batches of a partition that are sampled, by their last column."""
+    for batch in batches:
+        yield batch.filter(pa.array(ranks_of(batch.columns[-1].to_numpy()) <= highest))
 
 
 def _without_dictionaries(table: pa.Table) -> pa.Table:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from .._messages import InPython, Message, Named, Parameter, Setting
 from .._typing import FloatArray, IntArray, NamedColumns
-from .._warnings import warn
+from .._warnings import Notice, warn
 from ..cells import Cells
 from ..cells.base import N_BUCKETS
 from ..encoding.columns import BinsLike
@@ -23,7 +23,6 @@ from ..tables.column_roles import ColumnRoles
 from ..tables.table import ColumnType
 from . import tally as tallies
 from .inputs import CountedColumns, FitInputs, LabelledRows, read_inputs, roles_of_names
-from .leak_warnings import warn_of_unjudged
 from .learn import cells_taught_by
 from .learned_cells import (
     MOST_ROWS,
@@ -80,9 +79,14 @@ def add_rows(
 
 @dataclass(frozen=True, eq=False)
 class SampledRows:
-    """Some rows of a table; written : what else can be read in columns, see `judged`."""
+    """Some rows of a table.
+
+    index : the levels of an index that leaves with the rows; written : what else can be read in
+    columns, see `judged`.
+    """
 
     columns: NamedColumns = field(default_factory=dict)
+    index: NamedColumns = field(default_factory=dict)
     written: dict[Any, list[pd.Series]] = field(default_factory=dict)
 
 
@@ -122,14 +126,34 @@ class CountedTable(ABC):
     ) -> None:
         """Take note of what will be counted, before it is."""
 
-    def checked_index(self, s_names: Sequence[str], owner: str) -> list[str]:
-        """Return the names of an index that is released with the rows, if none of them holds S."""
-        return []
+    def check_index(self, s_names: Sequence[str], owner: str) -> None:  # noqa: B027
+        """Refuse an index that is released with the rows and holds S."""
 
-    @property
-    def sample(self) -> SampledRows:
-        """Some rows, by which columns that are passed through are judged; none if it is empty."""
-        return SampledRows()
+    @abstractmethod
+    def sample(self, n_rows: int) -> SampledRows:
+        """Return some rows of S and of what leaves with the rows: copied columns, an index.
+
+        n_rows : how many rows the table has. Nothing is sampled where nothing leaves.
+        """
+
+    def inputs(
+        self, settings: Settings, target: Any = None, apart: Collection[Any] = ()
+    ) -> FitInputs:
+        """Count S and X as the settings name them.
+
+        target : the name of its column, for utility="target"; apart : columns that are not
+        released unless they are named.
+        """
+        named_only = [*apart, target] if isinstance(target, str) else apart
+        roles = roles_of_names(settings, self.names, self.where, named_only)
+        counted = _counted(settings, self, roles, target)
+        self.prepare(roles, counted, edges_of(settings.n_bins, counted.x))
+        self.check_index(counted.s, settings.owner)
+        rows, x_columns = _rows(settings, self, counted)
+        sample = self.sample(rows.n_rows)
+        typed = [roles.name(p) for p in roles.typed_positions]
+        types = self.types(typed, {**sample.columns, **x_columns, **rows.beside})
+        return _with_sample(FitInputs(roles, types, rows), counted.s, sample)
 
     def no_rows(self, owner: str) -> ValueError:
         """Return the error of a table without rows."""
@@ -142,48 +166,14 @@ class CountedTable(ABC):
         return np.bincount(of_rows, found.counts, n_numbers).astype(float)
 
 
-def inputs_of(settings: Settings, X: Any, y: Any = None, *passed: Any) -> FitInputs:
-    """Return what `fit` learns from a table of any kind.
-
-    y : the target; of a `CountedTable`, the name of its column; passed : S and weights that were
-    passed next to a frame.
-    """
-    if isinstance(X, CountedTable):
-        return counted_inputs(settings, X, y if settings.has_target else None)
-    return read_inputs(settings, X, y, *passed)
-
-
-def counted_inputs(
-    settings: Settings, table: CountedTable, target: Any = None, apart: Collection[Any] = ()
-) -> FitInputs:
-    """Count S and X as the settings name them.
-
-    target : the name of its column, for utility="target"; apart : columns that are not released
-    unless they are named.
-    """
-    named_only = [*apart, target] if isinstance(target, str) else apart
-    roles = roles_of_names(settings, table.names, table.where, named_only)
-    counted = _counted(settings, table, roles, target)
-    table.prepare(roles, counted, edges_of(settings.n_bins, counted.x))
-    index = table.checked_index(counted.s, settings.owner)
-    rows, x_columns = _rows(settings, table, counted)
-    typed = [roles.name(p) for p in roles.typed_positions]
-    types = table.types(typed, {**table.sample.columns, **x_columns, **rows.beside})
-    return with_sample(FitInputs(roles, types, rows), counted.s, table.sample, index)
-
-
-def with_sample(
-    inputs: FitInputs, s_names: Sequence[Any], sample: SampledRows, index: Sequence[str] = ()
-) -> FitInputs:
-    """Add some rows of the columns that are passed through; warn of what cannot be judged."""
-    roles = inputs.roles
-    kept = [roles.name_or_position(p) for p in roles.kept_positions]
-    passed = {name: sample.columns[name] for name in kept if name in sample.columns}
-    warn_of_unjudged([*index, *(name for name in kept if name not in passed)])
+def _with_sample(inputs: FitInputs, s_names: Sequence[Any], sample: SampledRows) -> FitInputs:
+    """Add some rows of the columns that are passed through, and of an index."""
+    passed = {name: sample.columns[name] for name in inputs.kept if name in sample.columns}
     return replace(
         inputs,
         passed_through=passed,
-        s_passed={name: sample.columns[name] for name in s_names} if passed else None,
+        s_passed={name: sample.columns[name] for name in s_names if name in sample.columns},
+        index=sample.index,
         written={name: sample.written[name] for name in passed if name in sample.written},
     )
 
@@ -278,7 +268,8 @@ def cells_instead(settings: Settings, n_columns: int, error: TooManyRowsError) -
             "in ",
             InPython("n_bins", Named("edges")),
             ", or release fewer columns jointly.",
-        )
+        ),
+        Notice,
     )
     return default_cells(settings)
 
@@ -286,7 +277,7 @@ def cells_instead(settings: Settings, n_columns: int, error: TooManyRowsError) -
 # What `partial_fit` has seen: counts of distinct rows, and some of the rows passed through.
 
 
-# Fewer rows before a batch that is too large teach no cells: it teaches them itself.
+# Minimum rows seen before cells are learned from earlier batches rather than the current one.
 _FEWEST_TEACHERS = 1000
 
 
@@ -386,8 +377,19 @@ class Batches:
         is_limited = cells_of(settings.for_batches()) is None
         rows = self._rows(self._tally if is_limited else self._tally.unlimited())
         sample = SampledRows(dict(self._sample.rows().items()))
-        return with_sample(FitInputs(self.roles, self.types, rows), self._counted.s, sample)
+        return _with_sample(FitInputs(self.roles, self.types, rows), self._counted.s, sample)
 
     def __getstate__(self) -> dict[str, Any]:
         # Counts may travel; rows of people stay where they are.
         return vars(self) | {"_sample": self._sample.emptied()}
+
+
+def inputs_of(settings: Settings, X: Any, y: Any = None, *passed: Any) -> FitInputs:
+    """Return what `fit` learns from a table of any kind.
+
+    y : the target; of a `CountedTable`, the name of its column; passed : S and weights that were
+    passed next to a frame.
+    """
+    if isinstance(X, CountedTable):
+        return X.inputs(settings, y if settings.has_target else None)
+    return read_inputs(settings, X, y, *passed)

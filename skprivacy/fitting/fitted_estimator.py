@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from copy import copy
 from typing import Any, TypeVar
 
@@ -49,7 +48,7 @@ class FittedEstimator(BaseEstimator):
         return self._fitted is not None or self._batches is not None
 
     def _is_current(self, settings: Settings) -> bool:
-        """Return whether there is a design for the batches, with these settings."""
+        """Whether there is a design for the batches, with these settings."""
         return self._fitted is not None and self._designed_for == settings.of_design
 
     def _up_to_date(self) -> Fitted:
@@ -196,8 +195,5 @@ def set_fitted(estimator: _Estimator, fitted: Fitted) -> _Estimator:
 
 
 def _categories(alphabet: Alphabet) -> list[npt.NDArray[np.object_]]:
-    return [np.array(_hollow(c.symbol_labels), dtype=object) for c in alphabet.columns]
-
-
-def _hollow(labels: Iterable[Any]) -> list[Any]:
-    return [np.nan if label is None else label for label in labels]
+    labels = (column.symbol_labels for column in alphabet.columns)
+    return [np.array([np.nan if x is None else x for x in own], dtype=object) for own in labels]

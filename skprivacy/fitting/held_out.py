@@ -14,7 +14,7 @@ import pandas as pd
 from .._messages import SENSITIVE, Message, Named, Parameter, Setting
 from .._typing import ColumnsLike, FloatArray, IntArray, Labels, NamedColumns
 from ..codes import UNKNOWN, take
-from ..encoding import Alphabet, ColumnAlphabet, PairedAlphabet
+from ..encoding import PairedAlphabet
 from ..encoding.values import coded as values_of
 from ..fitted import Fitted, SecretGroups, Training, columns_of_secrets
 from ..measures import Measure, get_measure
@@ -27,27 +27,22 @@ from ..population.certificate import (
     certificate_of,
     check_measure,
 )
-from ..releasing.record_ids import folds_of_keys
 from ..tables.frames import Table, as_table
 from ..tables.vectors import as_columns, check_length, check_weights, coded
 from ..utilities import Distortion, EachColumn, Target, Utility
 from .counted_tables import CountedTable, rows_by_number
 from .inputs import CountedColumns, LabelledRows, sensitive_columns
 from .parameters import Settings
-from .tally import NUMBER, RowNumbers, TooManyRowsError
+from .tally import NUMBER, RowNumbers, RowSymbols, TooManyRowsError
 
 
 @dataclass(frozen=True, eq=False)
-class Symbols(RowNumbers):
+class Symbols(RowSymbols):
     """The symbol of X of each row; one more for values that were not seen.
 
-    Beside columns z there is one more for each z. names : of the columns of X and of z; groups :
-    the column that tells people apart, if any; n_seen : how many symbols `fit` has seen.
+    Beside columns z there is one more for each z. n_seen : how many symbols `fit` has seen.
     """
 
-    alphabet: Alphabet
-    names: tuple[Any, ...]
-    groups: tuple[Any, ...]
     n_seen: int
 
     @classmethod
@@ -56,19 +51,17 @@ class Symbols(RowNumbers):
         n, n_seen = len(fitted.roles.read_positions), len(fitted.mechanism.x_labels)
         return cls(fitted.alphabet, tuple(names[:n]), tuple(names[n:]), n_seen)
 
-    @property
-    def read(self) -> tuple[Any, ...]:
-        return (*self.names, *self.groups)
-
-    def of_table(self, columns: NamedColumns) -> IntArray:
-        folds = next((folds_of_keys(columns[name], name) for name in self.groups), None)
-        codes, _ = self.alphabet.encode([columns[n] for n in self.names], self.names, folds)
+    def of_columns(self, columns: NamedColumns, folds: IntArray | None = None) -> IntArray:
+        codes = super().of_columns(columns, folds)
         return np.where(codes < 0, self.n_seen - 1 - codes.astype(np.intp), codes)
 
 
 @dataclass(frozen=True, eq=False)
 class ValuesAndSymbols(RowNumbers):
-    """The value of one column of X, and the symbol of the row, as one number."""
+    """The value of one column of X and the symbol of the row, as one number.
+
+    Values are as in the bins of `fit`; those that it did not see are one more.
+    """
 
     symbols: Symbols
     position: int
@@ -80,21 +73,25 @@ class ValuesAndSymbols(RowNumbers):
 
     def of_table(self, columns: NamedColumns) -> IntArray:
         column = columns[self.symbols.names[self.position]]
-        values = _positions(self.symbols.alphabet.columns[self.position], column)
+        alphabet = self.symbols.alphabet.columns[self.position]
+        of_rows, values = values_of(column, column.name)
+        positions = take(alphabet.positions_of(values, column.name), of_rows)
+        positions = np.where(positions == UNKNOWN, len(alphabet.values), positions)
         # Positions are as small integers as they fit into, products are larger.
-        return values.astype(np.intp) * self.n_symbols + self.symbols.of_table(columns)
+        return positions.astype(np.intp) * self.n_symbols + self.symbols.of_table(columns)
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
     """Rows that a design has not seen, all or counted: their S, and a symbol in place of X.
 
-    table_of : returns how often each value of a column of X has each symbol, by the position of
-    the column and the shape of the table.
+    symbols : tell the symbol of a row; sizes : returns how often each number occurs, by what tells
+    the number of a row and how many numbers there are.
     """
 
     rows: LabelledRows
-    table_of: Callable[[int, tuple[int, int]], FloatArray]
+    symbols: Symbols
+    sizes: Callable[[RowNumbers, int], FloatArray]
 
     @property
     def x_codes(self) -> IntArray:
@@ -104,7 +101,14 @@ class HeldOut:
 
     def counts(self, codes: IntArray, shape: tuple[int, int]) -> FloatArray:
         """Return how often each code and each symbol occur together."""
-        return _counts(codes, self.x_codes, self.rows.weights, shape)
+        counts, weights = np.zeros(shape), self.rows.weights
+        np.add.at(counts, (codes, self.x_codes), 1.0 if weights is None else weights)
+        return counts
+
+    def table_of(self, position: int, shape: tuple[int, int]) -> FloatArray:
+        """Return how often each value of a column of X and each symbol occur together."""
+        numbers = ValuesAndSymbols(self.symbols, position, shape[1])
+        return self.sizes(numbers, math.prod(shape)).reshape(shape)
 
 
 def _rows(
@@ -139,15 +143,15 @@ def _rows_of_frame(
     check_length(y, table.n_rows, "y")
     columns = table.named(_read_positions(fitted, table, owner))
     weights = check_weights(sample_weight, table.n_rows)
-    x_codes = Symbols.of(fitted, list(columns)).of_table(columns)
+    symbols = Symbols.of(fitted, list(columns))
     target = as_columns(y, "y") if is_target else None
-    rows = LabelledRows(s_columns, {NUMBER: pd.Series(x_codes)}, target, weights)
+    x_codes = pd.Series(symbols.of_table(columns))
+    rows = LabelledRows(s_columns, {NUMBER: x_codes}, target, weights)
 
-    def table_of(position: int, shape: tuple[int, int]) -> FloatArray:
-        values = _positions(fitted.alphabet.columns[position], list(columns.values())[position])
-        return _counts(values, x_codes, weights, shape)
+    def sizes(numbers: RowNumbers, n_numbers: int) -> FloatArray:
+        return np.bincount(numbers.of_table(columns), weights, n_numbers).astype(float)
 
-    return HeldOut(rows, table_of)
+    return HeldOut(rows, symbols, sizes)
 
 
 def _rows_of_table(
@@ -172,12 +176,7 @@ def _rows_of_table(
         raise ValueError(Message(SENSITIVE, told)) from error
     if not rows.n_rows:
         raise table.no_rows(owner)
-
-    def table_of(position: int, shape: tuple[int, int]) -> FloatArray:
-        numbers = ValuesAndSymbols(symbols, position, shape[1])
-        return table.sizes(numbers, math.prod(shape)).reshape(shape)
-
-    return HeldOut(rows, table_of)
+    return HeldOut(rows, symbols, table.sizes)
 
 
 def _read_positions(fitted: Fitted, table: Table, owner: str) -> list[int]:
@@ -200,8 +199,12 @@ def evaluated(
     objective, s_columns = _objective(fitted, held_out), held_out.rows.s_columns
 
     p_x = np.bincount(held_out.x_codes, held_out.rows.weights, _n_symbols(fitted))
-    x_labels = (*mechanism.x_labels, *_unseen_labels(fitted))
-    about = x_labels, mechanism.y_labels, objective, _groups(fitted)
+    unseen, groups = [_unseen(mechanism.x_labels)], mechanism.groups
+    if isinstance(fitted.alphabet, PairedAlphabet):
+        unseen = [("unseen", label) for label in fitted.alphabet.beside.labels]
+    if groups is not None:
+        groups = np.append(groups, np.unique(groups))
+    about = (*mechanism.x_labels, *unseen), mechanism.y_labels, objective, groups
     channel = Channel(_channel(fitted), p_x / p_x.sum(), *about)
 
     def under(codes: IntArray, labels: Labels) -> Leakage:
@@ -254,9 +257,7 @@ def certified(
     """
     held_out = _rows(fitted, settings, X, y, *passed)
     s_columns = held_out.rows.s_columns
-    secrets = {None: tuple(range(len(s_columns)))}
-    if None not in fitted.mechanism.secrets:
-        secrets = columns_of_secrets(settings.owner, fitted.mechanism.secrets, tuple(s_columns))
+    secrets = _columns_of_secrets(fitted, settings.owner, tuple(s_columns))
     sized = {name: _sized_groups(fitted, s_columns, name, p) for name, p in secrets.items()}
     for n_s, _ in sized.values():
         check_measure(terms.measure, n_s)
@@ -266,6 +267,23 @@ def certified(
         {name: _candidate(fitted, n_s, name) for name, (n_s, _) in sized.items()},
         terms,
     )
+
+
+def _columns_of_secrets(
+    fitted: Fitted, owner: str, names: tuple[Any, ...]
+) -> dict[Any, tuple[int, ...]]:
+    """Return the positions of the columns of each secret; names : of the columns of S.
+
+    Columns that are called otherwise than in `fit` come in the same order.
+    """
+    if fitted.training is not None:
+        groups = fitted.training.secrets.groups
+        return {name: each.positions for name, each in groups.items()}
+    secrets, known = fitted.mechanism.secrets, fitted.roles.s_names
+    if None in secrets:
+        return {None: tuple(range(len(names)))}
+    is_same = set(names) == set(known) or len(names) != len(known)
+    return columns_of_secrets(owner, secrets, names if is_same else known)
 
 
 def _sized_groups(
@@ -309,18 +327,7 @@ def _n_symbols(fitted: Fitted) -> int:
     return len(fitted.mechanism.channel) + len(fitted.mechanism.unseen)
 
 
-def _groups(fitted: Fitted) -> IntArray | None:
-    groups = fitted.mechanism.groups
-    return None if groups is None else np.append(groups, np.unique(groups))
-
-
-def _unseen_labels(fitted: Fitted) -> list[Any]:
-    if not isinstance(fitted.alphabet, PairedAlphabet):
-        return [_unseen(fitted.mechanism.x_labels)]
-    return [("unseen", label) for label in fitted.alphabet.beside.labels]
-
-
-def _unseen(labels: Labels) -> str:
+def _unseen(labels: Labels) -> Any:
     """Return what values that `fit` did not see are called; a value may have that very name."""
     name = "unseen"
     while name in labels:
@@ -333,22 +340,6 @@ def _codes_of(training: Training, groups: SecretGroups, s_columns: NamedColumns)
     columns, names = list(s_columns.values()), list(s_columns)
     found = [training.alphabet.columns[p].encode(columns[p], names[p]) for p in groups.positions]
     return groups.found(found)
-
-
-def _positions(alphabet: ColumnAlphabet, column: pd.Series) -> IntArray:
-    """Return the value of each row, in the bins of `fit`; those not seen are one more."""
-    of_rows, values = values_of(column, column.name)
-    positions = take(alphabet.positions_of(values, column.name), of_rows)
-    return np.where(positions == UNKNOWN, len(alphabet.values), positions)
-
-
-def _counts(
-    rows: IntArray, columns: IntArray, weights: FloatArray | None, shape: tuple[int, int]
-) -> FloatArray:
-    """Return the table of counts of two columns of codes; symbols that never occur count 0."""
-    counts = np.zeros(shape)
-    np.add.at(counts, (rows, columns), 1.0 if weights is None else weights)
-    return counts
 
 
 def _objective(fitted: Fitted, held_out: HeldOut) -> Utility:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Hashable, Sequence, Sized
+from collections.abc import Collection, Container, Hashable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import compress
@@ -37,11 +37,8 @@ def beside_positions(
     settings: Settings, table: Table, s_positions: Container[int]
 ) -> tuple[int, ...]:
     """Return the columns that are published beside a release, in the order of the table."""
-    if settings.beside is None:
-        return ()
-    owner = settings.owner
     _check_not_index(settings, table)
-    found = table.positions(owner, "beside", settings.beside)
+    found = table.positions(settings.owner, "beside", settings.beside)
     for name in (table.label(position) for position in found if position in s_positions):
         raise ValueError(
             Message(
@@ -53,8 +50,21 @@ def beside_positions(
     return tuple(sorted(found))
 
 
-def check_not_cut(settings: Settings, table: Table, beside: Sequence[int]) -> None:
-    """Refuse bins for columns that leave as they are."""
+def _check_beside(
+    settings: Settings, table: Table, beside: Sequence[int], released: Container[int]
+) -> None:
+    """Refuse bins and a release for columns that are published as they are."""
+    for name in (table.label(position) for position in beside if position in released):
+        raise ValueError(
+            Message(
+                f"The column {name!r} is both in ",
+                Named("columns"),
+                " and in ",
+                Named("beside"),
+                f" of {settings.owner}: it is either replaced or published as it is. Leave it out "
+                f"of one of the two.",
+            )
+        )
     bins = settings.n_bins if isinstance(settings.n_bins, dict) else {}
     for name in map(table.label, beside):
         if bins.get(name) is not None:
@@ -84,37 +94,14 @@ def _check_not_index(settings: Settings, table: Table) -> None:
             )
 
 
-def check_not_released(
-    table: Table, beside: Container[int], released: Sequence[int], owner: str
-) -> None:
-    """Refuse columns that are to be released and published as they are."""
-    for name in (table.label(position) for position in released if position in beside):
-        raise ValueError(
-            Message(
-                f"The column {name!r} is both in ",
-                Named("columns"),
-                " and in ",
-                Named("beside"),
-                f" of {owner}: it is either replaced or published as it is. Leave it out of one "
-                f"of the two.",
-            )
-        )
-
-
-def code_beside(
-    settings: Settings,
-    columns: NamedColumns,
-    weights: FloatArray | None,
-    multiplicities: FloatArray | None,
-    n_rows: int,
-) -> tuple[ValueAlphabet, IntArray]:
+def code_beside(settings: Settings, rows: LabelledRows) -> tuple[ValueAlphabet, IntArray]:
     """Return the values z of columns that are published beside a release, and that of each row."""
-    exact = {"n_bins": None, "multiplicities": multiplicities}
+    columns, exact = rows.beside, {"n_bins": None, "multiplicities": rows.multiplicities}
     options: list[dict[str, Any]] = [exact] * len(columns)
     # Which categories there are, and in what order, must not tell more than the values.
     plain = list(map(plain_column, columns.values()))
-    alphabet, codes = learn_alphabet(plain, list(columns), weights, options)
-    _check_few(list(columns), alphabet.n_symbols, n_rows)
+    alphabet, codes = learn_alphabet(plain, list(columns), rows.weights, options)
+    _check_few(list(columns), alphabet.n_symbols, rows.n_rows)
     if settings.max_outputs is not None and settings.max_outputs < alphabet.n_symbols:
         raise ValueError(
             Message(
@@ -128,12 +115,8 @@ def code_beside(
     return alphabet, codes
 
 
-def few_valued(columns: NamedColumns) -> list[Any]:
-    """Return which columns have few values, whatever the number of rows."""
-    return [name for name, column in columns.items() if _is_few(column)]
-
-
-def _is_few(column: pd.Series) -> bool:
+def has_few_values(column: pd.Series) -> bool:
+    """Whether a column has few values, whatever the number of rows."""
     try:
         n_values = column.nunique(dropna=False)
     except TypeError:  # lists, say
@@ -336,12 +319,17 @@ class FitInputs:
     written: dict[Any, list[pd.Series]] = field(default_factory=dict)
 
     @property
+    def kept(self) -> list[Any]:
+        """The columns that are passed through, whether or not some of their rows are known."""
+        return [self.roles.name_or_position(p) for p in self.roles.kept_positions]
+
+    @property
     def x_types(self) -> tuple[ColumnType, ...]:
         """The types of the columns of X."""
         return self.types[: len(self.roles.x_positions)]
 
     def released_as(self, names: Collection[Hashable], of_cells: bool) -> FitInputs:
-        """Return the same with only some of the columns of X, which may be released as cells."""
+        """Return the inputs with only some columns of X, which may be released as cells."""
         is_kept = [self.roles.name_or_position(p) in names for p in self.roles.x_positions]
         positions = compress(self.roles.x_positions, is_kept)
         of_others = self.types[len(is_kept) :]
@@ -374,40 +362,31 @@ def read_inputs(
     s_columns, s_positions = sensitive_columns(
         owner, table, y, settings.sensitive, sensitive_features
     )
-    is_named = _has_names(y if sensitive_features is None else sensitive_features)
+    passed_s = y if sensitive_features is None else sensitive_features
+    is_named = getattr(passed_s, "name", None) is not None or hasattr(passed_s, "columns")
     from_table = sensitive_features is None and settings.sensitive is not None
     s_names = tuple(s_columns) if is_named or from_table else ()
     roles = roles_of(settings, table, s_positions, s_names)
-    levels = table.index_levels()
-    check_no_copy(levels, roles.s_names, s_columns, owner)
-    settings.check_bin_names([*(table.names or range(table.n_columns)), *s_columns])
-    settings.check_secret_names(tuple(s_columns))
+    index: NamedColumns = {}
+    if levels := table.index_levels():
+        check_no_copy(levels, roles.s_names, s_columns, owner)
+        index = dict(zip(labels_of(levels), levels, strict=True))
+    settings.check_names(table.names or range(table.n_columns), tuple(s_columns))
+    folds = None if settings.groups is None else folds_in(roles, table, owner)
     rows = LabelledRows(
         s_columns,
         table.named(roles.x_positions),
         target_columns(owner, y, s_columns) if settings.has_target else None,
         weights,
-        folds=_folds(settings, table, roles),
+        folds={} if folds is None else {settings.groups: pd.Series(folds)},
         beside=table.named(roles.beside_positions),
     )
     passed = table.named(roles.kept_positions)
-    index = dict(zip(labels_of(levels), levels, strict=True))
     if weights is not None:  # a row of weight zero counts no more than one that is not there
         counted = np.flatnonzero(weights)
         rows, passed, index = rows.at(counted), _at(passed, counted), _at(index, counted)
     types = tuple(map(table.type_of, roles.typed_positions))
     return FitInputs(roles, types, rows, passed, index=index)
-
-
-def _folds(settings: Settings, table: Table, roles: ColumnRoles) -> NamedColumns:
-    """Return the fold of each row under what the settings call the column of keys."""
-    folds = folds_in(roles, table, settings.owner)
-    return {} if folds is None else {settings.groups: pd.Series(folds)}
-
-
-def _has_names(vectors: Any) -> bool:
-    """Return whether columns that were passed have names of their own."""
-    return getattr(vectors, "name", None) is not None or hasattr(vectors, "columns")
 
 
 def roles_of(
@@ -418,18 +397,19 @@ def roles_of(
     apart: Sequence[int] = (),
 ) -> ColumnRoles:
     """Return which columns of a table are what; apart : released only if they are named."""
-    owner, groups = settings.owner, _group_positions(settings, table, s_positions)
-    published = beside_positions(settings, table, s_positions)
-    check_not_groups(published, groups, table, "beside")
+    owner, groups = settings.owner, list[int]()
+    published: tuple[int, ...] = ()
+    if settings.groups is not None:
+        groups = table.positions("ScoreCells", "groups", [settings.groups])
+    if settings.beside is not None:
+        published = beside_positions(settings, table, s_positions)
     listed = () if isinstance(settings.remainder, str) else settings.remainder
     named = table.positions(owner, "remainder", listed)
-    check_not_groups(named, groups, table, "remainder")
     if settings.columns is None:
         others = [*s_positions, *apart, *published, *named, *groups]
         found = [p for p in range(table.n_columns) if p not in others]
     else:
         found = table.positions(owner, "columns", settings.columns)
-        check_not_released(table, published, found, owner)
         both = [table.label(position) for position in found if position in s_positions]
         if both:
             raise ValueError(
@@ -439,7 +419,11 @@ def roles_of(
                     ": it cannot be protected and released.",
                 )
             )
-    check_not_groups(found, groups, table, "columns")
+    if groups:
+        roles = {"sensitive": s_positions, "beside": published, "remainder": named}
+        _check_not_groups(table, groups[0], {**roles, "columns": found})
+    if published:
+        _check_beside(settings, table, published, found)
     if not found:
         raise ValueError(
             Message(
@@ -448,7 +432,6 @@ def roles_of(
             )
         )
     s_names = tuple(dict.fromkeys([*s_names, *map(table.label, s_positions)]))
-    check_not_cut(settings, table, published)
     special = [*found, *s_positions, *groups]
     kept = _kept_positions(settings.remainder, table, special, owner)
     return ColumnRoles(
@@ -463,23 +446,12 @@ def roles_of(
     )
 
 
-def _group_positions(settings: Settings, table: Table, s_positions: Sequence[int]) -> list[int]:
-    """Return where the column is that tells people apart, if there is one."""
-    if settings.groups is None:
-        return []
-    found = table.positions("ScoreCells", "groups", [settings.groups])
-    check_not_groups(s_positions, found, table, "sensitive")
-    return found
-
-
-def check_not_groups(
-    positions: Sequence[int], groups: Sequence[int], table: Table, parameter: str
-) -> None:
-    """Check that a column that tells people apart is nothing else."""
-    if both := [table.label(position) for position in positions if position in groups]:
+def _check_not_groups(table: Table, position: int, others: Mapping[str, Sequence[int]]) -> None:
+    """Check that a column that tells people apart is nothing else; others : by parameter."""
+    for parameter in (name for name, positions in others.items() if position in positions):
         raise ValueError(
             Message(
-                f"The column {both[0]!r} is named by ",
+                f"The column {table.label(position)!r} is named by ",
                 Named("groups"),
                 ", which tells whose row a row is and is never released, and by ",
                 Named(parameter),
@@ -527,20 +499,19 @@ def roles_of_names(
     s_names = tuple(map(table.label, s_positions))
     left_out = [p for p, name in enumerate(names) if name in apart]
     roles = roles_of(settings, table, s_positions, s_names, left_out)
-    settings.check_bin_names(names)
-    settings.check_secret_names(s_names)
+    settings.check_names(names, s_names)
     return roles
 
 
 def counts_nothing(X: Any, sample_weight: npt.ArrayLike | None) -> bool:
-    """Return whether a batch has no rows, or none with any weight."""
+    """Whether a batch has no rows, or none with any weight."""
     if sample_weight is not None and not np.any(sample_weight):
         return True
     return isinstance(X, Sized) and len(X) == 0
 
 
 def _kish(codes: IntArray, weights: FloatArray, squares: FloatArray) -> float:
-    """Return the fewest rows in all that some group allows: its Kish's number over its share."""
+    """Return the smallest effective sample size over groups (Kish), scaled to all rows."""
     known = codes >= 0
     totals, of_squares = (np.bincount(codes[known], w[known]) for w in (weights, squares))
     occurs = totals > 0

@@ -77,12 +77,18 @@ def warn_of_design(
     for name, secret in mechanism.secrets.items():
         for text in _about_secret(name, secret, secrets.groups[name].table(counts)):
             warn(text, PrivacyLeakWarning)
-    if _is_bounded_apart_only(mechanism):
-        warn(_TOGETHER, PrivacyLeakWarning)
+    if len(mechanism.secrets) > 1 and mechanism.together is not None:
+        largest = max(secret.epsilon for secret in mechanism.secrets.values())
+        leakage = mechanism.together.leakage_in(mechanism.scope)
+        if leakage > mechanism.measure.budget(largest):  # about all jointly
+            warn(_TOGETHER, PrivacyLeakWarning)
     if len(mechanism.x_labels) > 1 and mechanism.normalized_utility < UTILITY_ROUNDING:
         warn_of_nothing(mechanism)
-    if _has_small_groups(mechanism, secrets, group_sizes):
-        warn(_FEW_ROWS, FiniteSampleWarning)
+    if mechanism.confidence is not None:
+        return  # which allows for chance
+    sizes = [groups.table(group_sizes) for groups in secrets.groups.values()]
+    if any(len(each) > 1 and each.min() < len(mechanism.x_labels) for each in sizes):
+        warn(_FEW_ROWS, FiniteSampleWarning, in_workers=False)
     else:
         warn_of_chance(mechanism, secrets.tables(counts), n_rows)
 
@@ -130,15 +136,6 @@ _FEW_ROWS = Message(
 )
 
 
-def _is_bounded_apart_only(mechanism: Mechanism) -> bool:
-    """Whether more is revealed about all secrets jointly than any budget for one allows."""
-    if len(mechanism.secrets) == 1 or mechanism.together is None:
-        return False
-    largest = max(secret.epsilon for secret in mechanism.secrets.values())
-    leakage = mechanism.together.leakage_in(mechanism.scope)
-    return bool(leakage > mechanism.measure.budget(largest))
-
-
 def warn_of_nothing(mechanism: Mechanism) -> None:
     """Warn that the output says nothing; with a confidence, the design itself says why."""
     is_zero = min(secret.epsilon for secret in mechanism.secrets.values()) == 0
@@ -157,14 +154,6 @@ def warn_of_nothing(mechanism: Mechanism) -> None:
     warn(Message("The output says nothing about ", RELEASED, ": ", why))
 
 
-def _has_small_groups(mechanism: Mechanism, secrets: Secrets, group_sizes: CountArray) -> bool:
-    """Whether some group has fewer rows than X has symbols; a confidence allows for that."""
-    if mechanism.confidence is not None:
-        return False
-    sizes = (groups.table(group_sizes) for groups in secrets.groups.values())
-    return any(len(each) > 1 and each.min() < len(mechanism.x_labels) for each in sizes)
-
-
 def warn_of_chance(mechanism: Mechanism, tables: Mapping[Any, CountArray], n_rows: int) -> None:
     """Warn if a budget may be far exceeded in the population that the rows were drawn from.
 
@@ -174,20 +163,15 @@ def warn_of_chance(mechanism: Mechanism, tables: Mapping[Any, CountArray], n_row
         return
     confidence = confidence_of_each(USUAL_CONFIDENCE, len(tables))
     for name, secret in mechanism.secrets.items():
-        budget = secret.epsilon
-        if budget < np.inf and _quick_limit(secret, tables[name], n_rows, confidence) > (
-            FAR_ABOVE * budget
-        ):
-            warn(_FEW_ROWS, FiniteSampleWarning)
+        if secret.epsilon == np.inf:
+            continue
+        counts = tables[name]
+        n_draws = int(np.clip(_QUICK_CELLS // counts.size, *_QUICK_DRAWS))
+        rows: FloatArray = counts * (n_rows / counts.sum())
+        limits = population_limits(secret, rows, confidence, n_draws=n_draws, is_rough=True)
+        if limits.leakage_in(secret.scope) > FAR_ABOVE * secret.epsilon:
+            warn(_FEW_ROWS, FiniteSampleWarning, in_workers=False)
             return
-
-
-def _quick_limit(secret: Guarantee, counts: CountArray, n_rows: int, confidence: float) -> float:
-    """Return what is roughly the limit of the leakage in the population."""
-    n_draws = int(np.clip(_QUICK_CELLS // counts.size, *_QUICK_DRAWS))
-    rows: FloatArray = counts * (n_rows / counts.sum())
-    limits = population_limits(secret, rows, confidence, n_draws=n_draws, is_rough=True)
-    return limits.leakage_in(secret.scope)
 
 
 @dataclass(frozen=True)
@@ -274,7 +258,7 @@ def leaking_columns(
     weights: FloatArray | None,
     **options: Any,
 ) -> Judgement:
-    """Judge columns by each secret and its budget; the only secret is called None.
+    """Judge columns by each secret and its budget.
 
     options : of `judged`. Told of a column is how it reveals most, in units of the budget.
     """
@@ -282,8 +266,8 @@ def leaking_columns(
         name: judged(budget, columns, s_codes[name], weights, **options)
         for name, budget in budgets.items()
     }
-    if None in found:
-        return found[None]
+    if len(found) == 1:
+        return next(iter(found.values()))
     leaking, about = {}, {}
     for column in columns:
         by = {name: each.leaking[column] for name, each in found.items() if column in each.leaking}
@@ -314,24 +298,20 @@ def _rounded_up(value: float) -> str:
     return f"{step * math.ceil(value / step):.6g}"
 
 
-def _way_beside(found: Judgement, few: Container[Any]) -> Message:
-    """Say how columns with few values can be published under the budget."""
+def _way_beside(found: Judgement, few: Container[Any], with_least: bool = False) -> Message:
+    """Say how columns with few values can be published; with_least : under which budget."""
     leaking = {name: leakage for name, leakage in found.leaking.items() if name in few}
     if not leaking:
         return Message("")
-    names = ", ".join(map(str, leaking))
+    names, least = ", ".join(map(str, leaking)), ""
+    if with_least:
+        least = _rounded_up(max(leaking.values()))
+        least = f" It must be {least} or more, and more with a confidence."
     return Message(
         f" With few values ({names}), columns can also be named in ",
         Named("beside"),
-        ": the budget then holds for them and the release together.",
+        f": the budget then holds for them and the release together.{least}",
     )
-
-
-def _least_beside(found: Judgement, few: Container[Any]) -> str:
-    leakages = [leakage for name, leakage in found.leaking.items() if name in few]
-    if not leakages:
-        return ""
-    return f" It must be {_rounded_up(max(leakages))} or more, and more with a confidence."
 
 
 def warn_of_passed_through(
@@ -355,8 +335,7 @@ def warn_of_passed_through(
                 f" allows: {shown}. Release them through the mechanism too, or drop them; ",
                 Setting("allow_leaking", True),
                 " copies them anyway.",
-                _way_beside(found, few),
-                _least_beside(found, few),
+                _way_beside(found, few, with_least=True),
             )
         )
     if found.unclear and not allow_leaking:
@@ -450,7 +429,7 @@ def _codings(name: Hashable, column: pd.Series, in_order: bool = False) -> Itera
 
 
 def is_beyond_chance(budget: Budget, counts: CountArray) -> bool:
-    """Return whether a column leaks more than one independent of S would, in 95% of cases.
+    """Whether a column leaks more than one independent of S would, in 95% of cases.
 
     Two figures are compared with those of columns that have the same values equally often and
     nothing to do with S: the leakage itself, and the mutual information, which is not drowned out

@@ -12,7 +12,7 @@ import pandas as pd
 
 from .._messages import InPython, Message, Named, Setting
 from .._typing import CountArray, FloatArray, IntArray, NamedColumns
-from .._warnings import doing, warn
+from .._warnings import Notice, doing, warn
 from ..cells import CellAlphabet, Cells
 from ..channels import tidied
 from ..codes import UNKNOWN, count, take
@@ -27,7 +27,6 @@ from ..encoding import (
     paired,
 )
 from ..encoding.alphabets import ShownColumn, combine
-from ..encoding.columns import BinsLike
 from ..encoding.distances import gower
 from ..encoding.values import coded, coded_by_offset
 from ..fidelity import ComparedColumn, RawX, mid_ranks, places_of, ranked_columns, spread, unit_of
@@ -48,14 +47,16 @@ from ..utilities import (
     entropy,
     guess_of_cells,
 )
-from .inputs import FitInputs, LabelledRows, code_beside, few_valued, most_beside
+from .inputs import FitInputs, LabelledRows, code_beside, has_few_values, most_beside
 from .leak_warnings import (
     Budget,
+    Judgement,
     leaking_columns,
     warn_of_bins,
     warn_of_design,
     warn_of_index,
     warn_of_passed_through,
+    warn_of_unjudged,
 )
 from .learned_cells import (
     automatic_cells,
@@ -69,30 +70,19 @@ from .parameters import Settings, frozen
 from .tally import KnownCells
 
 
-@dataclass(frozen=True, eq=False)
-class CodedX:
-    """X of some rows: alphabet : its symbols; codes : those of the rows; v_codes : the target."""
-
-    alphabet: Alphabet
-    codes: IntArray
-    v_codes: IntArray | None = None
-
-
 def raw_x(
-    inputs: FitInputs,
-    x: CodedX,
-    mechanism: Mechanism,
-    column_weights: Sequence[float] | None,
+    settings: Settings, inputs: FitInputs, coded: CodedRows, mechanism: Mechanism
 ) -> RawX | None:
-    """Return X as it was, None where it is what was designed for, or is not known.
+    """Return X before it was cut and pooled.
 
-    column_weights : those of a distance that the columns tell, None where the utility is another.
+    None where it is what was designed for, or is not known; figures of cells are about it anyway.
     """
-    alphabet = x.alphabet
-    is_changed = alphabet.is_pool.any() or any(column.is_cut for column in alphabet.columns)
-    if inputs.rows.is_coarse or not is_changed:
+    alphabet, rows = coded.alphabet, inputs.rows
+    if rows.is_coarse or not isinstance(alphabet.x_alphabet, ValueAlphabet):
         return None
-    raw = _RawRows.of(inputs.rows, x)
+    if not (alphabet.is_pool.any() or any(column.is_cut for column in alphabet.columns)):
+        return None
+    raw = _RawRows.of(rows, coded)
     columns = [
         _RawColumn(column, shown, raw, position) if column.is_cut else None
         for position, (column, shown) in enumerate(
@@ -100,12 +90,12 @@ def raw_x(
         )
     ]
     compared = tuple(None if column is None else column.compared() for column in columns)
-    if column_weights is None:
-        return RawX(compared, _utility_before_cuts(mechanism, raw, x.v_codes, inputs.rows.weights))
+    if not settings.has_distances:
+        return RawX(compared, _utility_before_cuts(mechanism, raw, coded.v_codes, rows.weights))
     in_order = [type_.is_ordered for type_ in inputs.x_types]
     pairs = zip(columns, ranked_columns(alphabet, in_order), strict=True)
     ranked = [other if column is None else column.ranked() for column, other in pairs]
-    return RawX(compared, _closeness(mechanism, ranked, column_weights))
+    return RawX(compared, _closeness(mechanism, ranked, settings.column_weights(rows.x_names)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,18 +114,18 @@ class _RawRows:
     of_row: IntArray
 
     @classmethod
-    def of(cls, rows: LabelledRows, x: CodedX) -> _RawRows:
+    def of(cls, rows: LabelledRows, x: CodedRows) -> _RawRows:
         """Tell the rows apart."""
         columns = zip(x.alphabet.columns, rows.x_columns.items(), strict=True)
         parts = [_factorized(column, series, name) for column, (name, series) in columns]
         codes: list[IntArray] = [code.astype(np.intp) + 1 for code, _ in parts]  # missing: 0
         sizes = [len(values) + 1 for _, values in parts]
         if (groups := x.alphabet.groups) is not None:  # one raw row is in several pairs
-            codes, sizes = [*codes, groups[x.codes]], [*sizes, int(groups.max()) + 1]
+            codes, sizes = [*codes, groups[x.x_codes]], [*sizes, int(groups.max()) + 1]
         distinct, of_row = combine(codes, sizes)
         distinct = distinct[:, : len(parts)]
         symbols = np.empty(len(distinct), dtype=np.intp)
-        symbols[of_row] = x.codes
+        symbols[of_row] = x.x_codes
         weights = np.bincount(of_row, rows.weights, len(distinct)).astype(float)
         return cls([values for _, values in parts], distinct - 1, symbols, weights, of_row)
 
@@ -196,17 +186,13 @@ class _RawColumn:
 
     def _compared(self, places: FloatArray, shown: FloatArray, unit: str) -> ComparedColumn:
         """Return the column; places : of its values; shown : of those that it shows."""
-        own = np.append(_found(self._numbers, self._places), self._shown_as_missing)[self._codes]
+        values = self.shown.values
+        as_missing = values.index(None) if None in values else UNKNOWN
+        own = np.append(_found(self._numbers, self._places), as_missing)[self._codes]
         at, by_symbol = np.append(places, np.nan)[self._codes], self.shown.by_symbol()
         rows = self.rows
         found = spread(own, rows.symbols, rows.weights, by_symbol.shape, at, shown)
         return ComparedColumn(found, by_symbol, unit)
-
-    @property
-    def _shown_as_missing(self) -> int:
-        """Which of the shown values is a missing one."""
-        values = self.shown.values
-        return values.index(None) if None in values else UNKNOWN
 
 
 def _found(numbers: FloatArray, shown: FloatArray) -> IntArray:
@@ -226,7 +212,8 @@ def _utility_before_cuts(
     p_x, objective, least = mechanism.p_x, mechanism.objective, mechanism.least_utility
     shares = raw.shares(len(p_x))
     if isinstance(objective, MutualInformation):
-        within = np.bincount(raw.symbols, _information(shares), len(p_x))
+        information = -shares * np.log(np.where(shares > 0, shares, 1.0))
+        within = np.bincount(raw.symbols, information, len(p_x))
         whole = float(entropy(p_x) + p_x @ within)
         return _share(mechanism.utility - least, whole - least)
     if isinstance(objective, Guess) and mechanism.groups is None:
@@ -239,10 +226,6 @@ def _utility_before_cuts(
         whole = _target_information(v_codes, raw.of_row, weights)
         return _share(mechanism.utility - least, whole - least)
     return np.nan
-
-
-def _information(shares: FloatArray) -> FloatArray:
-    return -shares * np.log(np.where(shares > 0, shares, 1.0))
 
 
 def _target_information(v_codes: IntArray, codes: IntArray, weights: FloatArray | None) -> float:
@@ -317,8 +300,8 @@ def code_rows(
     of_s : what is known of S already.
     """
     sensitive, s_codes, secrets = of_s or code_sensitive(settings, rows)
-    target, v_codes = _code_target(settings, rows)
-    beside = _code_beside(settings, rows) if rows.beside else None  # or refused, before cells
+    target, v_codes = _learn(settings, rows, rows.target) if rows.target else (None, None)
+    beside = code_beside(settings, rows) if rows.beside else None  # or refused, before cells
     alphabet, x_codes, names = _code_x(settings, rows, secrets, s_codes, v_codes)
     if beside is not None:
         alphabet, x_codes = paired(alphabet, x_codes, *beside, rows.weights)
@@ -357,18 +340,12 @@ def _code_x(
     return known.alphabet, known.of_columns(rows.x_columns, rows.fold), known.names
 
 
-def _code_beside(settings: Settings, rows: LabelledRows) -> tuple[ValueAlphabet, IntArray]:
-    """Return the values of the columns beside X, and that of each row."""
-    each = rows.weights, rows.multiplicities, rows.n_rows
-    return code_beside(settings, rows.beside, *each)
-
-
 def cells_taught_by(settings: Settings, rows: LabelledRows, cells: Cells) -> KnownCells:
     """Learn cells from the rows that teach them, by which others can be counted."""
     _, s_codes, secrets = code_sensitive(settings, rows)
-    _, v_codes = _code_target(settings, rows)
+    v_codes = _learn(settings, rows, rows.target)[1] if rows.target else None
     alphabet, _, names = learn_cells(settings, rows, cells, secrets, s_codes, v_codes)
-    return KnownCells(alphabet, names, frozen(cells), tuple(rows.folds))
+    return KnownCells(alphabet, names, tuple(rows.folds), frozen(cells))
 
 
 def code_sensitive(settings: Settings, rows: LabelledRows) -> CodedSensitive:
@@ -378,9 +355,7 @@ def code_sensitive(settings: Settings, rows: LabelledRows) -> CodedSensitive:
     """
     has_columns = len(rows.s_columns) == 1 or isinstance(settings.epsilon, Mapping)
     as_declared = settings.confidence is not None and has_columns
-    alphabet, codes = _learn(
-        settings, rows, rows.s_columns, is_sensitive=True, as_declared=as_declared
-    )
+    alphabet, codes = _learn(settings, rows, rows.s_columns, as_declared=as_declared)
     secrets = secrets_of(settings.owner, settings.epsilon, tuple(rows.s_columns), alphabet)
     return alphabet, codes, secrets
 
@@ -389,14 +364,18 @@ def _learn(
     settings: Settings,
     rows: LabelledRows,
     columns: NamedColumns,
-    is_sensitive: bool = False,
     as_declared: bool = False,
 ) -> tuple[ValueAlphabet, IntArray]:
-    """Return the alphabet of columns of some rows taken jointly, and the symbol of each row."""
-    pooling = (None, None) if is_sensitive else (settings.min_frequency, settings.max_categories)
+    """Return the alphabet of columns of some rows taken jointly, and the symbol of each row.
+
+    Those of S and of a target are not pooled; edges without names are for X.
+    """
+    n_bins, pooling = settings.n_bins, (settings.min_frequency, settings.max_categories)
+    if columns is not rows.x_columns:
+        n_bins, pooling = DEFAULT_BINS if np.ndim(n_bins) == 1 else n_bins, (None, None)
     options = [
         {
-            "n_bins": _bins_of(settings.n_bins, label, is_sensitive),
+            "n_bins": n_bins.get(label, DEFAULT_BINS) if isinstance(n_bins, dict) else n_bins,
             "pooling": pooling,
             "multiplicities": rows.multiplicities,
             "as_declared": as_declared,
@@ -406,21 +385,13 @@ def _learn(
     return learn_alphabet(list(columns.values()), list(columns), rows.weights, options)
 
 
-def _bins_of(n_bins: Any, label: Hashable, is_sensitive: bool) -> BinsLike | None:
-    if isinstance(n_bins, dict):
-        return n_bins.get(label, DEFAULT_BINS)
-    if is_sensitive and np.ndim(n_bins) == 1:  # edges are for X
-        return DEFAULT_BINS
-    return n_bins
-
-
 def _pooled(
     settings: Settings, rows: LabelledRows, alphabet: ValueAlphabet, codes: IntArray, n_s: int
 ) -> tuple[ValueAlphabet, IntArray]:
     """Pool the rarest symbols where the design would take long."""
     n_x, kept = alphabet.n_symbols, most_symbols(n_s)
     if rows.beside:
-        kept = min(kept, most_beside(_code_beside(settings, rows)[0].n_symbols))
+        kept = min(kept, most_beside(code_beside(settings, rows)[0].n_symbols))
     if settings.solver != "auto" or n_x <= kept:
         return alphabet, codes
     pooled, symbols = alphabet.pooled(kept)
@@ -436,7 +407,8 @@ def _pooled(
             ", or release fewer columns jointly, to choose yourself what is pooled; ",
             Setting("solver", "one_per_label" if settings.has_distances else "column_generation"),
             " designs for all of them.",
-        )
+        ),
+        Notice,
     )
     return pooled, take(np.append(symbols, UNKNOWN), codes)
 
@@ -446,16 +418,20 @@ def fit_mechanism(settings: Settings, inputs: FitInputs, *, allow_leaking: bool 
 
     allow_leaking : whether columns that are passed through may exceed the budget.
     """
-    sensitive, s_codes, secrets = of_s = code_sensitive(settings, inputs.rows)
+    of_s = code_sensitive(settings, inputs.rows)
     # What is refused for the sake of the table alone is refused before what takes long.
-    leaking = _check_passed_through(settings, inputs, of_s, allow_leaking)
+    has_copied = bool(inputs.roles.kept_positions)
+    leaking = _check_passed_through(settings, inputs, of_s, allow_leaking) if has_copied else {}
     coded = code_rows(settings, inputs.rows, of_s)
-    inputs = inputs.released_as(coded.names, coded.alphabet.of_cells)
+    if coded.alphabet.of_cells:  # which may leave columns out
+        inputs = inputs.released_as(coded.names, of_cells=True)
     roles, rows = inputs.roles, inputs.rows
     mechanism = _design(settings, inputs, coded)
-    warn_of_bins(list(rows.s_columns), sensitive, settings.n_bins)
-    check_index_leak(settings, inputs, s_codes, secrets)
-    _warn_of_figures(mechanism, coded)
+    warn_of_bins(list(rows.s_columns), coded.sensitive, settings.n_bins)
+    if inputs.index:
+        warn_of_index(_judged(settings, inputs, of_s, inputs.index, in_order=True))
+    counted = coded.counts, coded.group_sizes, coded.n_effective
+    warn_of_design(mechanism, coded.secrets, *counted)
     training = Training(
         coded.sensitive,
         tuple(rows.s_columns),
@@ -463,8 +439,8 @@ def fit_mechanism(settings: Settings, inputs: FitInputs, *, allow_leaking: bool 
         coded.secrets,
         rows.n_rows,
         coded.n_effective,
-        _raw(settings, inputs, coded, mechanism),
-        _with_target(coded, rows.weights),
+        raw_x(settings, inputs, coded, mechanism),
+        None if coded.target is None else _with_target(coded, rows.weights),
     )
     fitted = Fitted(
         roles,
@@ -472,17 +448,17 @@ def fit_mechanism(settings: Settings, inputs: FitInputs, *, allow_leaking: bool 
         coded.alphabet,
         mechanism,
         leaking,
-        _target_given_y(coded, rows, mechanism),
+        _target_given_y(coded, rows, mechanism) if rows.target else None,
         training,
     )
     check_names_out(names_out(roles, fitted.posterior.labels, settings.output))
     return fitted
 
 
-def _with_target(coded: CodedRows, weights: FloatArray | None) -> FloatArray | None:
+def _with_target(coded: CodedRows, weights: FloatArray | None) -> FloatArray:
     """Return how often each group of S, value of the target and symbol of X occur together."""
-    if coded.target is None or coded.v_codes is None:
-        return None
+    assert coded.target is not None
+    assert coded.v_codes is not None
     shape = coded.sensitive.n_symbols, coded.target.n_symbols, coded.alphabet.n_symbols
     together = np.ravel_multi_index((coded.s_codes, coded.v_codes, coded.x_codes), shape)
     return np.bincount(together, weights, math.prod(shape)).reshape(shape).astype(float)
@@ -501,37 +477,10 @@ def _target_given_y(
     return Posterior(labels, mechanism.posterior @ mechanism.objective.p_v_given_x.T)
 
 
-def _raw(
-    settings: Settings,
-    inputs: FitInputs,
-    coded: CodedRows,
-    mechanism: Mechanism,
-) -> RawX | None:
-    """Return X as it was before it was cut and pooled."""
-    if not isinstance(coded.alphabet.x_alphabet, ValueAlphabet):
-        return None  # figures of cells are about X as it was
-    weights = _column_weights(settings, inputs.rows) if settings.has_distances else None
-    x = CodedX(coded.alphabet, coded.x_codes, coded.v_codes)
-    return raw_x(inputs, x, mechanism, weights)
-
-
-def _column_weights(settings: Settings, rows: LabelledRows) -> list[float]:
-    return settings.distances.weights_of(list(rows.x_names), settings.owner)
-
-
-def _code_target(
-    settings: Settings, rows: LabelledRows
-) -> tuple[Alphabet | None, IntArray | None]:
-    """Return the alphabet of the target and its codes, if there is one."""
-    if rows.target is None:
-        return None, None
-    return _learn(settings, rows, rows.target, is_sensitive=True)
-
-
 def distances_of(settings: Settings, inputs: FitInputs, coded: CodedRows) -> FloatArray:
     """Return how far symbols of X are from each other, by the weights of its columns."""
     in_order = [type_.is_ordered for type_ in inputs.x_types]
-    return gower(coded.alphabet, in_order, _column_weights(settings, inputs.rows))
+    return gower(coded.alphabet, in_order, settings.column_weights(inputs.rows.x_names))
 
 
 def _utility(
@@ -545,21 +494,23 @@ def _utility(
         return Target(table, whole=0.0 if cells is None else cells.partition.information)
     if settings.has_distances:
         return Distortion.of_symbols(loss, of_cells=cells is not None)
-    if cells is not None and _is_information(settings.utility):
+    asked = settings.utility
+    is_information = asked == MutualInformation.name or isinstance(asked, MutualInformation)
+    if cells is not None and is_information:
         return EachColumn.of_tables(coded.alphabet.tables())
-    if cells is not None and settings.utility in (Guess.name, Guess()):
+    if cells is not None and asked in (Guess.name, Guess()):
         return guess_of_cells()
-    return settings.utility
-
-
-def _is_information(utility: str | Utility) -> bool:
-    return utility == MutualInformation.name or isinstance(utility, MutualInformation)
+    return asked
 
 
 def design_options(
     settings: Settings, rows: LabelledRows, coded: CodedRows, loss: FloatArray
 ) -> dict[str, Any]:
     """Return what `design_mechanism` is asked for, besides counts and a budget."""
+    groups, alphabet = {}, coded.alphabet
+    if isinstance(alphabet, PairedAlphabet):
+        names = alphabet.group_names(list(rows.beside))
+        groups["groups"] = [names[z] for z in alphabet.groups]
     return {
         "measure": settings.measure,
         "scope": settings.scope,
@@ -568,17 +519,9 @@ def design_options(
         "max_outputs": settings.max_outputs,
         "confidence": settings.confidence,
         "n_samples": None if settings.confidence is None else coded.n_effective,
-        **_groups(rows, coded.alphabet),
+        **groups,
         **(settings.solver_options or {}),
     }
-
-
-def _groups(rows: LabelledRows, alphabet: Alphabet) -> dict[str, Any]:
-    """Return what each symbol has beside it, for the design."""
-    if not isinstance(alphabet, PairedAlphabet):
-        return {}
-    names = alphabet.group_names(list(rows.beside))
-    return {"groups": [names[z] for z in alphabet.groups]}
 
 
 def _design(settings: Settings, inputs: FitInputs, coded: CodedRows) -> Mechanism:
@@ -622,29 +565,24 @@ def _arrangement(task: DesignTask, alphabet: Alphabet, loss: FloatArray) -> Arra
     return arranged
 
 
-def _warn_of_figures(mechanism: Any, coded: CodedRows) -> None:
-    counts, sizes = coded.counts, coded.group_sizes
-    warn_of_design(mechanism, coded.secrets, counts, sizes, coded.n_effective)
-
-
-def _budgets(settings: Settings, secrets: Secrets) -> dict[Any, Budget]:
+def _judged(
+    settings: Settings, inputs: FitInputs, of_s: CodedSensitive, columns: NamedColumns, **how: Any
+) -> Judgement:
+    """Judge columns that leave with the rows of `fit`, or with a sample of them."""
+    (sensitive, s_codes, secrets), weights = of_s, inputs.rows.weights
+    if (s_passed := inputs.s_passed) is not None:
+        s_codes, _ = sensitive.encode(list(s_passed.values()), list(s_passed))
+        weights = None
     about = get_measure(settings.measure), settings.scope
-    return {name: Budget(epsilon, *about) for name, epsilon in secrets.budgets.items()}
+    budgets = {name: Budget(epsilon, *about) for name, epsilon in secrets.budgets.items()}
+    of_each = {name: groups.codes(s_codes) for name, groups in secrets.groups.items()}
+    return leaking_columns(budgets, columns, of_each, weights, **how)
 
 
-def check_index_leak(
-    settings: Settings, inputs: FitInputs, s_codes: IntArray, secrets: Secrets
-) -> None:
-    """Warn of an index that reveals more about S than the budget allows."""
-    if inputs.index:
-        found = leaking_columns(
-            _budgets(settings, secrets),
-            inputs.index,
-            {name: groups.codes(s_codes) for name, groups in secrets.groups.items()},
-            inputs.rows.weights,
-            in_order=True,
-        )
-        warn_of_index(found)
+def check_index_leak(settings: Settings, inputs: FitInputs) -> None:
+    """Warn of an index of a batch that reveals more about S than the budget allows."""
+    of_s = code_sensitive(settings, inputs.rows)
+    warn_of_index(_judged(settings, inputs, of_s, inputs.index, in_order=True))
 
 
 def _check_passed_through(
@@ -652,19 +590,14 @@ def _check_passed_through(
 ) -> dict[Any, float]:
     """Return what columns that are passed through leak, where that is more than the budget.
 
-    NaN for a column that cannot be judged.
+    NaN for a column that cannot be judged, or of which no rows are known any more.
     """
-    if not inputs.passed_through:
-        return {}
+    passed, unjudged = inputs.passed_through, set(inputs.kept) - set(inputs.passed_through)
+    warn_of_unjudged([name for name in inputs.kept if name in unjudged])
+    if not passed:
+        return dict.fromkeys(inputs.kept, np.nan)
     doing("judging columns that are copied")
-    (sensitive, s_codes, secrets), weights = of_s, inputs.rows.weights
-    if (s_passed := inputs.s_passed) is not None:
-        s_codes, _ = sensitive.encode(list(s_passed.values()), list(s_passed))
-        weights = None
-    of_each = {name: groups.codes(s_codes) for name, groups in secrets.groups.items()}
-    budgets = _budgets(settings, secrets)
-    passed, written = inputs.passed_through, inputs.written
-    found = leaking_columns(budgets, passed, of_each, weights, written=written)
-    few = few_valued({name: passed[name] for name in found.leaking})
+    found = _judged(settings, inputs, of_s, passed, written=inputs.written)
+    few = [name for name in found.leaking if has_few_values(passed[name])]
     warn_of_passed_through(found, settings.epsilon, allow_leaking, few)
-    return {**found.leaking, **dict.fromkeys(found.unclear, np.nan)}
+    return {**found.leaking, **dict.fromkeys([*found.unclear, *unjudged], np.nan)}

@@ -16,7 +16,7 @@ import pandas as pd
 
 from .._messages import InPython, Message, Named, Setting
 from .._typing import CountArray, FloatArray, IntArray, NamedColumns
-from .._warnings import doing, warn
+from .._warnings import Notice, doing, warn
 from ..cells import Cells, CellTask, ScoreCells, TreeCells, fewest_rows, learn_cell_columns
 from ..cells.alphabet import CellAlphabet, cell_alphabet
 from ..cells.base import (
@@ -183,10 +183,10 @@ def _of_numbers(
 # A design with a confidence, or a loss of labels, takes minutes for more cells than these.
 _MOST_WITH_CONFIDENCE, _MOST_WITH_DISTANCES = 128, 100
 
-# A column in which so large a share of the rows have a value of their own names rows.
+# Columns with more unique values than this share are treated as identifiers.
 _NAMES_ROWS = 0.9
 
-# Fewer rows are too few to say that a column names them.
+# With fewer rows than this, no column is treated as an identifier.
 _FEWEST_NAMED = 20
 
 # With fewer rows, cells say hardly anything: they must be asked for.
@@ -206,7 +206,7 @@ def default_cells(settings: Settings) -> Cells:
 
 
 def may_be_cells(settings: Settings, n_columns: int) -> bool:
-    """Return whether it is left open if symbols are values or cells."""
+    """Whether it is left open if symbols are values or cells."""
     is_open = isinstance(settings.alphabet, str) and settings.alphabet == "auto"
     return is_open and settings.solver == "auto" and n_columns > 1
 
@@ -234,7 +234,8 @@ def automatic_cells(
             " to silence this warning, ",
             Setting("alphabet", "values"),
             " to keep combinations and pool the rarest.",
-        )
+        ),
+        Notice,
     )
     return default_cells(settings)
 
@@ -300,7 +301,7 @@ def names_of_cells(settings: Settings, rows: LabelledRows) -> tuple[Any, ...]:
 
 
 def _names_rows(column: Any, name: Hashable, n_rows: int) -> bool:
-    """Return whether nearly every row has a text of its own, or every row an integer."""
+    """Whether nearly every row has a text of its own, or every row an integer."""
     if n_rows < _FEWEST_NAMED:
         return False
     codes, values = coded(column, name)
@@ -372,23 +373,13 @@ def _options(settings: Settings, rows: LabelledRows, name: Hashable) -> dict[str
     )
     most = MOST_CATEGORIES if settings.max_categories is None else settings.max_categories
     return {
-        "n_bins": given if np.ndim(given) == 1 else _n_bins(rows.n_rows),
+        # With enough rows in each to show its middle.
+        "n_bins": given
+        if np.ndim(given) == 1
+        else max(2, min(FINE_BINS, rows.n_rows // (2 * FEWEST_ROWS))),
         "pooling": (settings.min_frequency, most),
         "multiplicities": rows.multiplicities,
     }
-
-
-def _n_bins(n_rows: int) -> int:
-    """Return into how many bins numbers are cut: with enough rows in each to show its middle."""
-    return max(2, min(FINE_BINS, n_rows // (2 * FEWEST_ROWS)))
-
-
-def _n_beside(settings: Settings, rows: LabelledRows) -> int:
-    """Return how many values of columns beside X every cell is divided by."""
-    if not rows.beside:
-        return 1
-    each = rows.weights, rows.multiplicities, rows.n_rows
-    return code_beside(settings, rows.beside, *each)[0].n_symbols
 
 
 def _most_cells(settings: Settings, n_groups: int) -> int:
@@ -418,7 +409,7 @@ def _task(
     """
     n_effective = rows.effective_rows(s_codes)
     sizes_of_s = {name: int(g.codes(s_codes).max()) + 1 for name, g in secrets.groups.items()}
-    n_beside = _n_beside(settings, rows)
+    n_beside = code_beside(settings, rows)[0].n_symbols if rows.beside else 1
     weights = np.ones(len(codes)) if rows.weights is None else rows.weights
     labels = [s_codes, v_codes] if cells.needs_target and v_codes is not None else []
     labels += [fold.to_numpy() for fold in rows.folds.values()]

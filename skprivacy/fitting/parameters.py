@@ -75,14 +75,31 @@ class Settings:
         owner = self.owner
         check_budget(owner, self.epsilon)
         check_choice(owner, "output", self.output, {"label", "symbol", "posterior"})
-        _check_remainder(owner, self.remainder)
+        if isinstance(self.remainder, str):
+            check_choice(owner, "remainder", self.remainder, {"drop", "passthrough"})
+        elif not isinstance(self.remainder, list | tuple):
+            requirement = "'drop', 'passthrough' or a list of columns"
+            raise TypeError(message(owner, "remainder", requirement, self.remainder))
         _check_alphabet(owner, self.alphabet)
         check_choice(owner, "handle_unknown", self.handle_unknown, {"resample", "error"})
         check_real(owner, "smoothing", self.smoothing, low=0, high_open=True)
         self._check_confidence()
-        _check_pooling(owner, self.min_frequency, self.max_categories)
-        _check_bins(owner, self.n_bins)
-        _check_random_state(owner, self.random_state)
+        if isinstance(self.min_frequency, numbers.Integral):
+            check_integer(owner, "min_frequency", self.min_frequency, low=1)
+        elif self.min_frequency is not None:
+            check_real(owner, "min_frequency", self.min_frequency, low=0, high=1)
+        if self.max_categories is not None:
+            check_integer(owner, "max_categories", self.max_categories, low=1)
+        for given in self.n_bins.values() if isinstance(self.n_bins, dict) else [self.n_bins]:
+            if given is not None and np.ndim(given) == 0:
+                check_integer(owner, "n_bins", given, low=1)
+            elif np.ndim(given) > 1:
+                raise ValueError(message(owner, "n_bins", "a list of edges", given))
+        if isinstance(self.random_state, numbers.Integral):
+            check_integer(owner, "random_state", self.random_state, low=0)
+        elif not isinstance(self.random_state, np.random.RandomState | np.random.Generator | None):
+            requirement = "an int, a RandomState, a Generator or None"
+            raise TypeError(message(owner, "random_state", requirement, self.random_state))
         if not isinstance(self.solver_options, dict | None):
             requirement = "a dict or None"
             raise TypeError(message(owner, "solver_options", requirement, self.solver_options))
@@ -116,11 +133,12 @@ class Settings:
         is_named = isinstance(self.utility, str) and self.utility == Distortion.name
         return is_named or (isinstance(self.utility, Distortion) and self.utility.is_automatic)
 
-    @property
-    def distances(self) -> Distortion:
-        """How columns are weighted in the distances of symbols."""
+    def column_weights(self, names: Sequence[Any]) -> list[float]:
+        """Return how columns of X are weighted in the distances of symbols."""
         is_given = isinstance(self.utility, Distortion) and self.utility.is_automatic
-        return self.utility if is_given else Distortion("auto")  # type: ignore[return-value]
+        distances: Any = self.utility if is_given else Distortion("auto")
+        weights: list[float] = distances.weights_of(list(names), self.owner)
+        return weights
 
     @property
     def groups(self) -> Any:
@@ -136,22 +154,14 @@ class Settings:
         """A value that two settings share only if they lead to the same design."""
         return tuple(frozen(getattr(self, name)) for name in _OF_DESIGN)
 
-    def check_secret_names(self, names: Sequence[Hashable]) -> None:
-        """Check that budgets, if there are several, name columns of S, and all of them."""
+    def check_names(self, names: Sequence[Hashable], s_names: Sequence[Hashable]) -> None:
+        """Check that bins are for columns that exist, and budgets for all columns of S."""
+        bins = self.n_bins if isinstance(self.n_bins, dict) else {}
+        for unknown in (name for name in bins if name not in names and name not in s_names):
+            told = f" names the column {unknown!r}, which X does not have."
+            raise ValueError(Message(Parameter("n_bins", self.owner), told))
         if isinstance(self.epsilon, Mapping):
-            columns_of_secrets(self.owner, self.epsilon, names)
-
-    def check_bin_names(self, names: Sequence[Hashable]) -> None:
-        """Check that `n_bins`, if it is a dict, names columns that exist."""
-        if not isinstance(self.n_bins, dict):
-            return
-        if unknown := [name for name in self.n_bins if name not in names]:
-            raise ValueError(
-                Message(
-                    Parameter("n_bins", self.owner),
-                    f" names the column {unknown[0]!r}, which X does not have.",
-                )
-            )
+            columns_of_secrets(self.owner, self.epsilon, s_names)
 
 
 class _Itself:
@@ -181,14 +191,6 @@ def frozen(value: Any) -> Any:
     return _Itself(value)
 
 
-def _check_remainder(owner: str, remainder: object) -> None:
-    if isinstance(remainder, str):
-        check_choice(owner, "remainder", remainder, {"drop", "passthrough"})
-    elif not isinstance(remainder, list | tuple):
-        requirement = "'drop', 'passthrough' or a list of columns"
-        raise TypeError(message(owner, "remainder", requirement, remainder))
-
-
 def _check_alphabet(owner: str, alphabet: object) -> None:
     if isinstance(alphabet, Cells):
         alphabet.check()
@@ -197,28 +199,3 @@ def _check_alphabet(owner: str, alphabet: object) -> None:
         raise TypeError(message(owner, "alphabet", requirement, alphabet))
     else:
         check_choice(owner, "alphabet", alphabet, ALPHABETS, ", TreeCells(...) or ScoreCells(...)")
-
-
-def _check_pooling(owner: str, min_frequency: object, max_categories: object) -> None:
-    if isinstance(min_frequency, numbers.Integral):
-        check_integer(owner, "min_frequency", min_frequency, low=1)
-    elif min_frequency is not None:
-        check_real(owner, "min_frequency", min_frequency, low=0, high=1)
-    if max_categories is not None:
-        check_integer(owner, "max_categories", max_categories, low=1)
-
-
-def _check_bins(owner: str, n_bins: Any) -> None:
-    for given in n_bins.values() if isinstance(n_bins, dict) else [n_bins]:
-        if given is not None and np.ndim(given) == 0:
-            check_integer(owner, "n_bins", given, low=1)
-        elif np.ndim(given) > 1:
-            raise ValueError(message(owner, "n_bins", "a list of edges", given))
-
-
-def _check_random_state(owner: str, random_state: object) -> None:
-    if isinstance(random_state, numbers.Integral):
-        check_integer(owner, "random_state", random_state, low=0)
-    elif not isinstance(random_state, np.random.RandomState | np.random.Generator | None):
-        requirement = "an int, a RandomState, a Generator or None"
-        raise TypeError(message(owner, "random_state", requirement, random_state))

@@ -11,12 +11,14 @@ from hashlib import sha256
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from .._messages import BinsOf, Message
 from .._typing import CountArray, FloatArray, IntArray, NamedColumns
 from ..cells import CellAlphabet
 from ..codes import GOLDEN, UNKNOWN, mixed, take
+from ..encoding import Alphabet
 from ..encoding.columns import BinsLike, cut
 from ..encoding.values import as_numbers, factorize, family_of
 from ..releasing.record_ids import folds_of_keys
@@ -28,9 +30,23 @@ _MOST_CELLS = 1_000_000
 _LONG = 200
 
 
+_ALL = np.uint64(2**64 - 1)
+
+
 def most_rows(n_columns: int) -> int:
     """Return how many rows of `n_columns` columns may be kept."""
     return min(_MOST_ROWS, _MOST_CELLS // max(1, n_columns))
+
+
+def ranks_of(numbers: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+    """Return words that look random, one for each row number: small ones are sampled first."""
+    return mixed((numbers.astype(np.uint64) + np.uint64(1)) * GOLDEN)
+
+
+def highest_rank(n_rows: int, n_columns: int) -> np.uint64:
+    """Return up to which rank rows are sampled, to get about `most_rows` of them."""
+    share = most_rows(n_columns) / max(1, n_rows)
+    return _ALL if share >= 1 else np.uint64(int(share * 2**64))
 
 
 class RowSample:
@@ -50,7 +66,7 @@ class RowSample:
         self._names = list(names)
         self._whole = whole
         self._limit = most_rows(len(self._names)) if limit is None else limit
-        self._share = np.uint64(2**64 - 1)
+        self._share = _ALL
         self._n_seen = 0
         self._ranks = np.zeros(0, dtype=np.uint64)
         self._pieces: list[pd.DataFrame] = []
@@ -62,9 +78,8 @@ class RowSample:
         """
         if not self._names:
             return
-        numbers = np.arange(self._n_seen, self._n_seen + n_rows, dtype=np.uint64)
+        ranks = ranks_of(np.arange(self._n_seen, self._n_seen + n_rows, dtype=np.uint64))
         self._n_seen += n_rows
-        ranks = mixed((numbers + np.uint64(1)) * GOLDEN)
         chosen = np.flatnonzero(ranks <= self._share)
         if not len(chosen):
             return
@@ -129,31 +144,36 @@ class RowNumbers(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class KnownCells(RowNumbers):
-    """The cells of some columns.
+class RowSymbols(RowNumbers):
+    """The symbols of some columns; -1 or less for values that `fit` did not see.
 
-    names : of these columns; taught_as : what cells were asked for; groups : the column that
-    tells people apart, if any.
+    names : of these columns; groups : the column that tells people apart, if any.
     """
 
-    alphabet: CellAlphabet
+    alphabet: Alphabet
     names: tuple[Any, ...]
-    taught_as: Any
-    groups: tuple[Any, ...] = ()
+    groups: tuple[Any, ...]
 
     @property
     def read(self) -> tuple[Any, ...]:
         return (*self.names, *self.groups)
 
     def of_columns(self, columns: NamedColumns, folds: IntArray | None = None) -> IntArray:
-        """Return the cell of each row; columns : these and any others; folds : of the rows."""
+        """Return the symbol of each row; columns : these and any others; folds : of the rows."""
         series = [columns[name] for name in self.names]
-        codes, _ = self.alphabet.encode(series, self.names, folds)
-        return codes
+        return self.alphabet.encode(series, self.names, folds)[0]
 
     def of_table(self, columns: NamedColumns) -> IntArray:
         folds = next((folds_of_keys(columns[name], name) for name in self.groups), None)
         return self.of_columns(columns, folds)
+
+
+@dataclass(frozen=True, eq=False)
+class KnownCells(RowSymbols):
+    """The cells of some columns; taught_as : what cells were asked for."""
+
+    alphabet: CellAlphabet
+    taught_as: Any
 
 
 def unlike(name: str, others: Container[Any]) -> str:
@@ -282,7 +302,9 @@ class Tally:
 
     def _coded(self, i: int, column: pd.Series) -> IntArray:
         """Return the codes of a column; its values get codes as they come."""
-        if self.names[i] in self.edges and _are_numbers(column.dtype):
+        is_number, is_bool = pd.api.types.is_numeric_dtype, pd.api.types.is_bool_dtype
+        are_numbers = is_number(column.dtype) and not is_bool(column.dtype)
+        if self.names[i] in self.edges and are_numbers:
             column = column.astype(float)  # some chunks of a file may hold integers only
         if (bins := self._coarse.get(self.names[i])) is not None:
             column = bins.represented(column)
@@ -375,9 +397,13 @@ def _common(known: Any, dtype: Any) -> Any:
     return np.result_type(known, dtype) if numbers else np.dtype(object)
 
 
-def _are_numbers(dtype: Any) -> bool:
-    is_numeric, is_bool = pd.api.types.is_numeric_dtype, pd.api.types.is_bool_dtype
-    return is_numeric(dtype) and not is_bool(dtype)
+def check_covered(name: Hashable, edges: FloatArray, lows: FloatArray, highs: FloatArray) -> None:
+    """Refuse edges that values of a column are outside of; lows, highs : some of its values."""
+    if (lows < edges[0]).any() or (highs > edges[-1]).any():
+        raise ValueError(
+            f"The edges for the column {name!r} do not cover its values: begin with -inf and end "
+            f"with inf."
+        )
 
 
 def _counted(rows: pd.DataFrame) -> pd.DataFrame:
@@ -406,11 +432,7 @@ class _Bins:
     def represented(self, column: pd.Series) -> pd.Series:
         """Return a column with the values that stand for its own."""
         numbers = as_numbers(column, self._name)
-        if (numbers < self.edges[0]).any() or (numbers > self.edges[-1]).any():
-            raise ValueError(
-                f"The edges for the column {self._name!r} do not cover its values: begin with "
-                f"-inf and end with inf."
-            )
+        check_covered(self._name, self.edges, numbers, numbers)
         bins = np.searchsorted(self.edges[1:-1], numbers)
         for new in set(np.unique(bins)) - set(np.flatnonzero(self._standing.notna())):
             inside = column[(bins == new) & column.notna().to_numpy()].sort_values()

@@ -16,7 +16,7 @@ import pandas as pd
 from .._messages import InPython, Message, Named, Setting
 from .._typing import ColumnsLike, FloatArray, IntArray, Labels, NamedColumns
 from ..channels import merged_to
-from ..encoding import Alphabet, PairedAlphabet
+from ..encoding import PairedAlphabet
 from ..fidelity import closest_names
 from ..fitted import Fitted
 from ..tables.column_roles import ColumnRoles
@@ -147,19 +147,15 @@ def _chosen(columns: NamedColumns, names: Sequence[str], there: list[str]) -> li
     raise ValueError(f"The released rows lack the column {missing[0]!r}.")
 
 
-def _why(alphabet: Alphabet) -> str:
-    if alphabet.of_cells:
-        return "each row is shown as one of a cell"
-    return "some of them stand for a pool of rare combinations"
-
-
 def _from_labels(fitted: Fitted, columns: NamedColumns, there: list[str]) -> IntArray:
     roles, alphabet, symbol_of_output = fitted.roles, fitted.alphabet, fitted.symbol_of_output
     if not alphabet.can_be_read(symbol_of_output):
+        why = "some of them stand for a pool of rare combinations"
+        why = "each row is shown as one of a cell" if alphabet.of_cells else why
         raise UnreadableLabelsError(
             Message(
-                f"Released labels cannot be read back into outputs: {_why(alphabet)}, whose "
-                f"columns are each drawn separately. Use ",
+                f"Released labels cannot be read back into outputs: {why}, whose columns are each "
+                f"drawn separately. Use ",
                 Setting("output", "symbol"),
                 ".",
             )

@@ -13,7 +13,7 @@ import pandas as pd
 
 from .._messages import InPython, Message, Setting
 from .._typing import FloatArray, IntArray
-from .._warnings import warn
+from .._warnings import Notice, warn
 from ..codes import look_up
 from ..encoding import UNKNOWN, Alphabet
 from ..fitted import Fitted
@@ -31,8 +31,8 @@ _LONGEST = 80  # of a value in a message
 _OUTPUTS = InPython("P(Y)", "the distribution of the release")
 
 
-def warn_of_unknown(labels: Sequence[Hashable], unknown: Mapping[Hashable, int]) -> None:
-    """Warn of rows that are drawn from P(Y).
+def notice_unknown(labels: Sequence[Hashable], unknown: Mapping[Hashable, int]) -> None:
+    """Tell commands of rows that are drawn from P(Y).
 
     unknown : for each column, how many rows have values that `fit` did not see; the key None is
     for combinations.
@@ -50,7 +50,8 @@ def warn_of_unknown(labels: Sequence[Hashable], unknown: Mapping[Hashable, int])
             ". ",
             Setting("handle_unknown", "error"),
             " refuses them.",
-        )
+        ),
+        Notice,
     )
 
 
@@ -150,7 +151,7 @@ class Release:
         unknown: Counter[Hashable] = Counter()
         folds = folds_in(self.roles, table, self.owner)
         released = self.replacements(table, x_positions, noise, unknown, folds)
-        warn_of_unknown([table.label(p) for p in x_positions], unknown)
+        notice_unknown([table.label(p) for p in x_positions], unknown)
         columns: list[tuple[Any, Any]] = []
         types = dict(zip(self.roles.typed_positions, self.types, strict=True))
         for position in self.roles.order:

@@ -103,7 +103,12 @@ class ColumnRoles:
                         f" is expecting {self.n_columns} features as input.",
                     )
                 )
-            self._warn_about_names(table, owner)
+            if self.has_string_names and table.names is None:
+                text = "X does not have valid feature names, but "
+                warn(Message(text, Owner(owner), " was fitted with feature names"))
+            elif self.names is None and table.names is not None:
+                text = "X has feature names, but "
+                warn(Message(text, Owner(owner), " was fitted without feature names"))
             return {position: position for position in range(self.n_columns)}
         missing = [self.names[p] for p in self.read if self.names[p] not in table.names]
         if missing:
@@ -129,10 +134,6 @@ class ColumnRoles:
             if name in missing
         )
 
-    def x_in(self, table: Table, owner: str) -> list[int]:
-        """Return the positions in `table` of the columns of X; it may lack all others."""
-        return self.read_in(table, owner)[: len(self.x_positions)]
-
     def read_in(self, table: Table, owner: str) -> list[int]:
         """Return the positions of the columns of X and of those beside it."""
         positions = replace(self, kept_positions=()).match(table, owner)
@@ -143,11 +144,3 @@ class ColumnRoles:
         if self.group_position is None:
             return None
         return replace(self, kept_positions=()).match(table, owner)[self.group_position]
-
-    def _warn_about_names(self, table: Table, owner: str) -> None:
-        if self.has_string_names and table.names is None:
-            text = "X does not have valid feature names, but "
-            warn(Message(text, Owner(owner), " was fitted with feature names"))
-        elif self.names is None and table.names is not None:
-            text = "X has feature names, but "
-            warn(Message(text, Owner(owner), " was fitted without feature names"))

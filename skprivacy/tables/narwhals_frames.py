@@ -281,7 +281,7 @@ def _present(series: nw.Series) -> tuple[nw.Series, list[Any], IntArray]:
 
 
 def _is_flat(type_: Any) -> bool:
-    """Return whether a type of pyarrow holds one value in each row, which it can take."""
+    """Whether a type of pyarrow holds one value in each row, which it can take."""
     stored = getattr(type_, "storage_type", type_)
     return not (stored.num_fields or hasattr(stored, "value_type"))
 
@@ -314,7 +314,7 @@ def _to_pandas(series: nw.Series) -> pd.Series:
 
 
 def _has_few_texts(series: nw.Series) -> bool:
-    """Return whether a column is of pyarrow, encoded by dictionaries of few texts."""
+    """Whether a column is of pyarrow, encoded by dictionaries of few texts."""
     type_: Any = getattr(series.to_native(), "type", None)
     if not hasattr(type_, "index_type") or str(type_.value_type) not in _TEXTS:
         return False

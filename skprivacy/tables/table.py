@@ -32,7 +32,7 @@ _NAME = re.compile(r"(?!.*dateutil)[\w\[\]<>(), /+:.=-]{0,200}", re.ASCII)
 
 
 def is_name(text: str) -> bool:
-    """Tell whether a text may be the name of a type."""
+    """Whether a text may be the name of a type."""
     return _NAME.fullmatch(text) is not None
 
 
@@ -186,7 +186,7 @@ def copy_error(levels: Sequence[pd.Series], number: int, owner: str) -> ValueErr
 
 
 def are_equal(level: pd.Series, column: pd.Series) -> bool:
-    """Return whether a level has the values of a column in every row."""
+    """Whether a level has the values of a column in every row."""
     if len(level) != len(column):
         return False
     values, others = (pd.Series(s.to_numpy(dtype=object), dtype=object) for s in (level, column))

@@ -65,7 +65,7 @@ def _made_up(name: str, n_columns: int) -> list[str]:
 
 
 def are_made_up(names: Sequence[Any]) -> bool:
-    """Return whether names of columns of S are those of an array, which has none of its own."""
+    """Whether names of columns of S are those of an array, which has none of its own."""
     return any(list(names) == _made_up(name, len(names)) for name in ("sensitive_features", "y"))
 
 

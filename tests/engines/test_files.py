@@ -304,7 +304,7 @@ class TestDelimited:
         n_effective = [fitted_of(t).training.effective_rows for t in (from_file, from_frame)]
         assert n_effective[0] == n_effective[1]
         assert from_file.to_json() != ""
-        sample = pd.DataFrame(counted.sample.columns)
+        sample = pd.DataFrame(counted.sample(len(rows)).columns)
         sample["note"] = sample["note"].fillna("")
         pd.testing.assert_frame_equal(sample, rows, check_dtype=False)
 

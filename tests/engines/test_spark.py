@@ -112,7 +112,7 @@ class TestSpark(EngineChecks):
     def test_after_a_shuffle_ids_keep_the_draw(self, rows):
         # Rows may come in another order each time; what an id gets does not change.
         lazy = self.lazily(rows, 3).repartition(5)
-        with pytest.warns(match="is not measured"):
+        with pytest.warns(match="reveal"):
             fitted = funnel(remainder="passthrough").fit(lazy)
         released = fitted.transform(lazy, record_ids="id", secret_key=KEY)
         here = fitted.transform(rows, record_ids="id", secret_key=KEY)
@@ -123,7 +123,7 @@ class TestSpark(EngineChecks):
         strange = rows.rename(columns={"band": "a.b", "sex": "the `sex`", "zip": "skprivacy row"})
         strange = strange[["the `sex`", "a.b", "skprivacy row"]]
         settings = funnel(columns=["a.b"], sensitive="the `sex`", remainder="passthrough")
-        with pytest.warns(match="is not measured"):
+        with pytest.warns(match="reveal"):
             fitted = settings.fit(self.lazily(strange, 2))
         released = fitted.transform(self.lazily(strange, 2))
         assert released.columns == ["a.b", "skprivacy row"]
@@ -134,7 +134,7 @@ class TestSpark(EngineChecks):
             "nested", F.struct(F.lit(1).alias("one"), F.array(F.lit("x")).alias("many"))
         )
         lazy = lazy.withColumn("when", F.lit("2024-02-03 04:05:06").cast("timestamp"))
-        with pytest.warns(match="is not measured"):
+        with pytest.warns(match="reveal"):
             fitted = funnel(remainder="passthrough").fit(lazy)
         released = fitted.transform(lazy)
         assert dict(released.dtypes) == {k: v for k, v in lazy.dtypes if k != "sex"}

@@ -318,8 +318,12 @@ def test_a_pickle_holds_counts_and_no_rows(frame):
     fitted = funnel(remainder="passthrough").partial_fit(rows)
     pickled = pickle.dumps(fitted)
     assert b"person number" not in pickled
+    again = pickle.loads(pickled)
     with pytest.warns(PrivacyLeakWarning, match=r"\['name'\] reveal about S is not measured"):
-        _ = pickle.loads(pickled).mechanism_
+        assert again.summary_.unjudged == ["name"]
+    assert again.summary_.status != "PASS"  # what was not judged
+    loaded = PrivacyFunnelTransformer.from_json(again.to_json())
+    assert loaded.summary_.unjudged == ["name"]
     with pytest.warns(PrivacyLeakWarning, match=r"\['name'\] reveal about S cannot be judged"):
         _ = fitted.mechanism_
 

@@ -27,6 +27,8 @@ from skprivacy import (
     population_leakage,
 )
 from skprivacy.files import fit_file, transform_file
+from skprivacy.fitting.leak_warnings import Budget, leaking_columns
+from skprivacy.measures import KL
 from skprivacy.metrics import estimate_distribution, neg_leakage_scorer, utility_scorer
 
 mpl.use("agg")
@@ -344,6 +346,42 @@ class TestHeldOut:
         loaded = PrivacyFunnelTransformer.from_json(fitted.to_json())
         again = loaded.certify(fresh, confidence=0.94)
         assert again.secrets["race"].n_groups == 3
+
+    @pytest.mark.parametrize("epsilon", [0.002, {"sex": 0.002}])
+    def test_s_by_any_other_name(self, frame, epsilon):
+        fitted = fit_quietly(make(epsilon, sensitive="sex"), frame)
+        loaded = PrivacyFunnelTransformer.from_json(fitted.to_json())
+        fresh = rows(seed=1)
+        for s in (fresh["sex"].to_numpy(), fresh["sex"].rename("gender")):
+            assert len(fitted.evaluate(fresh, sensitive_features=s).p_sx) == 3  # one is unseen
+            for each in (fitted, loaded):
+                found, expected = each.certify(fresh, sensitive_features=s), each.certify(fresh)
+                np.testing.assert_array_equal(found.leakage_bound, expected.leakage_bound)
+
+    def test_several_columns_by_any_other_name(self, frame, fitted):
+        fresh = rows(seed=1)
+        loaded, s = PrivacyFunnelTransformer.from_json(fitted.to_json()), fresh[["sex", "race"]]
+        swapped = loaded.certify(fresh, sensitive_features=s[["race", "sex"]])
+        assert swapped.secrets["race"].n_groups == 3
+        for each in (fitted, loaded):
+            assert (
+                each.certify(fresh, sensitive_features=s.to_numpy()).secrets["race"].n_groups == 3
+            )
+
+    def test_a_loaded_number_knows_what_is_protected(self, frame):
+        for epsilon in (0.002, {"sex": 0.002}):
+            text = fit_quietly(make(epsilon, sensitive="sex"), frame).to_json()
+            assert PrivacyFunnelTransformer.from_json(text).summary_.protected == ("sex",)
+        text = fit_quietly(make(0.002, sensitive=None), frame[["band"]], sensitive_features=frame["sex"].to_numpy()).to_json()  # fmt: skip
+        assert PrivacyFunnelTransformer.from_json(text).summary_.protected == ("S",)
+
+    def test_a_table_of_what_leaks_names_secrets_only_where_there_are_several(self, frame):
+        codes, _ = pd.factorize(frame["race"])
+        for names in ([None], ["race"], ["race", "other"]):
+            budgets = dict.fromkeys(names, Budget(0.01, KL(), "per_output"))
+            of_each = dict.fromkeys(names, codes)
+            found = leaking_columns(budgets, {"proxy": frame["race"]}, of_each, None)
+            assert ("about" in found.table()) is (len(names) > 1)
 
     def test_scorers(self, frame, fitted):
         figures = fitted.evaluate(frame)
