@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -281,10 +282,24 @@ class Fitted:
             *((raw.columns, raw.utility) if raw is not None else ()),
         )
 
+    @cached_property
+    def _before_smoothing(self) -> dict[Any, float]:
+        """What leaks about each secret in the rows, where counts were smoothed."""
+        if self.training is None:
+            return {}
+        secrets, made = self.training.secrets, self.mechanism
+        tables = {n: groups.table(self.training.counts) for n, groups in secrets.groups.items()}
+        joints = {name: table / table.sum() for name, table in tables.items()}
+        if all(np.allclose(joints[n], made.secrets[n].joint, rtol=0, atol=1e-9) for n in joints):
+            return {}
+        leakages = made.evaluate(joints).secrets.items()
+        return {name: leakage.leakage_in(made.scope) for name, leakage in leakages}
+
     @property
     def summary(self) -> ReleaseSummary:
         """What is leaked, kept and allowed, and the verdict."""
         names = self.roles.s_names if self.training is None else self.training.names
+        columns = zip(self.x_names, self.alphabet.x_alphabet.columns, strict=True)
         return ReleaseSummary(
             self.mechanism,
             self.fidelity,
@@ -292,6 +307,8 @@ class Fitted:
             beside=tuple(map(str, self.beside_names)),
             protected=tuple(map(str, names)) or ("S",),
             codes=self.alphabet.column_codes(),
-            of_rows=True,
+            coarse={str(name) for name, column in columns if column.is_coarse},
+            of_rows=self.training is not None and not self._before_smoothing,
+            before_smoothing=self._before_smoothing,
             leaking={str(name): leakage for name, leakage in self.leaking.items()},
         )

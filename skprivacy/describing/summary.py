@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
@@ -90,8 +90,9 @@ def _cell(share: float) -> str:
 # ReleaseSummary: every figure that is printed about a release, and the sentences about it.
 
 
-# A limit with less confidence than this is no limit.
-_HARDLY_SURE = 0.5
+# A limit with less confidence than this is no limit, and no protection is strong by one with less
+# than the other.
+_HARDLY_SURE, _SURE = 0.5, 0.9
 
 # A group that can become this many times as likely is mentioned, however rare it is.
 _MUCH_LIKELIER = 1.5
@@ -185,10 +186,10 @@ class SecretSummary:
         """The most that leaks, by what the design guarantees.
 
         The limit for the population where it was made with a confidence, else epsilon: never only
-        what leaks in the rows.
+        what leaks in the rows, and not less than that where counts were smoothed.
         """
         if not self.release.is_sure or self.limit is None:
-            return self.epsilon
+            return max(self.epsilon, self.release.before_smoothing.get(self.key, 0.0))
         return min(self.limit, self.epsilon)
 
     @cached_property
@@ -196,8 +197,11 @@ class SecretSummary:
         """How far a released value moves the probability of each group: a row for each.
 
         As `posterior_ranges` of a mechanism, but that what is allowed is what `guaranteed` allows.
+        In the population, a group without rows may merely be rare: it counts as one row.
         """
         ranges: pd.DataFrame = self.secret.posterior_ranges()
+        if self.release.is_sure and self.release.n_samples:
+            ranges["prior"] = ranges["prior"].clip(lower=1 / self.release.n_samples)
         if self.release.scope == "per_output":
             allowed = posterior_ranges(
                 self.release.measure, ranges["prior"].to_numpy(), self.guaranteed
@@ -224,14 +228,16 @@ class SecretSummary:
     def verdict(self) -> Verdict:
         """How well this secret is protected."""
         ranges = [] if self._why_unknown() else self.moves()
-        return verdict_of(ranges, self.release.scope, self.release.is_sure)
+        is_sure = self.release.confidence is not None and self.release.confidence >= _SURE
+        return verdict_of(ranges, self.release.scope, is_sure)
 
     @cached_property
     def known_columns(self) -> dict[str, float | None]:
         """What somebody who knows the true value of a column learns from Y, at most.
 
         For each released column, and each beside: the largest leakage of P(S|z,y) against P(S|z).
-        **No budget bounds it.** None where it is not known: cells have no values.
+        **No budget bounds it.** Of a column that was cut or pooled, z is the bin or the pool, and
+        the value itself may add more. None where it is not known: cells have no values.
         """
         if (p_sx := self.secret.p_sx) is None:
             return {}
@@ -261,7 +267,7 @@ class SecretSummary:
         """Say why there is no verdict; empty where there is one."""
         if not self.is_known:
             return f"How well {self.name} is protected is not known here: see where it was fitted."
-        if self.n_groups < 2:
+        if (self.ranges["prior"] > 0).sum() < 2:
             return f"The rows show a single group of {self.name}: nothing is known about others."
         if self.release.scope == "average" or self.release.measure.is_monotone:
             return ""
@@ -279,6 +285,8 @@ class SecretSummary:
         measure, sure = self.release.measure.name, self.release.confidence
         if sure is None:
             known = f"reached: {figure(self.leakage)}" if self.is_known else "as its file claims"
+            if (unsmoothed := self.release.before_smoothing.get(self.key)) is not None:
+                known += f"; in the rows, before smoothing: {figure(unsmoothed)}"
             return f"{self.release.where()}, {said} ({measure}; {known})."
         known = "as its file claims"
         if self.limit is not None:
@@ -363,9 +371,12 @@ class SecretSummary:
         times = ""
         if 0 < self.epsilon < math.inf:
             times = f" ({rounded_up(leakage / self.epsilon, 1)} times the budget)"
+        is_coarse = name in self.release.coarse
+        what = f"the bin or pool of {name}" if is_coarse else f"the true {name}"
+        more = ", and who knows the value itself perhaps more" if is_coarse else ""
         return (
-            f"whoever knows the true {name} can learn up to {limit(leakage)} about {self.name}"
-            f"{times} from a release"
+            f"whoever knows {what} can learn up to {limit(leakage)} about {self.name}"
+            f"{times} from a release{more}"
         )
 
     def to_dict(self, show_groups: bool = False) -> dict[str, Any]:
@@ -424,7 +435,8 @@ class ReleaseSummary:
     status : str
         "PASS" for a strong or moderate verdict, "CAUTION" for a weak one, "NO VERDICT" for an
         unknown one, "FAIL" for none. A copied column that leaks more than the budget is a "FAIL"
-        too, and a limit for the population above the budget is at best a "CAUTION".
+        too. It is at best a "CAUTION" if a copied column could not be judged, if a limit for the
+        population is above the budget, or if secrets leak more together than their budgets.
     kept : float
         The share of the utility that is kept: `Mechanism.normalized_utility`. It is what designs
         maximise and what bounds are proven for, 0 for a constant and 1 for X itself. It is the
@@ -459,7 +471,9 @@ class ReleaseSummary:
     beside: tuple[str, ...] = ()
     protected: tuple[str, ...] = ("S",)
     codes: Sequence[IntArray | None] = ()
+    coarse: Container[str] = ()
     of_rows: bool = False
+    before_smoothing: Mapping[Any, float] = field(default_factory=dict)
     leaking: Mapping[str, float] = field(default_factory=dict)
     limits: Mapping[Any, Any] = field(default_factory=dict)
 
@@ -524,6 +538,12 @@ class ReleaseSummary:
             return None
         return float(figures.leakage_in(self.scope))
 
+    @property
+    def is_bounded_apart_only(self) -> bool:
+        """Whether all secrets as one leak more than their budgets together."""
+        budgets = sum(secret.epsilon for secret in self.secrets.values())
+        return len(self.secrets) > 1 and (self.together or 0.0) > self.measure.budget(budgets)
+
     @cached_property
     def treatment(self) -> str:
         """What became of X: "randomised", "made coarser" or "unchanged", the latter without noise.
@@ -560,7 +580,8 @@ class ReleaseSummary:
         """What to think of it, in a word: "PASS", "CAUTION", "NO VERDICT" or "FAIL"."""
         status = FAIL if self.exceeding else STATUS[self.verdict.level]
         is_within = all(secret.is_within for secret in self.secrets.values())
-        return CAUTION if status == PASS and (self.unjudged or not is_within) else status
+        is_doubtful = self.unjudged or not is_within or self.is_bounded_apart_only
+        return CAUTION if status == PASS and is_doubtful else status
 
     def lead(self) -> str:
         """Return the line that matters most: status, verdict, and what speaks against it."""
@@ -709,6 +730,7 @@ class ReleaseSummary:
             "n_samples": self.n_samples,
             "secrets": [secret.to_dict(show_groups) for secret in self.secrets.values()],
             "together": self.together,
+            "leaking": self.leaking,
             "kept": self.kept,
             "kept_at_most": self.kept_at_most,
             "objective": self.mechanism.objective.name,

@@ -247,6 +247,11 @@ class ColumnAlphabet:
         """Whether its numbers or times are cut into bins."""
         return self.edges is not None
 
+    @property
+    def is_coarse(self) -> bool:
+        """Whether values share symbols: bins, or pools of rare ones."""
+        return self.is_cut or self.n_symbols < len(self.values)
+
     @cached_property
     def family(self) -> str:
         """What kind of values it holds: "numbers", "times", the name of a type, or "mixed"."""

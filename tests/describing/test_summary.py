@@ -275,3 +275,55 @@ class TestNotebook:
 )
 def test_labels(label, text):
     assert shown(label) == text
+
+
+class TestNotBetterThanItIs:
+    """What is not known, or not covered, never makes a verdict better."""
+
+    def test_a_declared_group_without_rows_counts_as_one_row(self):
+        counts = np.array([[10_000, 20_000, 30_000], [10_000, 20_000, 31_000], [0, 0, 0]])
+        summary = design_mechanism(counts, 0.02, confidence=0.95).summary()
+        assert summary.verdict.level == "none"
+        assert summary.verdict.factor > 5
+
+    def test_one_group_with_rows_is_no_verdict(self):
+        assert design_mechanism([[10, 20, 30], [0, 0, 0]], 0.02).summary().status == "NO VERDICT"
+
+    def test_smoothed_counts_are_not_the_rows(self):
+        rng = np.random.default_rng(0)
+        s = rng.integers(2, size=400)
+        rows = pd.DataFrame({"s": s, "x": rng.binomial(2, 0.2 + 0.6 * s)})
+        fitted = PrivacyFunnelTransformer(0.02, sensitive="s", smoothing=1000).fit(rows)
+        reached = fitted.evaluate(rows).max_leakage
+        assert reached > 0.5
+        assert fitted.summary_.secrets[None].guaranteed == pytest.approx(reached)
+        assert fitted.summary_.status == "FAIL"
+        assert "In these rows" not in fitted.summary_.secrets[None].revealed()
+
+    def test_bins_are_not_the_values_that_were_cut(self):
+        age, job = np.arange(4000) % 200, np.arange(4000) // 200 % 2
+        rows = pd.DataFrame({"s": (age % 2) ^ job, "age": age, "job": job})
+        summary = PrivacyFunnelTransformer(0.02, sensitive="s").fit(rows).summary_
+        assert "age" in summary.coarse
+        assert "job" not in summary.coarse
+
+    def test_secrets_that_are_told_together(self):
+        rng = np.random.default_rng(0)
+        a, b = rng.integers(2, size=(2, 20_000))
+        rows = pd.DataFrame({"a": a, "b": b, "x": a ^ b})
+        fitted = PrivacyFunnelTransformer(
+            {"a": 0.02, "b": 0.02}, sensitive=["a", "b"], columns="x", confidence=0.95
+        )
+        summary = quiet_fit(fitted, rows).summary_
+        assert summary.verdict.level == "strong"
+        assert summary.status == "CAUTION"
+
+    def test_little_confidence_is_not_strong(self):
+        counts = [[5000, 5000, 5000], [5000, 5000, 5001]]
+        levels = [
+            design_mechanism(counts, 0.005, measure="l1", scope="per_output", confidence=sure)
+            .summary()
+            .verdict.level
+            for sure in (0.6, 0.95)
+        ]
+        assert levels == ["moderate", "strong"]
