@@ -66,10 +66,8 @@ def get_solver(
     """
     if isinstance(solver, Solver):
         if options:
-            raise TypeError(
-                f"{owner} got the options {sorted(options)} in addition to the solver object "
-                f"{solver!r}; set them on the object, or pass the solver by name."
-            )
+            told = f"{owner} got the options {sorted(options)} in addition to the solver object"
+            raise TypeError(f"{told} {solver!r}; set them on the object, or pass it by name.")
     else:
         check_solver_name(owner, "solver", solver)
         if solver == "auto":

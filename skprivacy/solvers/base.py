@@ -72,7 +72,7 @@ class Solver(ABC):
     name: ClassVar[str]
 
     def requirement(self, task: DesignTask) -> str | None:
-        """Return what the solver needs that this task does not have, or None."""
+        """Return the requirement of the solver that this task does not meet, or None."""
         return None
 
     @abstractmethod
