@@ -66,8 +66,9 @@ def get_solver(
     """
     if isinstance(solver, Solver):
         if options:
-            told = f"{owner} got the options {sorted(options)} in addition to the solver object"
-            raise TypeError(f"{told} {solver!r}; set them on the object, or pass it by name.")
+            got = f"{owner} got the options {sorted(options)} in addition to the solver object "
+            how = "; set them on the object, or pass the solver by name."
+            raise TypeError(f"{got}{solver!r}{how}")
     else:
         check_solver_name(owner, "solver", solver)
         if solver == "auto":

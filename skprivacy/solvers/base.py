@@ -241,8 +241,8 @@ def warn_of_gap(search: str, why: str) -> None:
 
     The text has no figures: Python shows it once for a line, whatever the budgets.
     """
-    told = f"{search} has stopped{why}: the mechanism keeps its budget, but may not be the best. "
-    where = InPython("Mechanism.gap says how much more utility another one can have at most.")
+    told = f"{search} has stopped{why}: the mechanism keeps its budget, but may not be the best."
+    where = InPython(" Mechanism.gap says how much more utility another one can have at most.")
     warn(Message(told, where), ConvergenceWarning)
 
 

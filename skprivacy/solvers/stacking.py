@@ -20,7 +20,6 @@ from .base import DesignTask
 # whatever the measure, it means that outputs are independent of S.
 _ZERO, _NEARLY_INDEPENDENT = BUDGET_ATOL / 2, KL()
 
-
 # Start, scale and tilt of a `Block`.
 _Allowed: TypeAlias = tuple[float, float, FloatArray | None]
 
