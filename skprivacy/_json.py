@@ -277,7 +277,7 @@ class Place:
         return [self[i] for i in range(len(self._list(length, fewest)))]
 
     def length(self) -> int:
-        """Return how many entries a list has."""
+        """Return the number of entries of a list."""
         return len(self._list(None, 0))
 
     def _list(self, length: int | None, fewest: int) -> list[Any]:
@@ -368,11 +368,11 @@ class Place:
     ) -> FloatArray:
         fewest = 1 if length is None else 0
         if width is None:
-            array = np.array(self._cells(length, fewest, types, requirement), dtype=float)
+            cells: Any = self._cells(length, fewest, types, requirement)
         else:
             rows = self.items(length, fewest)
             cells = [row._cells(width, 0, types, requirement) for row in rows]
-            array = np.array(cells, dtype=float)
+        array = np.array(cells, dtype=float)
         self.require(np.isfinite(array) & (array >= low) & (array <= high), requirement)
         return array
 
@@ -442,7 +442,11 @@ def _parsed(text: str, kind: str) -> Any:
         return content
 
     try:
-        _check_depth(text)
+        # Lists nested too deep would let Python run out of stack.
+        if np.cumsum(_opened(_NO_BRACKETS.sub("", text))).max(initial=0) > _DEEPEST:
+            aligned = _NO_BRACKETS.sub(lambda found: " " * len(found[0]), text)
+            position = int(np.argmax(np.cumsum(_opened(aligned)) > _DEEPEST))
+            raise json.JSONDecodeError(f"More than {_DEEPEST} levels", text, position)
         as_number = lambda digits: (int if len(digits) <= _MOST_DIGITS else float)(digits)  # noqa: E731
         content = json.loads(text, object_pairs_hook=as_dict, parse_int=as_number)
     except json.JSONDecodeError as error:
@@ -451,15 +455,6 @@ def _parsed(text: str, kind: str) -> Any:
         if place.value is repeated[0]:
             raise place.wrong("an object without repeated keys")
     return content
-
-
-def _check_depth(text: str) -> None:
-    """Refuse lists nested so deep that Python would run out of stack."""
-    depths = np.cumsum(_opened(_NO_BRACKETS.sub("", text)))
-    if depths.max(initial=0) > _DEEPEST:
-        aligned = _NO_BRACKETS.sub(lambda found: " " * len(found[0]), text)
-        position = int(np.argmax(np.cumsum(_opened(aligned)) > _DEEPEST))
-        raise json.JSONDecodeError(f"More than {_DEEPEST} levels", text, position)
 
 
 def _opened(brackets: str) -> IntArray:

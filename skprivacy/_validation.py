@@ -64,7 +64,7 @@ _LARGEST_CONFIDENCE = 0.9999
 
 
 def check_confidence(owner: str, confidence: object) -> float:
-    """Return how often a limit is to hold, if that can be asked for."""
+    """Return the confidence of a limit, if it can be reached."""
     is_open = {"low_open": True, "high_open": True}
     confidence = check_real(owner, "confidence", confidence, low=0, high=1, **is_open)
     if confidence > _LARGEST_CONFIDENCE:

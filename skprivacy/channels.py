@@ -48,7 +48,7 @@ class Merging:
 
     @property
     def cost(self) -> float:
-        """What the cheapest merger costs."""
+        """The cost of the cheapest merger."""
         return float(self._costs.min())
 
     def cheapest_pairs(self) -> list[tuple[int, int]]:
@@ -81,7 +81,7 @@ class Merging:
         return p_y * self._utility.value(Points.from_dense(posterior))
 
     def _costs_with(self, i: int, others: IntArray) -> FloatArray:
-        """Return what it costs to merge an output with each of others."""
+        """Return the costs of merging an output with each of others."""
         if not len(others):
             return np.zeros(0)
         merged = self._worth_of(self._joint[others] + self._joint[i])
@@ -187,7 +187,7 @@ def repaired(
     """Return the judgement of a channel, mixed with independence until no budget is exceeded.
 
     nothing : what `independent` returns. ``(1 - a) channel + a nothing`` keeps P(X) and P(Y) and
-    moves every posterior toward the prior, or toward that of its group, by the same share a, so
+    moves every posterior toward the prior, or toward P(S|z) of its group, by the same share a, so
     every convex measure falls.
     """
     judged, share = judge(channel), SMALLEST_SHARE

@@ -74,7 +74,7 @@ def count(codes: IntArray, n: int, weights: FloatArray | None = None) -> CountAr
 
 
 def n_cells(sizes: Sequence[int]) -> float:
-    """Return how many numbers `pack` uses for columns with `sizes` codes."""
+    """Return the count of numbers that `pack` uses for columns with `sizes` codes."""
     return float(np.prod([size + 1.0 for size in sizes]))
 
 
@@ -95,7 +95,7 @@ def pack(codes: Sequence[IntArray], sizes: Sequence[int]) -> IntArray:
 
 
 def pack_few(rows: IntArray, sizes: Sequence[int]) -> IntArray:
-    """Return what `pack` gives for rows of codes, given as a table with one column each."""
+    """Return the numbers of `pack` for rows of codes, given as a table with one column each."""
     return np.ravel_multi_index(tuple(rows.T + 1), [size + 1 for size in sizes])
 
 

@@ -175,7 +175,7 @@ _SAME_MARGINALS = 1e-9
 def joints_of(tables: TableLike | Mapping[Any, TableLike], owner: str) -> dict[Any, Joint]:
     """Return the joint of each secret with X, all with the same P(X).
 
-    tables : a dict of them, or that of the only secret, which is called None.
+    tables : a dict of them, or the table of the only secret, which is called None.
     """
     if not isinstance(tables, Mapping):
         return {None: as_joint(tables, owner)}
@@ -184,27 +184,21 @@ def joints_of(tables: TableLike | Mapping[Any, TableLike], owner: str) -> dict[A
     joints = {name: as_joint(table, owner, f"p_sx[{name!r}]") for name, table in tables.items()}
     (first, reference), *others = joints.items()
     for name, joint in others:
-        _check_same_x(first, reference, name, joint, owner)
-        # The last digits of P(X) differ between tables of probabilities.
         own, p_x = joint.p_x, reference.p_x
+        same = f"The tables of {first!r} and {name!r} given to {owner} must be about the same X"
+        if len(own) != len(p_x):
+            raise ValueError(f"{same}. Got {len(p_x)} and {len(own)} columns.")
+        if joint.x_labels != reference.x_labels:
+            raise ValueError(f"{same}, with the same labels in the same order.")
+        apart = np.abs(own - p_x)
+        if apart.max() > _SAME_MARGINALS:
+            worst = reference.x_labels[int(apart.argmax())]
+            differ = f"their marginals of X differ by up to {apart.max():.3g}, at {worst!r}"
+            raise ValueError(f"{same}: {differ}. Count all tables from the same rows.")
+        # The last digits of P(X) differ between tables of probabilities.
         scaled = joint.p_sx * np.divide(p_x, own, out=np.ones_like(p_x), where=own > 0)
         joints[name] = replace(joint, p_sx=readonly(scaled / scaled.sum()))
     return joints
-
-
-def _check_same_x(first: Any, reference: Joint, name: Any, joint: Joint, owner: str) -> None:
-    same = f"The tables of {first!r} and {name!r} given to {owner} must be about the same X"
-    if len(joint.p_x) != len(reference.p_x):
-        raise ValueError(f"{same}. Got {len(reference.p_x)} and {len(joint.p_x)} columns.")
-    if joint.x_labels != reference.x_labels:
-        raise ValueError(f"{same}, with the same labels in the same order.")
-    apart = np.abs(joint.p_x - reference.p_x)
-    if apart.max() > _SAME_MARGINALS:
-        worst = int(apart.argmax())
-        raise ValueError(
-            f"{same}: their marginals of X differ by up to {apart.max():.3g}, at "
-            f"{reference.x_labels[worst]!r}. Count all tables from the same rows."
-        )
 
 
 def stacked_joint(joints: Mapping[Any, Joint]) -> Joint:

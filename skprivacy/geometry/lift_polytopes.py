@@ -63,10 +63,9 @@ class Bases:
 
 
 def count_bases(n_rows: int, n_symbols: int, rank: int, sides: int = 1) -> int:
-    """Return how many vertices there may be, with each row bounded from `sides` sides."""
-    return sum(
-        comb(n_rows, m - 1) * sides ** (m - 1) * comb(n_symbols, m) for m in range(1, rank + 1)
-    )
+    """Return the largest possible number of vertices, each row bounded from `sides` sides."""
+    sizes = range(1, rank + 1)
+    return sum(comb(n_rows, m - 1) * sides ** (m - 1) * comb(n_symbols, m) for m in sizes)
 
 
 def regular_bases(rows: FloatArray, rank: int) -> Iterator[Bases]:

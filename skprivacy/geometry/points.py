@@ -94,9 +94,8 @@ class GrowingTable:
 
     def __init__(self, **columns: tuple[npt.DTypeLike, tuple[int, ...]]) -> None:
         self._length = 0
-        self._columns = {
-            name: np.empty((64, *shape), dtype) for name, (dtype, shape) in columns.items()
-        }
+        named = columns.items()
+        self._columns = {name: np.empty((64, *shape), dtype) for name, (dtype, shape) in named}
 
     def __len__(self) -> int:
         return self._length

@@ -75,7 +75,7 @@ class SlabEpigraph:
 
     @property
     def n_vertices(self) -> int:
-        """How many vertices there are."""
+        """The number of vertices."""
         return len(self.select()[0])
 
 

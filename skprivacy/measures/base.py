@@ -299,7 +299,7 @@ def _is_allowed(measure: Measure, p: float, limit: float, a: float) -> bool:
 
 
 def _furthest(measure: Measure, p: float, limit: float, end: float) -> float:
-    """Return how far from p toward an end a probability may be; rounded outward."""
+    """Return the furthest allowed probability from p toward an end, rounded outward."""
     if _is_allowed(measure, p, limit, end):
         return end
     inside, outside = p, end

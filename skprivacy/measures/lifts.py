@@ -218,9 +218,8 @@ class Parity(ShippedMeasure):
     name: ClassVar[str] = "parity"
 
     def value(self, posterior: npt.ArrayLike, prior: npt.ArrayLike) -> FloatArray:
-        lifts = lift(posterior, prior)
         # A group that does not occur is like any other: its lift is 1, which is in between.
-        return (lifts.max(axis=-1) - lifts.min(axis=-1)) / 2
+        return np.ptp(lift(posterior, prior), axis=-1) / 2
 
     def subgradient(self, posterior: npt.ArrayLike, prior: npt.ArrayLike) -> FloatArray:
         prior = np.asarray(prior, float)

@@ -139,7 +139,7 @@ class ConeProgram:
         return pairs & self._allowed
 
     def _let_in(self, pairs: BoolArray) -> None:
-        """Let symbols be sent to these outputs and no others."""
+        """Allow these pairs of symbols and outputs, and no others."""
         if (pairs != self._pairs).any():
             self._pairs, self._problem = pairs, None
 
@@ -213,15 +213,6 @@ class _Problem:
         self._cones += [clarabel.PowerConeT(a) for rows in blocks for a in rows.powers]
         self._norms = [[len(norm) for norm in rows.second_order] for rows in blocks]
 
-    def _betas(self, betas: FloatArray) -> sparse.csc_matrix:
-        """Return the coefficients of r in ``t + beta r = q``."""
-        # The rows of one output that are equations: P(y), then L and t of each secret.
-        offsets = np.cumsum([len(own.lifts) + 1 for own in self._columns[0]])
-        rows = np.add.outer(self._first_equal[:-1], offsets)
-        noises = np.array([[own.noise for own in columns] for columns in self._columns])
-        places = self._starts[:-1, None] + noises
-        return sparse.csc_matrix((betas.T.ravel(), (rows.ravel(), places.ravel())), self._A.shape)
-
     def solve(self, cost: FloatArray, betas: FloatArray) -> clarabel.DefaultSolution | None:
         """Return the answer; cost : of pairs; betas : of secrets and outputs."""
         linear = np.zeros(self._starts[-1])
@@ -231,7 +222,13 @@ class _Problem:
         settings.verbose, settings.max_threads = False, 1
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _TOLERANCE
         nothing = sparse.csc_matrix((len(linear), len(linear)))
-        matrix = (self._A + self._betas(betas)).tocsc()
+        # Beta is the coefficient of r in ``t + beta r = q``. The rows of one output that are
+        # equations: P(y), then L and t of each secret.
+        offsets = np.cumsum([len(own.lifts) + 1 for own in self._columns[0]])
+        rows = np.add.outer(self._first_equal[:-1], offsets)
+        noises = np.array([[own.noise for own in columns] for columns in self._columns])
+        places = rows.ravel(), (self._starts[:-1, None] + noises).ravel()
+        matrix = (self._A + sparse.csc_matrix((betas.T.ravel(), places), self._A.shape)).tocsc()
         given = nothing, linear, matrix, self._b, self._cones, settings
         answer = clarabel.DefaultSolver(*given).solve()
         return answer if answer.status in _USABLE else None
@@ -244,7 +241,7 @@ class _Problem:
         return normalised(np.maximum(channel, 0.0))
 
     def reduced_costs(self, cost: FloatArray, answer: clarabel.DefaultSolution) -> FloatArray:
-        """Return what a little more of each pair would cost, by the multipliers.
+        """Return the reduced cost of each pair, by the multipliers.
 
         A symbol that is not sent to an output takes part in the norm with ``0 - mean(x)``, where
         the multipliers of the norm are those of its root.
@@ -266,7 +263,7 @@ class _Problem:
 
 
 def _shares(budget: RobustBudget) -> tuple[FloatArray, FloatArray]:
-    """Return how much each symbol counts in the noise, and how groups share that."""
+    """Return the weight of each symbol in the noise, and the share of each group in it."""
     weights = budget.weights[:, None] * budget.given_s
     return weights.sum(axis=0), weights / weights.sum(axis=0)
 

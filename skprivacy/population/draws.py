@@ -143,11 +143,10 @@ def _worst_groups(
     if p_s.shape[1] <= _ALL_GROUPS:
         return np.arange(p_s.shape[1])
     p_sy, p_s = p_sy.mean(axis=0, keepdims=True), p_s.mean(axis=0, keepdims=True)
-    weight = np.array([_SOME_ROWS])
-    reached = [
-        max(_values(measure, *_added(p_sy, p_s, s, weight, row))[1].max() for row in rows[s])
-        for s in range(p_s.shape[1])
-    ]
+    weight, reached = np.array([_SOME_ROWS]), []
+    for s, own in enumerate(rows):
+        joints = (_added(p_sy, p_s, s, weight, row) for row in own)
+        reached.append(max(_values(measure, *joint)[1].max() for joint in joints))
     return np.argsort(reached)[-_ALL_GROUPS:]
 
 

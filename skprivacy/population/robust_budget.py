@@ -133,6 +133,11 @@ class RobustBudget:
         variances = self.given_s @ w**2 - (self.given_s @ w) ** 2
         return np.sqrt(self.weights @ np.maximum(variances, 0.0))
 
+    def peak(self, channel: FloatArray) -> FloatArray:
+        """Return the excess of the largest w of each output over a flat one."""
+        w = channel / (self.p_x @ channel)
+        return w.max(axis=0) - self.flat[channel.argmax(axis=0)]
+
     def parts(
         self, channel: FloatArray, betas: FloatArray | float
     ) -> tuple[FloatArray, FloatArray]:
@@ -149,12 +154,7 @@ class RobustBudget:
         rows = np.arange(len(worst))
         return gauges[rows, worst] + peak, noises[rows, worst]
 
-    def peak(self, channel: FloatArray) -> FloatArray:
-        """Return by how much the largest w of each output exceeds that of a flat one."""
-        w = channel / (self.p_x @ channel)
-        return w.max(axis=0) - self.flat[channel.argmax(axis=0)]
-
     def used(self, channel: FloatArray, betas: FloatArray | float) -> FloatArray:
-        """Return how much of the budget each output uses, with its margin."""
+        """Return the share of the budget that each output uses, with its margin."""
         gauge, noise = self.parts(channel, betas)
         return gauge + betas * noise

@@ -440,12 +440,11 @@ class ConfidentSearch:
 
     def _on_rays(self, points: FloatArray, centre: FloatArray, beta: float) -> FloatArray:
         """Return points between the centre and `points`, as far out as all margins allow."""
-        low, high = np.zeros(len(points)), np.ones(len(points))
-        share = high
+        low = np.zeros(len(points))
+        share = high = np.ones(len(points))
         for _ in range(_HALVINGS):
             channel = ((centre + share[:, None] * (points - centre)) / self._p_x).T
-            used = np.max([budget.used(channel, beta) for budget in self._budgets], axis=0)
-            within = used <= 1
+            within = np.all([budget.used(channel, beta) <= 1 for budget in self._budgets], axis=0)
             low, high = np.where(within, share, low), np.where(within, high, share)
             share = (low + high) / 2
         return centre + low[:, None] * (points - centre)

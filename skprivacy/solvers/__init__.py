@@ -66,10 +66,9 @@ def get_solver(
     """
     if isinstance(solver, Solver):
         if options:
-            raise TypeError(
-                f"{owner} got the options {sorted(options)} in addition to the solver object "
-                f"{solver!r}; set them on the object, or pass the solver by name."
-            )
+            both = f"{owner} got the options {sorted(options)} in addition to the solver object "
+            how = "; set them on the object, or pass the solver by name."
+            raise TypeError(f"{both}{solver!r}{how}")
     else:
         check_solver_name(owner, "solver", solver)
         if solver == "auto":

@@ -42,5 +42,5 @@ def automatic(task: DesignTask) -> tuple[str, dict[str, Any]]:
 
 
 def most_symbols(n_s: int) -> int:
-    """Return how many symbols of X "auto" can handle within seconds."""
+    """Return the number of symbols of X that "auto" handles within seconds."""
     return _MOST_SYMBOLS.get(n_s, _MOST_SYMBOLS_ELSE)

@@ -124,7 +124,7 @@ class Kept:
         return _concave(np.array(rows))
 
     def gap(self, budget: float) -> float:
-        """Return how far the two curves are from each other at some budget."""
+        """Return the difference of the two curves at some budget."""
         upper, lower = (np.interp(budget, *curve.T) for curve in (self.upper, self.lower))
         return float(upper - lower)
 
@@ -152,7 +152,7 @@ class Kept:
 
 
 def _rise_after(budget: FloatArray, low: FloatArray, high: FloatArray, i: int) -> float:
-    """Return how steep a concave curve is at least, up to some place."""
+    """Return the least slope of a concave curve up to some place."""
     rises = (low[i + 1 :] - high[i]) / (budget[i + 1 :] - budget[i])
     return max(0.0, float(rises.max(initial=0.0)))
 
@@ -192,7 +192,7 @@ def _concave(curve: FloatArray) -> FloatArray:
 
 # Several secrets: each has a price, and faces share what there is. -------------------------------
 #
-# For any weights, a weighted sum over secrets is one budget, whose optimum bounds that of all; the
+# For any weights, a weighted sum over secrets is one budget, whose optimum bounds all of them; the
 # prices of a linear program over all outputs found so far are the next weights.
 
 
@@ -243,7 +243,7 @@ class AverageBudgets:
         self._add(np.eye(len(self._p_x)))
         self._add(np.stack([face.symbols.astype(float) for face in self._faces], axis=1))
         channel, prices = self._mixed()
-        best, bound, idle = self._value(channel), np.inf, 0
+        best, bound, idle = self._utility.of_channel(self._p_x, channel), np.inf, 0
         weights = stable = np.full(self._n_secrets, 1 / self._n_secrets)
         span = self._utility.span(self._p_x)
         for _ in range(_MOST_PRICE_ROUNDS if prices.sum() > 0 else 0):
@@ -251,7 +251,7 @@ class AverageBudgets:
             self._add(solution.channel)
             channel, prices = self._mixed()
             before = best, bound
-            best = max(best, self._value(channel))
+            best = max(best, self._utility.of_channel(self._p_x, channel))
             if solution.upper_bound is not None and solution.upper_bound < bound:
                 bound, stable = solution.upper_bound, weights
             gain = max(best - before[0], min(before[1], _FAR * span) - min(bound, _FAR * span))
@@ -310,9 +310,6 @@ class AverageBudgets:
         channel = (answer.x[used] * room[used])[:, None] * ratio[used]
         channel = channel.T / channel.sum(axis=0)[:, None]
         return channel, np.maximum(-answer.ineqlin.marginals, 0.0)
-
-    def _value(self, channel: FloatArray) -> float:
-        return self._utility.of_channel(self._p_x, channel)
 
 
 def _solved(costs: FloatArray, charges: FloatArray, columns: FloatArray) -> OptimizeResult:

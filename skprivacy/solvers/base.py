@@ -72,7 +72,7 @@ class Solver(ABC):
     name: ClassVar[str]
 
     def requirement(self, task: DesignTask) -> str | None:
-        """Return what the solver needs that this task does not have, or None."""
+        """Return the requirement of the solver that this task does not meet, or None."""
         return None
 
     @abstractmethod
@@ -241,8 +241,8 @@ def warn_of_gap(search: str, why: str) -> None:
 
     The text has no figures: Python shows it once for a line, whatever the budgets.
     """
-    told = f"{search} has stopped{why}: the mechanism keeps its budget, but may not be the best. "
-    where = InPython("Mechanism.gap says how much more utility another one can have at most.")
+    told = f"{search} has stopped{why}: the mechanism keeps its budget, but may not be the best."
+    where = InPython(" Mechanism.gap says how much more utility another one can have at most.")
     warn(Message(told, where), ConvergenceWarning)
 
 

@@ -122,14 +122,10 @@ class BestPartitionSolver(Solver):
             has = InPython("X, which has", "the released columns, which have")
             most = InPython(f"max_symbols={self.max_symbols}", str(self.max_symbols))
             use = InPython("use ", "or use "), Setting("solver", "subset_merging")
-            raise SolverError(
-                Message(
-                    *("The solver 'best_partition' examines every partition of ", has),
-                    *(f" {n_x} symbols: more than ", most, ". Pool rare symbols of ", RELEASED),
-                    *(", ", *use, " for a good partition"),
-                    *(InPython(", or raise max_symbols"), "."),
-                )
-            )
+            every = "The solver 'best_partition' examines every partition of ", has
+            more = f" {n_x} symbols: more than ", most, ". Pool rare symbols of ", RELEASED, ", "
+            end = " for a good partition", InPython(", or raise max_symbols"), "."
+            raise SolverError(Message(*every, *more, *use, *end))
         risk, partitions = Risk(task), all_partitions(n_x)
         useful, preferred, leakage = _figures(partitions, risk, task)
         # The utility may prefer some of the equally useful ones; of these, take the least leaky.

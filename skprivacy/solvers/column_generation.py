@@ -188,12 +188,12 @@ class ColumnSearch:
         return offers, bound
 
     def _most_boxes(self, target: float) -> int:
-        """Return how many boxes there may be in all before a gap is given up."""
+        """Return the number of boxes, in all, after which a gap is given up."""
         is_fine = target <= _FINE * self._problem.span
         return _MOST_WORK // (self.n_x + _MORE_WORK) // (_LESS_IF_FINE if is_fine else 1)
 
     def better_next_to(self, rows: FloatArray, prices: Prices) -> Offers:
-        """Return what is worth more than it costs, next to outputs that need not be allowed."""
+        """Return offers that are worth more than they cost, next to outputs of any kind."""
         offers = self._polished(self._allowed_offers(rows), prices)
         return offers[prices.surplus(offers) > self._worth_having]
 
@@ -297,11 +297,10 @@ class ColumnSearch:
 
     def _starts(self, in_use: Points) -> list[Points]:
         """Return points to climb from: all symbols, what is in use, and mixtures of symbols."""
-        units = Points.from_dense(np.eye(self.n_x))
-        few = self._random.integers(self.n_x, size=(self.n_x, 3))
-        mixed = np.zeros((self.n_x, self.n_x))
+        few, mixed = self._random.integers(self.n_x, size=(self.n_x, 3)), np.zeros([self.n_x] * 2)
         mixed[np.arange(self.n_x)[:, None], few] = self._random.dirichlet(np.ones(3), self.n_x)
-        starts = Points.concatenate([units, in_use, Points.from_dense(normalised(mixed))])
+        units, mixtures = map(Points.from_dense, (np.eye(self.n_x), normalised(mixed)))
+        starts = Points.concatenate([units, in_use, mixtures])
         return [starts[[i]] for i in self._random.permutation(len(starts))]
 
     def _climb(self, point: Points, prices: Prices) -> Points:

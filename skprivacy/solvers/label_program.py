@@ -226,7 +226,7 @@ def movable_tangents(
 _FIRST_PRICE = 0.1
 _NO_PRICE = 1e-3
 
-# Pairs whose price is above that of the best label by so many temperatures hardly matter.
+# Pairs whose price is above the price of the best label by so many temperatures hardly matter.
 _FAR = 12.0
 
 _OPTIONS = {"maxcor": 20, "gtol": 1e-8, "ftol": 1e-13}
@@ -523,7 +523,7 @@ class LabelProgram:
         return first
 
     def _add_pairs(self, symbols: IntArray, labels: IntArray) -> None:
-        """Let symbols be sent to labels."""
+        """Allow symbols to be sent to labels."""
         if not len(symbols):
             return
         share, n_s = self._p_x[symbols, None], self._n_s
@@ -576,7 +576,7 @@ class LabelProgram:
         return self._loss + deviations @ charges.T - refunds, budget
 
     def _let_in(self, prices: FloatArray) -> None:
-        """Let symbols be sent to labels that are cheaper than what they have."""
+        """Allow symbols to be sent to labels that are cheaper than those they have."""
         known = np.where(self._has, prices, np.inf).min(axis=1)
         saved = np.where(self._has, 0.0, known[:, None] - prices)
         labels = np.argsort(-saved, axis=1)[:, :_NEW_LABELS]
@@ -611,7 +611,7 @@ class LabelProgram:
         return bool(over.any()) or self._is_new
 
     def _share(self, outline: Outline, deviations: FloatArray, known: FloatArray) -> None:
-        """Give labels the tangents of others that they exceed the most."""
+        """Add the tangents of other labels that a label exceeds the most."""
         if not self._pool:
             return
         normals, offsets = (np.concatenate(part) for part in zip(*self._pool, strict=True))

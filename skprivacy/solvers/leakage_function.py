@@ -68,7 +68,7 @@ class LeakageFunction:
 
     @property
     def rounding(self) -> float:
-        """How far off `value` may be."""
+        """The largest error of `value`."""
         return 16 * EPS * (1 + abs(self._at_prior))
 
     def value(self, deviations: FloatArray) -> FloatArray:
@@ -238,23 +238,17 @@ class SegmentLeakage:
         index = np.flatnonzero(self.at(self._lowest) <= self._measure.budget(epsilon, share=0.25))
         # The searches toward both ends of every segment run side by side.
         limit = self._measure.budget(epsilon, share=0.0)
-        inside, end = np.tile(self._lowest[index], 2), np.repeat([0.0, 1.0], len(index))
-        first, last = np.split(self._crossing(np.tile(index, 2), inside, end, limit), 2)
-        return index, first, last
-
-    def _crossing(
-        self, index: IntArray, inside: FloatArray, outside: FloatArray, limit: float
-    ) -> FloatArray:
-        """Return the last point within the budget on the way from `inside` to `outside`."""
-        result = np.where(self.at(outside, index) <= limit, outside, inside)
-        beyond = np.flatnonzero(result != outside)
-        index, inside, outside = index[beyond], inside[beyond], outside[beyond]
+        both, inside = np.tile(index, 2), np.tile(self._lowest[index], 2)
+        outside = np.repeat([0.0, 1.0], len(index))
+        last_within = np.where(self.at(outside, both) <= limit, outside, inside)
+        beyond = np.flatnonzero(last_within != outside)
+        both, inside, outside = both[beyond], inside[beyond], outside[beyond]
         for _ in range(_SEGMENT_BISECTIONS):
             middle = (inside + outside) / 2
-            within = self.at(middle, index) <= limit
+            within = self.at(middle, both) <= limit
             inside, outside = np.where(within, middle, inside), np.where(within, outside, middle)
-        result[beyond] = inside
-        return result
+        last_within[beyond] = inside
+        return index, last_within[: len(index)], last_within[len(index) :]
 
     def largest_safe_excess(self, epsilon: float) -> float:
         """Return the largest excess of lifts over 1 such that all of Delta_t keeps the budget.

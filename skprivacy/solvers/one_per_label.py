@@ -264,7 +264,7 @@ class LabelSearch:
         return offers if charges is None else offers[charges <= _LARGEST_CHARGE]
 
     def _mix(self) -> None:
-        """Find what the best mixture reaches, and forget offers that are far too expensive."""
+        """Compute the utility of the best mixture, and forget offers that are too expensive."""
         program, offers = self._problem.program, self._offers
         newest = np.arange(len(offers))[-4 * len(self._problem.p_x) :]
         try:

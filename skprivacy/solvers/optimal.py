@@ -144,7 +144,7 @@ class Refinement(ABC):
         return offers, max(upper, lower), stopped
 
     def _bound(self, offers: Offers, threshold: float) -> float:
-        """Return what no mixture of the allowed points exceeds."""
+        """Return a bound on the mixtures of allowed points."""
         budget = max(self._prices.budget, self._least_price * threshold)
         return Prices(self._prices.symbols, budget).bound(self._p_x, offers)
 
@@ -215,7 +215,7 @@ class Refinement(ABC):
         return None if done else "rounding"
 
     def _is_overloaded(self) -> bool:
-        """Return whether too many vertices are left from earlier budgets."""
+        """Whether too many vertices are left from earlier budgets."""
         most = _MOST_ROOM * self._limits.max_vertices
         if self._needed is not None:
             most = min(most, _MOST_CARRIED * self._needed)
@@ -296,9 +296,8 @@ class PerOutput(Refinement):
         return was_other
 
     def _allowed(self, chosen: Outer, threshold: float) -> tuple[Points, FloatArray]:
-        points, places, index = self._leakage.allowed(
-            chosen.offers.points, chosen.deviations, threshold, self._p_x
-        )
+        given = chosen.offers.points, chosen.deviations, threshold, self._p_x
+        points, places, index = self._leakage.allowed(*given)
         return points, places[np.argsort(index)]
 
 
@@ -376,7 +375,7 @@ class OptimalSolver(Solver):
         more, it stops with whatever gap is reached.
     start : {"simplex", "algorithm1"}, default="simplex"
         Where the search for outputs starts. If it starts from the candidates of Algorithm 1, the
-        result is not worse than that of `Algorithm1Solver`.
+        result is not worse than `Algorithm1Solver`.
 
     Examples
     --------
@@ -412,7 +411,13 @@ class OptimalSolver(Solver):
     ) -> Iterator[Solution]:
         deadline = deadline_after(self.max_time)
         gap = _SHARE_OF_TOLERANCE * self.tol * task.utility.span(task.joint.p_x)
-        refinement = self._refinement(problem, epsilons, Limits(gap, deadline, self.max_vertices))
+        limits = Limits(gap, deadline, self.max_vertices)
+        thresholds = [problem.threshold(e) for e in epsilons if not problem.is_special(e)]
+        refinement: Refinement | None = None
+        if thresholds and problem.scope == "average":
+            refinement = OnAverage(problem, limits)
+        elif thresholds:
+            refinement = PerOutput(problem, limits, thresholds[0], thresholds[-1])
         for epsilon in epsilons:
             if (special := problem.special(epsilon)) is not None:
                 yield special
@@ -430,14 +435,3 @@ class OptimalSolver(Solver):
                 solution = most_useful(task, solution, others)
                 warn_of_gap("The optimal solver", _WHY[stopped or "rounding"])
             yield solution
-
-    def _refinement(
-        self, problem: Problem, epsilons: Sequence[float], limits: Limits
-    ) -> Refinement | None:
-        """Return what refines the budgets that are not special, or None if all are."""
-        thresholds = [problem.threshold(e) for e in epsilons if not problem.is_special(e)]
-        if not thresholds:
-            return None
-        if problem.scope == "average":
-            return OnAverage(problem, limits)
-        return PerOutput(problem, limits, thresholds[0], thresholds[-1])

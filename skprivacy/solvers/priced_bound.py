@@ -2,12 +2,12 @@
 
 Prices lambda of the symbols of X, and mu of the budget on average, prove that no mechanism has
 more utility than ``lambda . P(X) + mu + max over allowed W of u(W) - lambda . W - mu g(W)``. The
-maximum is that of a convex function, but a separable one: with ``h(z) = z log z``, u is
+function to maximise is convex, but separable: with ``h(z) = z log z``, u is
 ``sum_k h(z_k)``, where z is W itself for I(X;Y), and P(V|y) for the information about a target V.
 (W then follows z as further coordinates, in which u is linear.)
 
 It is found by branch and bound. On a box ``low <= z <= high``, h is below its chord, so with any
-multipliers c the maximum of ``h(z) - c z`` is that of its two ends; and with any normal theta,
+multipliers c the maximum of ``h(z) - c z`` is at one of its two ends; and with any normal theta,
 leakage is bounded by the conjugate of g. Together they are a bound for *any* multipliers, and a
 convex function of them: thousands of boxes are improved at once by Newton steps. A box whose
 bound is above the target is tightened (where leaving an end costs more than what is missing) and
@@ -100,7 +100,7 @@ class _State(NamedTuple):
 
 
 class LeakagePrice:
-    """What the budget allows, as a convex function of a normal theta and a price beta of leakage.
+    """The support function of the budget: convex in a normal theta and a price beta of leakage.
 
     ``theta . T <= beta (g*(theta / beta) + threshold)`` wherever ``g(T) <= threshold``. On average
     beta is given, and ``theta . T - beta g(T)`` is bounded instead.
@@ -268,7 +268,7 @@ class Relaxation:
     def _ends(
         self, multipliers: FloatArray, low: FloatArray, high: FloatArray, h: tuple[FloatArray, ...]
     ) -> tuple[FloatArray, FloatArray]:
-        """Return what the two ends of each interval are worth; h : its values at them."""
+        """Return the worth of the two ends of each interval; h : its values at them."""
         costs = self._costs + multipliers @ self._turn
         return h[0] - costs * low, h[1] - costs * high
 
@@ -299,7 +299,7 @@ class Relaxation:
 
 
 def _smoothed(bound: FloatArray, target: float) -> FloatArray:
-    """Return how smooth the maximum of two ends is made in boxes, for Newton's method, in nats."""
+    """Return the smoothing of the maximum of two ends in boxes, for Newton's method, in nats."""
     scale = bound - target + abs(target)
     return (_SHARE_SMOOTHED * scale).clip(_LEAST_SMOOTHED, _MOST_SMOOTHED)
 

@@ -155,7 +155,7 @@ class Problem:
         return Candidates(self._merged, DEFAULT_MAX_BASES)
 
     def count_bases(self) -> int:
-        """Return how many vertices polytopes of bounded lifts may have."""
+        """Return the largest number of vertices that polytopes of bounded lifts can have."""
         low, _ = self.measure.implied_deviations(1.0) or (-1.0, 1.0)
         n_s, n_x = self._merged.joint.p_sx.shape
         return count_bases(n_s, n_x, self.rank, sides=1 if low == -1 else 2)
@@ -316,7 +316,7 @@ class Problem:
         return LinearOracle(self.leakage, np.inf, False, rows[finite], upper[finite])
 
     def algorithm1_candidates(self, epsilon: float) -> Points:
-        """Return what Algorithm 1 would choose from, for any exponent."""
+        """Return the candidates of Algorithm 1, for any exponent."""
         vertices = self._candidates.vertices(epsilon)
         if self.measure.is_lift_box:
             return vertices
@@ -352,7 +352,7 @@ class Problem:
         return most - utility.offset(joint.p_x)
 
     def gap(self, solution: Solution) -> float:
-        """Return how much a solution lacks at most, as a share of the span of the utility."""
+        """Return the gap of a solution to its bound, as a share of the span of the utility."""
         bound = self._whole.utility.largest(self._whole.joint.p_x)
         if solution.upper_bound is not None:
             bound = min(solution.upper_bound, bound)
@@ -441,7 +441,6 @@ class InterchangeableSymbols:
         ends = [np.cumsum(self._p_x[m]) / self._p_x[m].sum() for m in members]
         cuts = np.unique(np.concatenate([[0.0, 1.0], *(end[:-1] for end in ends)]))
         middles = (cuts[1:] + cuts[:-1]) / 2
-        symbols = [
-            m[np.searchsorted(end[:-1], middles)] for m, end in zip(members, ends, strict=True)
-        ]
+        pairs = zip(members, ends, strict=True)
+        symbols = [m[np.searchsorted(end[:-1], middles)] for m, end in pairs]
         return Points(np.stack(symbols, axis=1), np.tile(values, (len(middles), 1)))

@@ -138,14 +138,14 @@ class SampleDesign:
     def _together(self, secrets: list[Secret], faces: list[Face]) -> Solution:
         if self._task.scope == "average":
             return AverageBudgets(self._task, self._chosen, secrets, faces).solve()
-        return self._joined(faces, [self._per_output(face, secrets) for face in faces])
-
-    def _per_output(self, face: Face, secrets: list[Secret]) -> Solution:
-        if len(face.p_x) == 1:
-            return _unchanged(face.utility, face.p_x)
-        task = face.per_output()
-        is_strict = all(secret.epsilon == 0 for secret in secrets)
-        return self._chosen(task).prepared(task)(0.0 if is_strict else 1.0)
+        epsilon, solutions = float(any(secret.epsilon > 0 for secret in secrets)), []
+        for face in faces:
+            if len(face.p_x) == 1:
+                solutions.append(_unchanged(face.utility, face.p_x))
+                continue
+            task = face.per_output()
+            solutions.append(self._chosen(task).prepared(task)(epsilon))
+        return self._joined(faces, solutions)
 
     def _joined(self, faces: list[Face], solutions: list[Solution]) -> Solution:
         """Return the solutions of faces side by side, with what they bound together."""

@@ -20,7 +20,6 @@ from .base import DesignTask
 # whatever the measure, it means that outputs are independent of S.
 _ZERO, _NEARLY_INDEPENDENT = BUDGET_ATOL / 2, KL()
 
-
 # Start, scale and tilt of a `Block`.
 _Allowed: TypeAlias = tuple[float, float, FloatArray | None]
 
@@ -37,11 +36,6 @@ class Secret:
     def threshold(self) -> float:
         """The largest g that the budget allows."""
         return float(self.measure.threshold(max(self.epsilon, _ZERO)))
-
-    def within(self, symbols: BoolArray) -> FloatArray:
-        """Return P(S, X) given that X is one of some symbols."""
-        part = self.joint.p_sx[:, symbols]
-        return part if symbols.all() else part / part.sum()
 
 
 def secrets_of(task: DesignTask, budgets: Mapping[Any, float]) -> list[Secret]:
@@ -79,7 +73,10 @@ class Face:
         self.share = float(p_x[symbols].sum())
         self.p_x = p_x[symbols] / self.share
         self.utility = task.utility.restricted(task.p_x > 0).restricted(symbols)
-        self._tables = [secret.within(symbols) for secret in secrets]
+        # P(S, X) of each secret, given that X is on this face.
+        self._tables = [secret.joint.p_sx[:, symbols] for secret in secrets]
+        if not symbols.all():
+            self._tables = [table / table.sum() for table in self._tables]
         self._is_whole = task.groups is None
 
     @cached_property

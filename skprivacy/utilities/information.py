@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import rel_entr, xlogy
 
 from .._typing import BoolArray, FloatArray, IntArray, TableLike
-from .._validation import message
+from .._validation import about, message
 from ..geometry import Points
 from ..joint import Joint, as_joint, readonly
 from .base import Utility
@@ -166,10 +166,8 @@ class Target(Utility):
             requirement = f"a table with {len(p_x)} columns, one per symbol of X"
             raise ValueError(message("Target", "p_vx", requirement, self))
         if (unseen := self._unseen[p_x[self._unseen] > 0]).size:
-            raise ValueError(
-                f"The 'p_vx' parameter of Target must describe V for every symbol of X that "
-                f"occurs. Got only zeros in its column {unseen[0]}."
-            )
+            told = " must describe V for every symbol of X that occurs. Got only zeros in its "
+            raise ValueError(about("Target", "p_vx", told, f"column {unseen[0]}."))
         return self.p_v_given_x
 
 

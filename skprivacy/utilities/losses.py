@@ -97,7 +97,7 @@ class Distortion(Utility):
     Parameters
     ----------
     loss : array-like of shape (n_x, n_x), "auto" or "positions", default="auto"
-        What is lost where the symbol of the row is read as that of the column: not negative, and
+        The loss where the symbol of the row is read as the one of the column: not negative, and
         in each row smallest on the diagonal. In the order of the columns of p_sx. "auto" asks the
         columns of a table, or the labels of a joint: 0 or 1 for categories, the share of rows
         between two values for numbers, times or ordered categories, averaged over the columns
@@ -147,7 +147,11 @@ class Distortion(Utility):
         if column_weights is not None and not self.is_automatic:
             only = "Distortion takes column_weights with loss='auto' only"
             raise ValueError(f"{only}: a table has its weights in it.")
-        self.column_weights = _check_column_weights(column_weights)
+        if not isinstance(column_weights, Mapping | None):
+            requirement = "a dict or None"
+            raise TypeError(message("Distortion", "column_weights", requirement, column_weights))
+        check = partial(check_real, "Distortion", "column_weights", low=0, high_open=True)
+        self.column_weights = {n: check(weight) for n, weight in (column_weights or {}).items()}
         self.loss = readonly(np.zeros((0, 0)) if self.is_open else _check_loss(loss))
 
     @property
@@ -244,13 +248,6 @@ class Distortion(Utility):
             requirement = f"a table with {len(p_x)} rows, one per symbol of X"
             raise ValueError(message("Distortion", "loss", requirement, self))
         return self.loss
-
-
-def _check_column_weights(weights: Mapping[Any, float] | None) -> dict[Any, float]:
-    if not isinstance(weights, Mapping | None):
-        raise TypeError(message("Distortion", "column_weights", "a dict or None", weights))
-    check = partial(check_real, "Distortion", "column_weights", low=0, high_open=True)
-    return {name: check(weight) for name, weight in (weights or {}).items()}
 
 
 def _check_loss(loss: TableLike) -> FloatArray:
