@@ -307,7 +307,7 @@ class Fitted:
             beside=tuple(map(str, self.beside_names)),
             protected=tuple(map(str, names)) or ("S",),
             codes=self.alphabet.column_codes(),
-            coarse={str(name) for name, column in columns if column.is_coarse},
+            coarse={str(n): "bin" if c.is_cut else "pool" for n, c in columns if c.is_coarse},
             of_rows=self.training is not None and not self._before_smoothing,
             before_smoothing=self._before_smoothing,
             leaking={str(name): leakage for name, leakage in self.leaking.items()},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
@@ -371,9 +371,9 @@ class SecretSummary:
         times = ""
         if 0 < self.epsilon < math.inf:
             times = f" ({rounded_up(leakage / self.epsilon, 1)} times the budget)"
-        is_coarse = name in self.release.coarse
-        what = f"the bin or pool of {name}" if is_coarse else f"the true {name}"
-        more = ", and who knows the value itself perhaps more" if is_coarse else ""
+        kind = self.release.coarse.get(name)
+        what = f"the {kind} of {name}" if kind else f"the true {name}"
+        more = "; the exact value may tell more" if kind else ""
         return (
             f"whoever knows {what} can learn up to {limit(leakage)} about {self.name}"
             f"{times} from a release{more}"
@@ -471,7 +471,7 @@ class ReleaseSummary:
     beside: tuple[str, ...] = ()
     protected: tuple[str, ...] = ("S",)
     codes: Sequence[IntArray | None] = ()
-    coarse: Container[str] = ()
+    coarse: Mapping[str, str] = field(default_factory=dict)
     of_rows: bool = False
     before_smoothing: Mapping[Any, float] = field(default_factory=dict)
     leaking: Mapping[str, float] = field(default_factory=dict)

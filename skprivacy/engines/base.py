@@ -45,13 +45,13 @@ class LazyTable(CountedTable):
         if not self._sampled:
             return SampledRows()
         names = list(dict.fromkeys(self._sampled))
-        table = self._chosen(names, highest_rank(n_rows, len(names)))
+        table = self.sampled(names, highest_rank(n_rows, len(names)))
         levels = table.index_levels() if self.has_index else []
         index = dict(zip(labels_of(levels), levels, strict=True))
         return SampledRows(table.named(range(len(names))), index)
 
     @abstractmethod
-    def _chosen(self, names: Sequence[str], highest: np.uint64) -> Table:
+    def sampled(self, names: Sequence[str], highest: np.uint64) -> Table:
         """Return some columns at the rows whose numbers have at most this rank, see `ranks_of`."""
 
     @abstractmethod

@@ -58,7 +58,7 @@ class DaskTable(LazyTable):
         index = self._frame._meta.index
         return index.name is not None or not pd.api.types.is_integer_dtype(index.dtype)
 
-    def _chosen(self, names: Sequence[str], highest: np.uint64) -> Table:
+    def sampled(self, names: Sequence[str], highest: np.uint64) -> Table:
         choose = delayed(_chosen, pure=False)
         parts = _fixed(self._frame[list(names)]).to_delayed(optimize_graph=False)
         found = compute(*(choose(part, i, highest) for i, part in enumerate(parts)))

@@ -73,7 +73,7 @@ class PolarsTable(QueriedTable):
         needed = list(dict.fromkeys([*names, *numbers.read]))
         return PolarsTable(_rewritten(self._frame.select(needed), find, self._nothing(needed)))
 
-    def _chosen(self, names: Sequence[str], highest: np.uint64) -> Table:
+    def sampled(self, names: Sequence[str], highest: np.uint64) -> Table:
         row = unlike("row", names)
 
         def choose(batch: pl.DataFrame) -> pl.DataFrame:

@@ -89,7 +89,7 @@ class SparkTable(QueriedTable):
         # Not the number of the task: a task may compute several partitions.
         return self._frame.select(*columns, F.monotonically_increasing_id().alias("row"))
 
-    def _chosen(self, names: Sequence[str], highest: np.uint64) -> Table:
+    def sampled(self, names: Sequence[str], highest: np.uint64) -> Table:
         numbered = self._with_rows(names)
         found = numbered.mapInArrow(partial(_chosen, highest), numbered.schema).drop("row")
         return as_table(found.toDF(*names).toArrow(), "fit")
