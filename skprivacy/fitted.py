@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -183,7 +183,7 @@ class Training:
     before smoothing; secrets : what is protected; n_rows : how many rows there were;
     effective_rows : how many equally weighted ones would say as much; raw : X before it was cut
     and pooled, None where it was not; with_target : counts of (s, v, x), weighted, where there is
-    a target V.
+    a target V; of_index : what levels of the index leak, as `leaking` of `Fitted`.
     """
 
     alphabet: Alphabet
@@ -194,6 +194,7 @@ class Training:
     effective_rows: int
     raw: RawX | None = None
     with_target: FloatArray | None = None
+    of_index: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,5 +311,6 @@ class Fitted:
             coarse={str(n): "bin" if c.is_cut else "pool" for n, c in columns if c.is_coarse},
             of_rows=self.training is not None and not self._before_smoothing,
             before_smoothing=self._before_smoothing,
-            leaking={str(name): leakage for name, leakage in self.leaking.items()},
+            leaking={str(name): leakage for name, leakage in self.leaking.items()}
+            | dict({} if self.training is None else self.training.of_index),
         )

@@ -428,8 +428,12 @@ def fit_mechanism(settings: Settings, inputs: FitInputs, *, allow_leaking: bool 
     roles, rows = inputs.roles, inputs.rows
     mechanism = _design(settings, inputs, coded)
     warn_of_bins(list(rows.s_columns), coded.sensitive, settings.n_bins)
+    of_index: dict[str, float] = {}
     if inputs.index:
-        warn_of_index(_judged(settings, inputs, of_s, inputs.index, in_order=True))
+        found = _judged(settings, inputs, of_s, inputs.index, in_order=True)
+        warn_of_index(found)
+        each = found.leaking | dict.fromkeys(found.unclear, np.nan)
+        of_index = {f"{name} (the index)": leakage for name, leakage in each.items()}
     counted = coded.counts, coded.group_sizes, coded.n_effective
     warn_of_design(mechanism, coded.secrets, *counted)
     training = Training(
@@ -441,6 +445,7 @@ def fit_mechanism(settings: Settings, inputs: FitInputs, *, allow_leaking: bool 
         coded.n_effective,
         raw_x(settings, inputs, coded, mechanism),
         None if coded.target is None else _with_target(coded, rows.weights),
+        of_index,
     )
     fitted = Fitted(
         roles,

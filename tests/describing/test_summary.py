@@ -327,3 +327,10 @@ class TestNotBetterThanItIs:
             for sure in (0.6, 0.95)
         ]
         assert levels == ["moderate", "strong"]
+
+    def test_an_index_that_tells_s_fails(self):
+        rows = people(400).sort_values("sex")
+        rows.index = pd.Index(np.arange(400) * 7, name="number")
+        fitted = quiet_fit(funnel(0.05), rows)
+        assert list(fitted.summary_.exceeding) == ["number (the index)"]
+        assert fitted.summary_.status == "FAIL"
