@@ -31,7 +31,8 @@ import pandas as pd
 from population_limits import power_law, rare_group, spread
 from scipy.stats import binomtest
 
-from skprivacy import design_mechanism, get_measure
+from skprivacy import design_mechanism
+from skprivacy.measures import get_measure
 from skprivacy.utilities import MutualInformation, entropy
 
 CONFIDENCE, N_BOOTSTRAPS = 0.95, 100

@@ -15,8 +15,10 @@ from unittest.mock import patch
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from skprivacy import Distortion, design_mechanism, privacy_utility_path, smallest_epsilon
+from skprivacy import design_mechanism, privacy_utility_path
+from skprivacy.budgets import mechanism_for_utility
 from skprivacy.solvers import OnePerLabelSolver, Solver
+from skprivacy.utilities import Distortion
 
 # Groups, symbols, and the seconds that a design may take.
 CASES = ((6, 64, 30), (2, 200, 60), (6, 200, 60), (2, 500, 60))
@@ -68,10 +70,10 @@ def print_series(n_s, n_x, scope):
         lambda: [design_mechanism(joint, epsilon, **options) for epsilon in EPSILONS]
     )
     print_ratio(f"{n_s} x {n_x}, {scope}, path of {len(EPSILONS)}", warm, cold)
-    warm, _ = seconds(lambda: smallest_epsilon(joint, 0.5, **options))
+    warm, _ = seconds(lambda: mechanism_for_utility(joint, 0.5, **options))
     with patch.object(OnePerLabelSolver, "prepared", Solver.prepared):
-        cold, _ = seconds(lambda: smallest_epsilon(joint, 0.5, **options))
-    print_ratio(f"{n_s} x {n_x}, {scope}, smallest_epsilon", warm, cold)
+        cold, _ = seconds(lambda: mechanism_for_utility(joint, 0.5, **options))
+    print_ratio(f"{n_s} x {n_x}, {scope}, mechanism_for_utility", warm, cold)
 
 
 def print_ratio(what, warm, cold):

@@ -13,7 +13,9 @@ import warnings
 import numpy as np
 from scipy.stats import binomtest
 
-from skprivacy import design_mechanism, get_measure, population_leakage
+from skprivacy import design_mechanism
+from skprivacy.measures import get_measure
+from skprivacy.metrics import population_leakage
 
 
 def spread(rng, n_s, n_x):

@@ -18,7 +18,8 @@ import warnings
 import numpy as np
 import pandas as pd
 
-from skprivacy import Distortion, Target, design_mechanism
+from skprivacy import design_mechanism
+from skprivacy.utilities import Distortion, Target
 
 # Groups, symbols and rows; every third one has another measure, every fourth the other scope.
 SIZES = [(2, 5, 500), (2, 5, 2000), (2, 9, 500), (2, 16, 1000), (2, 12, 10_000), (3, 5, 1000),

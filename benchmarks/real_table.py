@@ -14,7 +14,8 @@ import warnings
 import numpy as np
 import pandas as pd
 
-from skprivacy import PrivacyFunnelTransformer, audit, population_leakage
+from skprivacy import PrivacyFunnelTransformer, audit
+from skprivacy.metrics import population_leakage
 
 PAIRS = [
     (["sex"], ["education"]),

@@ -20,15 +20,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from skprivacy import (
-    LeakageDisplay,
-    PrivacyUtilityDisplay,
-    design_mechanism,
-    population_leakage,
-    privacy_utility_path,
-    smallest_epsilon,
-)
+from skprivacy import LeakageDisplay, PrivacyUtilityDisplay, design_mechanism, privacy_utility_path
+from skprivacy.budgets import mechanism_for_utility
 from skprivacy.datasets import load_diabetes_joint
+from skprivacy.metrics import population_leakage
 
 counts = load_diabetes_joint("bp", n_bands=5)
 epsilons = np.geomspace(0.0005, 0.1, 25)
@@ -52,10 +47,10 @@ print(f"at epsilon = 0, {perfect.normalized_utility:.1%} of H(X) is kept")
 # %%
 # Start from the utility
 # ----------------------
-# Most people know how much utility they need rather than which epsilon. ``smallest_epsilon``
+# Most people know how much utility they need rather than which epsilon. ``mechanism_for_utility``
 # returns the mechanism with the least leakage that keeps a given share of the information; its
 # ``epsilon`` is the budget.
-needed = [smallest_epsilon(counts, share) for share in (0.6, 0.7, 0.8, 0.9)]
+needed = [mechanism_for_utility(counts, share) for share in (0.6, 0.7, 0.8, 0.9)]
 pd.DataFrame(
     {
         "utility needed": [0.6, 0.7, 0.8, 0.9],

@@ -17,7 +17,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from skprivacy import design_mechanism, rows_needed
+from skprivacy import design_mechanism
+from skprivacy.budgets import rows_needed
 from skprivacy.datasets import load_diabetes_joint
 
 people = load_diabetes_joint("bmi", n_bands=4)

@@ -23,8 +23,8 @@ from skprivacy import (
     PrivacyFunnelTransformer,
     PrivacyReport,
     audit,
-    population_leakage,
 )
+from skprivacy.metrics import population_leakage
 
 data = load_diabetes(as_frame=True, scaled=False).data
 names = ["lowest", "low", "middle", "high", "highest"]

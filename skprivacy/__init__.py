@@ -9,71 +9,37 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # what the table below says, for type checkers and editors
     from .cells import ScoreCells, TreeCells
     from .comparison import compare_mechanisms
-    from .describing import ReleaseSummary, SecretSummary, Verdict
+    from .describing import ReleaseSummary
     from .design import design_mechanism, privacy_utility_path
     from .exceptions import FiniteSampleWarning, PrivacyLeakWarning, SolverError
-    from .fidelity import Fidelity
-    from .inverse_design import largest_epsilon, rows_needed, smallest_epsilon
-    from .measures import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Measure, Parity, get_measure
-    from .mechanism import Channel, Evaluation, Guarantee, Leakage, Mechanism
-    from .metrics import audit, estimate_distribution, population_leakage
+    from .mechanism import Evaluation, Mechanism
+    from .metrics import audit
     from .plotting import LeakageDisplay, MechanismDisplay, PrivacyUtilityDisplay
-    from .population import Certificate, LeakageBounds
-    from .repetition import RepeatedLeakage, repeated_release_leakage
+    from .population import Certificate
     from .report import PrivacyReport
     from .transformer import PrivacyFunnelTransformer
-    from .utilities import Distortion, Guess, MutualInformation, Target, Utility, get_utility
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
-    "KL",
-    "L1",
-    "AlphaLift",
     "Certificate",
-    "Channel",
-    "Chi2",
-    "Distortion",
     "Evaluation",
-    "Fidelity",
     "FiniteSampleWarning",
-    "Guarantee",
-    "Guess",
-    "Leakage",
-    "LeakageBounds",
     "LeakageDisplay",
-    "Lip",
-    "MaxLift",
-    "Measure",
     "Mechanism",
     "MechanismDisplay",
-    "MutualInformation",
-    "Parity",
     "PrivacyFunnelTransformer",
     "PrivacyLeakWarning",
     "PrivacyReport",
     "PrivacyUtilityDisplay",
     "ReleaseSummary",
-    "RepeatedLeakage",
     "ScoreCells",
-    "SecretSummary",
     "SolverError",
-    "Target",
     "TreeCells",
-    "Utility",
-    "Verdict",
     "audit",
     "compare_mechanisms",
     "design_mechanism",
-    "estimate_distribution",
-    "get_measure",
-    "get_utility",
-    "largest_epsilon",
-    "population_leakage",
     "privacy_utility_path",
-    "repeated_release_leakage",
-    "rows_needed",
-    "smallest_epsilon",
 ]
 
 # Which module each name is from. It is imported when the name is first used, so that what needs
@@ -81,34 +47,15 @@ __all__ = [
 _NAMES = {
     "cells": ["ScoreCells", "TreeCells"],
     "comparison": ["compare_mechanisms"],
-    "describing": ["ReleaseSummary", "SecretSummary", "Verdict"],
+    "describing": ["ReleaseSummary"],
     "design": ["design_mechanism", "privacy_utility_path"],
-    "exceptions": [
-        "FiniteSampleWarning",
-        "PrivacyLeakWarning",
-        "SolverError",
-    ],
-    "fidelity": ["Fidelity"],
-    "inverse_design": ["largest_epsilon", "rows_needed", "smallest_epsilon"],
-    "measures": [
-        "KL",
-        "L1",
-        "AlphaLift",
-        "Chi2",
-        "Lip",
-        "MaxLift",
-        "Measure",
-        "Parity",
-        "get_measure",
-    ],
-    "mechanism": ["Channel", "Evaluation", "Guarantee", "Leakage", "Mechanism"],
-    "metrics": ["audit", "estimate_distribution", "population_leakage"],
+    "exceptions": ["FiniteSampleWarning", "PrivacyLeakWarning", "SolverError"],
+    "mechanism": ["Evaluation", "Mechanism"],
+    "metrics": ["audit"],
     "plotting": ["LeakageDisplay", "MechanismDisplay", "PrivacyUtilityDisplay"],
-    "population": ["Certificate", "LeakageBounds"],
-    "repetition": ["RepeatedLeakage", "repeated_release_leakage"],
+    "population": ["Certificate"],
     "report": ["PrivacyReport"],
     "transformer": ["PrivacyFunnelTransformer"],
-    "utilities": ["Distortion", "Guess", "MutualInformation", "Target", "Utility", "get_utility"],
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 

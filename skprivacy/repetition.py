@@ -52,7 +52,8 @@ class RepeatedLeakage:
 
     Examples
     --------
-    >>> from skprivacy import design_mechanism, repeated_release_leakage
+    >>> from skprivacy import design_mechanism
+    >>> from skprivacy.repetition import repeated_release_leakage
     >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02)
     >>> repeated_release_leakage(mechanism, 3)
     RepeatedLeakage(KL(), k=3: max_leakage=0.085673, average_leakage=0.0335311, sensitive_...
@@ -71,7 +72,8 @@ class RepeatedLeakage:
 
         Examples
         --------
-        >>> from skprivacy import design_mechanism, repeated_release_leakage
+        >>> from skprivacy import design_mechanism
+        >>> from skprivacy.repetition import repeated_release_leakage
         >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02)
         >>> twice = repeated_release_leakage(mechanism, 2)
         >>> twice.leakage_in("average") < twice.leakage_in("per_output")
@@ -131,7 +133,8 @@ def repeated_release_leakage(
     One release reveals nothing about S. Two are always equal if S is the first group, and in half
     of the cases if it is the second.
 
-    >>> from skprivacy import design_mechanism, repeated_release_leakage
+    >>> from skprivacy import design_mechanism
+    >>> from skprivacy.repetition import repeated_release_leakage
     >>> mechanism = design_mechanism([[0.25, 0.25, 0.0], [0.0, 0.0, 0.5]], epsilon=0)
     >>> round(mechanism.sensitive_information, 6)
     0.0

@@ -7,7 +7,9 @@ import random
 import numpy as np
 import pandas as pd
 
-from skprivacy import AlphaLift, Lip, PrivacyFunnelTransformer, Target, design_mechanism
+from skprivacy import PrivacyFunnelTransformer, design_mechanism
+from skprivacy.measures import AlphaLift, Lip
+from skprivacy.utilities import Target
 
 
 def sealed(content):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from skprivacy import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Measure, Parity
 from skprivacy.geometry import Points
+from skprivacy.measures import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Measure, Parity
 
 THREE_BY_THREE = np.array([[0.90, 0.08, 0.40], [0.025, 0.82, 0.05], [0.075, 0.10, 0.55]]) / 3
 EXAMPLE_1 = np.array([[0.25, 0.4], [0.75, 0.6]]) * [0.25, 0.75]

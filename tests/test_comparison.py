@@ -10,8 +10,9 @@ from numpy.testing import assert_allclose
 from reference import EXAMPLE_1, THREE_BY_THREE
 from sklearn.exceptions import ConvergenceWarning
 
-from skprivacy import AlphaLift, SolverError, compare_mechanisms, privacy_utility_path
+from skprivacy import SolverError, compare_mechanisms, privacy_utility_path
 from skprivacy.datasets import load_diabetes_joint
+from skprivacy.measures import AlphaLift
 from skprivacy.solvers import (
     SOLVERS,
     Algorithm1Solver,

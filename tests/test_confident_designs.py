@@ -15,19 +15,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
 from skprivacy import (
-    Distortion,
     FiniteSampleWarning,
     Mechanism,
     PrivacyFunnelTransformer,
-    Target,
     compare_mechanisms,
     design_mechanism,
-    population_leakage,
     privacy_utility_path,
-    rows_needed,
-    smallest_epsilon,
 )
+from skprivacy.budgets import mechanism_for_utility, rows_needed
+from skprivacy.metrics import population_leakage
 from skprivacy.releasing.sampler import integer_boundaries, sampled_channel
+from skprivacy.utilities import Distortion, Target
 
 JOINT = np.array([[0.20, 0.10, 0.06, 0.04], [0.10, 0.15, 0.20, 0.15]])
 COUNTS = np.random.default_rng(3).multinomial(2000, JOINT.ravel()).reshape(2, 4)
@@ -230,13 +228,13 @@ class TestDesign:
         assert [m.utility for m in path] == sorted(m.utility for m in path)
 
     def test_the_smallest_budget_for_a_utility(self):
-        made = smallest_epsilon(COUNTS, 0.6, confidence=0.95)
+        made = mechanism_for_utility(COUNTS, 0.6, confidence=0.95)
         assert made.normalized_utility >= 0.6 - 1e-9
         assert made.population_limit.max_leakage <= made.epsilon
         assert design_mechanism(COUNTS, 0.8 * made.epsilon, confidence=0.95).utility < (
             made.utility
         )
-        assert made.epsilon > smallest_epsilon(COUNTS, 0.6).epsilon
+        assert made.epsilon > mechanism_for_utility(COUNTS, 0.6).epsilon
 
     def test_solvers_side_by_side(self):
         table = compare_mechanisms(

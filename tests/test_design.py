@@ -4,8 +4,9 @@ import pytest
 from numpy.testing import assert_allclose
 from reference import THREE_BY_THREE, entropy
 
-from skprivacy import AlphaLift, Lip, Target, design_mechanism, privacy_utility_path
-from skprivacy.measures import MEASURES
+from skprivacy import design_mechanism, privacy_utility_path
+from skprivacy.measures import MEASURES, AlphaLift, Lip
+from skprivacy.utilities import Target
 
 ALL_MEASURES = [*sorted(MEASURES), AlphaLift(5), Lip(lower=0.1)]
 

@@ -5,17 +5,11 @@ import pandas as pd
 import pytest
 from example_tables import funnel, graduates, people, quiet_fit
 
-from skprivacy import (
-    KL,
-    Distortion,
-    Guess,
-    Mechanism,
-    MutualInformation,
-    PrivacyFunnelTransformer,
-    design_mechanism,
-)
+from skprivacy import Mechanism, PrivacyFunnelTransformer, design_mechanism
 from skprivacy.fitting import tally
+from skprivacy.measures import KL
 from skprivacy.mechanism import Channel, Guarantee
+from skprivacy.utilities import Distortion, Guess, MutualInformation
 
 COPIES = 100
 

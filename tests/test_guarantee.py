@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from reference import MEASURES, THREE_BY_THREE, naive_value, random_joint
 
-from skprivacy import AlphaLift, Lip, SolverError, design_mechanism, privacy_utility_path
+from skprivacy import SolverError, design_mechanism, privacy_utility_path
 from skprivacy.channels import repaired
-from skprivacy.measures import get_measure
+from skprivacy.measures import AlphaLift, Lip, get_measure
 from skprivacy.mechanism import Evaluation
 
 SIMPLE = ["watchdog", "subset_merging", "best_partition", "randomized_response"]

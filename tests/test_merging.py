@@ -8,17 +8,11 @@ import pytest
 from example_tables import funnel, people, quiet_fit
 from reference import random_joint
 
-from skprivacy import (
-    Guess,
-    MutualInformation,
-    Target,
-    compare_mechanisms,
-    design_mechanism,
-    privacy_utility_path,
-    smallest_epsilon,
-)
+from skprivacy import compare_mechanisms, design_mechanism, privacy_utility_path
+from skprivacy.budgets import mechanism_for_utility
 from skprivacy.channels import merged_to, tidied
 from skprivacy.cli import main
+from skprivacy.utilities import Guess, MutualInformation, Target
 
 JOINT = np.random.default_rng(3).random((3, 7))
 
@@ -84,7 +78,7 @@ def test_a_design_with_few_outputs_keeps_its_budget(measure, scope):
 def test_every_design_has_the_option():
     (one,) = privacy_utility_path(JOINT, [0.02], max_outputs=3)
     assert one.utility == design_mechanism(JOINT, 0.02, max_outputs=3).utility
-    assert len(smallest_epsilon(JOINT, 0.3, max_outputs=3).y_labels) <= 3
+    assert len(mechanism_for_utility(JOINT, 0.3, max_outputs=3).y_labels) <= 3
     table = compare_mechanisms(JOINT, [0.02], ["auto", "watchdog"], max_outputs=3)
     assert table["outputs"].max() <= 3
     path = privacy_utility_path(JOINT, [0.001, 0.01, 0.1, 9.0], max_outputs=3)

@@ -35,27 +35,29 @@ from twins import (
 )
 
 from skprivacy import (
-    L1,
     LeakageDisplay,
     Mechanism,
     MechanismDisplay,
     PrivacyFunnelTransformer,
     PrivacyReport,
     PrivacyUtilityDisplay,
-    Target,
     audit,
     compare_mechanisms,
     design_mechanism,
-    estimate_distribution,
-    population_leakage,
     privacy_utility_path,
-    repeated_release_leakage,
-    rows_needed,
-    smallest_epsilon,
 )
+from skprivacy.budgets import mechanism_for_utility, rows_needed
 from skprivacy.cli import main
 from skprivacy.cli.values import SOLVERS
-from skprivacy.metrics import neg_leakage_scorer, utility_scorer
+from skprivacy.measures import L1
+from skprivacy.metrics import (
+    estimate_distribution,
+    neg_leakage_scorer,
+    population_leakage,
+    utility_scorer,
+)
+from skprivacy.repetition import repeated_release_leakage
+from skprivacy.utilities import Target
 
 mpl.use("agg")
 
@@ -431,7 +433,7 @@ def on_path(side, **options):
 def smallest(side, share=0.7, **options):
     if side is as_dict:
         options["proportions"] = {SECRET: 1}
-    return of_mechanism(smallest_epsilon(side(TABLE), share, **options))
+    return of_mechanism(mechanism_for_utility(side(TABLE), share, **options))
 
 
 def needed(side, share=0.3):
@@ -460,9 +462,9 @@ CALLS = {
     "path": on_path,
     "path on average": lambda side: on_path(side, scope="average"),
     "path of watchdog": lambda side: on_path(side, solver="watchdog"),
-    "smallest_epsilon": smallest,
-    "smallest_epsilon of too much": lambda side: smallest(side, 0.99, max_outputs=2),
-    "smallest_epsilon of nothing": lambda side: smallest(side, 0.0),
+    "mechanism_for_utility": smallest,
+    "mechanism_for_utility of too much": lambda side: smallest(side, 0.99, max_outputs=2),
+    "mechanism_for_utility of nothing": lambda side: smallest(side, 0.0),
     "rows_needed": needed,
     "rows_needed for too much": lambda side: needed(side, 0.99),
     "compare_mechanisms": side_by_side,

@@ -41,7 +41,8 @@ assert not [name for name in sys.modules if name.startswith("skprivacy.")]
 assert "numpy" not in sys.modules
 assert skprivacy.metrics.audit is skprivacy.audit  # a module, a name
 assert "audit" in vars(skprivacy)  # found once
-from skprivacy import KL, datasets
+from skprivacy import datasets
+from skprivacy.measures import KL
 names = {}
 exec("from skprivacy import *", names)
 assert set(skprivacy.__all__) <= set(names)
@@ -218,7 +219,7 @@ def test_the_comparison_of_a_table_of_ones_own(tmp_path, capsys):
         (["simple_mechanisms.py", "--joints", "1"], "5 x 200:"),
         pytest.param(
             ["one_per_label.py", "--cases", "1", "--series", "1", "--most-symbols", "8"],
-            "3 x 8, average, smallest_epsilon: warm ",
+            "3 x 8, average, mechanism_for_utility: warm ",
             marks=pytest.mark.slow,
         ),
         (

@@ -9,19 +9,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from reference import THREE_BY_THREE, naive_value, random_joint
 
-from skprivacy import (
-    KL,
-    L1,
-    AlphaLift,
-    Chi2,
-    Evaluation,
-    Lip,
-    MaxLift,
-    Mechanism,
-    design_mechanism,
-    repeated_release_leakage,
-    repetition,
-)
+from skprivacy import Evaluation, Mechanism, design_mechanism, repetition
+from skprivacy.measures import KL, L1, AlphaLift, Chi2, Lip, MaxLift
+from skprivacy.repetition import repeated_release_leakage
 
 MEASURES = [KL(), L1(), Chi2(), MaxLift(), AlphaLift(2), AlphaLift(5), Lip(), Lip(lower=0.5)]
 FIGURES = ["max_leakage", "average_leakage", "sensitive_information", "attacker_accuracy"]

@@ -15,10 +15,11 @@ from example_tables import funnel, people
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 
-from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning, audit, estimate_distribution
+from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning, audit
 from skprivacy.cli import main
 from skprivacy.files import fit_file, transform_file
 from skprivacy.fitting.fitted_estimator import fitted_of
+from skprivacy.metrics import estimate_distribution
 
 N = 400
 

@@ -21,15 +21,10 @@ from documents import (
     transformers,
 )
 
-from skprivacy import (
-    Mechanism,
-    PrivacyFunnelTransformer,
-    PrivacyLeakWarning,
-    Target,
-    design_mechanism,
-)
+from skprivacy import Mechanism, PrivacyFunnelTransformer, PrivacyLeakWarning, design_mechanism
 from skprivacy._json import Place, encode_label, read_document
 from skprivacy.fitting.fitted_estimator import fitted_of
+from skprivacy.utilities import Target
 
 COUNTS = pd.DataFrame([[20, 10, 5], [10, 20, 30]], ["ill", "well"], ["low", "mid", "top"])
 MECHANISM = design_mechanism(COUNTS, 0.05).to_json()

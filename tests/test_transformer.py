@@ -21,7 +21,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import estimator_checks
 
-from skprivacy import AlphaLift, PrivacyFunnelTransformer, PrivacyLeakWarning, SolverError
+from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning, SolverError
+from skprivacy.measures import AlphaLift
 
 
 class TestTheLineAUserWrites:

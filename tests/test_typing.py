@@ -20,8 +20,11 @@ import numpy.typing as npt
 import pandas as pd
 import polars as pl
 
-from skprivacy import KL, Measure, Mechanism, Target, compare_mechanisms, design_mechanism
-from skprivacy import PrivacyUtilityDisplay, privacy_utility_path, smallest_epsilon
+from skprivacy import Mechanism, compare_mechanisms, design_mechanism
+from skprivacy.measures import KL, Measure
+from skprivacy.utilities import Target
+from skprivacy import PrivacyUtilityDisplay, privacy_utility_path
+from skprivacy.budgets import mechanism_for_utility
 from skprivacy.solvers import OptimalSolver
 from skprivacy import PrivacyFunnelTransformer, PrivacyReport
 from skprivacy.datasets import load_diabetes_bands, load_diabetes_joint, load_diabetes_patients
@@ -58,7 +61,7 @@ again: Mechanism = Mechanism.from_json(mechanism.to_json(), measure=Hellinger())
 path: list[Mechanism] = privacy_utility_path(load_diabetes_joint(), np.geomspace(0.01, 1, 3))
 PrivacyUtilityDisplay.from_path({"optimal": path}, chosen=0.1)
 table: pd.DataFrame = compare_mechanisms(joint, (0.1, 1), [OptimalSolver(tol=1e-3), "watchdog"])
-enough = smallest_epsilon(np.array(joint), 0.9, measure=KL(), utility=Target([[1, 0, 1], [0, 1, 1]]))
+enough = mechanism_for_utility(np.array(joint), 0.9, measure=KL(), utility=Target([[1, 0, 1], [0, 1, 1]]))
 limit: float = population_leakage(enough, n_samples=100).max_leakage
 average: float = l1_leakage(["a", "b"], pd.Series([0, 1]))
 each: pd.Series = l1_leakage(pl.Series(["a", "b"]), pl.DataFrame({"y": [0, 1]}), per_output=True)
@@ -79,7 +82,8 @@ rows: int = transform_file(fit_file(funnel, "in.csv"), Path("in.csv"), "out.parq
 """
 
 WRONG = """
-from skprivacy import Mechanism, design_mechanism, smallest_epsilon
+from skprivacy import Mechanism, design_mechanism
+from skprivacy.budgets import mechanism_for_utility
 from skprivacy.solvers import OptimalSolver
 from skprivacy import PrivacyFunnelTransformer
 from skprivacy import PrivacyReports  # attr-defined
@@ -88,7 +92,7 @@ from skprivacy.metrics import l1_leakage, leakage
 
 design_mechanism([[1, 2], [2, 1]], 0.1, scope="per_row")  # call-overload
 design_mechanism([[1, 2], [2, 1]], "0.1")  # call-overload
-smallest_epsilon([[1, 2], [2, 1]], utility=0.9)  # call-overload
+mechanism_for_utility([[1, 2], [2, 1]], utility=0.9)  # call-overload
 mechanism = design_mechanism([[1, 2], [2, 1]], 0.1)
 mechanism.leakage_of("average")  # attr-defined
 mechanism.leakage_in("worst")  # arg-type

@@ -22,9 +22,9 @@ from skprivacy import (
     compare_mechanisms,
     design_mechanism,
     privacy_utility_path,
-    smallest_epsilon,
 )
 from skprivacy._warnings import warn
+from skprivacy.budgets import mechanism_for_utility
 from skprivacy.files import fit_file, transform_file
 from skprivacy.metrics import utility_scorer
 
@@ -76,7 +76,7 @@ CALLS = {
     "privacy_utility_path": lambda: privacy_utility_path(JOINT, [0.05], measure="chi2", **LATE),
     "compare_mechanisms": lambda: compare_mechanisms(JOINT, [0.05], [skprivacy.solvers.OptimalSolver(max_time=0)]),
     "column generation": lambda: design_mechanism(JOINT, 0.05, **QUICK),
-    "smallest_epsilon": lambda: smallest_epsilon(JOINT, 0.5, **QUICK),
+    "mechanism_for_utility": lambda: mechanism_for_utility(JOINT, 0.5, **QUICK),
     "fit_file": lambda: fit_file(funnel(), "in.csv"),
     "transform_file": lambda: transform_file(fitted().set_params(handle_unknown="resample"), "other.csv", "out.csv"),
 }  # fmt: skip

@@ -11,9 +11,10 @@ import pandas as pd
 import polars as pl
 from example_tables import people, quick_scores
 
-from skprivacy import AlphaLift, Lip, PrivacyFunnelTransformer, TreeCells, get_measure
+from skprivacy import PrivacyFunnelTransformer, TreeCells
 from skprivacy.cli.values import MEASURES
 from skprivacy.files import fit_file
+from skprivacy.measures import AlphaLift, Lip, get_measure
 
 
 def rows_of(n=400, seed=0):

@@ -4,8 +4,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 from house_style import BUDGET, QUIET, RELEASED, USEFUL, percent
 
-from skprivacy import design_mechanism, population_leakage
+from skprivacy import design_mechanism
 from skprivacy.mechanism import named_channel
+from skprivacy.metrics import population_leakage
 
 EPSILON = 0.02
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.2, 3.6), width_ratios=[1, 1.25])

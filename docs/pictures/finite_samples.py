@@ -4,7 +4,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from house_style import BUDGET, QUIET, RELEASED, USEFUL, blood_pressure
 
-from skprivacy import design_mechanism, population_leakage
+from skprivacy import design_mechanism
+from skprivacy.metrics import population_leakage
 
 EPSILON, DRAWS = 0.005, 8
 SIZES = [250, 1_000, 4_000, 16_000, 64_000]

@@ -4,7 +4,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from house_style import QUIET, RELEASED, USEFUL
 
-from skprivacy import KL, design_mechanism
+from skprivacy import design_mechanism
+from skprivacy.measures import KL
 
 JOINT = np.array([[0.90, 0.08, 0.40], [0.025, 0.82, 0.05], [0.075, 0.10, 0.55]]) / 3
 CORNERS = np.array([[0, 0], [1, 0], [0.5, np.sqrt(3) / 2]])

@@ -17,6 +17,7 @@ import pandas as pd
 
 from .._typing import CountArray, FloatArray, IntArray
 from .._warnings import doing, part_of, taken
+from ..budgets import epsilon_for_shift, factor_for, mechanism_for_utility, rows_needed
 from ..describing import ReleaseSummary, limit, percent, rounded_down
 from ..design import design_mechanism, privacy_utility_path
 from ..engines.file_tables import check_free, written
@@ -26,7 +27,6 @@ from ..fitting.fitted_estimator import settings_of
 from ..fitting.inputs import FitInputs
 from ..fitting.leak_warnings import warn_of_bins, warn_of_chance
 from ..fitting.learn import code_rows, design_options, distances_of
-from ..inverse_design import factor_for, largest_epsilon, rows_needed, smallest_epsilon
 from ..joint import as_joint, confidence_of_each
 from ..measures import get_measure
 from ..measures.base import leakage_unchanged
@@ -408,13 +408,13 @@ def choose(options: argparse.Namespace) -> None:
         needed, asked = _needed(found, options)
         proportions = None if None in found.proportions else found.proportions
         asked_for = {"proportions": proportions, **found.design}
-        made = smallest_epsilon(given(found.tables), needed, **asked_for)
+        made = mechanism_for_utility(given(found.tables), needed, **asked_for)
         summary = found.summary(made)
         lines = [_kept_line(summary, asked)]
     else:
         prior = found.smoothed.sum(axis=1)
         limits = options.max_shift, options.measure, options.max_factor
-        epsilon = largest_epsilon(prior, *limits)
+        epsilon = epsilon_for_shift(prior, *limits)
         budgets = dict.fromkeys(found.tables, epsilon)
         made = design_mechanism(found.tables, budgets, **found.design)
         summary = found.summary(made)

@@ -49,7 +49,7 @@ def get_measure(measure: str | Measure, owner: str = "get_measure", **parameters
 
     Examples
     --------
-    >>> from skprivacy import get_measure
+    >>> from skprivacy.measures import get_measure
     >>> get_measure("alpha_lift")
     AlphaLift(alpha=2.0)
     """
@@ -62,7 +62,9 @@ def get_measure(measure: str | Measure, owner: str = "get_measure", **parameters
     if isinstance(measure, type) and issubclass(measure, Measure):
         requirement = f"an instance: write {measure.__name__}(), not the class"
         raise TypeError(message(owner, "measure", requirement, measure))
-    check_choice(owner, "measure", measure, MEASURES, " or an instance of skprivacy.Measure")
+    check_choice(
+        owner, "measure", measure, MEASURES, " or an instance of skprivacy.measures.Measure"
+    )
     return MEASURES[measure](**parameters)
 
 

@@ -61,7 +61,8 @@ class Measure(ABC):
     Examples
     --------
     >>> import numpy as np
-    >>> from skprivacy import Measure, design_mechanism
+    >>> from skprivacy import design_mechanism
+    >>> from skprivacy.measures import Measure
     >>> class Hellinger(Measure):
     ...     def value(self, posterior, prior):
     ...         return ((np.sqrt(posterior) - np.sqrt(prior)) ** 2).sum(axis=-1) / 2
@@ -118,7 +119,7 @@ class Measure(ABC):
 
         Examples
         --------
-        >>> from skprivacy import KL
+        >>> from skprivacy.measures import KL
         >>> KL().budget(0.02) - 0.02 < 1e-10
         True
         """
@@ -130,7 +131,7 @@ class Measure(ABC):
         Examples
         --------
         >>> import numpy as np
-        >>> from skprivacy import MaxLift
+        >>> from skprivacy.measures import MaxLift
         >>> posteriors, prior = np.array([[0.5, 0.5], [0.75, 0.25]]), np.array([0.5, 0.5])
         >>> MaxLift().leakage(posteriors, prior).round(3).tolist()
         [0.0, 0.405]
@@ -189,7 +190,7 @@ class Measure(ABC):
 
         Examples
         --------
-        >>> from skprivacy import AlphaLift, get_measure
+        >>> from skprivacy.measures import AlphaLift, get_measure
         >>> parameters = AlphaLift(alpha=5).to_dict()
         >>> parameters
         {'name': 'alpha_lift', 'alpha': 5}

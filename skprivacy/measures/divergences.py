@@ -31,7 +31,7 @@ class KL(ShippedMeasure):
 
     Examples
     --------
-    >>> from skprivacy import KL
+    >>> from skprivacy.measures import KL
     >>> round(float(KL().value([1.0, 0.0], [0.5, 0.5])), 6)
     0.693147
     """
@@ -75,7 +75,7 @@ class L1(ShippedMeasure):
 
     Examples
     --------
-    >>> from skprivacy import L1
+    >>> from skprivacy.measures import L1
     >>> float(L1().value([1.0, 0.0], [0.5, 0.5]))
     1.0
     """
@@ -111,7 +111,7 @@ class Chi2(ShippedMeasure):
 
     Examples
     --------
-    >>> from skprivacy import Chi2
+    >>> from skprivacy.measures import Chi2
     >>> float(Chi2().value([1.0, 0.0], [0.5, 0.5]))
     1.0
     """

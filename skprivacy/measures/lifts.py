@@ -45,7 +45,7 @@ class MaxLift(_BoundedLifts):
 
     Examples
     --------
-    >>> from skprivacy import MaxLift
+    >>> from skprivacy.measures import MaxLift
     >>> float(MaxLift().value([0.75, 0.25], [0.5, 0.5]))
     1.5
     """
@@ -78,7 +78,7 @@ class AlphaLift(_LiftScale):
 
     Examples
     --------
-    >>> from skprivacy import AlphaLift
+    >>> from skprivacy.measures import AlphaLift
     >>> round(float(AlphaLift(alpha=2).value([1.0, 0.0], [0.5, 0.5])), 6)
     1.414214
     """
@@ -135,7 +135,7 @@ class Lip(_BoundedLifts):
 
     Examples
     --------
-    >>> from skprivacy import Lip
+    >>> from skprivacy.measures import Lip
     >>> float(Lip().value([0.8, 0.2], [0.5, 0.5]))
     2.5
     >>> float(Lip(lower=1.0).value([0.8, 0.2], [0.5, 0.5]))
@@ -210,7 +210,7 @@ class Parity(ShippedMeasure):
 
     Examples
     --------
-    >>> from skprivacy import Parity
+    >>> from skprivacy.measures import Parity
     >>> round(float(Parity().value([0.6, 0.4], [0.5, 0.5])), 6)  # lifts of 1.2 and 0.8
     0.2
     """

@@ -134,7 +134,8 @@ class Figures(Frozen):
 
         Examples
         --------
-        >>> from skprivacy import L1, design_mechanism
+        >>> from skprivacy import design_mechanism
+        >>> from skprivacy.measures import L1
         >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02, measure="kl")
         >>> round(mechanism.with_measure(L1()).max_leakage, 3)
         0.198

@@ -149,7 +149,8 @@ def estimate_distribution(
     Examples
     --------
     >>> import numpy as np
-    >>> from skprivacy import design_mechanism, estimate_distribution
+    >>> from skprivacy import design_mechanism
+    >>> from skprivacy.metrics import estimate_distribution
     >>> mechanism = design_mechanism([[4, 3, 1], [2, 3, 3]], 0.01, solver="randomized_response")
     >>> rng = np.random.default_rng(0)
     >>> x = rng.choice(3, size=20_000, p=[0.5, 0.3, 0.2])

@@ -113,7 +113,8 @@ class LeakageDisplay:
         >>> import matplotlib
         >>> matplotlib.use("agg")
         >>> import pandas as pd
-        >>> from skprivacy import LeakageDisplay, PrivacyFunnelTransformer, population_leakage
+        >>> from skprivacy import LeakageDisplay, PrivacyFunnelTransformer
+        >>> from skprivacy.metrics import population_leakage
         >>> frame = pd.DataFrame({"s": list("abab") * 50, "x": list("uuvw") * 50})
         >>> fitted = PrivacyFunnelTransformer(0.05, sensitive="s").fit(frame)
         >>> limits = population_leakage(fitted)

@@ -34,7 +34,7 @@ def get_utility(utility: str | Utility, owner: str = "get_utility") -> Utility:
 
     Examples
     --------
-    >>> from skprivacy import get_utility
+    >>> from skprivacy.utilities import get_utility
     >>> get_utility("guess")
     Guess()
     """
@@ -43,7 +43,9 @@ def get_utility(utility: str | Utility, owner: str = "get_utility") -> Utility:
     if isinstance(utility, type) and issubclass(utility, Utility):
         requirement = f"an instance of {utility.__name__}, not the class"
         raise TypeError(message(owner, "utility", requirement, utility))
-    check_choice(owner, "utility", utility, UTILITIES, " or an instance of skprivacy.Utility")
+    check_choice(
+        owner, "utility", utility, UTILITIES, " or an instance of skprivacy.utilities.Utility"
+    )
     if utility == Target.name:
         told = (
             " is 'target', which needs to know the target: pass Target(p_vx) with the table "

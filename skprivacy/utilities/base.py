@@ -34,7 +34,8 @@ class Utility(ABC):
     --------
     How often a draw from P(X|y) guesses X:
 
-    >>> from skprivacy import Utility, design_mechanism
+    >>> from skprivacy import design_mechanism
+    >>> from skprivacy.utilities import Utility
     >>> class RandomGuess(Utility):
     ...     def value(self, points):
     ...         return (points.values**2).sum(axis=1)

@@ -34,7 +34,8 @@ class MutualInformation(Utility):
 
     Examples
     --------
-    >>> from skprivacy import MutualInformation, design_mechanism
+    >>> from skprivacy import design_mechanism
+    >>> from skprivacy.utilities import MutualInformation
     >>> joint = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]
     >>> mechanism = design_mechanism(joint, 0.02, utility=MutualInformation())
     >>> mechanism.utility == mechanism.mutual_information
@@ -91,7 +92,8 @@ class Target(Utility):
 
     Examples
     --------
-    >>> from skprivacy import Target, design_mechanism
+    >>> from skprivacy import design_mechanism
+    >>> from skprivacy.utilities import Target
     >>> joint = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]
     >>> target = Target([[30, 10, 5], [5, 20, 30]])
     >>> mechanism = design_mechanism(joint, 0.02, utility=target)

@@ -28,7 +28,8 @@ class Guess(Utility):
 
     Examples
     --------
-    >>> from skprivacy import Guess, design_mechanism
+    >>> from skprivacy import design_mechanism
+    >>> from skprivacy.utilities import Guess
     >>> joint = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]
     >>> mechanism = design_mechanism(joint, 0.02, utility=Guess())
     >>> round(mechanism.utility, 3)
@@ -108,7 +109,8 @@ class Distortion(Utility):
     Examples
     --------
     >>> import numpy as np
-    >>> from skprivacy import Distortion, design_mechanism
+    >>> from skprivacy import design_mechanism
+    >>> from skprivacy.utilities import Distortion
     >>> joint = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]
     >>> steps = np.abs(np.subtract.outer(range(3), range(3)))  # 0, 1 and 2 apart
     >>> mechanism = design_mechanism(joint, 0.02, utility=Distortion(steps))

@@ -28,7 +28,6 @@ from skprivacy import (
     PrivacyReport,
     ScoreCells,
     TreeCells,
-    estimate_distribution,
 )
 from skprivacy._json import checksum
 from skprivacy.cells import fewest_rows
@@ -36,6 +35,7 @@ from skprivacy.cells.models import read_models, write_models
 from skprivacy.cells.trees import _features
 from skprivacy.describing import at_most
 from skprivacy.fitting.fitted_estimator import fitted_of
+from skprivacy.metrics import estimate_distribution
 
 
 def people(n=1500, seed=0):

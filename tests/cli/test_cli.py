@@ -18,12 +18,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skprivacy import KL, PrivacyFunnelTransformer
+from skprivacy import PrivacyFunnelTransformer
 from skprivacy.cli import main
 from skprivacy.datasets import load_diabetes_bands
 from skprivacy.describing import limit as limit_text
 from skprivacy.fitting import learn as encode_and_design
 from skprivacy.fitting import tally
+from skprivacy.measures import KL
 
 DESIGN = ["--sensitive", "sex", "--columns", "blood_pressure,bmi"]
 QUICK = ["--sensitive", "sex", "--columns", "bmi"]  # for the population, which takes longer

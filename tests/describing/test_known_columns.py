@@ -10,9 +10,10 @@ from example_tables import quiet_fit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skprivacy import KL, PrivacyFunnelTransformer, PrivacyReport, get_measure
+from skprivacy import PrivacyFunnelTransformer, PrivacyReport
 from skprivacy.cli import main
 from skprivacy.describing.verdict import learned_beside
+from skprivacy.measures import KL, get_measure
 
 MEASURES = ["kl", "l1", "chi2", "max_lift", "alpha_lift", "lip", "parity"]
 

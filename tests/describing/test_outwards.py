@@ -7,10 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skprivacy import PrivacyFunnelTransformer, design_mechanism, repeated_release_leakage
+from skprivacy import PrivacyFunnelTransformer, design_mechanism
 from skprivacy.cli.demo import _lines
 from skprivacy.cli.messages import as_option
 from skprivacy.describing import at_most, limit, rounded_down
+from skprivacy.repetition import repeated_release_leakage
 
 SEEDS = range(12)
 

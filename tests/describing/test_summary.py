@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 from example_tables import funnel, people, quiet_fit
 
-from skprivacy import PrivacyFunnelTransformer, PrivacyReport, design_mechanism, population_leakage
+from skprivacy import PrivacyFunnelTransformer, PrivacyReport, design_mechanism
 from skprivacy.describing import Range, limit, never_released, shown
+from skprivacy.metrics import population_leakage
 
 JOINT = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]
 COUNTS = [[200, 100, 90], [90, 200, 310]]

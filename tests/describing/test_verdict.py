@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skprivacy import Measure, ReleaseSummary, design_mechanism
+from skprivacy import ReleaseSummary, design_mechanism
 from skprivacy.describing import LEVELS, Range, limit, rounded_up, verdict_of
+from skprivacy.measures import Measure
 
 MEASURES = ["kl", "l1", "chi2", "max_lift", "alpha_lift", "lip", "parity"]
 

@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 from example_tables import funnel, people, quiet_fit
 
-from skprivacy import Distortion, PrivacyFunnelTransformer
+from skprivacy import PrivacyFunnelTransformer
 from skprivacy.fitting.fitted_estimator import fitted_of
+from skprivacy.utilities import Distortion
 
 ROWS = 1500
 

@@ -5,13 +5,9 @@ import pandas as pd
 import pytest
 from example_tables import funnel, graduates, quiet_fit
 
-from skprivacy import (
-    Distortion,
-    compare_mechanisms,
-    design_mechanism,
-    privacy_utility_path,
-    smallest_epsilon,
-)
+from skprivacy import compare_mechanisms, design_mechanism, privacy_utility_path
+from skprivacy.budgets import mechanism_for_utility
+from skprivacy.utilities import Distortion
 
 
 @pytest.mark.parametrize(
@@ -69,6 +65,8 @@ def test_every_function_that_designs_knows_them():
     counts = pd.DataFrame([[2, 3, 1, 4], [1, 4, 5, 2]], columns=[30, 10, 20, 40])
     (one,) = privacy_utility_path(counts, [0.01], utility="distortion")
     assert one.utility == design_mechanism(counts, 0.01, utility="distortion").utility
-    assert smallest_epsilon(counts, 0.8, utility="distortion").normalized_utility >= 0.8 - 1e-9
+    assert (
+        mechanism_for_utility(counts, 0.8, utility="distortion").normalized_utility >= 0.8 - 1e-9
+    )
     table = compare_mechanisms(counts, [0.01], utility="distortion", solvers=["auto"])
     assert table["utility"].iloc[0] == pytest.approx(one.utility)

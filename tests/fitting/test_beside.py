@@ -13,15 +13,9 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from skprivacy import (
-    PrivacyFunnelTransformer,
-    PrivacyLeakWarning,
-    PrivacyReport,
-    TreeCells,
-    audit,
-    estimate_distribution,
-)
+from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning, PrivacyReport, TreeCells, audit
 from skprivacy.fitting.fitted_estimator import fitted_of
+from skprivacy.metrics import estimate_distribution
 from skprivacy.releasing.output_names import outputs_of
 
 KEY = bytes(range(32))

@@ -8,8 +8,8 @@ from example_tables import N, make, quiet_fit
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.compose import make_column_selector
 
-from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning, Target
-from skprivacy.utilities import mutual_information
+from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning
+from skprivacy.utilities import Target, mutual_information
 
 
 class TestWhereSComesFrom:

@@ -24,12 +24,16 @@ from skprivacy import (
     PrivacyUtilityDisplay,
     audit,
     design_mechanism,
-    population_leakage,
 )
 from skprivacy.files import fit_file, transform_file
 from skprivacy.fitting.leak_warnings import Budget, leaking_columns
 from skprivacy.measures import KL
-from skprivacy.metrics import estimate_distribution, neg_leakage_scorer, utility_scorer
+from skprivacy.metrics import (
+    estimate_distribution,
+    neg_leakage_scorer,
+    population_leakage,
+    utility_scorer,
+)
 
 mpl.use("agg")
 

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from reference import THREE_BY_THREE, exact_vertices, imported_cdd, random_joint
 
-from skprivacy import KL, MutualInformation, get_measure
 from skprivacy.geometry import (
     OuterPolytope,
     Points,
@@ -18,9 +17,11 @@ from skprivacy.geometry import (
 from skprivacy.geometry.lift_polytopes import simplex_vertices
 from skprivacy.geometry.points import GrowingTable
 from skprivacy.joint import as_joint
+from skprivacy.measures import KL, get_measure
 from skprivacy.solvers import DesignTask
 from skprivacy.solvers.leakage_function import LeakageFunction
 from skprivacy.solvers.problem import InterchangeableSymbols, OccurringSymbols
+from skprivacy.utilities import MutualInformation
 
 
 def task_of(joint):

@@ -5,19 +5,19 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from reference import naive_value
 
-from skprivacy import (
+from skprivacy import design_mechanism
+from skprivacy.measures import (
     KL,
     L1,
+    MEASURES,
     AlphaLift,
     Chi2,
     Lip,
     MaxLift,
     Measure,
     Parity,
-    design_mechanism,
     get_measure,
 )
-from skprivacy.measures import MEASURES
 from skprivacy.measures.base import leakage_unchanged
 
 SHIPPED = [

@@ -5,17 +5,9 @@ import pytest
 from reference import Hellinger
 from scipy.optimize import brentq
 
-from skprivacy import (
-    KL,
-    L1,
-    AlphaLift,
-    Chi2,
-    Lip,
-    MaxLift,
-    Parity,
-    design_mechanism,
-    largest_epsilon,
-)
+from skprivacy import design_mechanism
+from skprivacy.budgets import epsilon_for_shift
+from skprivacy.measures import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Parity
 from skprivacy.measures.base import posterior_ranges
 
 PRIOR = np.array([0.51, 0.3, 0.18, 0.01])
@@ -82,8 +74,8 @@ def test_a_rare_group_can_become_several_times_as_likely():
 
 def test_what_is_not_known_is_not_promised():
     assert posterior_ranges(Hellinger(), PRIOR, 0.01).tolist() == [[0.0, 1.0]] * 4
-    with pytest.raises(ValueError, match="'measure' parameter of largest_epsilon .*is_monotone"):
-        largest_epsilon(PRIOR, 0.05, Hellinger())
+    with pytest.raises(ValueError, match="'measure' parameter of epsilon_for_shift .*is_monotone"):
+        epsilon_for_shift(PRIOR, 0.05, Hellinger())
 
 
 @pytest.mark.parametrize("scope", ["per_output", "average"])
@@ -101,7 +93,7 @@ def test_a_mechanism_stays_within_what_is_allowed(scope):
 
 @pytest.mark.parametrize("measure", SHIPPED[:-1], ids=repr)
 def test_the_largest_epsilon_for_a_shift(measure):
-    epsilon = largest_epsilon(100 * PRIOR, 0.05, measure, max_factor=np.inf)
+    epsilon = epsilon_for_shift(100 * PRIOR, 0.05, measure, max_factor=np.inf)
     ranges = posterior_ranges(measure, PRIOR, epsilon)
     assert np.abs(ranges - PRIOR[:, None]).max() == pytest.approx(0.05, abs=1e-6)
 
@@ -109,8 +101,8 @@ def test_the_largest_epsilon_for_a_shift(measure):
 @pytest.mark.parametrize("measure", SHIPPED[:-1], ids=repr)
 @pytest.mark.parametrize(("shift", "factor"), [(0.05, 2), (0.15, 3), (0.3, 5), (0.4, 5)])
 def test_the_factor_is_that_of_the_verdict(measure, shift, factor):
-    epsilon = largest_epsilon(PRIOR, shift, measure)
-    assert epsilon == largest_epsilon(PRIOR, shift, measure, max_factor=factor)
+    epsilon = epsilon_for_shift(PRIOR, shift, measure)
+    assert epsilon == epsilon_for_shift(PRIOR, shift, measure, max_factor=factor)
     ranges = posterior_ranges(measure, PRIOR, epsilon)
     moved, grown = np.abs(ranges - PRIOR[:, None]).max(), (ranges[:, 1] / PRIOR).max()
     assert moved <= shift + 1e-6
@@ -120,21 +112,21 @@ def test_the_factor_is_that_of_the_verdict(measure, shift, factor):
 
 def test_a_rare_group_may_not_grow_too_much():
     """Points alone let 1% become 6%, which the verdict calls no protection."""
-    epsilon = largest_epsilon([0.01, 0.99], 0.05)
+    epsilon = epsilon_for_shift([0.01, 0.99], 0.05)
     joint = np.array([[0.01, 0.01], [0.99, 0.99]]) / 2
     assert design_mechanism(joint, epsilon).summary().verdict.factor == pytest.approx(2, abs=1e-6)
     assert design_mechanism(joint, epsilon).summary().verdict.level == "moderate"
     assert (
         epsilon
-        < largest_epsilon([0.01, 0.99], 0.05, max_factor=6)
+        < epsilon_for_shift([0.01, 0.99], 0.05, max_factor=6)
         == pytest.approx(0.0588, abs=1e-4)
     )
 
 
 def test_shifts_that_no_budget_exceeds():
-    assert largest_epsilon([0.5, 0.5], 0.6) == np.inf
-    assert largest_epsilon([1.0, 0.0], 0.1) == np.inf
-    assert largest_epsilon([0.5, 0.5], 0.0) == 0.0
+    assert epsilon_for_shift([0.5, 0.5], 0.6) == np.inf
+    assert epsilon_for_shift([1.0, 0.0], 0.1) == np.inf
+    assert epsilon_for_shift([0.5, 0.5], 0.0) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -142,17 +134,20 @@ def test_shifts_that_no_budget_exceeds():
     [
         (
             ([[0.5, 0.5]], 0.1),
-            "'p_s' parameter of largest_epsilon must be a list of finite numbers",
+            "'p_s' parameter of epsilon_for_shift must be a list of finite numbers",
         ),
         (
             ([0.5, -0.5], 0.1),
-            "'p_s' parameter of largest_epsilon must be a list of finite numbers",
+            "'p_s' parameter of epsilon_for_shift must be a list of finite numbers",
         ),
-        (([0.0, 0.0], 0.1), "'p_s' parameter of largest_epsilon must be positive for some group"),
-        (([0.5, 0.5], 1.5), "'max_shift' parameter of largest_epsilon must be a float"),
-        (([0.5, 0.5], 0.1, "kl", 0.5), "'max_factor' parameter of largest_epsilon must be"),
+        (
+            ([0.0, 0.0], 0.1),
+            "'p_s' parameter of epsilon_for_shift must be positive for some group",
+        ),
+        (([0.5, 0.5], 1.5), "'max_shift' parameter of epsilon_for_shift must be a float"),
+        (([0.5, 0.5], 0.1, "kl", 0.5), "'max_factor' parameter of epsilon_for_shift must be"),
     ],
 )
 def test_bad_input(arguments, text):
     with pytest.raises(ValueError, match=text):
-        largest_epsilon(*arguments)
+        epsilon_for_shift(*arguments)

@@ -11,11 +11,11 @@ from documents import sealed
 from numpy.testing import assert_allclose
 from reference import THREE_BY_THREE, Hellinger, entropy
 
-from skprivacy import KL, AlphaLift, Evaluation, Lip, Mechanism, Target, design_mechanism
+from skprivacy import Evaluation, Mechanism, design_mechanism
 from skprivacy._json import decode_label, encode_label
-from skprivacy.measures import MEASURES
+from skprivacy.measures import KL, MEASURES, AlphaLift, Lip
 from skprivacy.mechanism import Channel, Guarantee
-from skprivacy.utilities import get_utility
+from skprivacy.utilities import Target, get_utility
 
 # What a channel and a guarantee are made of.
 CHANNEL = "channel", "p_x", "x_labels", "y_labels", "objective", "groups", "symbol_of_output"

@@ -5,8 +5,10 @@ import numpy as np
 import pytest
 from example_tables import funnel, people, quiet_fit
 
-from skprivacy import LeakageDisplay, population_leakage, repeated_release_leakage
+from skprivacy import LeakageDisplay
 from skprivacy.fitting.fitted_estimator import fitted_of
+from skprivacy.metrics import population_leakage
+from skprivacy.repetition import repeated_release_leakage
 from skprivacy.report.privacy_report import summary_of
 
 mpl.use("agg")

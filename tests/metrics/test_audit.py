@@ -16,20 +16,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from test_metrics import assert_covers
 
-from skprivacy import (
-    KL,
-    L1,
-    AlphaLift,
-    Chi2,
-    Lip,
-    MaxLift,
-    Parity,
-    PrivacyFunnelTransformer,
-    audit,
-    design_mechanism,
-    estimate_distribution,
-    metrics,
-)
+from skprivacy import PrivacyFunnelTransformer, audit, design_mechanism, metrics
+from skprivacy.measures import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Parity
+from skprivacy.metrics import estimate_distribution
 from skprivacy.metrics.attack import BayesTable
 
 

@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose
 from scipy.stats import binomtest
 from sklearn.metrics import mutual_info_score
 
-from skprivacy import PrivacyFunnelTransformer, design_mechanism, metrics, population_leakage
+from skprivacy import PrivacyFunnelTransformer, design_mechanism, metrics
+from skprivacy.metrics import population_leakage
 from skprivacy.metrics.information import interval, jackknife, plain
 from skprivacy.utilities import mutual_information as exact_information
 

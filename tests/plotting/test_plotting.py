@@ -16,9 +16,9 @@ from skprivacy import (
     PrivacyFunnelTransformer,
     PrivacyUtilityDisplay,
     design_mechanism,
-    population_leakage,
     privacy_utility_path,
 )
+from skprivacy.metrics import population_leakage
 from skprivacy.plotting.canvas import plain_ticks, short
 
 mpl.use("agg")

@@ -9,8 +9,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import binom
 
-from skprivacy import KL, Lip, Parity, PrivacyFunnelTransformer, get_measure
-from skprivacy.measures import MEASURES
+from skprivacy import PrivacyFunnelTransformer
+from skprivacy.measures import KL, MEASURES, Lip, Parity, get_measure
 from skprivacy.measures.base import leakage_in, output_values, posteriors
 from skprivacy.population.certificate import (
     Box,

@@ -5,23 +5,12 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from skprivacy import (
-    KL,
-    L1,
-    AlphaLift,
-    Chi2,
-    Distortion,
-    Guess,
-    Lip,
-    MaxLift,
-    MutualInformation,
-    Parity,
-)
+from skprivacy.measures import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Parity
 from skprivacy.population.cone_program import ConeProgram
 from skprivacy.population.limits import ChannelLimits, reached, upper_limits
 from skprivacy.population.robust_budget import RobustBudget
 from skprivacy.population.search import ConfidentSearch, blocks
-from skprivacy.utilities import entropy
+from skprivacy.utilities import Distortion, Guess, MutualInformation, entropy
 
 RNG = np.random.default_rng
 COUNTS = RNG(1).multinomial(3000, RNG(0).dirichlet(np.ones(28))).reshape(4, 7).astype(float)

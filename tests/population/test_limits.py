@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import beta
 
-from skprivacy import KL, Measure, design_mechanism
-from skprivacy.measures import MEASURES, Lip
+from skprivacy import design_mechanism
+from skprivacy.measures import KL, MEASURES, Lip, Measure
 from skprivacy.population import draws
 from skprivacy.population.draws import draws_around, with_one_more_row
 from skprivacy.population.limits import limit_unchanged, limits_of, upper_limits

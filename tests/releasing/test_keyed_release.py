@@ -14,9 +14,10 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning, repeated_release_leakage
+from skprivacy import PrivacyFunnelTransformer, PrivacyLeakWarning
 from skprivacy.metrics import leakage, mutual_information
 from skprivacy.releasing.keyed import fingerprint, noise_source
+from skprivacy.repetition import repeated_release_leakage
 from skprivacy.tables.frames import as_table
 from skprivacy.transformer import release_by
 

@@ -14,23 +14,17 @@ import pytest
 from example_tables import funnel, people, quiet_fit
 
 import skprivacy
-from skprivacy import (
-    KL,
-    AlphaLift,
-    Distortion,
-    PrivacyFunnelTransformer,
-    PrivacyReport,
-    TreeCells,
-    design_mechanism,
-    population_leakage,
-)
+from skprivacy import PrivacyFunnelTransformer, PrivacyReport, TreeCells, design_mechanism
 from skprivacy.describing import limit
 from skprivacy.fitting.fitted_estimator import fitted_of, settings_of
+from skprivacy.measures import KL, AlphaLift
+from skprivacy.metrics import population_leakage
 from skprivacy.plotting import path_around
 from skprivacy.report.appendix import WORDS, FileRecord, Handover, recipe
 from skprivacy.report.attackers import best_attacker, small_numbers
 from skprivacy.report.columns import face_value
 from skprivacy.report.layout import BLANK, as_text
+from skprivacy.utilities import Distortion
 
 mpl.use("agg")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

@@ -5,7 +5,9 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
-from skprivacy import AlphaLift, Guess, Lip, Target, design_mechanism, privacy_utility_path
+from skprivacy import design_mechanism, privacy_utility_path
+from skprivacy.measures import AlphaLift, Lip
+from skprivacy.utilities import Guess, Target
 
 SCOPES = ["per_output", "average"]
 

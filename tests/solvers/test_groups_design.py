@@ -5,7 +5,9 @@ import pytest
 from naive_leakages import NAIVE, RNG, leakages, on_a_grid, tables
 from scipy.special import rel_entr
 
-from skprivacy import Distortion, design_mechanism, smallest_epsilon
+from skprivacy import design_mechanism
+from skprivacy.budgets import mechanism_for_utility
+from skprivacy.utilities import Distortion
 
 GROUPS = ["old", "old", "old", "young", "young", "young"]
 
@@ -103,9 +105,9 @@ def test_a_budget_for_the_population():
 
 def test_the_smallest_budget_starts_with_what_groups_tell():
     p_sx = joint_table(6)
-    mechanism = smallest_epsilon(p_sx, 0.5, groups=GROUPS)
+    mechanism = mechanism_for_utility(p_sx, 0.5, groups=GROUPS)
     assert 0.5 <= mechanism.normalized_utility < 0.501
-    least = smallest_epsilon(p_sx, 0.0, groups=GROUPS)
+    least = mechanism_for_utility(p_sx, 0.0, groups=GROUPS)
     with pytest.raises(ValueError, match="No mechanism keeps"):
         design_mechanism(p_sx, least.epsilon * 0.999, groups=GROUPS)
 

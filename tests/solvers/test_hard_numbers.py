@@ -9,8 +9,8 @@ from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 from test_optimal import SCOPES, certified, optimal
 
-from skprivacy import Lip, SolverError, design_mechanism, privacy_utility_path
-from skprivacy.measures import MEASURES
+from skprivacy import SolverError, design_mechanism, privacy_utility_path
+from skprivacy.measures import MEASURES, Lip
 from skprivacy.solvers.linear_program import _refined
 
 slow = pytest.mark.slow

@@ -6,18 +6,9 @@ from reference import Hellinger, random_joint
 from scipy.optimize import brentq
 from sklearn.exceptions import ConvergenceWarning
 
-from skprivacy import (
-    L1,
-    AlphaLift,
-    Distortion,
-    Guess,
-    Lip,
-    Mechanism,
-    design_mechanism,
-    get_measure,
-    privacy_utility_path,
-    smallest_epsilon,
-)
+from skprivacy import Mechanism, design_mechanism, privacy_utility_path
+from skprivacy.budgets import mechanism_for_utility
+from skprivacy.measures import L1, AlphaLift, Lip, get_measure
 from skprivacy.releasing.output_names import named_outputs
 from skprivacy.solvers import DesignTask, OnePerLabelSolver, one_per_label
 from skprivacy.solvers.label_program import (
@@ -27,6 +18,7 @@ from skprivacy.solvers.label_program import (
     TouchingTangents,
 )
 from skprivacy.solvers.problem import Problem
+from skprivacy.utilities import Distortion, Guess
 
 MEASURES = ["kl", "l1", "chi2", "max_lift", AlphaLift(5), "lip", "parity"]
 
@@ -241,7 +233,7 @@ def test_paths_and_the_smallest_budget():
     kept = [mechanism.normalized_utility for mechanism in path]
     assert kept == sorted(kept)
     assert kept[-1] == 1.0
-    found = smallest_epsilon(joint, 0.6, utility=utility)
+    found = mechanism_for_utility(joint, 0.6, utility=utility)
     assert 0.6 <= found.normalized_utility < 0.61
 
 

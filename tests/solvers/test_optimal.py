@@ -21,17 +21,10 @@ from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 from test_solvers import OPTIMUM, THREE_EPSILONS
 
-from skprivacy import (
-    AlphaLift,
-    Guess,
-    Lip,
-    MutualInformation,
-    Target,
-    design_mechanism,
-    get_measure,
-    privacy_utility_path,
-    smallest_epsilon,
-)
+from skprivacy import design_mechanism, privacy_utility_path
+from skprivacy.budgets import mechanism_for_utility
+from skprivacy.measures import AlphaLift, Lip, get_measure
+from skprivacy.utilities import Guess, MutualInformation, Target
 
 # The optimum on average for the 3 x 3 joint at epsilon .05, .1 and .3.
 ON_AVERAGE = {
@@ -232,7 +225,7 @@ class TestSpecialCases:
 
     @every_pair(CURVED)
     def test_saturation(self, measure, scope, utility):
-        limit = smallest_epsilon(
+        limit = mechanism_for_utility(
             THREE_BY_THREE, 1.0, measure=measure, scope=scope, utility=utility
         )
         mechanism = optimal(
@@ -336,49 +329,49 @@ class TestSmallestEpsilon:
     @every_pair(["kl", "l1", "chi2", "max_lift", AlphaLift(3)])
     def test_is_the_smallest(self, measure, scope, utility):
         options = {"measure": measure, "scope": scope, "utility": utility}
-        mechanism = smallest_epsilon(THREE_BY_THREE, 0.7, **options)
+        mechanism = mechanism_for_utility(THREE_BY_THREE, 0.7, **options)
         assert mechanism.normalized_utility >= 0.7 - 1e-12
         below = optimal(THREE_BY_THREE, mechanism.epsilon * (1 - 2e-3), **options)
         smallest = utility.smallest(below.p_x)
         assert below.upper_bound < smallest + 0.7 * (utility.largest(below.p_x) - smallest)
 
     def test_lip(self):
-        mechanism = smallest_epsilon(THREE_BY_THREE, 0.2, measure=Lip())
+        mechanism = mechanism_for_utility(THREE_BY_THREE, 0.2, measure=Lip())
         assert_allclose(mechanism.normalized_utility, 0.2, atol=1e-3)
 
     def test_all_and_nothing(self):
-        assert smallest_epsilon(THREE_BY_THREE, 0.0).epsilon == 0
-        everything = smallest_epsilon(THREE_BY_THREE, 1.0)
+        assert mechanism_for_utility(THREE_BY_THREE, 0.0).epsilon == 0
+        everything = mechanism_for_utility(THREE_BY_THREE, 1.0)
         assert_allclose(everything.normalized_utility, 1.0)
         assert_allclose(everything.epsilon, everything.max_leakage)
 
     def test_what_perfect_privacy_keeps_costs_nothing(self):
         joint = np.random.default_rng(0).random((3, 8))
-        mechanism = smallest_epsilon(joint, 0.4)
+        mechanism = mechanism_for_utility(joint, 0.4)
         assert mechanism.epsilon == 0
         assert mechanism.normalized_utility >= 0.4
 
     @pytest.mark.parametrize("share", [-0.1, 1.1, np.nan])
     def test_out_of_range(self, share):
         with pytest.raises(ValueError, match=r"'utility_at_least' .* range \[0, 1\]"):
-            smallest_epsilon(THREE_BY_THREE, share)
+            mechanism_for_utility(THREE_BY_THREE, share)
 
     def test_everything_is_a_share_of_one_but_for_rounding(self):
         for seed in range(8):
-            mechanism = smallest_epsilon(np.random.default_rng(seed).random((3, 5)), 1.0)
+            mechanism = mechanism_for_utility(np.random.default_rng(seed).random((3, 5)), 1.0)
             assert_allclose(mechanism.normalized_utility, 1.0)
 
     def test_where_releasing_x_leaks_infinitely_much(self):
-        mechanism = smallest_epsilon(np.diag([0.2, 0.3, 0.5]), 0.5, measure="lip")
+        mechanism = mechanism_for_utility(np.diag([0.2, 0.3, 0.5]), 0.5, measure="lip")
         assert_allclose(mechanism.normalized_utility, 0.5, atol=1e-3)
 
     def test_what_no_budget_allows(self):
         with pytest.raises(ValueError, match="'utility_at_least' .* 0.5, which no budget allows"):
-            smallest_epsilon(np.diag([0.2, 0.3, 0.5]), 0.5, measure=Lip(lower=0.2))
+            mechanism_for_utility(np.diag([0.2, 0.3, 0.5]), 0.5, measure=Lip(lower=0.2))
 
     def test_scope(self):
         with pytest.raises(ValueError, match="has no scope 'average'"):
-            smallest_epsilon(THREE_BY_THREE, 0.5, measure="lip", scope="average")
+            mechanism_for_utility(THREE_BY_THREE, 0.5, measure="lip", scope="average")
 
 
 class TestUtilities:

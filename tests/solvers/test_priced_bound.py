@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from skprivacy import KL, Chi2, MutualInformation, Target, design_mechanism, get_measure
+from skprivacy import design_mechanism
 from skprivacy.geometry import Points
+from skprivacy.measures import KL, Chi2, get_measure
 from skprivacy.solvers.base import DesignTask
 from skprivacy.solvers.linear_program import Prices
 from skprivacy.solvers.priced_bound import Relaxation, can_be_proven, largest_surplus
 from skprivacy.solvers.problem import Problem
+from skprivacy.utilities import MutualInformation, Target
 
 SCOPES = ("per_output", "average")
 

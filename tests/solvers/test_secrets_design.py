@@ -6,7 +6,8 @@ from naive_leakages import NAIVE, RNG, leakages, on_a_grid, tables
 from scipy.special import rel_entr
 from scripts import run_script
 
-from skprivacy import design_mechanism, privacy_utility_path, smallest_epsilon
+from skprivacy import design_mechanism, privacy_utility_path
+from skprivacy.budgets import mechanism_for_utility
 
 
 def assert_within(mechanism, each, budgets, measure, scope):
@@ -155,7 +156,7 @@ class TestInterface:
 
     def test_the_smallest_factor(self):
         each, _ = tables(2)
-        mechanism = smallest_epsilon(each, 0.6, proportions={"s0": 1, "s1": 10})
+        mechanism = mechanism_for_utility(each, 0.6, proportions={"s0": 1, "s1": 10})
         assert mechanism.epsilon["s1"] == pytest.approx(10 * mechanism.epsilon["s0"])
         assert 0.6 <= mechanism.normalized_utility < 0.601
 
@@ -198,8 +199,8 @@ class TestBadInput:
             design_mechanism(other, {"s0": 0.1, "s1": 0.1})
 
     def test_proportions(self):
-        with pytest.raises(TypeError, match="'proportions' parameter of smallest_epsilon"):
-            smallest_epsilon(self.each, 0.5)
+        with pytest.raises(TypeError, match="'proportions' parameter of mechanism_for_utility"):
+            mechanism_for_utility(self.each, 0.5)
 
     @pytest.mark.parametrize("solver", ["watchdog", "randomized_response"])
     def test_a_solver_that_cannot_says_so(self, solver):

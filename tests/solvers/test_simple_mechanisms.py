@@ -13,17 +13,11 @@ from numpy.testing import assert_allclose
 from reference import EXAMPLE_1, MEASURES, THREE_BY_THREE, entropy, naive_value, random_joint
 from sklearn.exceptions import ConvergenceWarning
 
-from skprivacy import (
-    Lip,
-    PrivacyFunnelTransformer,
-    SolverError,
-    Target,
-    design_mechanism,
-    get_measure,
-    privacy_utility_path,
-)
+from skprivacy import PrivacyFunnelTransformer, SolverError, design_mechanism, privacy_utility_path
+from skprivacy.measures import Lip, get_measure
 from skprivacy.solvers import BestPartitionSolver, column_generation
 from skprivacy.solvers.baselines import all_partitions
+from skprivacy.utilities import Target
 
 PUBLISHED = Path(__file__).parents[2] / "examples" / "published" / "fig1a_utility.csv"
 MERGING = ["watchdog", "subset_merging", "best_partition"]

@@ -19,9 +19,10 @@ from reference import (
     random_joint,
 )
 
-from skprivacy import L1, AlphaLift, Chi2, Lip, SolverError, design_mechanism, privacy_utility_path
+from skprivacy import SolverError, design_mechanism, privacy_utility_path
 from skprivacy.geometry import Points
 from skprivacy.joint import as_joint
+from skprivacy.measures import L1, AlphaLift, Chi2, Lip
 from skprivacy.solvers import Algorithm1Solver, DesignTask, MaxLiftSolver
 from skprivacy.solvers.linear_program import MixtureProgram
 from skprivacy.solvers.max_lift import Candidates

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from skprivacy import Distortion, Guess, design_mechanism
+from skprivacy import design_mechanism
 from skprivacy.geometry import Points
+from skprivacy.utilities import Distortion, Guess
 
 
 def steps(n):

@@ -49,7 +49,7 @@ _ALLOWING_ATOL = 1e-15
 _LARGEST = 1e3
 
 
-def largest_epsilon(
+def epsilon_for_shift(
     p_s: npt.ArrayLike,
     max_shift: float,
     measure: str | Measure = "kl",
@@ -79,18 +79,18 @@ def largest_epsilon(
 
     Examples
     --------
-    >>> from skprivacy import largest_epsilon
-    >>> round(largest_epsilon([0.4, 0.6], 0.05), 4)
+    >>> from skprivacy.budgets import epsilon_for_shift
+    >>> round(epsilon_for_shift([0.4, 0.6], 0.05), 4)
     0.0051
 
     A group of 1% may at most double:
 
-    >>> round(largest_epsilon([0.01, 0.99], 0.05), 4)
+    >>> round(epsilon_for_shift([0.01, 0.99], 0.05), 4)
     0.0039
-    >>> round(largest_epsilon([0.01, 0.99], 0.05, max_factor=6), 4)
+    >>> round(epsilon_for_shift([0.01, 0.99], 0.05, max_factor=6), 4)
     0.0588
     """
-    owner = "largest_epsilon"
+    owner = "epsilon_for_shift"
     measure = get_measure(measure, owner)
     shift = check_real(owner, "max_shift", max_shift, low=0, high=1)
     factor = factor_for(shift)
@@ -129,7 +129,7 @@ def _leakage_of_move(measure: Measure, p: float, *ends: float) -> float:
 
 
 @one_thread
-def smallest_epsilon(
+def mechanism_for_utility(
     p_sx: AnyTable,
     utility_at_least: float = 0.9,
     *,
@@ -168,14 +168,14 @@ def smallest_epsilon(
 
     Examples
     --------
-    >>> from skprivacy import smallest_epsilon
-    >>> mechanism = smallest_epsilon([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.8)
+    >>> from skprivacy.budgets import mechanism_for_utility
+    >>> mechanism = mechanism_for_utility([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.8)
     >>> round(mechanism.epsilon, 4)
     0.0563
     >>> 0.8 <= mechanism.normalized_utility < 0.801
     True
     """
-    owner = "smallest_epsilon"
+    owner = "mechanism_for_utility"
     needed = check_real(owner, "utility_at_least", utility_at_least, low=0, high=1)
     scale = {None: 1.0}
     if isinstance(p_sx, Mapping):
@@ -279,7 +279,7 @@ def rows_needed(
 
     Examples
     --------
-    >>> from skprivacy import rows_needed
+    >>> from skprivacy.budgets import rows_needed
     >>> joint = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]
     >>> rows_needed(joint, 0.02, 0.3) < rows_needed(joint, 0.02, 0.5) < 5000
     True
