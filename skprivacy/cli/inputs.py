@@ -144,13 +144,6 @@ def secret_keys(figures: Mapping[str, float], sensitive: Sequence[str]) -> dict[
     return {keys[text]: figure for text, figure in figures.items()}
 
 
-def budgets_for(options: argparse.Namespace) -> Any:
-    """Return the budget, or that of each secret: a column, or several joined by a plus."""
-    if not isinstance(options.epsilon, dict):
-        return options.epsilon
-    return secret_keys(options.epsilon, options.sensitive)
-
-
 def transformer_for(
     options: argparse.Namespace, names: Sequence[str], **more: Any
 ) -> PrivacyFunnelTransformer:

@@ -30,11 +30,11 @@ from ..report.appendix import FileRecord, sha256_of
 from ..report.privacy_report import summary_of
 from ..transformer import PrivacyFunnelTransformer
 from .inputs import (
-    budgets_for,
     check_needed,
     counting_options,
     is_same,
     released_columns,
+    secret_keys,
     source_of,
     transformer_for,
 )
@@ -185,10 +185,13 @@ def _release(options: argparse.Namespace, keyed: dict[str, Any]) -> _Released:
 
 def _transformer(options: argparse.Namespace, source: Source) -> PrivacyFunnelTransformer:
     """Return a transformer for a table that has all columns it needs."""
+    epsilon = options.epsilon
+    if isinstance(epsilon, dict):  # of each secret: a column, or several joined by a plus
+        epsilon = secret_keys(epsilon, options.sensitive)
     transformer = transformer_for(
         options,
         source.names,
-        epsilon=budgets_for(options),
+        epsilon=epsilon,
         output=options.output,
         handle_unknown=options.handle_unknown,
     )

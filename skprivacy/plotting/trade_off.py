@@ -142,7 +142,9 @@ class PrivacyUtilityDisplay:
         >>> display.chosen
         0.05
         """
-        mechanism = _mechanism_with_joints(transformer, cls)
+        mechanism = mechanism_of(transformer)
+        for secret in mechanism.secrets.values():
+            check_joint(secret, cls)
         solvers = [solvers] if isinstance(solvers, str) else solvers
         options: dict[str, Any] = {}
         if not solvers:
@@ -277,13 +279,6 @@ def _middle(secret: Guarantee) -> float:
     if not np.isfinite(middle):
         middle = secret.leakage_in(secret.scope)
     return middle if 0 < middle < np.inf else 0.01
-
-
-def _mechanism_with_joints(transformer: PrivacyFunnelTransformer, display: type) -> Mechanism:
-    mechanism = mechanism_of(transformer)
-    for secret in mechanism.secrets.values():
-        check_joint(secret, display)
-    return mechanism
 
 
 def _budget(mechanism: Mechanism) -> float:
