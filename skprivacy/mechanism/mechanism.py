@@ -294,7 +294,17 @@ class Mechanism(BudgetFigures):
     def _joint_of(self, p_sx: TableLike) -> Any:
         owner = "Mechanism.evaluate"
         if isinstance(p_sx, pd.DataFrame):
-            p_sx = self._match_columns(p_sx, owner)
+            # By position: a list of booleans or of tuples would not select columns.
+            ours = {label_key(label): label for label in self.x_labels}
+            theirs = {label_key(label): i for i, label in enumerate(p_sx.columns.tolist())}
+            missing = [label for key, label in ours.items() if key not in theirs]
+            unknown = [p_sx.columns[i] for key, i in theirs.items() if key not in ours]
+            if missing or unknown:
+                raise ValueError(
+                    f"The columns of the 'p_sx' parameter of {owner} must be the symbols of X. "
+                    f"Missing: {missing[:5]}; unknown: {unknown[:5]}."
+                )
+            p_sx = p_sx.iloc[:, [theirs[key] for key in ours]]
         joint = as_joint(p_sx, owner)
         if len(joint.x_labels) != len(self.x_labels):
             raise ValueError(
@@ -305,19 +315,6 @@ class Mechanism(BudgetFigures):
                 )
             )
         return joint
-
-    def _match_columns(self, p_sx: pd.DataFrame, owner: str) -> pd.DataFrame:
-        # By position: a list of booleans or of tuples would not select columns.
-        ours = {label_key(label): label for label in self.x_labels}
-        theirs = {label_key(label): i for i, label in enumerate(p_sx.columns.tolist())}
-        missing = [label for key, label in ours.items() if key not in theirs]
-        unknown = [p_sx.columns[i] for key, i in theirs.items() if key not in ours]
-        if missing or unknown:
-            raise ValueError(
-                f"The columns of the 'p_sx' parameter of {owner} must be the symbols of X. "
-                f"Missing: {missing[:5]}; unknown: {unknown[:5]}."
-            )
-        return p_sx.iloc[:, [theirs[key] for key in ours]]
 
     def _figures(self) -> Iterator[str]:
         yield from super()._figures()
