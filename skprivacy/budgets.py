@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ._messages import InPython, Message, Named, Parameter, Setting
 from ._threads import one_thread
-from ._typing import FloatArray, IntArray, Scope
+from ._typing import FloatArray, Scope
 from ._validation import check_confidence, check_real, message
 from ._warnings import doing
 from .describing import ALLOWS, limit
@@ -99,8 +99,13 @@ def epsilon_for_shift(
     if not measure.is_monotone:
         requirement = "one for which fusing groups adds no leakage (is_monotone)"
         raise ValueError(message(owner, "measure", requirement, measure))
-    moves = ((p, min(p + shift, p * factor), p - shift) for p in _groups(p_s, owner))
-    return min((_leakage_of_move(measure, *move) for move in moves), default=np.inf)
+    smallest = np.inf
+    for p in _groups(p_s, owner):  # the others move together
+        for end in (min(p + shift, p * factor), p - shift):
+            if 0 <= end <= 1:
+                leakage = measure.leakage(np.array([end, 1 - end]), np.array([p, 1 - p]))
+                smallest = min(smallest, float(leakage))
+    return smallest
 
 
 def factor_for(shift: float) -> float:
@@ -119,13 +124,6 @@ def _groups(p_s: npt.ArrayLike, owner: str) -> FloatArray:
         raise ValueError(message(owner, "p_s", "positive for some group", p_s))
     shares = counts[counts > 0] / counts.sum()
     return shares if len(shares) > 1 else shares[:0]
-
-
-def _leakage_of_move(measure: Measure, p: float, *ends: float) -> float:
-    """Return the smallest leakage that moves a share to one of these; the others move together."""
-    prior = np.array([p, 1 - p])
-    reached = [np.array([end, 1 - end]) for end in ends if 0 <= end <= 1]
-    return min((float(measure.leakage(each, prior)) for each in reached), default=np.inf)
 
 
 @one_thread
@@ -387,15 +385,11 @@ def _allowing_nothing(task: DesignTask, scale: Mapping[Any, float]) -> float:
     """
     if task.groups is None:
         return 0.0
-    tables = {n: _by_group(joint.p_sx, task.faces) for n, joint in task.secrets.items()}
+    tables = {}
+    for name, joint in task.secrets.items():
+        tables[name] = np.zeros((len(joint.p_sx), task.faces.max() + 1))
+        np.add.at(tables[name].T, task.faces, joint.p_sx.T)
     return _allowing(task, scale, tables)
-
-
-def _by_group(p_sx: FloatArray, groups: IntArray) -> FloatArray:
-    """Return the joint of S and the groups of X."""
-    table = np.zeros((len(p_sx), groups.max() + 1))
-    np.add.at(table.T, groups, p_sx.T)
-    return table
 
 
 def _finite(design: _Design, below: _Made, above: _Made, needed: float) -> tuple[_Made, _Made]:

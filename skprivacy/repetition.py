@@ -150,23 +150,12 @@ def repeated_release_leakage(
     leakage = one_secret(mechanism, owner, secret)
     k = check_integer(owner, "k", k, low=1)
     if k == 1:
-        return _of_one(leakage)
+        one = leakage.max_leakage, leakage.average_leakage, leakage.sensitive_information
+        return RepeatedLeakage(1, leakage.measure, True, *one, leakage.attacker_accuracy)
     release = _Release.of(leakage)
     figures = release.exact_figures(k) if release.n_cells(k) <= MOST_CELLS else None
     return RepeatedLeakage(
         k, leakage.measure, figures is not None, *(figures or release.bounds(k))
-    )
-
-
-def _of_one(evaluation: Leakage) -> RepeatedLeakage:
-    return RepeatedLeakage(
-        1,
-        evaluation.measure,
-        True,
-        evaluation.max_leakage,
-        evaluation.average_leakage,
-        evaluation.sensitive_information,
-        evaluation.attacker_accuracy,
     )
 
 
@@ -264,18 +253,16 @@ class _Release:
         releases = float(min(k, _MOST_RELEASES))
         worst, average, information, accuracy = self._figures(self._s_given_x, self.p_x)
         utility = mutual_information(self.p_x[:, None] * self.channel)
-        information = min(information, releases * self._contraction() * utility)
+        # The largest total variation between what two symbols reveal about S.
+        contraction = max(
+            float(np.abs(self._s_given_x - row).sum(axis=1).max()) / 2 for row in self._s_given_x
+        )
+        information = min(information, releases * contraction * utility)
         if isinstance(self.measure, KL):
             average = information
         elif isinstance(self.measure, MaxLift):
             average = min(average, releases * float(np.log(self.channel.max(axis=0).sum())))
         return worst, average, information, accuracy
-
-    def _contraction(self) -> float:
-        """Return the largest total variation between what two symbols reveal about S."""
-        return max(
-            float(np.abs(self._s_given_x - row).sum(axis=1).max()) / 2 for row in self._s_given_x
-        )
 
 
 def _directions(rows: FloatArray) -> IntArray:

@@ -3,37 +3,30 @@
 from __future__ import annotations
 
 import argparse
-from typing import NoReturn, TypeAlias
+from typing import Any, NamedTuple, NoReturn
 
 from .. import __version__
 from .options import (
-    S_HELP,
-    add_categorical,
-    add_columns,
-    add_confidence,
-    add_design,
-    add_force,
-    add_input,
-    add_keyed,
-    add_output,
-    add_proportions,
-    add_reading,
-    add_remainder,
-    add_report,
-    add_reporting,
-    add_show_groups,
-    add_unknown,
-)
-from .values import (
-    KEPT_UTILITY,
-    MEASURES,
-    budget_or_each,
-    budgets,
-    factor,
-    measure,
-    names,
-    positive,
-    share,
+    AIMS,
+    AUDIT,
+    CERTIFY,
+    CHOOSE,
+    COLUMNS,
+    CONFIDENCE,
+    CURVE,
+    DEMO,
+    DESIGN,
+    INPUT,
+    KEY,
+    KEYED,
+    OUTPUT,
+    READING,
+    REMAINDER,
+    REPORT,
+    REPORTING,
+    SANITIZE,
+    SAVED,
+    Options,
 )
 
 _SANITIZE = """\
@@ -154,8 +147,91 @@ sensitive values, so IN must have them; the groups are those that occur in IN.
 """
 
 
-# The parsers of the commands, as argparse hands them out.
-_Subparsers: TypeAlias = "argparse._SubParsersAction[_Parser]"
+class _Group(NamedTuple):
+    """Options that help shows below a title."""
+
+    options: Options
+    title: str
+    description: str | None = None
+
+
+class _Command(NamedTuple):
+    """A command: the function that runs it, as "module:name", its help, and its options."""
+
+    run: str
+    summary: str
+    usage: str
+    parts: list[Options | _Group]
+    epilog: str | None = None
+
+
+_READING = _Group(READING, "reading and reporting")
+_DESIGN = _Group(DESIGN, "design")
+_KEYED = _Group(
+    KEYED,
+    "keyed release",
+    "the same row gets the same values every time; both options or neither",
+)
+_REPORT = _Group(REPORT, "report", "for those who sign off the release, not for its recipient")
+
+_COMMANDS = {
+    "demo": _Command(
+        "demo:demo",
+        "see it at work on 442 real patients",
+        "[FOLDER]",
+        [CONFIDENCE, DEMO, REPORTING],
+    ),
+    "sanitize": _Command(
+        "release:sanitize",
+        "replace columns of a file by a release that reveals little about another",
+        "IN OUT --sensitive NAMES [--columns NAMES] --epsilon E [options]",
+        [INPUT, OUTPUT, COLUMNS, SANITIZE, _REPORT, _KEYED, _DESIGN, _READING],
+        _SANITIZE,
+    ),
+    "apply": _Command(
+        "release:apply",
+        "release new rows through a saved mechanism, without sensitive data",
+        "M.json IN OUT [options]",
+        [SAVED, INPUT, OUTPUT, REMAINDER, _KEYED, _READING],
+        _APPLY,
+    ),
+    "key": _Command(
+        "release:key",
+        "make a secret key that gives a row the same values in every release",
+        "FILE [--json]",
+        [KEY],
+        _KEY,
+    ),
+    "curve": _Command(
+        "explore:curve",
+        "show how much can be kept at each budget",
+        "IN --sensitive NAMES [--columns NAMES] [-o FILE] [options]",
+        [INPUT, COLUMNS, CURVE, _DESIGN, _READING],
+        _CURVE,
+    ),
+    "choose": _Command(
+        "explore:choose",
+        "find the smallest epsilon that keeps enough, or the largest that limits shifts",
+        "IN --sensitive NAMES [--columns NAMES] "
+        "[--keep-utility SHARE | --max-shift SHARE [--max-factor NUMBER]] [options]",
+        [INPUT, COLUMNS, AIMS, CHOOSE, _DESIGN, _READING],
+        _CHOOSE,
+    ),
+    "audit": _Command(
+        "audit:audit_file",
+        "attack a release: how well can the sensitive column be guessed from it",
+        "IN --sensitive NAMES --released NAMES|FILE [options]",
+        [INPUT, AUDIT, _READING],
+        _AUDIT,
+    ),
+    "certify": _Command(
+        "audit:certify_file",
+        "bound what a saved mechanism leaks in the population, by rows that it has not seen",
+        "M.json IN --sensitive NAMES [options]",
+        [SAVED, INPUT, CERTIFY, _READING],
+        _CERTIFY,
+    ),
+}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -174,224 +250,29 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"skprivacy {__version__}")
     subparsers = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    _add_demo(subparsers)
-    _add_sanitize(subparsers)
-    _add_apply(subparsers)
-    _add_key(subparsers)
-    _add_curve(subparsers)
-    _add_choose(subparsers)
-    _add_audit(subparsers)
-    _add_certify(subparsers)
+    for name, command in _COMMANDS.items():
+        made = subparsers.add_parser(
+            name,
+            usage=f"skprivacy {name} {command.usage}",
+            help=command.summary,
+            description=command.summary[0].upper() + command.summary[1:] + ".",
+            epilog=command.epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        made.set_defaults(run=command.run)
+        for part in command.parts:
+            _add(made, part)
     return top
 
 
-def _command(
-    subparsers: _Subparsers,
-    name: str,
-    run: str,  # the function in this package, as "module:name"
-    summary: str,
-    usage: str,
-    epilog: str | None = None,
-) -> argparse.ArgumentParser:
-    command = subparsers.add_parser(
-        name,
-        usage=f"skprivacy {name} {usage}",
-        help=summary,
-        description=summary[0].upper() + summary[1:] + ".",
-        epilog=epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    command.set_defaults(run=run)
-    return command
-
-
-def _add_demo(subparsers: _Subparsers) -> None:
-    command = _command(
-        subparsers, "demo", "demo:demo", "see it at work on 442 real patients", "[FOLDER]"
-    )
-    add_confidence(command)
-    command.add_argument(
-        "folder",
-        nargs="?",
-        metavar="FOLDER",
-        help="where to write (default: a new skprivacy-demo)",
-    )
-    add_reporting(command)
-
-
-def _add_sanitize(subparsers: _Subparsers) -> None:
-    summary = "replace columns of a file by a release that reveals little about another"
-    usage = "IN OUT --sensitive NAMES [--columns NAMES] --epsilon E [options]"
-    command = _command(subparsers, "sanitize", "release:sanitize", summary, usage, _SANITIZE)
-    add_input(command)
-    add_output(command)
-    add_columns(command)
-    command.add_argument(
-        "--epsilon",
-        type=budget_or_each,
-        required=True,
-        metavar="E|NAME=E,...",
-        help="the most that each released value may reveal about the sensitive columns jointly; "
-        "or a budget for each, such as sex=0.002,race=0.02, and for several of them jointly, "
-        "such as sex+race=0.1",
-    )
-    command.add_argument(
-        "--output",
-        choices=["label", "symbol", "posterior"],
-        default="label",
-        help="what comes out: the same columns (label), one column of symbols, or one column of "
-        "probabilities for each value (default: label)",
-    )
-    add_remainder(command)
-    add_unknown(command)
-    add_show_groups(command)
-    add_report(command)
-    command.add_argument(
-        "--save-mechanism", metavar="M.json", help="write what `skprivacy apply` needs"
-    )
-    add_keyed(command)
-    add_design(command)
-    add_reading(command)
-
-
-def _add_apply(subparsers: _Subparsers) -> None:
-    summary = "release new rows through a saved mechanism, without sensitive data"
-    usage = "M.json IN OUT [options]"
-    command = _command(subparsers, "apply", "release:apply", summary, usage, _APPLY)
-    command.add_argument("mechanism", metavar="M.json", help="written by --save-mechanism")
-    add_input(command)
-    add_output(command)
-    add_remainder(command)
-    add_unknown(command)
-    add_keyed(command)
-    add_reading(command)
-
-
-def _add_key(subparsers: _Subparsers) -> None:
-    summary = "make a secret key that gives a row the same values in every release"
-    command = _command(subparsers, "key", "release:key", summary, "FILE [--json]", _KEY)
-    command.add_argument("file", metavar="FILE", help="where to write it")
-    command.add_argument("--json", action="store_true", help="print the outcome as JSON")
-
-
-def _add_curve(subparsers: _Subparsers) -> None:
-    summary = "show how much can be kept at each budget"
-    usage = "IN --sensitive NAMES [--columns NAMES] [-o FILE] [options]"
-    command = _command(subparsers, "curve", "explore:curve", summary, usage, _CURVE)
-    add_input(command)
-    add_columns(command)
-    command.add_argument(
-        "--epsilons",
-        type=budgets,
-        help="budgets, separated by commas (default: up to eight round ones, the largest of which "
-        "allows the unchanged columns); "
-        "with --proportions, what these are multiplied by",
-    )
-    add_proportions(command)
-    command.add_argument(
-        "-o",
-        "--out",
-        metavar="FILE",
-        help="a picture (.png, .svg, .pdf) or a table (.csv); default: print a table",
-    )
-    add_force(command)
-    add_design(command)
-    add_reading(command)
-
-
-def _add_choose(subparsers: _Subparsers) -> None:
-    summary = "find the smallest epsilon that keeps enough, or the largest that limits shifts"
-    aims = "[--keep-utility SHARE | --max-shift SHARE [--max-factor NUMBER]]"
-    usage = f"IN --sensitive NAMES [--columns NAMES] {aims} [options]"
-    command = _command(subparsers, "choose", "explore:choose", summary, usage, _CHOOSE)
-    add_input(command)
-    add_columns(command)
-    aim = command.add_mutually_exclusive_group()
-    aim.add_argument(
-        "--keep-utility",
-        type=share,
-        metavar="SHARE",
-        help=f"find the smallest epsilon that keeps this share of what --utility says (default: "
-        f"{KEPT_UTILITY:g}; with cells, {KEPT_UTILITY:g} of what they keep, as they cannot keep "
-        f"everything)",
-    )
-    aim.add_argument(
-        "--max-shift",
-        type=share,
-        metavar="SHARE",
-        help="find the largest epsilon with which no released value can move the probability of "
-        "a sensitive group by more than this: 0.05 is 5 percentage points",
-    )
-    command.add_argument(
-        "--max-factor",
-        type=factor,
-        metavar="NUMBER",
-        help="with --max-shift: how many times as likely a released value can make a sensitive "
-        "group (default: 2 for shifts of up to 0.05, 3 for up to 0.15, else 5; inf: no limit)",
-    )
-    add_proportions(command)
-    add_show_groups(command)
-    add_design(command)
-    add_reading(command)
-
-
-def _add_audit(subparsers: _Subparsers) -> None:
-    summary = "attack a release: how well can the sensitive column be guessed from it"
-    usage = "IN --sensitive NAMES --released NAMES|FILE [options]"
-    command = _command(subparsers, "audit", "audit:audit_file", summary, usage, _AUDIT)
-    add_input(command)
-    command.add_argument("--sensitive", type=names, required=True, metavar="NAMES", help=S_HELP)
-    command.add_argument(
-        "--released",
-        required=True,
-        metavar="NAMES|FILE",
-        help="columns of IN, or a file with the same rows in the same order",
-    )
-    command.add_argument(
-        "--beside",
-        type=names,
-        default=[],
-        metavar="NAMES",
-        help="columns that were published with the release under its budget, separated by "
-        "commas: they are attacked together with it",
-    )
-    command.add_argument(
-        "--secrets",
-        type=names,
-        metavar="NAMES",
-        help="guess each of these by itself, such as sex,race,sex+race, which must have all "
-        "columns of --sensitive (default: all of them jointly)",
-    )
-    add_categorical(command)
-    add_reading(command)
-
-
-def _add_certify(subparsers: _Subparsers) -> None:
-    summary = "bound what a saved mechanism leaks in the population, by rows that it has not seen"
-    usage = "M.json IN --sensitive NAMES [options]"
-    command = _command(subparsers, "certify", "audit:certify_file", summary, usage, _CERTIFY)
-    command.add_argument("mechanism", metavar="M.json", help="written by --save-mechanism")
-    add_input(command)
-    command.add_argument("--sensitive", type=names, required=True, metavar="NAMES", help=S_HELP)
-    command.add_argument(
-        "--confidence",
-        type=share,
-        default=0.95,
-        metavar="SHARE",
-        help="how often such bounds hold, at least (default: 0.95)",
-    )
-    command.add_argument(
-        "--settings",
-        type=positive,
-        default=1,
-        metavar="N",
-        help="number of mechanisms compared on these rows (for a multiple-testing correction; "
-        "default: 1)",
-    )
-    command.add_argument(
-        "--measure",
-        type=measure,
-        help=f"the measure of leakage: {', '.join(MEASURES)} (default: that of the mechanism)",
-    )
-    add_reading(command)
+def _add(command: argparse.ArgumentParser, part: Options | _Group) -> None:
+    """Add options to a command."""
+    where: Any = command
+    if isinstance(part, _Group):
+        part, *titles = part
+        where = command.add_argument_group(*titles)
+    elif part is AIMS:
+        where = command.add_mutually_exclusive_group()
+    for flags, (kind, text) in part.items():
+        where.add_argument(*flags.split(), help=text, **kind)

@@ -32,7 +32,11 @@ from .messages import listed, say
 def audit_file(options: argparse.Namespace) -> None:
     """Attack released columns, of the same file or of another one."""
     with source_of(options) as source:
-        keys, columns = _keys(options), _columns_of_in(options, source.names)
+        keys: Any = 1.0  # all columns are guessed jointly
+        if options.secrets is not None:  # each by itself
+            keys = secret_keys(dict.fromkeys(options.secrets, 1.0), options.sensitive)
+            columns_of_secrets("audit", keys, options.sensitive)
+        columns = _columns_of_in(options, source.names)
         limit = most_rows(len(source.names))  # for both files: the same rows of each
         rows, n_rows = sample_source(source, limit)
     views: dict[str, Any]
@@ -59,15 +63,6 @@ def audit_file(options: argparse.Namespace) -> None:
     parts = [_audit_lines(table, names[n], len(rows)) for n, table in tables.items()]
     lines = [line for part in parts for line in ("", *part)][1:]
     say(options, {"rows": n_rows, "rows_attacked": len(rows), "secrets": attacks}, lines)
-
-
-def _keys(options: argparse.Namespace) -> Any:
-    """Return what is guessed by itself; a number where all columns are guessed jointly."""
-    if options.secrets is None:
-        return 1.0
-    keys = secret_keys(dict.fromkeys(options.secrets, 1.0), options.sensitive)
-    columns_of_secrets("audit", keys, options.sensitive)
-    return keys
 
 
 def _columns_of_in(options: argparse.Namespace, there: Sequence[str]) -> list[str] | None:
@@ -163,7 +158,13 @@ def certify_file(options: argparse.Namespace) -> None:
     terms = terms_for(fitted, options.measure, options.confidence, options.settings)
     with source_of(options) as source:
         check_needed(options, fitted.roles.keeping([]), source.names)
-        _check_sensitive(options, [str(name) for name in fitted.roles.s_names])
+        protected = [str(name) for name in fitted.roles.s_names]  # none without names
+        if protected and {*protected} != {*options.sensitive}:
+            raise ValueError(
+                f"--sensitive {','.join(options.sensitive)} is not what {options.mechanism} "
+                f"protects: use --sensitive {','.join(protected)}. If the columns have other "
+                f"names here, give them with --names."
+            )
         settings = replace(settings, sensitive=options.sensitive)
         certificate = certified(fitted, settings, terms, held_out_table(fitted, source))
     summary = transformer.summary_
@@ -180,16 +181,6 @@ def certify_file(options: argparse.Namespace) -> None:
     if len(every) > 1:
         lines.append(f"All of this holds at once with a confidence of {facts['confidence']:g}.")
     say(options, facts, lines)
-
-
-def _check_sensitive(options: argparse.Namespace, protected: list[str]) -> None:
-    """Check that S is what a mechanism protects; protected : its columns, none without names."""
-    if protected and {*protected} != {*options.sensitive}:
-        raise ValueError(
-            f"--sensitive {','.join(options.sensitive)} is not what {options.mechanism} protects: "
-            f"use --sensitive {','.join(protected)}. If the columns have other names here, give "
-            f"them with --names."
-        )
 
 
 def _facts(
@@ -217,24 +208,24 @@ def _facts(
     }
 
 
+_LEAK = {"max": "The worst released value leaks", "average": "Released values leak on average"}
+
+
 def _sentences(facts: dict[str, Any]) -> list[str]:
     head = (
         f"{facts['rows']:,} rows with {facts['groups']} groups of {listed(facts['protected'])}; "
         f"{facts['measure']}, confidence {facts['confidence']:g}."
     )
-    lines = [head, _figures("The worst released value leaks", "max", facts)]
-    if not math.isnan(facts["average_leakage_bound"]):
-        lines.append(_figures("Released values leak on average", "average", facts))
+    lines = [head]
+    for name, who in _LEAK.items():
+        leakage, bound = facts[f"{name}_leakage"], facts[f"{name}_leakage_bound"]
+        if name == "max" or not math.isnan(bound):
+            lines.append(
+                f"{who} {figure(leakage)} in these rows, and at most {limit(bound)} in the "
+                f"population they were drawn from."
+            )
     if facts["holds"] is not None:
         where = "every released value" if facts["scope"] == "per_output" else "their average"
         certified = "is certified" if facts["holds"] else "is not certified by these rows"
         lines.append(f"The budget, epsilon = {facts['epsilon']:g} for {where}, {certified}.")
     return lines
-
-
-def _figures(what: str, name: str, facts: dict[str, Any]) -> str:
-    leakage, bound = facts[f"{name}_leakage"], facts[f"{name}_leakage_bound"]
-    return (
-        f"{what} {figure(leakage)} in these rows, and at most {limit(bound)} in the population "
-        f"they were drawn from."
-    )

@@ -82,52 +82,50 @@ def demo(options: argparse.Namespace) -> None:
         raise FileExistsError(f"{str(folder / there[0])!r} already exists: name another folder.")
     patients = load_diabetes_patients()
     patients.insert(0, "patient", range(1, len(patients) + 1))
-    chosen = _fitted(patients, options.confidence)
+    chosen = PrivacyFunnelTransformer(
+        _CHOSEN,
+        sensitive="sex",
+        columns=_RELEASED,
+        n_bins=_BINS,
+        utility="distortion",
+        confidence=options.confidence,
+    ).fit(patients)
     released = chosen.transform(patients)
-    attacks = audit(released, patients["sex"], raw=_bins(patients), mechanism=chosen)
+    # The bin of each number: from so few rows, attackers learn more than from numbers.
+    bins = {name: learn_column(patients[name], None, name, n_bins=_BINS)[1] for name in _RELEASED}
+    attacks = audit(released, patients["sex"], raw=pd.DataFrame(bins), mechanism=chosen)
     right = attacks.groupby("attacked")["accuracy"].max()
     tables = [_csv(patients).encode(), _csv(released).encode()]
+    files = [
+        FileRecord(name, hashlib.sha256(table).hexdigest())
+        for name, table in zip(_FILES, tables, strict=False)
+    ]
     with part_of("making the report"):
-        report = _report(chosen, patients, tables).to_html().encode()
-    for name, content in zip(_FILES, (*tables, report), strict=True):
+        report = PrivacyReport.from_estimator(
+            chosen,
+            patients,
+            purpose="To see how it works",
+            input_file=files[0],
+            output_file=files[1],
+            n_rows_out=len(patients),
+        )
+        page = report.to_html().encode()
+    for name, content in zip(_FILES, (*tables, page), strict=True):
         with written(folder / name) as file:
             file.write(content)
     facts = {"folder": str(folder), "files": list(_FILES)}
     table = _table(chosen)
     with part_of("what few rows cost"):
         after = _after(chosen, right, folder)
-    before = _before(chosen)
-    say(options, {**facts, "table": table.to_dict("records")}, [before, *_lines(table), after])
-
-
-def _report(
-    chosen: PrivacyFunnelTransformer, patients: pd.DataFrame, tables: list[bytes]
-) -> PrivacyReport:
-    """Return the report; tables : the files that go in and come out."""
-    files = [
-        FileRecord(name, hashlib.sha256(table).hexdigest())
-        for name, table in zip(_FILES, tables, strict=False)
-    ]
-    return PrivacyReport.from_estimator(
-        chosen,
-        patients,
-        purpose="To see how it works",
-        input_file=files[0],
-        output_file=files[1],
-        n_rows_out=len(patients),
-    )
-
-
-def _before(chosen: PrivacyFunnelTransformer) -> str:
-    """Return what stands above the table."""
     mechanism = chosen.mechanism_
-    return _TEXT.format(
+    before = _TEXT.format(
         bins=_BINS,
         n_x=len(mechanism.x_labels),
         sure=percent(mechanism.confidence or USUAL_CONFIDENCE),
         kept_of=mechanism.objective.in_words("X"),
         blind=chosen.p_sx_.sum(axis=1).max(),
     )
+    say(options, {**facts, "table": table.to_dict("records")}, [before, *_lines(table), after])
 
 
 def _after(chosen: PrivacyFunnelTransformer, right: pd.Series, folder: Path) -> str:
@@ -181,26 +179,6 @@ def _folder(given: str | None) -> Path:  # type: ignore[return]  # count does no
         except FileExistsError:
             continue
         return folder
-
-
-def _fitted(patients: pd.DataFrame, confidence: float | None) -> PrivacyFunnelTransformer:
-    """Return a transformer with the chosen budget."""
-    funnel = PrivacyFunnelTransformer(
-        _CHOSEN,
-        sensitive="sex",
-        columns=_RELEASED,
-        n_bins=_BINS,
-        utility="distortion",
-        confidence=confidence,
-    )
-    return funnel.fit(patients)
-
-
-def _bins(patients: pd.DataFrame) -> pd.DataFrame:
-    """Return the bin of each number: from so few rows, attackers learn more than from numbers."""
-    return pd.DataFrame(
-        {name: learn_column(patients[name], None, name, n_bins=_BINS)[1] for name in _RELEASED}
-    )
 
 
 def _csv(table: pd.DataFrame) -> str:

@@ -98,9 +98,10 @@ def cost_of_rows(mechanism: Mechanism, tables: Any, design: dict[str, Any]) -> C
     asked = {**design, "confidence": None, "n_samples": None}
     kept, epsilon = mechanism.normalized_utility, given(budgets_of(mechanism))
     alone = max(kept, design_mechanism(tables, epsilon, **asked).normalized_utility)
-    aim = _round_share(kept, alone)
+    # A round share well above what is kept, which more rows might keep.
+    aim = _ROUND * floor((kept + _MADE_UP_FOR * (alone - kept)) / _ROUND)
     n_cells = sum(secret.p_sx.size for secret in secrets if secret.p_sx is not None)
-    if aim is None or n_cells > _MOST_CELLS or mechanism.groups is not None:
+    if aim <= kept + _HARDLY or n_cells > _MOST_CELLS or mechanism.groups is not None:
         return CostOfRows(kept, alone)
     asked = {name: value for name, value in design.items() if name != "n_samples"}
     try:
@@ -108,12 +109,6 @@ def cost_of_rows(mechanism: Mechanism, tables: Any, design: dict[str, Any]) -> C
     except ValueError:  # no number of rows makes up for it
         return CostOfRows(kept, alone)
     return CostOfRows(kept, alone, aim, enough)
-
-
-def _round_share(kept: float, alone: float) -> float | None:
-    """Return a round share well above what is kept, which more rows might keep."""
-    aim = _ROUND * floor((kept + _MADE_UP_FOR * (alone - kept)) / _ROUND)
-    return aim if aim > kept + _HARDLY else None
 
 
 def cost_lines(cost: CostOfRows | None) -> list[str]:
@@ -410,7 +405,11 @@ def choose(options: argparse.Namespace) -> None:
         asked_for = {"proportions": proportions, **found.design}
         made = mechanism_for_utility(given(found.tables), needed, **asked_for)
         summary = found.summary(made)
-        lines = [_kept_line(summary, asked)]
+        budgets, of = budgets_of(made), summary.mechanism.objective
+        lines = [
+            f"--epsilon {as_option(budgets)} keeps {summary.kept:.1%} of "
+            f"{of.in_words(summary.x_name(is_one=True))}; asked for: {asked}."
+        ]
     else:
         prior = found.smoothed.sum(axis=1)
         limits = options.max_shift, options.measure, options.max_factor
@@ -447,15 +446,6 @@ def _needed(found: _Table, options: argparse.Namespace) -> tuple[float, str]:
     return needed, (
         f"{needed:.1%}, which is {KEPT_UTILITY:.0%} of the {said} that cells keep (a "
         f"--keep-utility is a share of all)"
-    )
-
-
-def _kept_line(summary: ReleaseSummary, asked: str) -> str:
-    """Say which budgets keep enough."""
-    mechanism: Any = summary.mechanism
-    return (
-        f"--epsilon {as_option(budgets_of(mechanism))} keeps {summary.kept:.1%} of "
-        f"{mechanism.objective.in_words(summary.x_name(is_one=True))}; asked for: {asked}."
     )
 
 

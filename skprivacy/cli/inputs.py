@@ -36,7 +36,13 @@ _MOST_NAMES = 20
 
 def check_columns(options: argparse.Namespace, there: Sequence[str]) -> None:
     """Check that IN has all columns that options name; there : those that it has."""
-    named = list(_named(options))
+    of = vars(options)
+    named: list[tuple[str, str]] = []
+    for key in ("sensitive", "columns", "beside", "remainder", "categorical"):
+        if isinstance(names := of.get(key), list):
+            named += [(f"--{key}", name) for name in names]
+    named += [(option, of[key]) for option, key in _ONE.items() if of.get(key) is not None]
+    named += [("--edges", name) for name, _ in of.get("edges") or ()]
     others = (getattr(options, "released", None) or "").split(",")  # of audit: columns, or a file
     n_found = found_in(options, [*(name for _, name in named), *others], there)
     for option, name in named:
@@ -48,14 +54,13 @@ def check_columns(options: argparse.Namespace, there: Sequence[str]) -> None:
 def check_needed(options: argparse.Namespace, roles: ColumnRoles, there: Sequence[str]) -> None:
     """Check that IN has all columns that a saved mechanism reads; roles : of its columns."""
     needed = [] if roles.names is None else [roles.names[position] for position in roles.read]
-    n_found = found_in(options, needed, there)
-    for name in needed:
-        if name not in there:
-            missing = not_there(options, name, there, n_found=n_found)
-            raise ValueError(
-                f"{options.mechanism} needs the column {name!r}, which "
-                f"{missing}{roles.about_groups([name])}"
-            )
+    if absent := [name for name in needed if name not in there]:
+        n_found = found_in(options, needed, there)
+        missing = not_there(options, absent[0], there, n_found=n_found)
+        raise ValueError(
+            f"{options.mechanism} needs the column {absent[0]!r}, which "
+            f"{missing}{roles.about_groups(absent[:1])}"
+        )
 
 
 def not_there(
@@ -71,7 +76,10 @@ def not_there(
         more = len(there) - _MOST_NAMES
         names = ", ".join(map(repr, there[:_MOST_NAMES]))
         found = f"It has the columns {names}{f' and {more:,} more' if more > 0 else ''}."
-    return f"{file} does not have{_meant(name, there) if n_found else '.'} {found}"
+    folded = {str(each).casefold(): each for each in there}
+    close = get_close_matches(str(name).casefold(), folded, n=1) if n_found else []
+    meant = f": did you mean {folded[close[0]]!r}?" if close else "."
+    return f"{file} does not have{meant} {found}"
 
 
 def found_in(options: argparse.Namespace, named: Sequence[str], there: Sequence[str]) -> float:
@@ -82,24 +90,6 @@ def found_in(options: argparse.Namespace, named: Sequence[str], there: Sequence[
     is_said = options.header is not None or options.names is not None
     is_parquet = kind_of(options.source, options.format)[0] == "parquet"
     return math.inf if is_said or is_parquet else len({*named} & {*there})
-
-
-def _meant(name: str, there: Sequence[str]) -> str:
-    folded = {str(each).casefold(): each for each in there}
-    close = get_close_matches(str(name).casefold(), folded, n=1)
-    return f": did you mean {folded[close[0]]!r}?" if close else "."
-
-
-def _named(options: argparse.Namespace) -> Iterator[tuple[str, str]]:
-    """Yield the columns that options name, each with its option."""
-    of = vars(options)
-    for key in ("sensitive", "columns", "beside", "remainder", "categorical"):
-        if isinstance(names := of.get(key), list):
-            yield from ((f"--{key}", name) for name in names)
-    for option, key in _ONE.items():
-        if of.get(key) is not None:
-            yield option, of[key]
-    yield from (("--edges", name) for name, _ in of.get("edges") or ())
 
 
 # What several commands do with their options.
@@ -152,13 +142,6 @@ def secret_keys(figures: Mapping[str, float], sensitive: Sequence[str]) -> dict[
         for text in figures
     }
     return {keys[text]: figure for text, figure in figures.items()}
-
-
-def budgets_for(options: argparse.Namespace) -> Any:
-    """Return the budget, or that of each secret: a column, or several joined by a plus."""
-    if not isinstance(options.epsilon, dict):
-        return options.epsilon
-    return secret_keys(options.epsilon, options.sensitive)
 
 
 def transformer_for(

@@ -64,28 +64,23 @@ class _Lines:
     """What is written, and when; a line that is on a terminal goes before another is written."""
 
     def __init__(self) -> None:
-        self._what, self._began = "reading", time.monotonic()
+        self.what, self._began = ["reading"], time.monotonic()  # the last one is being done
         self._is_terminal, self._is_shown = sys.stderr.isatty(), False
-        self._lock, self._is_over = Lock(), Event()
-
-    def tell(self, what: str) -> None:
-        """Take note of what is being done."""
-        self._what = what
+        self._lock, self.is_over = Lock(), Event()
 
     def run(self) -> None:
         """Write lines until it is over."""
         last, said = 0.0, ""
-        while not self._is_over.wait(LOOK):
-            now, what = time.monotonic() - self._began, self._what
-            if self._is_terminal or is_due(now, last, what != said):
-                self._write(f"skprivacy: {what} ... {now:.0f} s")
-                last, said = now, what
-
-    def _write(self, line: str) -> None:
-        with self._lock:
-            self._is_shown = self._is_terminal
-            text, end = (_whole_line(line), "") if self._is_terminal else (line, "\n")
-            print(text, end=end, file=sys.stderr, flush=True)
+        while not self.is_over.wait(LOOK):
+            now, what = time.monotonic() - self._began, self.what[-1]
+            if not self._is_terminal and not is_due(now, last, what != said):
+                continue
+            line = f"skprivacy: {what} ... {now:.0f} s"
+            with self._lock:
+                self._is_shown = self._is_terminal
+                text, end = (_whole_line(line), "") if self._is_terminal else (line, "\n")
+                print(text, end=end, file=sys.stderr, flush=True)
+            last, said = now, what
 
     def clear(self) -> None:
         """Make room for something else."""
@@ -93,11 +88,6 @@ class _Lines:
             if self._is_shown:
                 print(_whole_line(""), end="\r", file=sys.stderr, flush=True)
             self._is_shown = False
-
-    def end(self) -> None:
-        """Write no more."""
-        self._is_over.set()
-        self.clear()
 
 
 def _whole_line(text: str) -> str:
@@ -121,11 +111,12 @@ def progress_lines(is_wanted: bool) -> Iterator[None]:
     thread = Thread(target=lines.run, daemon=True)
     thread.start()
     try:
-        with watched(lines.tell):
+        with watched(lines.what.append):
             yield
     finally:
-        lines.end()
+        lines.is_over.set()
         thread.join()
+        lines.clear()
         _running.remove(lines)
 
 
@@ -139,40 +130,18 @@ def clear_progress() -> None:
 
 
 # What the library calls a parameter, the command line calls an option.
+_SAME_NAMES = (
+    "allow_leaking", "alphabet", "beside", "columns", "confidence", "edges", "epsilon",
+    "force", "groups", "handle_unknown", "header", "max_categories", "max_cells", "max_factor",
+    "max_shift", "max_outputs", "measure", "min_frequency", "names", "output", "proportions",
+    "record_ids", "remainder", "scope", "sensitive", "smoothing", "solver", "solver_options",
+    "target", "utility",
+)  # fmt: skip
 OPTIONS = {
-    "allow_leaking": "--allow-leaking",
-    "alphabet": "--alphabet",
-    "beside": "--beside",
-    "columns": "--columns",
-    "confidence": "--confidence",
-    "edges": "--edges",
-    "epsilon": "--epsilon",
-    "force": "--force",
-    "groups": "--groups",
-    "handle_unknown": "--handle-unknown",
-    "header": "--header",
-    "max_categories": "--max-categories",
-    "max_cells": "--max-cells",
-    "max_factor": "--max-factor",
-    "max_shift": "--max-shift",
-    "max_outputs": "--max-outputs",
-    "measure": "--measure",
-    "min_frequency": "--min-frequency",
+    **{name: f"--{name.replace('_', '-')}" for name in _SAME_NAMES},
     "n_bins": "--bins",
     "n_settings": "--settings",
-    "names": "--names",
-    "output": "--output",
-    "proportions": "--proportions",
-    "record_ids": "--record-ids",
-    "remainder": "--remainder",
-    "scope": "--scope",
     "secret_key": "--key-file",
-    "sensitive": "--sensitive",
-    "smoothing": "--smoothing",
-    "solver": "--solver",
-    "solver_options": "--solver-options",
-    "target": "--target",
-    "utility": "--utility",
     "utility_at_least": "--keep-utility",
 }
 

@@ -30,11 +30,11 @@ from ..report.appendix import FileRecord, sha256_of
 from ..report.privacy_report import summary_of
 from ..transformer import PrivacyFunnelTransformer
 from .inputs import (
-    budgets_for,
     check_needed,
     counting_options,
     is_same,
     released_columns,
+    secret_keys,
     source_of,
     transformer_for,
 )
@@ -57,18 +57,7 @@ _KEY = re.compile(rb"\s*((?:[0-9a-fA-F]{2}){16,})\s*")
 
 def key(options: argparse.Namespace) -> None:
     """Write a new key to a file that only this user can read, where files have modes."""
-    write_key(options.file)
-    readers = "only you" if has_modes() else "whoever may read the files of its folder"
-    lines = [
-        f"{options.file}: a new key, which {readers} can read.",
-        "Keep it: without it, rows that are released again get new values. Keep it secret: with "
-        "it and the ids, the noise can be undone.",
-    ]
-    say(options, {"key_file": options.file}, lines)
-
-
-def write_key(path: str) -> None:
-    """Write a new key to a file that does not exist yet."""
+    path = options.file
     if path == PIPE:
         raise ValueError("A key is never printed: name a file.")
     try:
@@ -85,6 +74,13 @@ def write_key(path: str) -> None:
     except BaseException:
         Path(path).unlink()
         raise
+    readers = "only you" if has_modes() else "whoever may read the files of its folder"
+    lines = [
+        f"{path}: a new key, which {readers} can read.",
+        "Keep it: without it, rows that are released again get new values. Keep it secret: with "
+        "it and the ids, the noise can be undone.",
+    ]
+    say(options, {"key_file": path}, lines)
 
 
 def read_key(path: str) -> bytes:
@@ -112,12 +108,15 @@ def read_key(path: str) -> bytes:
 
 @dataclass(frozen=True, eq=False)
 class _Released:
-    """What a report on a release is made from; records : of IN and OUT; sample : rows of IN."""
+    """What a report on a release is made from.
+
+    sample : rows of IN; records : of IN and OUT, if there is to be a report.
+    """
 
     transformer: PrivacyFunnelTransformer
     sample: pd.DataFrame | None
     n_rows: int
-    records: tuple[FileRecord, FileRecord] | None
+    records: list[FileRecord]
 
 
 def sanitize(options: argparse.Namespace) -> None:
@@ -126,10 +125,18 @@ def sanitize(options: argparse.Namespace) -> None:
     _check_outputs([path for path in outputs if path], options)
     _check_report_options(options)
     keyed = _keyed(options)
-    _check_mechanism_file(options)
+    is_cells = options.alphabet != "values"
+    if options.save_mechanism and options.target_column and is_cells and not find_spec("skops"):
+        raise ValueError(
+            "--save-mechanism needs skops to write cells for a --target, which hold models: run "
+            'pip install ".[models]" in a clone, or use --alphabet values, or leave out '
+            "--save-mechanism."
+        )
     with ExitStack() as files:
-        # Opened before any work is done, which shows that it can be; written at the end.
-        page = _opened(files, options.report, options)
+        page = None
+        if options.report:
+            # Opened before any work is done, which shows that it can be; written at the end.
+            page = files.enter_context(written(options.report, options.force))
         released = _release(options, keyed)
         facts, lines = _outcome(released, options)
         with while_somebody_reads():  # the report is for somebody else
@@ -139,18 +146,15 @@ def sanitize(options: argparse.Namespace) -> None:
     say(options, facts, [f"Wrote {options.report}."] if options.report else [])
 
 
-def _opened(files: ExitStack, path: str | None, options: argparse.Namespace) -> BinaryIO | None:
-    """Return a file that becomes `path` when the stack is closed, if there is to be one."""
-    return files.enter_context(written(path, options.force)) if path else None
-
-
 def _release(options: argparse.Namespace, keyed: dict[str, Any]) -> _Released:
     """Fit and release; the release is in its place when this returns, and its mechanism too."""
     with source_of(options) as source, ExitStack() as files:
         transformer = _transformer(options, source)
         # They appear in reverse: where OUT is, its mechanism is.
         out = files.enter_context(written(options.target, options.force))
-        saved = _opened(files, options.save_mechanism, options)
+        saved = None
+        if options.save_mechanism:
+            saved = files.enter_context(written(options.save_mechanism, options.force))
         stamp = source.input.stamp
         settings = settings_of(transformer)
         fitted, sample = fit_source(
@@ -165,7 +169,11 @@ def _release(options: argparse.Namespace, keyed: dict[str, Any]) -> _Released:
             saved.write(transformer.to_json(indent=1).encode())
         with sink_to(out, options.target, source) as sink:
             n_rows = release_rows(fitted, settings, source, sink, **keyed)
-        records = _records(options, source, out) if options.report else None
+        records = []
+        if options.report:
+            hashed = sha256_of(source.input.raw) if options.input_hash else None
+            records = [FileRecord(_file_name(options.source, "input"), hashed)]
+            records += [FileRecord(_file_name(options.target, "output"), sha256_of(out))]
         if n_rows != transformer.n_samples_seen_ or source.input.stamp != stamp:
             raise RuntimeError(f"{options.source} changed while it was being read.")
         if options.report and options.force:  # or it would seem to be about this release
@@ -177,10 +185,13 @@ def _release(options: argparse.Namespace, keyed: dict[str, Any]) -> _Released:
 
 def _transformer(options: argparse.Namespace, source: Source) -> PrivacyFunnelTransformer:
     """Return a transformer for a table that has all columns it needs."""
+    epsilon = options.epsilon
+    if isinstance(epsilon, dict):  # of each secret: a column, or several joined by a plus
+        epsilon = secret_keys(epsilon, options.sensitive)
     transformer = transformer_for(
         options,
         source.names,
-        epsilon=budgets_for(options),
+        epsilon=epsilon,
         output=options.output,
         handle_unknown=options.handle_unknown,
     )
@@ -199,7 +210,20 @@ def _report_on(
 ) -> None:
     """Write the report into its file, and close that."""
     try:
-        _write_report(page, released, options)
+        with part_of("making the report"):
+            report = PrivacyReport.from_estimator(
+                released.transformer,
+                released.sample if options.attack else None,
+                purpose=options.purpose,
+                recipient=options.recipient,
+                input_file=released.records[0],
+                output_file=released.records[1],
+                n_rows_out=released.n_rows,
+                notes=_keyed_lines(options.record_ids),
+                with_curve=options.curve,
+            )
+        doing("drawing the report")
+        page.write(report.to_html().encode())
         files.close()
     except Exception as error:
         raise RuntimeError(
@@ -277,10 +301,16 @@ def _check_outputs(paths: Sequence[str], options: argparse.Namespace) -> None:
         raise ValueError(f"OUT is IN ({options.source}): name another file, or the table is lost.")
     for path in paths:
         check_free(path, options.force)
-    if not is_pipe(options.target):
-        _check_kind(options.target)
-    elif options.json:
-        raise ValueError("--json prints to the standard output: OUT must be a file, not a pipe.")
+    if is_pipe(options.target):
+        if options.json:
+            raise ValueError(
+                "--json prints to the standard output: OUT must be a file, not a pipe."
+            )
+    elif kind_of(options.target)[0] == "parquet" and not find_spec("pyarrow"):
+        raise ValueError(
+            f"{options.target}: Parquet files need pyarrow: run pip install "
+            '".[files]" in a clone, or write a .csv.'
+        )
     beside = [path for path in paths if path is not options.target]
     if any(is_pipe(path) or is_same(path, options.source) for path in beside):
         raise ValueError(
@@ -288,27 +318,6 @@ def _check_outputs(paths: Sequence[str], options: argparse.Namespace) -> None:
         )
     if any(is_same(*pair) for pair in combinations(paths, 2)):
         raise ValueError(f"Two of the outputs {', '.join(paths)} are the same file.")
-
-
-def _check_kind(path: str) -> None:
-    """Check that a table of the kind that its name promises can be written."""
-    kind, _ = kind_of(path)
-    if kind == "parquet" and not find_spec("pyarrow"):
-        raise ValueError(
-            f'{path}: Parquet files need pyarrow: run pip install ".[files]" in a clone, or write '
-            f"a .csv."
-        )
-
-
-def _check_mechanism_file(options: argparse.Namespace) -> None:
-    """Check before any work is done that a mechanism can be written, as far as is known."""
-    is_cells = options.alphabet != "values"
-    if options.save_mechanism and options.target_column and is_cells and not find_spec("skops"):
-        raise ValueError(
-            "--save-mechanism needs skops to write cells for a --target, which hold models: run "
-            'pip install ".[models]" in a clone, or use --alphabet values, or leave out '
-            "--save-mechanism."
-        )
 
 
 def _keyed(options: argparse.Namespace) -> dict[str, Any]:
@@ -347,37 +356,8 @@ def _check_report_options(options: argparse.Namespace) -> None:
             raise ValueError(f"{option} is written into the report: name its file with --report.")
 
 
-def _records(
-    options: argparse.Namespace, source: Source, out: BinaryIO
-) -> tuple[FileRecord, FileRecord]:
-    """Return the files that went in and come out; out : complete, but not yet where it will be."""
-    hashed = sha256_of(source.input.raw) if options.input_hash else None
-    return (
-        FileRecord(_file_name(options.source, "input"), hashed),
-        FileRecord(_file_name(options.target, "output"), sha256_of(out)),
-    )
-
-
 def _file_name(path: str, direction: str) -> str:
     return f"the standard {direction}" if path == PIPE else Path(path).name
-
-
-def _write_report(file: BinaryIO, released: _Released, options: argparse.Namespace) -> None:
-    assert released.records is not None  # as a report is asked for
-    with part_of("making the report"):
-        report = PrivacyReport.from_estimator(
-            released.transformer,
-            released.sample if options.attack else None,
-            purpose=options.purpose,
-            recipient=options.recipient,
-            input_file=released.records[0],
-            output_file=released.records[1],
-            n_rows_out=released.n_rows,
-            notes=_keyed_lines(options.record_ids),
-            with_curve=options.curve,
-        )
-    doing("drawing the report")
-    file.write(report.to_html().encode())
 
 
 def _outcome(released: _Released, options: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
@@ -386,7 +366,18 @@ def _outcome(released: _Released, options: argparse.Namespace) -> tuple[dict[str
     summary = summary_of(fitted_of(transformer), USUAL_CONFIDENCE)
     copied = [] if transformer.remainder == "drop" else list(transformer.remainder)
     if options.json:
-        return _facts(released, summary, copied, options), []
+        facts = {
+            "out": options.target,
+            "report": options.report,
+            "mechanism": options.save_mechanism,
+            "rows": released.n_rows,
+            **summary.to_dict(options.show_groups),
+            "epsilon": by_key(transformer.epsilon),
+            "copied": copied,
+            "leaking": dict(summary.leaking),
+            "record_ids": options.record_ids,
+        }
+        return facts if options.output == "label" else {**facts, "fidelity": None}, []
     lead = summary.lead()
     lines = [
         f"{options.target}: {released.n_rows:,} rows; {_what_became(summary, copied)}.",
@@ -398,23 +389,6 @@ def _outcome(released: _Released, options: argparse.Namespace) -> tuple[dict[str
     if options.save_mechanism:
         lines.append(f"Wrote {options.save_mechanism}.")
     return {}, lines
-
-
-def _facts(
-    released: _Released, summary: ReleaseSummary, copied: list[str], options: argparse.Namespace
-) -> dict[str, Any]:
-    facts = {
-        "out": options.target,
-        "report": options.report,
-        "mechanism": options.save_mechanism,
-        "rows": released.n_rows,
-        **summary.to_dict(options.show_groups),
-        "epsilon": by_key(released.transformer.epsilon),
-        "copied": copied,
-        "leaking": dict(summary.leaking),
-        "record_ids": options.record_ids,
-    }
-    return facts if options.output == "label" else {**facts, "fidelity": None}
 
 
 def _what_became(summary: ReleaseSummary, names: Sequence[str]) -> str:

@@ -9,7 +9,9 @@ import argparse
 import csv
 import math
 import re
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -65,20 +67,21 @@ def remainder(text: str) -> str | list[str]:
     return text if text in ("drop", "passthrough") else names(text)
 
 
-def _number(text: str) -> float:
+def _number(text: str, low: float = -math.inf, high: float = math.inf, what: str = "") -> float:
+    """Return a number from low to high; what : what it is else said not to be."""
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
         point = f": write {text.replace(',', '.')}" if _DECIMAL_COMMA.fullmatch(text) else ""
         raise argparse.ArgumentTypeError(f"{text!r} is not a number{point}") from None
+    if what and not low <= number <= high:  # NaN fails
+        raise argparse.ArgumentTypeError(f"{text} is not {what}")
+    return number
 
 
 def budget(text: str) -> float:
     """Return a finite number of at least 0."""
-    number = _number(text)
-    if not 0 <= number < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is not a finite number of at least 0")
-    return number
+    return _number(text, 0, sys.float_info.max, "a finite number of at least 0")
 
 
 def budget_of_each(text: str) -> dict[str, float]:
@@ -114,18 +117,12 @@ def budgets(text: str) -> list[float]:
 
 def factor(text: str) -> float:
     """Return a number of at least 1, or infinity."""
-    number = _number(text)
-    if not number >= 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a number of at least 1")
-    return number
+    return _number(text, 1, math.inf, "a number of at least 1")
 
 
 def share(text: str) -> float:
     """Return a number from 0 to 1."""
-    number = _number(text)
-    if not 0 <= number <= 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a share between 0 and 1")
-    return number
+    return _number(text, 0, 1, "a share between 0 and 1")
 
 
 def confidence(text: str) -> float | None:
@@ -188,16 +185,11 @@ def solver_options(text: str) -> dict[str, Any]:
     found = dict(part.partition("=")[::2] for part in names(text))
     if not all(found) or not all(found.values()):
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form tol=0.001,max_time=60")
-    return {name: _number_or_text(value) for name, value in found.items()}
-
-
-def _number_or_text(text: str) -> Any:
-    if text.isdecimal():
-        return int(text)
-    try:
-        return float(text)
-    except ValueError:
-        return text
+    options: dict[str, Any] = dict(found)
+    for name, value in found.items():
+        with suppress(ValueError):  # a text
+            options[name] = int(value) if value.isdecimal() else float(value)
+    return options
 
 
 def delimiter(text: str) -> str:

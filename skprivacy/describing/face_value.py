@@ -91,12 +91,17 @@ def compared_values(fidelity: Fidelity) -> pd.DataFrame:
 
 def fidelity_facts(fidelity: Fidelity) -> dict[str, Any]:
     """Return the same for machines, without rare values."""
-    raw, gone = fidelity.raw_columns, fidelity.never_released
-    swaps = fidelity.swaps.to_dict("records")
+    gone, swaps = fidelity.never_released, fidelity.swaps.to_dict("records")
+    columns, raw_columns = (
+        {str(name): dict(zip(each, row, strict=True)) for name, *row in each.itertuples()}
+        if each is not None
+        else None
+        for each in (fidelity.columns, fidelity.raw_columns)
+    )
     return {
         "unchanged": fidelity.unchanged,
-        "columns": _by_name(fidelity.columns),
-        "raw_columns": None if raw is None else _by_name(raw),
+        "columns": columns,
+        "raw_columns": raw_columns,
         "raw_utility": fidelity.raw_utility,
         "pooled": fidelity.pooled,
         "swaps": [
@@ -108,13 +113,6 @@ def fidelity_facts(fidelity: Fidelity) -> dict[str, Any]:
             for each in gone.to_dict("records")
             if not each["is_rare"]
         ],
-    }
-
-
-def _by_name(figures: pd.DataFrame) -> dict[str, Any]:
-    return {
-        str(name): dict(zip(figures.columns, row, strict=True))
-        for name, *row in figures.itertuples()
     }
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -62,29 +63,21 @@ def as_html(
     left_out = sum(channel.shape) - len(rows) - len(columns)
     caption = "The channel: how often a value of X (rows) is released as each value (columns)"
     caption += ", for the most frequent ones" if left_out else ""
-    head = "".join(f'<th scope="col">{_text(labels[1][y])}</th>' for y in columns)
-    body = "".join(
-        f'<tr><th scope="row">{_text(labels[0][x])}</th>'
-        + "".join(_cell(channel[x, y]) for y in columns)
-        + "</tr>"
-        for x in rows
-    )
+    texts = [[escape(shown(label)[1:-1]) for label in names] for names in labels]
+    head = "".join(f'<th scope="col">{texts[1][y]}</th>' for y in columns)
+    body = ""
+    for x in rows:
+        body += f'<tr><th scope="row">{texts[0][x]}</th>'
+        for share in channel[x, columns]:  # as strong as its colour, on light and dark pages
+            text = f"{share:.0%}" if share >= 0.005 else ""
+            body += f'<td style="background: rgba(66, 133, 200, {0.75 * share:.2f})">{text}</td>'
+        body += "</tr>"
     paragraphs = "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
     return (
         f'{_STYLE}<div class="skprivacy-mechanism">{paragraphs}<div><table>'
         f"<caption>{caption}</caption><thead><tr><td></td>{head}</tr></thead>"
         f"<tbody>{body}</tbody></table></div></div>"
     )
-
-
-def _text(label: object) -> str:
-    return escape(shown(label)[1:-1])
-
-
-def _cell(share: float) -> str:
-    """Return a cell whose colour is as strong as its share; readable on light and dark pages."""
-    text = f"{share:.0%}" if share >= 0.005 else ""
-    return f'<td style="background: rgba(66, 133, 200, {0.75 * share:.2f})">{text}</td>'
 
 
 # ReleaseSummary: every figure that is printed about a release, and the sentences about it.
@@ -110,8 +103,19 @@ _TREATMENTS = {
 _FEW_COLUMNS = 4
 
 
+def _of(path: str, doc: str) -> Any:
+    """Return a property that is looked up in what a summary is about."""
+    return property(attrgetter(path), doc=doc)
+
+
+class _OfSecret:
+    """What a summary of a secret has from the secret itself."""
+
+    epsilon: float = _of("secret.epsilon", "The budget.")
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class SecretSummary:
+class SecretSummary(_OfSecret):
     """What a release tells about one secret; made by `ReleaseSummary`.
 
     Attributes
@@ -138,11 +142,6 @@ class SecretSummary:
     key: Any
     name: str
     secret: Any  # mechanisms stand below on the map, and are not imported
-
-    @property
-    def epsilon(self) -> float:
-        """The budget."""
-        return float(self.secret.epsilon)
 
     @property
     def is_one_of_several(self) -> bool:
@@ -338,21 +337,18 @@ class SecretSummary:
     def attacker(self) -> str:
         """Say how often the best possible attacker is right, beside a blind guess."""
         right, more = self.secret.attacker_accuracy, self.secret.attacker_advantage
+        low, high = (self.ranges[f"allowed_{end}"].to_numpy() for end in ("low", "high"))
+        commonest = int(np.argmax(self.ranges["prior"]))
+        allowed = f"at most {rounded_up(100 * self.secret.advantage_bound, 2)} points"
+        if (np.delete(high, commonest) < low[commonest]).all():  # NaN fails
+            allowed = "none, because no value makes another group the likeliest"
         return (
             f"The best possible attacker knows how the release was made, and how {self.name} "
             f"relates to the true values in these rows. From one released value, this attacker is "
             f"right about {self.name} in {right:.1%} of the rows; a blind guess is right in "
             f"{right - more:.1%}. That is {in_points(more, '.2f')} more; the budget alone allows "
-            f"{self._advantage()}."
+            f"{allowed}."
         )
-
-    def _advantage(self) -> str:
-        """Say how much more often than blindly the budget allows anybody to be right."""
-        low, high = (self.ranges[f"allowed_{end}"].to_numpy() for end in ("low", "high"))
-        commonest = int(np.argmax(self.ranges["prior"]))
-        if (np.delete(high, commonest) < low[commonest]).all():  # NaN fails
-            return "none, because no value makes another group the likeliest"
-        return f"at most {rounded_up(100 * self.secret.advantage_bound, 2)} points"
 
     @property
     def known_best(self) -> tuple[str, float]:
@@ -398,26 +394,40 @@ class SecretSummary:
         }
         if self.is_known:
             right, more = self.secret.attacker_accuracy, self.secret.attacker_advantage
+            groups: list[Any] = self.ranges.to_dict("records")
+            if show_groups:
+                names = [{"group": shown(label)[1:-1]} for label in self.secret.s_labels or ()]
+                groups = [name | each for name, each in zip(names, groups, strict=True)]
             facts |= {
                 "max_leakage": self.secret.max_leakage,
                 "average_leakage": self.secret.average_leakage,
                 "attacker_accuracy": right,
                 "blind_guess": right - more,
-                "groups": self._groups(show_groups),
+                "groups": groups,
             }
         return facts
 
-    def _groups(self, show_groups: bool) -> list[dict[str, Any]]:
-        facts: list[dict[str, Any]] = self.ranges.to_dict("records")  # type: ignore[assignment]
-        if not show_groups:
-            return facts
-        labels = self.secret.s_labels or ()
-        pairs = zip(labels, facts, strict=True)
-        return [{"group": shown(label)[1:-1], **each} for label, each in pairs]
+
+class _OfMechanism:
+    """What a summary of a release has from its mechanism."""
+
+    measure: Measure = _of("mechanism.measure", "How leakage is measured.")
+    scope: Scope = _of(
+        "mechanism.scope",
+        "Whether budgets are about every released value, or about all on average.",
+    )
+    confidence: float | None = _of(
+        "mechanism.confidence",
+        "How often all budgets hold for the population; None if they are about the rows only.",
+    )
+    n_samples: float | None = _of(
+        "mechanism.n_samples",
+        "The number of rows that limits are computed from; None without a confidence.",
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ReleaseSummary:
+class ReleaseSummary(_OfMechanism):
     """What a release leaks, keeps and allows: every figure that is printed about it, and words.
 
     Made by `PrivacyFunnelTransformer.summary_` and `Mechanism.summary`. Sentences name no group of
@@ -489,26 +499,6 @@ class ReleaseSummary:
             key: SecretSummary(self, key, only if key is None else name_of_secret(key), secret)
             for key, secret in self.mechanism.secrets.items()
         }
-
-    @property
-    def measure(self) -> Measure:
-        """How leakage is measured."""
-        return self.mechanism.measure
-
-    @property
-    def scope(self) -> Scope:
-        """Whether budgets are about every released value, or about all on average."""
-        return self.mechanism.scope
-
-    @property
-    def confidence(self) -> float | None:
-        """How often all budgets hold for the population; None if they are about the rows only."""
-        return self.mechanism.confidence
-
-    @property
-    def n_samples(self) -> float | None:
-        """The number of rows that limits are computed from; None without a confidence."""
-        return self.mechanism.n_samples
 
     @property
     def is_sure(self) -> bool:
@@ -693,13 +683,14 @@ class ReleaseSummary:
         >>> kept
         'It keeps 63.4% of the information in X; no mechanism within the budget keeps more.'
         """
-        secrets = list(self.secrets.values())
-        each = [f"{s.revealed()} {s.exposure(show_groups)}".rstrip() for s in secrets]
+        each = [
+            f"{secret.revealed()} {secret.exposure(show_groups)}".rstrip()
+            for secret in self.secrets.values()
+        ]
         notice = "" if self.treatment == "randomised" else self.treatment_sentence()
-        said = [self._worst.protection(), self.not_covered(), *each]
-        said += [self.together_sentence(), notice]
-        said.append(self.kept_sentence())
-        return [*filter(None, said), at_face_value(self.fidelity)]
+        said = [self._worst.protection(), self.not_covered(), *each, self.together_sentence()]
+        said += [notice, self.kept_sentence(), at_face_value(self.fidelity)]
+        return [*filter(None, said)]
 
     def to_dict(self, show_groups: bool = False) -> dict[str, Any]:
         """Return every figure as what JSON can hold: None for what is not known or infinite.

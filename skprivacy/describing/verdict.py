@@ -70,19 +70,14 @@ class Verdict:
         """Return what a released value can do at most, without a full stop."""
         if self.reasons:
             return f"a released value may {' and '.join(self.reasons)}"
-        if self.points < NO_MOVE:
-            return self.move_in_words()
-        times = rounded_up(self.factor, 1)
-        return f"{self.move_in_words()}, or makes a group more than {times} times as likely"
+        times = f", or makes a group more than {rounded_up(self.factor, 1)} times as likely"
+        return self.move_in_words() + ("" if self.points < NO_MOVE else times)
 
     def move_in_words(self) -> str:
         """Return how far a released value moves probabilities at most, without a full stop."""
         far = f" by more than {rounded_up(100 * self.points, 1)} points"
         moved = "no released value moves the probability of a group"
         return moved if self.points < NO_MOVE else moved + far
-
-
-UNKNOWN = Verdict("unknown")
 
 
 def verdict_of(
@@ -93,17 +88,26 @@ def verdict_of(
     scope : of the budget; is_sure : whether it holds for the population, with a confidence.
     """
     if not ranges:
-        return UNKNOWN
+        return Verdict("unknown")
     points = max(found.width for found in ranges)
     factor = max(found.growth for found in ranges)
-    if reasons := _certainties(ranges):
+    reasons = []
+    if any(found.high >= 1 - _ROUNDING and found.prior < _NEARLY_ALL for found in ranges):
+        reasons.append("tell a group with certainty")
+    if gone := [x.prior for x in ranges if x.low <= _ROUNDING and x.prior >= _NEARLY_NONE]:
+        reasons.append(f"rule out a group of {max(gone):.1%}")
+    if reasons:
         return Verdict("none", points, factor, tuple(reasons))
     best = "weak" if scope == "average" else "strong" if is_sure else "moderate"
     for level in LEVELS[LEVELS.index(best) : LEVELS.index("weak") + 1]:
         most_points, most_times = ALLOWS[level]
         if points <= most_points + _ROUNDING and factor <= most_times * (1 + _ROUNDING):
             return Verdict(level, points, factor)
-    return Verdict("none", points, factor, tuple(_too_far(points, factor)))
+    if points > most_points:  # those of "weak", the last level that is looked at
+        reasons.append(f"move the probability of a group by {rounded_up(100 * points, 1)} points")
+    if factor > most_times:
+        reasons.append(f"make a group {rounded_up(factor, 1)} times as likely")
+    return Verdict("none", points, factor, tuple(reasons))
 
 
 def worst(verdicts: Sequence[Verdict]) -> int:
@@ -112,26 +116,6 @@ def worst(verdicts: Sequence[Verdict]) -> int:
         range(len(verdicts)),
         key=lambda i: (LEVELS.index(verdicts[i].level), verdicts[i].points, -i),
     )
-
-
-def _certainties(ranges: Sequence[Range]) -> list[str]:
-    """Return what a released value may tell for certain."""
-    said = []
-    if any(found.high >= 1 - _ROUNDING and found.prior < _NEARLY_ALL for found in ranges):
-        said.append("tell a group with certainty")
-    if gone := [x.prior for x in ranges if x.low <= _ROUNDING and x.prior >= _NEARLY_NONE]:
-        said.append(f"rule out a group of {max(gone):.1%}")
-    return said
-
-
-def _too_far(points: float, factor: float) -> list[str]:
-    most_points, most_times = ALLOWS["weak"]
-    said = []
-    if points > most_points:
-        said.append(f"move the probability of a group by {rounded_up(100 * points, 1)} points")
-    if factor > most_times:
-        said.append(f"make a group {rounded_up(factor, 1)} times as likely")
-    return said
 
 
 # What somebody who already knows a part of a row learns from its release. No budget bounds it.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -76,11 +77,6 @@ class Channel(Frozen):
             groups = np.array(self.groups, dtype=np.intp)
             groups.flags.writeable = False
             self._set(groups=groups)
-        self._check_distributions()
-        self._check_groups()
-        self._check_names()
-
-    def _check_distributions(self) -> None:
         p_x, matrix = self.p_x, self.matrix
         if matrix.ndim != 2 or p_x.shape != matrix.shape[:1]:
             raise ValueError(
@@ -94,6 +90,8 @@ class Channel(Frozen):
             raise ValueError(f"The rows of the channel must sum to 1. They are off by {error}.")
         if not (p_x >= 0).all() or not abs(p_x.sum() - 1) <= ROW_TOLERANCE:
             raise ValueError(f"The distribution of X must sum to 1. Got a sum of {p_x.sum()}.")
+        self._check_groups()
+        self._check_names()
 
     def _check_groups(self) -> None:
         """Check that no output mixes symbols of X with different values beside it."""
@@ -217,6 +215,16 @@ class Channel(Frozen):
         if self.groups is None:
             return self.p_y[None]
         return self.independent[np.unique(self.groups, return_index=True)[1]]
+
+
+def of_channel(name: str) -> Any:
+    """Return a property that is a figure of the channel `y_given_x`."""
+    return property(attrgetter(f"y_given_x.{name}"), doc=doc_of(Channel, name))
+
+
+def doc_of(kind: type, name: str) -> str:
+    """Return what the docstring of a figure says."""
+    return getattr(kind, name).__doc__ if hasattr(kind, name) else f"As in `{kind.__name__}`."
 
 
 def check_labels(name: str, labels: Labels | None, count: int) -> None:

@@ -112,7 +112,13 @@ def read_mechanism(
         "upper_bound": part["upper_bound"].number(),
         "confidence": part["confidence"].number(low=0) if "confidence" in part else None,
     }
-    of_all = _read_measure(part["measure"], measure), *_risk(part, len(listed))
+    of_each, n_samples = None, None
+    of_measure = _read_measure(part["measure"], measure)
+    if "confidence" in part:
+        sure = part["confidence"].number(low=0, high=1)
+        of_each = confidence_of_each(sure, len(listed))
+        n_samples = part["n_samples"].number(low=0)
+    of_all = of_measure, of_each, n_samples
     scope: Any = part["scope"].text(*SCOPES)
     read["secrets"] = {}
     for name, each, joint in zip(names, listed, joints, strict=True):
@@ -127,14 +133,6 @@ def read_mechanism(
         with part["together"].making():
             read["together"] = Leakage(channel, *joint, of_all[0])
     return {"y_given_x": channel, **read}
-
-
-def _risk(part: Mapping[str, Place], n_secrets: int) -> tuple[float | None, float | None]:
-    """Return the confidence of each secret, and the number of rows."""
-    if "confidence" not in part:
-        return None, None
-    sure = part["confidence"].number(low=0, high=1)
-    return confidence_of_each(sure, n_secrets), part["n_samples"].number(low=0)
 
 
 def _read_name(place: Place, n_secrets: int) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -14,17 +15,8 @@ from .._typing import FloatArray, IntArray, Labels, Scope, TableLike
 from ..joint import as_joint
 from ..measures import Measure, get_measure
 from ..utilities import MutualInformation, Utility, get_utility
-from .channel import Channel, Frozen
+from .channel import Channel, Frozen, doc_of, of_channel
 from .leakage import Leakage
-
-
-def of_channel(name: str) -> Any:
-    """Return a property that is a figure of the channel."""
-
-    def figure(self: Figures) -> Any:
-        return getattr(self.y_given_x, name)
-
-    return property(figure, doc=_doc(Channel, name))
 
 
 def of_secret(kind: type[Leakage], name: str) -> Any:
@@ -33,11 +25,12 @@ def of_secret(kind: type[Leakage], name: str) -> Any:
     def figure(self: Figures) -> Any:
         return getattr(self.only_secret(name), name)
 
-    return property(figure, doc=_doc(kind, name))
+    return property(figure, doc=doc_of(kind, name))
 
 
-def _doc(kind: type, name: str) -> str:
-    return getattr(kind, name).__doc__ if hasattr(kind, name) else f"As in `{kind.__name__}`."
+def of_all(name: str, doc: str) -> Any:
+    """Return a property that is the same for all secrets."""
+    return property(attrgetter(f"_first.{name}"), doc=doc)
 
 
 class Figures(Frozen):
@@ -51,6 +44,7 @@ class Figures(Frozen):
     together: Leakage | None
 
     _kind: ClassVar[str] = "evaluation"
+    _first: Any  # of the secrets
 
     channel: FloatArray = of_channel("matrix")
     p_x: FloatArray = of_channel("p_x")
@@ -80,11 +74,14 @@ class Figures(Frozen):
     attacker_advantage: float = of_secret(Leakage, "attacker_advantage")
     max_lift: float = of_secret(Leakage, "max_lift")
 
+    measure: Measure = of_all("measure", "The measure of leakage.")
+
     def __post_init__(self) -> None:
         self._set(secrets=MappingProxyType(dict(self.secrets)))
         known = [*self.secrets.values(), *([self.together] if self.together else [])]
         if not self.secrets or not all(each.y_given_x is self.y_given_x for each in known):
             raise ValueError("There must be a secret, and all must be about the same channel.")
+        self._set(_first=known[0])
         if self.together is None and len(self.secrets) == 1:
             self._set(together=known[0])
 
@@ -93,15 +90,6 @@ class Figures(Frozen):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__({**state, "secrets": MappingProxyType(state["secrets"])})
-
-    @property
-    def measure(self) -> Measure:
-        """The measure of leakage."""
-        return self._first.measure
-
-    @property
-    def _first(self) -> Any:
-        return next(iter(self.secrets.values()))
 
     def only_secret(self, asked: str) -> Any:
         """Return the only secret; of several, one must be named. asked : what is wanted of it."""

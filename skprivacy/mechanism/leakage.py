@@ -17,7 +17,7 @@ from ..measures import Measure, lift
 from ..measures.base import leakage_in, output_values, posteriors
 from ..population.limits import UpperLimits, draws_of_limits, kept_draws, limits_of, upper_limits
 from ..utilities import mutual_information
-from .channel import OWNER, ROW_TOLERANCE, Channel, Frozen, check_labels
+from .channel import OWNER, ROW_TOLERANCE, Channel, Frozen, check_labels, of_channel
 
 # The confidence of limits that nobody asked for, and how many budgets such a limit must exceed to
 # be told of.
@@ -76,8 +76,20 @@ class PopulationLeakage:
         return self.max_leakage if scope == "per_output" else self.average_leakage
 
 
+class OfChannel(Frozen):
+    """The figures of the channel, for what is about one."""
+
+    y_given_x: Channel
+
+    channel: FloatArray = of_channel("matrix")
+    p_x: FloatArray = of_channel("p_x")
+    p_y: FloatArray = of_channel("p_y")
+    y_labels: Labels = of_channel("y_labels")
+    groups: IntArray | None = of_channel("groups")
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Leakage(Frozen):
+class Leakage(OfChannel):
     """What a channel P(Y|X) leaks about one secret S, given their joint distribution with X.
 
     Attributes
@@ -126,31 +138,6 @@ class Leakage(Frozen):
         if p_x.shape != self.p_x.shape or not np.allclose(p_x, self.p_x, _SAME_MARGINALS, 0.0):
             raise ValueError("p_sx does not have the distribution of X that the channel is for.")
         check_labels("s_labels", self.s_labels, len(self.p_sx))
-
-    @property
-    def channel(self) -> FloatArray:
-        """``P(Y = y | X = x)``, of shape (n_x, n_y)."""
-        return self.y_given_x.matrix
-
-    @property
-    def p_x(self) -> FloatArray:
-        """``P(X)``, of shape (n_x,)."""
-        return self.y_given_x.p_x
-
-    @property
-    def p_y(self) -> FloatArray:
-        """``P(Y)``, of shape (n_y,)."""
-        return self.y_given_x.p_y
-
-    @property
-    def y_labels(self) -> Labels:
-        """Names of the outputs."""
-        return self.y_given_x.y_labels
-
-    @property
-    def groups(self) -> IntArray | None:
-        """The value of columns beside Y for each symbol of X, None where there are none."""
-        return self.y_given_x.groups
 
     @property
     def joint(self) -> FloatArray:

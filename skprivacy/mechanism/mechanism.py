@@ -18,9 +18,9 @@ from ..fidelity import Fidelity, NamedChannel, closest_names, fidelity_of_symbol
 from ..joint import as_joint, confidence_of_each
 from ..measures import Measure
 from ..utilities import BOUND_TOLERANCE, DEFAULT_TOL, UTILITY_ROUNDING, Utility
-from .channel import OWNER, Channel
+from .channel import OWNER, Channel, of_channel
 from .content import mechanism_content, read_mechanism
-from .evaluation import Evaluation, Figures, of_channel, of_secret
+from .evaluation import Evaluation, Figures, of_all, of_secret
 from .guarantee import Guarantee
 from .leakage import Leakage, PopulationLeakage
 
@@ -34,6 +34,12 @@ class BudgetFigures(Figures):
     advantage_bound: float = of_secret(Guarantee, "advantage_bound")
     posterior_ranges: Callable[[], pd.DataFrame] = of_secret(Guarantee, "posterior_ranges")
     allows_certainty: bool = of_secret(Guarantee, "allows_certainty")
+    scope: Scope = of_all(
+        "scope", """Which leakage is within the budget: "per_output" or "average"."""
+    )
+    n_samples: float | None = of_all(
+        "n_samples", "How many rows `p_sx` was counted from; None where there is no confidence."
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,20 +108,9 @@ class Mechanism(BudgetFigures):
         super().__post_init__()
         if not isinstance(self.solver, str):
             raise TypeError(message(OWNER, "solver", "a str", self.solver))
-        self._check_conditions()
-        largest = self.y_given_x.largest_utility
-        bound = largest if self.upper_bound is None else min(self.upper_bound, largest)
-        # A bound below the utility by more than rounding would be wrong, not tight.
-        if not bound >= self.utility - BOUND_TOLERANCE * max(1.0, largest):
-            raise ValueError(message(OWNER, "upper_bound", f">= {self.utility}", bound))
-        self._set(upper_bound=float(max(bound, self.utility)))
-
-    def _check_conditions(self) -> None:
-        """Check that all secrets were judged alike, each with its share of the risk."""
-        of_each = None
+        of_each, first = None, self._first
         if self.confidence is not None:
             of_each = confidence_of_each(self.confidence, len(self.secrets))
-        first = self._first
         for each in self.secrets.values():
             is_alike = each.scope == first.scope and each.n_samples == first.n_samples
             is_alike &= each.measure.to_dict() == first.measure.to_dict()
@@ -125,22 +120,18 @@ class Mechanism(BudgetFigures):
                     "All secrets of a mechanism must have the same measure, scope and number of "
                     "rows, and equal shares of the risk that its confidence leaves."
                 )
+        largest = self.y_given_x.largest_utility
+        bound = largest if self.upper_bound is None else min(self.upper_bound, largest)
+        # A bound below the utility by more than rounding would be wrong, not tight.
+        if not bound >= self.utility - BOUND_TOLERANCE * max(1.0, largest):
+            raise ValueError(message(OWNER, "upper_bound", f">= {self.utility}", bound))
+        self._set(upper_bound=float(max(bound, self.utility)))
 
     @property
     def epsilon(self) -> Any:
         """The budget, a float; of several secrets, a dict with that of each."""
         budgets = {name: secret.epsilon for name, secret in self.secrets.items()}
         return budgets if len(budgets) > 1 else next(iter(budgets.values()))
-
-    @property
-    def scope(self) -> Scope:
-        """Which leakage is within the budget: "per_output" or "average"."""
-        return self._first.scope
-
-    @property
-    def n_samples(self) -> float | None:
-        """How many rows `p_sx` was counted from; None where there is no confidence."""
-        return self._first.n_samples
 
     def excess(self, channel: FloatArray) -> float:
         """Return by how much another channel would exceed a budget; at most 0 if it does not.
@@ -303,7 +294,17 @@ class Mechanism(BudgetFigures):
     def _joint_of(self, p_sx: TableLike) -> Any:
         owner = "Mechanism.evaluate"
         if isinstance(p_sx, pd.DataFrame):
-            p_sx = self._match_columns(p_sx, owner)
+            # By position: a list of booleans or of tuples would not select columns.
+            ours = {label_key(label): label for label in self.x_labels}
+            theirs = {label_key(label): i for i, label in enumerate(p_sx.columns.tolist())}
+            missing = [label for key, label in ours.items() if key not in theirs]
+            unknown = [p_sx.columns[i] for key, i in theirs.items() if key not in ours]
+            if missing or unknown:
+                raise ValueError(
+                    f"The columns of the 'p_sx' parameter of {owner} must be the symbols of X. "
+                    f"Missing: {missing[:5]}; unknown: {unknown[:5]}."
+                )
+            p_sx = p_sx.iloc[:, [theirs[key] for key in ours]]
         joint = as_joint(p_sx, owner)
         if len(joint.x_labels) != len(self.x_labels):
             raise ValueError(
@@ -314,19 +315,6 @@ class Mechanism(BudgetFigures):
                 )
             )
         return joint
-
-    def _match_columns(self, p_sx: pd.DataFrame, owner: str) -> pd.DataFrame:
-        # By position: a list of booleans or of tuples would not select columns.
-        ours = {label_key(label): label for label in self.x_labels}
-        theirs = {label_key(label): i for i, label in enumerate(p_sx.columns.tolist())}
-        missing = [label for key, label in ours.items() if key not in theirs]
-        unknown = [p_sx.columns[i] for key, i in theirs.items() if key not in ours]
-        if missing or unknown:
-            raise ValueError(
-                f"The columns of the 'p_sx' parameter of {owner} must be the symbols of X. "
-                f"Missing: {missing[:5]}; unknown: {unknown[:5]}."
-            )
-        return p_sx.iloc[:, [theirs[key] for key in ours]]
 
     def _figures(self) -> Iterator[str]:
         yield from super()._figures()

@@ -48,40 +48,28 @@ def attack_notes(attacks: pd.DataFrame) -> list[str]:
     >>> attack_notes(table)[0][:52]
     'An advantage below zero, here down to -1.3 points, i'
     """
-    return [*_below_zero(attacks), *_safer_than_a_part(attacks)]
-
-
-def _below_zero(attacks: pd.DataFrame) -> list[str]:
-    smallest = attacks["advantage"].min()
-    if _as_shown(smallest) >= 0:
-        return []
-    return [
-        f"An advantage below zero, here down to {in_points(smallest)}, is noise: the attacker "
-        f"took chance in the rows it learned from for a pattern, and on rows that it had not seen "
-        f"was right less often than a blind guess. Read it as zero; it is no sign of protection."
-    ]
-
-
-def _safer_than_a_part(attacks: pd.DataFrame) -> list[str]:
-    """Say so where all columns together seem to give away less than some of them."""
+    # In tenths of a point: smaller differences are not seen.
+    notes, smallest = [], attacks["advantage"].min()
+    if not round(smallest, 3) >= 0:
+        notes.append(
+            f"An advantage below zero, here down to {in_points(smallest)}, is noise: the attacker "
+            f"took chance in the rows it learned from for a pattern, and on rows that it had not "
+            f"seen was right less often than a blind guess. Read it as zero; it is no sign of "
+            f"protection."
+        )
     best = attacks.groupby("attacked", sort=False)["advantage"].max()
     if TOGETHER not in best:
-        return []
+        return notes
     parts = best[[name for name in best.index if name not in ("raw", TOGETHER)]]
     name, largest, together = parts.idxmax(), parts.max(), best[TOGETHER]
-    if _as_shown(largest) <= max(_as_shown(together), 0):
-        return []
-    return [
-        f'Together, the columns give away no less than any of them: "{TOGETHER}" counts as '
-        f'{in_points(largest)}, the advantage of "{name}" alone, and not as the '
-        f"{in_points(together)} that were measured: the other columns, or chance, misled the "
-        f"attackers."
-    ]
-
-
-def _as_shown(advantage: float) -> float:
-    """Return it in tenths of a point: smaller differences are not seen."""
-    return round(advantage, 3)
+    if not round(largest, 3) <= max(round(together, 3), 0):
+        notes.append(
+            f'Together, the columns give away no less than any of them: "{TOGETHER}" counts as '
+            f'{in_points(largest)}, the advantage of "{name}" alone, and not as the '
+            f"{in_points(together)} that were measured: the other columns, or chance, misled the "
+            f"attackers."
+        )
+    return notes
 
 
 # The attacker's view: how well S can be guessed from what is released.
@@ -264,18 +252,14 @@ def _attackers(
         boosting = HistGradientBoostingClassifier(random_state=0, early_stopping=when)
         return {"gradient boosting": boosting, "Bayes table": BayesTable()}
     attackers = attacker if isinstance(attacker, dict) else {type(attacker).__name__: attacker}
-    if not attackers or not all(map(_is_attacker, attackers.values())):
+    are_fine = all(
+        hasattr(each, "fit") and not isinstance(each, type) and is_classifier(each)
+        for each in attackers.values()
+    )
+    if not attackers or not are_fine:
         requirement = "a classifier, a dict of classifiers, or None"
         raise TypeError(message(owner, "attacker", requirement, attacker))
     return attackers
-
-
-def _is_attacker(classifier: object) -> bool:
-    return (
-        hasattr(classifier, "fit")
-        and not isinstance(classifier, type)
-        and is_classifier(classifier)
-    )
 
 
 def _check_groups(target: IntArray, n_splits: int) -> None:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from .._typing import IntArray
 from ..describing import percent
 from ..mechanism import Guarantee, Mechanism
 from .canvas import (
@@ -132,7 +131,12 @@ class LeakageDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; it is divided in two.
         """
-        self._outputs = self._shown()
+        # Those that leak most in the rows, and the one that may leak most in the population.
+        most = np.argsort(-self._secret.leakage, kind="stable")[:MOST_TICKS]
+        if self.limits is not None:
+            worst = int(np.argmax(self.limits.per_output.to_numpy()))
+            most[-1] = most[-1] if worst in most else worst
+        self._outputs = np.sort(most)
         n_y = len(self._outputs)
         size = (9.5, min(12, 1.6 + 0.36 * n_y))
         self.figure_, (self.ax_, self.ax_posterior_) = divided(ax, size, ncols=2)
@@ -143,17 +147,6 @@ class LeakageDisplay:
             axis.spines[["top", "right"]].set_visible(False)
         return self
 
-    def _shown(self) -> IntArray:
-        """Return the outputs to draw, in their order: those that leak most in the rows.
-
-        The one that may leak most in the population is always among them.
-        """
-        most = np.argsort(-self._secret.leakage, kind="stable")[:MOST_TICKS]
-        if self.limits is not None:
-            worst = int(np.argmax(self.limits.per_output.to_numpy()))
-            most[-1] = most[-1] if worst in most else worst
-        return np.sort(most)
-
     def _draw_leakage(self) -> None:
         mechanism, axis = self._secret, self.ax_
         leakage, n_y = mechanism.leakage[self._outputs], len(self._outputs)
@@ -162,7 +155,15 @@ class LeakageDisplay:
             shown += [*self.limits.per_output.iloc[self._outputs], self.limits.max_leakage]
         end = 1.15 * max((x for x in shown if np.isfinite(x) and x > 0), default=1.0)
         axis.barh(range(n_y), np.minimum(leakage, end), color="tab:blue")
-        self._draw_lines(axis)
+        is_each = mechanism.scope == "per_output"
+        if np.isfinite(mechanism.epsilon):
+            label = "budget, for every output" if is_each else "budget, on average"
+            if mechanism.confidence is not None:
+                label += " in the population"
+            axis.axvline(mechanism.epsilon, color="tab:red", lw=1.6, label=label)
+        if not is_each:
+            average = mechanism.average_leakage
+            axis.axvline(average, color="0.5", ls=":", lw=2, label="leakage on average")
         if self.limits is not None:
             limits = self.limits.per_output.iloc[self._outputs]
             label = f"population, {percent(self.limits.confidence)} limit"
@@ -175,18 +176,6 @@ class LeakageDisplay:
         if axis.lines:
             legend_above(axis, 2)
         label_ticks(axis.yaxis, [mechanism.y_labels[i] for i in self._outputs])
-
-    def _draw_lines(self, axis: Axes) -> None:
-        """Draw the budget and, for a budget on average, the leakage that is reached."""
-        mechanism, per_output = self._secret, self._secret.scope == "per_output"
-        if np.isfinite(mechanism.epsilon):
-            label = "budget, for every output" if per_output else "budget, on average"
-            if mechanism.confidence is not None:
-                label += " in the population"
-            axis.axvline(mechanism.epsilon, color="tab:red", lw=1.6, label=label)
-        if not per_output:
-            average = mechanism.average_leakage
-            axis.axvline(average, color="0.5", ls=":", lw=2, label="leakage on average")
 
     def _draw_posteriors(self) -> None:
         mechanism, axis = self._secret, self.ax_posterior_

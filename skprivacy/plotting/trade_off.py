@@ -11,7 +11,7 @@ from .._typing import FloatArray
 from .._validation import message
 from ..describing import percent
 from ..design import privacy_utility_path
-from ..mechanism import Guarantee, Mechanism, name_of_secret
+from ..mechanism import Mechanism, name_of_secret
 from ..solvers import Solver
 from .canvas import (
     axes_for,
@@ -142,7 +142,9 @@ class PrivacyUtilityDisplay:
         >>> display.chosen
         0.05
         """
-        mechanism = _mechanism_with_joints(transformer, cls)
+        mechanism = mechanism_of(transformer)
+        for secret in mechanism.secrets.values():
+            check_joint(secret, cls)
         solvers = [solvers] if isinstance(solvers, str) else solvers
         options: dict[str, Any] = {}
         if not solvers:
@@ -257,7 +259,12 @@ def path_around(
 
 def _around(mechanism: Mechanism, around: FloatArray) -> list[dict[Any, float]]:
     """Return budgets around those of a mechanism; none that columns beside it alone exceed."""
-    middle = {name: _middle(secret) for name, secret in mechanism.secrets.items()}
+    middle = {}
+    for name, secret in mechanism.secrets.items():
+        budget = secret.epsilon
+        if not np.isfinite(budget):
+            budget = secret.leakage_in(secret.scope)
+        middle[name] = budget if 0 < budget < np.inf else 0.01
     least = 0.0 if mechanism.groups is None else _least_factor(mechanism, middle)
     factors = [float(factor) for factor in around if factor >= min(least, 1.0)]
     return [{name: factor * each for name, each in middle.items()} for factor in factors]
@@ -270,20 +277,6 @@ def _least_factor(mechanism: Mechanism, middle: Mapping[Any, float]) -> float:
     nothing = mechanism.with_channel(mechanism.independent).secrets
     used = (each.leakage_in(mechanism.scope) / middle[name] for name, each in nothing.items())
     return max(used) * (1 + 1e-9)
-
-
-def _middle(secret: Guarantee) -> float:
-    middle = secret.epsilon
-    if not np.isfinite(middle):
-        middle = secret.leakage_in(secret.scope)
-    return middle if 0 < middle < np.inf else 0.01
-
-
-def _mechanism_with_joints(transformer: PrivacyFunnelTransformer, display: type) -> Mechanism:
-    mechanism = mechanism_of(transformer)
-    for secret in mechanism.secrets.values():
-        check_joint(secret, display)
-    return mechanism
 
 
 def _budget(mechanism: Mechanism) -> float:

@@ -19,7 +19,7 @@ from .._validation import check_integer, message
 from ..cells import Cells
 from ..describing import DOES_NOT_APPLY, ReleaseSummary, SecretSummary, limit
 from ..fitting.parameters import Settings
-from ..measures import Measure, every_measure
+from ..measures import SCOPES, Measure, every_measure
 from ..measures.base import leakage_in, output_values
 from ..plotting import LeakageDisplay, MechanismDisplay, PrivacyUtilityDisplay, path_around
 from ..plotting.canvas import MOST_TICKS, text_of_measure, text_of_solver
@@ -193,13 +193,15 @@ def glossary() -> Section:
 
 def for_specialists(summary: ReleaseSummary, mechanism: Any) -> Section:
     """Return figures that only those need who know the theory."""
-    about_s = mechanism.together
+    about_s, by_cells = mechanism.together, mechanism.cell_utility
+    is_cells = 0 < by_cells < 1 - UTILITY_ROUNDING
     figures = {
         "measure of leakage": f"{text_of_measure(summary.measure)}, "
         f"{summary.scope.replace('_', ' ')}",
         "solver": text_of_solver(mechanism.solver),
         "utility": f"{mechanism.utility:.5f} ({mechanism.objective.name.replace('_', ' ')})",
-        **_shares(summary),
+        "kept": f"{summary.kept:.2%}",
+        **({"utility of the cells": f"{by_cells:.2%}"} if is_cells else {}),
         "certified gap": limit(mechanism.gap, 2),
         "I(X;Y)": f"{mechanism.mutual_information:.5f} nats",
         **({} if about_s is None else {"I(S;Y)": f"{about_s.sensitive_information:.5f} nats"}),
@@ -223,30 +225,18 @@ def for_specialists(summary: ReleaseSummary, mechanism: Any) -> Section:
     )
 
 
-def _shares(summary: ReleaseSummary) -> dict[str, str]:
-    shares = {"kept": f"{summary.kept:.2%}"}
-    if 0 < (by_cells := summary.mechanism.cell_utility) < 1 - UTILITY_ROUNDING:
-        shares["utility of the cells"] = f"{by_cells:.2%}"
-    return shares
-
-
 def _every_measure(secret: SecretSummary) -> Table:
-    rows = {
-        text_of_measure(measure): _leakages(secret, measure)
-        for measure in every_measure(secret.release.measure).values()
-    }
+    given_y, p_y = secret.secret.sensitive_posterior, secret.release.mechanism.p_y
+    prior, rows = secret.ranges["prior"].to_numpy(), {}
+    for measure in every_measure(secret.release.measure).values():
+        values = output_values(measure, given_y, prior)
+        found = [leakage_in(scope, measure, values, p_y) for scope in SCOPES]
+        texts = [DOES_NOT_APPLY if np.isnan(each) else f"{each:.4f}" for each in found]
+        rows[text_of_measure(measure)] = texts
     columns = ["worst released value", "average over all"]
     cells = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
     about = f"Leakage about {secret.name} by every measure, each on its epsilon scale"
     return Table(about, cells.rename_axis("measure"))
-
-
-def _leakages(secret: SecretSummary, measure: Measure) -> list[str]:
-    given_y, p_y = secret.secret.sensitive_posterior, secret.release.mechanism.p_y
-    values = output_values(measure, given_y, secret.ranges["prior"].to_numpy())
-    found = [leakage_in("per_output", measure, values, p_y)]
-    found.append(leakage_in("average", measure, values, p_y))
-    return [DOES_NOT_APPLY if np.isnan(each) else f"{each:.4f}" for each in found]
 
 
 def pictures(
@@ -319,7 +309,10 @@ def _leakage_of(secret: SecretSummary) -> Figure:
 
 def recipe(epsilon: Any, settings: Settings) -> Section:
     """Return settings and versions; epsilon : the budgets of the mechanism."""
-    parameters = {name: _written(value) for name, value in settings.parameters().items()}
+    parameters = {name: repr(value) for name, value in settings.parameters().items()}
+    for name, value in settings.parameters().items():
+        if isinstance(value, Measure | Solver | Utility | Cells):  # by its name, not by its class
+            parameters[name] = repr(value).replace(type(value).__name__, value.name)
     parameters["epsilon"] = repr(epsilon)
     if settings.has_target:
         parameters["utility"] = "what is told about the target"
@@ -337,11 +330,3 @@ def recipe(epsilon: Any, settings: Settings) -> Section:
         ["The same rows, with the same weights, and these settings give the same channel."],
         [facts("Settings", parameters), facts("Versions", versions)],
     )
-
-
-def _written(value: Any) -> str:
-    """Return a setting as text; an object by its name, not by its class."""
-    text = repr(value)
-    if isinstance(value, Measure | Solver | Utility | Cells):
-        return text.replace(type(value).__name__, value.name)
-    return text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,6 @@ import pandas as pd
 from .._messages import in_points
 from .._typing import ColumnsLike, CountArray, TableLike
 from ..describing import SecretSummary, percent, shown
-from ..encoding import Alphabet, ColumnAlphabet
 from ..encoding.columns import FEWEST_ROWS
 from ..fitted import Fitted
 from ..fitting.inputs import sensitive_columns
@@ -90,20 +90,15 @@ def attack_section(
         f"exceeds a blind guess."
     )
     table = Table(f"How well {secret.name} can be guessed", _attacks(figures, attacked.confidence))
-    return Section(title, [text, _not_the_best(secret), *attack_notes(figures)], [table])
-
-
-def _not_the_best(secret: SecretSummary) -> str:
-    """Say how trained models compare with the best possible attacker."""
-    said = (
+    compared = (
         f"They are not the best possible attacker, who is right in "
         f"{secret.secret.attacker_accuracy:.1%} of the rows (see 'What leaks'): that one knows "
         f"how the release was made, and need not learn it from rows. So models, from the released "
         f"columns alone, are right no more often, but for chance."
     )
-    if not _hides_what_leaks(secret):
-        return said
-    return f"{said} As no guess can show here what the release leaks, these cannot either."
+    if _hides_what_leaks(secret):
+        compared += " As no guess can show here what the release leaks, these cannot either."
+    return Section(title, [text, compared, *attack_notes(figures)], [table])
 
 
 def _figures(fitted: Fitted, settings: Settings, attacked: Attacked, secret: Any) -> pd.DataFrame:
@@ -178,8 +173,19 @@ def small_numbers(fitted: Fitted, protected: str, pooled: float) -> Section:
             ],
             [smallest],
         )
+    said = [
+        f"A value is rare if fewer than {FEWEST_ROWS} rows have it. Rare values are counted here, "
+        f"not listed. Where a pool or a cell stands for them, a commoner value is shown instead."
+    ]
+    if n := int(found["rare and shown"].sum()):
+        said.append(
+            f"Values that are rare and not in a pool can appear in the release: {n:,} here. To "
+            f"avoid that, pool them: values with fewer than {FEWEST_ROWS} rows, or more."
+        )
+    if pooled:
+        said.append(f"{pooled:.1%} of the rows have rare values, which are pooled.")
     table = Table("Pooled and rare values, column by column", found.map("{:,}".format))
-    return Section("Small numbers", _about_rare(found, pooled), [smallest, table])
+    return Section("Small numbers", said, [smallest, table])
 
 
 def _smallest(fitted: Fitted, counts: CountArray, protected: str) -> Table:
@@ -207,37 +213,14 @@ def _rows(count: Any) -> str:
 
 def _rare_values(fitted: Fitted) -> pd.DataFrame:
     """Return how many values of each column are pooled, rare, and rare but shown; if any are."""
-    alphabet = fitted.alphabet.x_alphabet
-    figures = [_of_column(alphabet, position) for position in range(len(alphabet.columns))]
+    alphabet, figures = fitted.alphabet.x_alphabet, []
+    for column, named in zip(alphabet.columns, alphabet.shown, strict=True):
+        alone = {named.values[code] for code in named.single[named.single >= 0]}
+        rare, is_there = column.is_rare & (column.weights > 0), column.weights > 0
+        is_shown = [value in alone for value in itertools.compress(column.values, rare)]
+        sizes = np.bincount(column.symbols[column.symbols >= 0], minlength=column.n_symbols)
+        n_pooled = int(sizes[sizes > 1].sum())
+        figures.append([sum(is_shown), int(rare.sum()), n_pooled, int(is_there.sum())])
     names = pd.Index([str(name) for name in fitted.x_names], name="column")
     found = pd.DataFrame(figures, names, ["rare and shown", "rare", "pooled", "values or bins"])
     return found[found[["pooled", "rare"]].any(axis=1)]
-
-
-def _of_column(alphabet: Alphabet, position: int) -> list[int]:
-    column, named = alphabet.columns[position], alphabet.shown[position]
-    alone = {named.values[code] for code in named.single[named.single >= 0]}
-    rare = column.is_rare & (column.weights > 0)
-    both = [value in alone for value, is_rare in zip(column.values, rare, strict=True) if is_rare]
-    return [sum(both), int(rare.sum()), _n_pooled(column), int((column.weights > 0).sum())]
-
-
-def _n_pooled(column: ColumnAlphabet) -> int:
-    symbols = column.symbols[column.symbols >= 0]
-    sizes = np.bincount(symbols, minlength=column.n_symbols)
-    return int(sizes[sizes > 1].sum())
-
-
-def _about_rare(found: pd.DataFrame, pooled: float) -> list[str]:
-    said = [
-        f"A value is rare if fewer than {FEWEST_ROWS} rows have it. Rare values are counted here, "
-        f"not listed. Where a pool or a cell stands for them, a commoner value is shown instead."
-    ]
-    if n := int(found["rare and shown"].sum()):
-        said.append(
-            f"Values that are rare and not in a pool can appear in the release: {n:,} here. To "
-            f"avoid that, pool them: values with fewer than {FEWEST_ROWS} rows, or more."
-        )
-    if pooled:
-        said.append(f"{pooled:.1%} of the rows have rare values, which are pooled.")
-    return said

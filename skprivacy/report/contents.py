@@ -1,7 +1,7 @@
 """Report: all sections in their order."""
 
 from ..describing import CAUTION, PASS, ReleaseSummary
-from ..fitted import Fitted, Training
+from ..fitted import Fitted
 from ..fitting.parameters import Settings
 from .appendix import Handover, for_specialists, glossary, pictures, recipe
 from .attackers import Attacked, attack_section, no_attack, small_numbers
@@ -56,11 +56,16 @@ def sections_of(
         lead=summary.lead(),
         status=summary.status,
     )
+    rows = f"{fitted.training.n_rows:,} rows"
+    if fitted.training.effective_rows != fitted.training.n_rows:
+        rows += f", as good as {fitted.training.effective_rows:,} equally weighted ones"
+    if settings.smoothing:
+        rows += f", smoothed by {settings.smoothing:g} rows in every cell"
     files = Section(
         "Files and columns",
         handover.notes(protected),
         [
-            handover.files(_rows(fitted.training, settings.smoothing)),
+            handover.files(rows),
             columns.table(fitted.training.alphabet.n_symbols),
         ],
     )
@@ -80,11 +85,3 @@ def sections_of(
         recipe(mechanism.epsilon, settings),
     ]
     return f"Privacy report: {summary.x_name()} released, {protected} protected", sections
-
-
-def _rows(training: Training, smoothing: float) -> str:
-    """Say how many rows there were, and how many equally weighted ones would be as good."""
-    text = f"{training.n_rows:,} rows"
-    if training.effective_rows != training.n_rows:
-        text += f", as good as {training.effective_rows:,} equally weighted ones"
-    return f"{text}, smoothed by {smoothing:g} rows in every cell" if smoothing else text

@@ -6,6 +6,7 @@ import base64
 import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from html import escape
 from importlib import resources
 from typing import Any
@@ -183,15 +184,12 @@ def _section(section: Section) -> str:
         kind = _COLOURS.get(section.status, "fail")
         parts.append(f'<p class="lead {kind}">{escape(section.lead)}</p>')
     parts += [f"<p>{escape(paragraph)}</p>" for paragraph in section.paragraphs]
-    parts += map(_points, section.points)
+    for points in section.points:
+        sentences = "\n".join(f"<li>{escape(sentence)}</li>" for sentence in points.sentences)
+        parts.append(f"<h3>{escape(points.caption)}</h3>\n<ul>\n{sentences}\n</ul>")
     parts += map(_table, section.tables)
     parts += map(_figure, section.figures)
     return "\n".join([*parts, "</section>"])
-
-
-def _points(points: Points) -> str:
-    sentences = "\n".join(f"<li>{escape(sentence)}</li>" for sentence in points.sentences)
-    return f"<h3>{escape(points.caption)}</h3>\n<ul>\n{sentences}\n</ul>"
 
 
 def _table(table: Table) -> str:
@@ -199,20 +197,16 @@ def _table(table: Table) -> str:
         f"<tr>{_cell(name, 'th', 'row')}{''.join(map(_cell, cells))}</tr>"
         for name, *cells in table.cells.itertuples()
     )
-    kind = "facts" if table.is_facts else "figures"
+    kind, head = "facts", ""
+    if not table.is_facts:  # a name and a text need no headers
+        names = [table.cells.index.name or "", *table.cells.columns]
+        cells = "".join(_cell(name, "th", "col") for name in names)
+        kind, head = "figures", f"<thead><tr>{cells}</tr></thead>\n"
     caption = f"<caption><span>{escape(table.caption)}</span></caption>"
-    content = f'<table class="{kind}">\n{caption}\n{_head(table)}<tbody>\n{rows}\n</tbody></table>'
+    content = f'<table class="{kind}">\n{caption}\n{head}<tbody>\n{rows}\n</tbody></table>'
     has_blanks = not table.is_facts and BLANK in table.cells.to_numpy()
     is_wide = has_blanks or len(table.cells.columns) + 1 >= _WIDE_COLUMNS
     return _scrolling(content, table.caption, is_wide)
-
-
-def _head(table: Table) -> str:
-    if table.is_facts:  # a name and a text need no headers
-        return ""
-    names = [table.cells.index.name or "", *table.cells.columns]
-    cells = "".join(_cell(name, "th", "col") for name in names)
-    return f"<thead><tr>{cells}</tr></thead>\n"
 
 
 def _cell(content: object, tag: str = "td", scope: str = "") -> str:
@@ -237,19 +231,15 @@ def _scrolling(content: str, name: str, is_wide: bool) -> str:
 
 
 def _figure(figure: Figure) -> str:
-    images = {name: _image(figure.draw, name) for name in _STYLES}
-    width, alt = images["light"][1], escape(figure.alt)
+    addresses, width, alt = {}, 0, escape(figure.alt)
+    for name in ("dark", "light"):
+        content, width = svg_of(partial(figure.draw, is_dark=name == "dark"), _STYLES[name])
+        addresses[name] = f"data:image/svg+xml;base64,{base64.b64encode(content).decode()}"
     picture = (
-        f'<picture><source media="{_DARK}" srcset="{images["dark"][0]}">'
-        f'<img src="{images["light"][0]}" alt="{alt}" width="{width}" '
+        f'<picture><source media="{_DARK}" srcset="{addresses["dark"]}">'
+        f'<img src="{addresses["light"]}" alt="{alt}" width="{width}" '
         f'style="--least: {_SMALLEST_SCALE * width:.0f}px"></picture>'
     )
     caption = f"<figcaption>{escape(figure.caption)}</figcaption>"
     shown = _scrolling(picture, f"{figure.alt}, figure", width > _WIDE)
     return f"<figure>{shown}{caption}</figure>"
-
-
-def _image(draw: Callable[..., Any], style: str) -> tuple[str, int]:
-    """Return a picture as the address of its own bytes, and its width in pixels."""
-    content, width = svg_of(lambda: draw(is_dark=style == "dark"), _STYLES[style])
-    return "data:image/svg+xml;base64," + base64.b64encode(content).decode(), width

@@ -73,7 +73,16 @@ def to_do(summary: ReleaseSummary) -> list[str]:
 
 def against_budgets(summary: ReleaseSummary) -> Table:
     """Return the table of all secrets: the verdict, budgets, and what leaks about each."""
-    rows = {each.name: _row(each) for each in summary.secrets.values()}
+    rows = {}
+    for each in summary.secrets.values():
+        limits, at_most = each.limits, each.limit
+        sure = "" if limits is None else f", {percent(limits.confidence)} limit"
+        rows[each.name] = {
+            "protection": each.verdict.level,
+            "budget": limit(each.epsilon, 6),
+            "in the rows": figure(each.leakage),
+            f"population{sure}": DOES_NOT_APPLY if at_most is None else limit(at_most),
+        }
     if len(rows) > 1 and summary.together is not None:
         dashes = dict.fromkeys(next(iter(rows.values())), DOES_NOT_APPLY)
         rows["all together"] = dashes | {"in the rows": figure(summary.together)}
@@ -81,17 +90,6 @@ def against_budgets(summary: ReleaseSummary) -> Table:
     which = {"per_output": "worst released value", "average": "average over all released values"}
     unit = ", in nats" if isinstance(summary.measure, KL) else ""
     return Table(f"Leakage against the budget: {which[summary.scope]}{unit}", cells)
-
-
-def _row(secret: SecretSummary) -> dict[str, str]:
-    limits, at_most = secret.limits, secret.limit
-    sure = "population" if limits is None else f"population, {percent(limits.confidence)} limit"
-    return {
-        "protection": secret.verdict.level,
-        "budget": limit(secret.epsilon, 6),
-        "in the rows": figure(secret.leakage),
-        sure: DOES_NOT_APPLY if at_most is None else limit(at_most),
-    }
 
 
 def what_leaks(secret: SecretSummary, cells: pd.DataFrame | None) -> Section:
@@ -189,27 +187,24 @@ def conclusions(
     """
     several = [_NOT_TOGETHER] if len(summary.secrets) > 1 else []
     fidelity = summary.fidelity if are_values else None
-    return Section(
-        "What the recipient may and may not conclude",
-        [_what_it_is_about(summary), *columns.covered(), *several, *notes],
-        points=[
-            Points("May conclude", _may(columns, fidelity)),
-            Points("May not conclude", _may_not(summary, columns, fidelity)),
-        ],
-    )
-
-
-def _what_it_is_about(summary: ReleaseSummary) -> str:
     about = "these rows"
     if summary.confidence is not None:
         about = (
             f"the population the rows were drawn from, independently of each other, with "
             f"{percent(summary.confidence)} confidence"
         )
-    return (
+    guarantee = (
         f"The guarantee is about {about}, and about one release of each row. The attacker may "
         f"know the channel, and everything about the rows as a whole, but no other part of the "
         f"row: whoever knows one may learn more than the budget."
+    )
+    return Section(
+        "What the recipient may and may not conclude",
+        [guarantee, *columns.covered(), *several, *notes],
+        points=[
+            Points("May conclude", _may(columns, fidelity)),
+            Points("May not conclude", _may_not(summary, columns, fidelity)),
+        ],
     )
 
 
@@ -232,10 +227,16 @@ def _may(columns: Columns, fidelity: Fidelity | None) -> list[str]:
 
 
 def _may_not(summary: ReleaseSummary, columns: Columns, fidelity: Fidelity | None) -> list[str]:
-    protected = columns.protected
+    protected, about_one_row = columns.protected, []
+    if fidelity is not None and not np.isnan(fidelity.unchanged) and fidelity.unchanged != 1:
+        about_one_row = [
+            f"That a released value is the true value of that row: {1 - fidelity.unchanged:.1%} "
+            f"of the rows are released with another one."
+        ]
     return [
         f"Which {protected} a single person has{_moved(summary)}.",
-        *([] if fidelity is None else [*_about_one_row(fidelity), _RARE]),
+        *about_one_row,
+        *([] if fidelity is None else [_RARE]),
         *([_SEPARATE] if _is_separate(columns, fidelity) else []),
         f"That the release is anonymous. It is {protected} that is protected, and nothing else in "
         f"a row; and this is not differential privacy, which would hide whether a person is in "
@@ -244,15 +245,6 @@ def _may_not(summary: ReleaseSummary, columns: Columns, fidelity: Fidelity | Non
         f"family taken together: that can reveal more about {protected} than the budget.",
         f"That it can be joined to other data without harm: what these reveal about {protected} "
         f"comes on top. Row numbers and the order of rows are such data, too.",
-    ]
-
-
-def _about_one_row(fidelity: Fidelity) -> list[str]:
-    if np.isnan(fidelity.unchanged) or fidelity.unchanged == 1:
-        return []
-    return [
-        f"That a released value is the true value of that row: {1 - fidelity.unchanged:.1%} of "
-        f"the rows are released with another one."
     ]
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from .._typing import ColumnsLike, FilePath, TableLike
 from .._validation import check_real, message
@@ -14,7 +14,7 @@ from ..describing import ReleaseSummary
 from ..fitted import Fitted
 from ..fitting.fitted_estimator import fitted_of, settings_of
 from ..joint import confidence_of_each
-from ..mechanism import PopulationLeakage, population_limits
+from ..mechanism import population_limits
 from ..metrics.attack import Attacker, Splits
 from ..transformer import PrivacyFunnelTransformer
 from .appendix import FileRecord, Handover
@@ -177,14 +177,9 @@ class PrivacyReport:
 
 
 def summary_of(fitted: Fitted, confidence: float) -> ReleaseSummary:
-    """Return the summary of a release, also with limits for one that was made for rows only."""
-    return fitted.summary.with_limits(_limits(fitted, confidence))
+    """Return the summary of a release, also with limits for one that was made for rows only.
 
-
-def _limits(fitted: Fitted, confidence: float) -> dict[Any, PopulationLeakage]:
-    """Return what may leak in the population about each secret; all limits hold at once.
-
-    A design with a confidence has limits of its own.
+    All limits hold at once; a design with a confidence has limits of its own.
     """
     training, secrets = fitted.training, fitted.mechanism.secrets
     assert training is not None
@@ -192,8 +187,9 @@ def _limits(fitted: Fitted, confidence: float) -> dict[Any, PopulationLeakage]:
     share = training.effective_rows / training.counts.sum()
     tables = training.secrets.tables(training.counts)
     n_draws = max(_DRAWS, math.ceil(1 / (1 - of_each)))
-    return {
+    limits = {
         name: population_limits(secret, tables[name] * share, of_each, n_draws=n_draws)
         for name, secret in secrets.items()
         if secret.population_limit is None
     }
+    return fitted.summary.with_limits(limits)
