@@ -55,17 +55,10 @@ def columns_of_secrets(
     covered = {position for positions in found.values() for position in positions}
     for position, name in enumerate(names):
         if position not in covered:
-            raise ValueError(
-                Message(
-                    Parameter("epsilon", owner),
-                    f" has no budget for the sensitive column {name!r}: give it one, alone or ",
-                    InPython(
-                        "as a part of a tuple, or infinity if it need not be protected",
-                        "joined to others by a plus",
-                    ),
-                    ".",
-                )
-            )
+            told = f" has no budget for the sensitive column {name!r}: give it one, alone or "
+            in_python = "as a part of a tuple, or infinity if it need not be protected"
+            how = InPython(in_python, "joined to others by a plus")
+            raise ValueError(Message(Parameter("epsilon", owner), told, how, "."))
     return found
 
 
@@ -76,17 +69,10 @@ def _positions(owner: str, key: Any, names: list[Any]) -> tuple[int, ...]:
     unknown = [part for part in parts if part not in names]
     if unknown or not parts or len(set(parts)) < len(parts):
         what = f"{unknown[0]!r}, which is not a" if unknown else f"{key!r}, which names no"
-        raise ValueError(
-            Message(
-                Parameter("epsilon", owner),
-                f" has a budget for {what} sensitive column: name those of {names}, each with a "
-                f"budget or several with one for all of them ",
-                InPython("in a tuple", "joined by a plus"),
-                ", or add the column to ",
-                Named("sensitive"),
-                ".",
-            )
-        )
+        told = Parameter("epsilon", owner), f" has a budget for {what} sensitive column: "
+        why = f"name those of {names}, each with a budget or several with one for all of them "
+        advice = InPython("in a tuple", "joined by a plus"), ", or add the column to "
+        raise ValueError(Message(*told, why, *advice, Named("sensitive"), "."))
     return tuple(names.index(part) for part in parts)
 
 

@@ -269,14 +269,9 @@ def _folds_of(task: CellTask) -> IntArray:
     if task.folds is None:
         return folds_of_rows(task.columns, task.codes)
     if len(np.unique(task.folds)) < 2:
-        raise ValueError(
-            Message(
-                "The rows are of so few people that no model can be learned from some of them, "
-                "and score the others: use rows of more people, or leave out ",
-                Named("groups"),
-                ".",
-            )
-        )
+        told = "The rows are of so few people that no model can be learned from some of them, "
+        why = "and score the others: use rows of more people, or leave out ", Named("groups")
+        raise ValueError(Message(told, *why, "."))
     return task.folds
 
 

@@ -159,13 +159,8 @@ def as_edges(given: Sequence[Any], label: Hashable) -> FloatArray:
     """Return the edges that a user gave, as numbers."""
     edges = as_numbers(pd.Series(list(given)), label)
     if len(edges) < 2 or not (np.diff(edges) > 0).all():
-        raise ValueError(
-            Message(
-                _EDGES,
-                f" for the column {label!r} must increase, and there must be at least two. Got "
-                f"{list(given)!r}.",
-            )
-        )
+        told = _EDGES, f" for the column {label!r} must increase, and there must be at least two. "
+        raise ValueError(Message(*told, f"Got {list(given)!r}."))
     return edges
 
 
@@ -175,13 +170,8 @@ def _given_edges(
     """Return the inner edges and the bounds of edges that a user gave."""
     edges = as_edges(given, label)
     if numbers[0] < edges[0] or numbers[-1] > edges[-1]:
-        raise ValueError(
-            Message(
-                _EDGES,
-                f" for the column {label!r} do not cover its values. Got {list(given)!r}: begin "
-                f"with -inf and end with inf.",
-            )
-        )
+        told = _EDGES, f" for the column {label!r} do not cover its values. Got {list(given)!r}: "
+        raise ValueError(Message(*told, "begin with -inf and end with inf."))
     return edges[1:-1], (edges[0], edges[-1])
 
 

@@ -208,13 +208,8 @@ def _unseen(labels: Sequence[Hashable], rows: pd.DataFrame, n_rows: int) -> Valu
         name = f"combination of {', '.join(map(repr, labels))}"
     values = [repr(row if len(row) > 1 else row[0]) for row in rows.itertuples(False, None)]
     shown = ", ".join(text[:_LONGEST] for text in values)
-    return ValueError(
-        Message(
-            f"The {'column ' if len(labels) == 1 else ''}{name}, in ",
-            Named("beside"),
-            f", has values that fit did not see, in {n_rows:,} "
-            f"row{'s' if n_rows > 1 else ''}: {shown}. It leaves as it is, and no guarantee "
-            f"covers these: leave such rows out, replace the values with ones that fit saw, or "
-            f"fit to rows that have them.",
-        )
-    )
+    column, rows_ = "column " * (len(labels) == 1), "rows" if n_rows > 1 else "row"
+    told = f"The {column}{name}, in ", Named("beside"), ", has values that fit did not see, in "
+    why = f"{n_rows:,} {rows_}: {shown}. It leaves as it is, and no guarantee covers these: "
+    advice = "leave such rows out, replace the values with ones that fit saw, or fit to rows that "
+    return ValueError(Message(*told, why, advice, "have them."))

@@ -129,13 +129,8 @@ class DelimitedSource(Source):
         if names is None:
             names = [f"c{column + 1}" for column in range(n_columns)]
         if len(names) != n_columns:
-            raise ValueError(
-                Message(
-                    f"{self.input.name} has {n_columns} columns, but ",
-                    Setting("names", [...]),
-                    f" has {len(names)}.",
-                )
-            )
+            told = f"{self.input.name} has {n_columns} columns, but ", Setting("names", [...])
+            raise ValueError(Message(*told, f" has {len(names)}."))
         delimiter = self.delimiter.encode()
         fields = [quoted(name.encode(self.encoding), delimiter) for name in names]
         return split(delimiter.join(fields) + b"\n", self.delimiter, n_columns, 1)
@@ -146,14 +141,9 @@ class DelimitedSource(Source):
         first: dict[str, int] = {}
         for place, name in enumerate(self.names, 1):
             if first.setdefault(name, place) != place:
-                raise ValueError(
-                    Message(
-                        f"{self.input.name}: the columns {first[name]} and {place} have the same "
-                        f"name: if there is no header, use ",
-                        Setting("header", False),
-                        ".",
-                    )
-                )
+                told = f"{self.input.name}: the columns {first[name]} and {place} have the same "
+                why = "name: if there is no header, use ", Setting("header", False)
+                raise ValueError(Message(told, *why, "."))
         others = [other for other in _OTHER_DELIMITERS if other in self.names[0]]
         if len(self.names) == 1 and others:
             raise ValueError(
@@ -166,18 +156,11 @@ class DelimitedSource(Source):
         block = next(self.blocks())
         assert isinstance(block, DelimitedBlock)
         if columns := data_fields(self.header, block.fields):
-            raise ValueError(
-                Message(
-                    f"{self.input.name}: the first line may be a row rather than a header (see "
-                    f"{_counted(columns)}): use ",
-                    Setting("header", False),
-                    " if it is a row, with ",
-                    Setting("names", [...]),
-                    " to name the columns if you like, or ",
-                    Setting("header", True),
-                    " if it is a header.",
-                )
-            )
+            told = f"{self.input.name}: the first line may be a row rather than a header (see "
+            row = f"{_counted(columns)}): use ", Setting("header", False), " if it is a row, with "
+            names = Setting("names", [...]), " to name the columns if you like, or "
+            header = Setting("header", True), " if it is a header."
+            raise ValueError(Message(told, *row, *names, *header))
 
     def decoded(self, field: bytes, where: str) -> str:
         """Return the text of bytes; where : what they are, for a message."""

@@ -162,14 +162,8 @@ def check_names(header: bool | None, names: Sequence[str] | None) -> None:
             Message(Setting("names", [...]), " must be a list of texts, one name for each column.")
         )
     if header:
-        raise ValueError(
-            Message(
-                Setting("names", [...]),
-                " is for a file without a header: leave out ",
-                Setting("header", True),
-                ".",
-            )
-        )
+        told = Setting("names", [...]), " is for a file without a header: leave out "
+        raise ValueError(Message(*told, Setting("header", True), "."))
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise ValueError(Message(Setting("names", [...]), f" has {twice[0]!r} twice."))

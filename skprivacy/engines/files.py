@@ -402,13 +402,8 @@ def noise_of_blocks(
 ) -> Iterator[BlockNoise]:
     """Yield the noise of a file: by `record_ids`, the name of a column of ids, or else fresh."""
     if record_ids is not None and not isinstance(record_ids, str):
-        raise TypeError(
-            Message(
-                Named("record_ids"),
-                f" must be the name of a column of {source.input.name}. Got a value of type "
-                f"{type(record_ids).__name__}.",
-            )
-        )
+        told = Named("record_ids"), f" must be the name of a column of {source.input.name}. "
+        raise TypeError(Message(*told, f"Got a value of type {type(record_ids).__name__}."))
     noise = noise_source(release, random_state, record_ids, secret_key)
     if isinstance(noise, FreshSource):
         yield _FreshBlocks(noise.key)
@@ -452,24 +447,15 @@ class _KeyedBlocks(BlockNoise):
         for block in self._source.blocks():
             n_missing += int(_are_missing(block.column(self._position)).sum())
             n_rows += len(block)
-        return ValueError(
-            Message(
-                Named("record_ids"),
-                f" names {self._source.names[self._position]!r}, which is missing in "
-                f"{n_missing:,} of the {n_rows:,} rows of {self._source.input.name}: every row "
-                f"needs an id of its own.",
-            )
-        )
+        told = Named("record_ids"), f" names {self._source.names[self._position]!r}, which is "
+        why = f"missing in {n_missing:,} of the {n_rows:,} rows of {self._source.input.name}: "
+        return ValueError(Message(*told, why, "every row needs an id of its own."))
 
     def check(self) -> None:
         if (n_repeated := self._seen.n_repeated()) > 0:
             name, file = self._source.names[self._position], self._source.input.name
-            raise ValueError(
-                Message(
-                    Named("record_ids"),
-                    f" names {name!r}, which must be unique in {file}: {repeated(n_repeated)}",
-                )
-            )
+            told = Named("record_ids"), f" names {name!r}, which must be unique in {file}: "
+            raise ValueError(Message(*told, repeated(n_repeated)))
 
 
 def _are_missing(ids: pd.Series) -> pd.Series:

@@ -188,15 +188,11 @@ def _counted(
         return CountedColumns(s, x, groups=groups, beside=z)
     if not isinstance(target, str) or target not in table.names or target in (*s, *groups):
         given = target if isinstance(target, str | None) else type(target).__name__
-        raise ValueError(
-            Message(
-                Parameter(*table.target),
-                f" must name a column of {table.where} that is not sensitive",
-                " and does not tell people apart" if groups else "",
-                InPython(", with utility='target'"),
-                f". Got {given!r}; {table.where} has {table.names}.",
-            )
-        )
+        apart = " and does not tell people apart" if groups else ""
+        told = f" must name a column of {table.where} that is not sensitive{apart}"
+        got = InPython(", with utility='target'"), f". Got {given!r}; "
+        has = f"{table.where} has {table.names}."
+        raise ValueError(Message(Parameter(*table.target), told, *got, has))
     return CountedColumns(s, x, (target,), groups, z)
 
 
@@ -259,18 +255,13 @@ def cells_instead(settings: Settings, n_columns: int, error: TooManyRowsError) -
     if not may_be_cells(settings, n_columns):
         way_out = " Or let rows that are alike share a symbol: ", Setting("alphabet", "cells"), "."
         raise ValueError(Message(error.args[0], *way_out)) from error
-    warn(
-        Message(
-            InPython("X has", "The released columns have"),
-            " too many combinations of values to count: rows that are alike share a cell. Set ",
-            Setting("alphabet", "cells"),
-            " to silence this warning; to keep combinations of values, give the edges of numbers "
-            "in ",
-            InPython("n_bins", Named("edges")),
-            ", or release fewer columns jointly.",
-        ),
-        Notice,
+    told = InPython("X has", "The released columns have"), " too many combinations of values to "
+    why = "count: rows that are alike share a cell. Set ", Setting("alphabet", "cells")
+    keep = (
+        " to silence this warning; to keep combinations of values, give the edges of numbers in "
     )
+    advice = InPython("n_bins", Named("edges")), ", or release fewer columns jointly."
+    warn(Message(*told, *why, keep, *advice), Notice)
     return default_cells(settings)
 
 

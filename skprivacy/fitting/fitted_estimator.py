@@ -112,14 +112,9 @@ class FittedEstimator(BaseEstimator):
     def cells_(self) -> pd.DataFrame:
         """The cells of the table: their share of the rows, their rules and commonest values."""
         if (described := self._for_attribute().cells) is None:
-            raise AttributeError(
-                Message(
-                    f"{type(self).__name__!r} object has no attribute 'cells_': the symbols of X "
-                    f"are combinations of values. For cells, set ",
-                    Setting("alphabet", "cells"),
-                    ".",
-                )
-            )
+            told = f"{type(self).__name__!r} object has no attribute 'cells_': "
+            why = "the symbols of X are combinations of values. For cells, set "
+            raise AttributeError(Message(told, why, Setting("alphabet", "cells"), "."))
         return described
 
     def _no_attribute(self, name: str) -> AttributeError:

@@ -40,13 +40,9 @@ def beside_positions(
     _check_not_index(settings, table)
     found = table.positions(settings.owner, "beside", settings.beside)
     for name in (table.label(position) for position in found if position in s_positions):
-        raise ValueError(
-            Message(
-                f"The column {name!r} is both sensitive and in ",
-                Named("beside"),
-                ": it cannot be protected and published. Leave it out of one of the two.",
-            )
-        )
+        told = f"The column {name!r} is both sensitive and in ", Named("beside")
+        why = ": it cannot be protected and published. "
+        raise ValueError(Message(*told, why, "Leave it out of one of the two."))
     return tuple(sorted(found))
 
 
@@ -55,27 +51,15 @@ def _check_beside(
 ) -> None:
     """Refuse bins and a release for columns that are published as they are."""
     for name in (table.label(position) for position in beside if position in released):
-        raise ValueError(
-            Message(
-                f"The column {name!r} is both in ",
-                Named("columns"),
-                " and in ",
-                Named("beside"),
-                f" of {settings.owner}: it is either replaced or published as it is. Leave it out "
-                f"of one of the two.",
-            )
-        )
+        told = f"The column {name!r} is both in ", Named("columns"), " and in ", Named("beside")
+        why = f" of {settings.owner}: it is either replaced or published as it is. "
+        raise ValueError(Message(*told, why, "Leave it out of one of the two."))
     bins = settings.n_bins if isinstance(settings.n_bins, dict) else {}
     for name in map(table.label, beside):
         if bins.get(name) is not None:
-            raise ValueError(
-                Message(
-                    Parameter("n_bins", settings.owner),
-                    f" names the column {name!r}, which is in ",
-                    Named("beside"),
-                    " and leaves as it is: cut it before fit, or release it too.",
-                )
-            )
+            said = Parameter("n_bins", settings.owner), f" names the column {name!r}, which is in "
+            way_out = Named("beside"), " and leaves as it is: "
+            raise ValueError(Message(*said, *way_out, "cut it before fit, or release it too."))
 
 
 def _check_not_index(settings: Settings, table: Table) -> None:
@@ -85,13 +69,9 @@ def _check_not_index(settings: Settings, table: Table) -> None:
     there = table.names or ()
     for level in table.index_levels():
         if level.name is not None and level.name in listed and level.name not in there:
-            raise ValueError(
-                Message(
-                    Parameter("beside", settings.owner),
-                    f" names {level.name!r}, which is the index of X: make it a column first, "
-                    f"X.reset_index().",
-                )
-            )
+            told = Parameter("beside", settings.owner)
+            why = f" names {level.name!r}, which is the index of X: "
+            raise ValueError(Message(told, why, "make it a column first, X.reset_index()."))
 
 
 def code_beside(settings: Settings, rows: LabelledRows) -> tuple[ValueAlphabet, IntArray]:
@@ -103,15 +83,10 @@ def code_beside(settings: Settings, rows: LabelledRows) -> tuple[ValueAlphabet, 
     alphabet, codes = learn_alphabet(plain, list(columns), rows.weights, options)
     _check_few(list(columns), alphabet.n_symbols, rows.n_rows)
     if settings.max_outputs is not None and settings.max_outputs < alphabet.n_symbols:
-        raise ValueError(
-            Message(
-                Parameter("max_outputs", settings.owner),
-                f" must be at least {alphabet.n_symbols}: no output is shared by different values "
-                f"of {_listed(list(columns))}, in ",
-                Named("beside"),
-                f". Got {settings.max_outputs}.",
-            )
-        )
+        told = Parameter("max_outputs", settings.owner)
+        why = f" must be at least {alphabet.n_symbols}: no output is shared by different values "
+        advice = f"of {_listed(list(columns))}, in ", Named("beside")
+        raise ValueError(Message(told, why, *advice, f". Got {settings.max_outputs}."))
     return alphabet, codes
 
 
@@ -133,19 +108,11 @@ def _check_few(names: Sequence[Hashable], n_values: int, n_rows: int) -> None:
     if n_values <= most:
         return
     each = ", as many as rows" if n_values >= n_rows else f" in {n_rows:,} rows"
-    raise ValueError(
-        Message(
-            f"{_listed(names)}, in ",
-            Named("beside"),
-            f", {'has' if len(names) == 1 else 'have'} {n_values:,} values{each}: what each of "
-            f"them reveals is not known from so few rows. At most {most:,} can be published as "
-            f"they are: make them coarser first, or release ",
-            "it" if len(names) == 1 else "them",
-            " too, in ",
-            Named("columns"),
-            ".",
-        )
-    )
+    have, them = ("has", "it") if len(names) == 1 else ("have", "them")
+    told = f"{_listed(names)}, in ", Named("beside"), f", {have} {n_values:,} values{each}: what "
+    why = f"each of them reveals is not known from so few rows. At most {most:,} can be published "
+    advice = f"as they are: make them coarser first, or release {them} too, in ", Named("columns")
+    raise ValueError(Message(*told, why, *advice, "."))
 
 
 def _listed(names: Sequence[Hashable]) -> str:
@@ -412,25 +379,17 @@ def roles_of(
         found = table.positions(owner, "columns", settings.columns)
         both = [table.label(position) for position in found if position in s_positions]
         if both:
-            raise ValueError(
-                Message(
-                    f"The column {both[0]!r} is both sensitive and one of ",
-                    InPython(f"the 'columns' of {owner}", Named("columns")),
-                    ": it cannot be protected and released.",
-                )
-            )
+            said = f"The column {both[0]!r} is both sensitive and one of "
+            why = InPython(f"the 'columns' of {owner}", Named("columns"))
+            raise ValueError(Message(said, why, ": it cannot be protected and released."))
     if groups:
         roles = {"sensitive": s_positions, "beside": published, "remainder": named}
         _check_not_groups(table, groups[0], {**roles, "columns": found})
     if published:
         _check_beside(settings, table, published, found)
     if not found:
-        raise ValueError(
-            Message(
-                Parameter("columns", owner),
-                f" must name at least one column that is not sensitive. Got {settings.columns!r}.",
-            )
-        )
+        told = Parameter("columns", owner), " must name at least one column that is not "
+        raise ValueError(Message(*told, f"sensitive. Got {settings.columns!r}."))
     s_names = tuple(dict.fromkeys([*s_names, *map(table.label, s_positions)]))
     special = [*found, *s_positions, *groups]
     kept = _kept_positions(settings.remainder, table, special, owner)
@@ -449,15 +408,10 @@ def roles_of(
 def _check_not_groups(table: Table, position: int, others: Mapping[str, Sequence[int]]) -> None:
     """Check that a column that tells people apart is nothing else; others : by parameter."""
     for parameter in (name for name, positions in others.items() if position in positions):
-        raise ValueError(
-            Message(
-                f"The column {table.label(position)!r} is named by ",
-                Named("groups"),
-                ", which tells whose row a row is and is never released, and by ",
-                Named(parameter),
-                ": leave it out of one of them.",
-            )
-        )
+        told = f"The column {table.label(position)!r} is named by ", Named("groups")
+        why = ", which tells whose row a row is and is never released, and by ", Named(parameter)
+        advice = ": leave it out of one of them."
+        raise ValueError(Message(*told, *why, advice))
 
 
 def _kept_positions(
@@ -469,13 +423,8 @@ def _kept_positions(
         return [position for position in every if position not in special]
     kept = table.positions(owner, "remainder", remainder)
     if both := [table.label(position) for position in kept if position in special]:
-        raise ValueError(
-            Message(
-                Parameter("remainder", owner),
-                f" names the column {both[0]!r}, which is sensitive or released: it cannot be "
-                f"passed through.",
-            )
-        )
+        told = Parameter("remainder", owner), f" names the column {both[0]!r}, which is sensitive "
+        raise ValueError(Message(*told, "or released: it cannot be passed through."))
     return sorted(kept)
 
 
@@ -540,24 +489,14 @@ def sensitive_columns(
             raise ValueError(message(owner, "sensitive", requirement, sensitive))
         return table.named(positions), positions
     if y is None:
-        raise ValueError(
-            Message(
-                Owner(owner),
-                " requires y to be passed, but the target y is None: it does not know what to "
-                "protect. Name the sensitive column of X with ",
-                Setting("sensitive", ...),
-                ", or pass fit(X, sensitive_features=...).",
-            )
-        )
-    warn(
-        Message(
-            "y is taken as the sensitive variable and is being protected: a model that predicts y "
-            "from the output will fail. Name the sensitive column with ",
-            Setting("sensitive", ...),
-            ", or pass sensitive_features to fit.",
-        ),
-        PrivacyLeakWarning,
-    )
+        said = Owner(owner), " requires y to be passed, but the target y is None: "
+        because = "it does not know what to protect. Name the sensitive column of X with "
+        way_out = Setting("sensitive", ...), ", or pass fit(X, sensitive_features=...)."
+        raise ValueError(Message(*said, because, *way_out))
+    told = "y is taken as the sensitive variable and is being protected: "
+    why = "a model that predicts y from the output will fail. Name the sensitive column with "
+    advice = Setting("sensitive", ...)
+    warn(Message(told, why, advice, ", or pass sensitive_features to fit."), PrivacyLeakWarning)
     columns = as_columns(y, "y")
     return columns, _named_like(columns, table)
 
@@ -565,32 +504,19 @@ def sensitive_columns(
 def target_columns(owner: str, y: ColumnsLike | None, s_columns: NamedColumns) -> NamedColumns:
     """Return the columns of the target V by name, from y."""
     if y is None:
-        raise ValueError(
-            Message(
-                Owner(owner),
-                " with ",
-                Setting("utility", "target"),
-                " requires y to be passed to fit: it is the target that the output should stay "
-                "informative about.",
-            )
-        )
+        told = Owner(owner), " with ", Setting("utility", "target")
+        advice = " requires y to be passed to fit: it is the target that the output should stay "
+        raise ValueError(Message(*told, advice, "informative about."))
     columns = as_columns(y, "y")
     if any(
         column is s_column or column.equals(s_column)
         for column in columns.values()
         for s_column in s_columns.values()
     ):
-        raise ValueError(
-            Message(
-                Owner(owner),
-                " with ",
-                Setting("utility", "target"),
-                " got the sensitive variable itself as y: it cannot protect it and keep what X "
-                "says about it. Name the sensitive column with ",
-                Setting("sensitive", ...),
-                ", or pass sensitive_features to fit.",
-            )
-        )
+        said = Owner(owner), " with ", Setting("utility", "target")
+        why = " got the sensitive variable itself as y: it cannot protect it and keep what X says "
+        way_out = "about it. Name the sensitive column with ", Setting("sensitive", ...)
+        raise ValueError(Message(*said, why, *way_out, ", or pass sensitive_features to fit."))
     return columns
 
 

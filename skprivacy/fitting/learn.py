@@ -395,21 +395,12 @@ def _pooled(
     if settings.solver != "auto" or n_x <= kept:
         return alphabet, codes
     pooled, symbols = alphabet.pooled(kept)
-    warn(
-        Message(
-            InPython("X has", "The released columns have"),
-            " too many symbols to design for in seconds: the rarest are pooled into one. Set ",
-            Named("max_categories"),
-            ", ",
-            Named("min_frequency"),
-            " or ",
-            Named("n_bins"),
-            ", or release fewer columns jointly, to choose yourself what is pooled; ",
-            Setting("solver", "one_per_label" if settings.has_distances else "column_generation"),
-            " designs for all of them.",
-        ),
-        Notice,
-    )
+    told = InPython("X has", "The released columns have"), " too many symbols to design for in "
+    pooling = Named("max_categories"), ", ", Named("min_frequency"), " or ", Named("n_bins")
+    choose = ", or release fewer columns jointly, to choose yourself what is pooled; "
+    solver = Setting("solver", "one_per_label" if settings.has_distances else "column_generation")
+    why = "seconds: the rarest are pooled into one. Set "
+    warn(Message(*told, why, *pooling, choose, solver, " designs for all of them."), Notice)
     return pooled, take(np.append(symbols, UNKNOWN), codes)
 
 

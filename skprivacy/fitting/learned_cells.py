@@ -225,18 +225,11 @@ def automatic_cells(
     n_single = int(np.count_nonzero(count(x_codes, n_x, rows.multiplicities)[:-1] == 1))
     if n_x <= most_symbols(n_groups) and 2 * n_single <= n_x:
         return None
-    warn(
-        Message(
-            InPython("X has", "The released columns have"),
-            " too many combinations of values, or mostly ones that occur once: rows that are "
-            "alike share a cell. Set ",
-            Setting("alphabet", "cells"),
-            " to silence this warning, ",
-            Setting("alphabet", "values"),
-            " to keep combinations and pool the rarest.",
-        ),
-        Notice,
-    )
+    told = InPython("X has", "The released columns have"), " too many combinations of values, or "
+    why = "mostly ones that occur once: rows that are alike share a cell. Set "
+    silence = Setting("alphabet", "cells"), " to silence this warning, "
+    keep = Setting("alphabet", "values"), " to keep combinations and pool the rarest."
+    warn(Message(*told, why, *silence, *keep), Notice)
     return default_cells(settings)
 
 
@@ -245,53 +238,31 @@ def check_known(settings: Settings, known: KnownCells) -> None:
     cells = cells_of(settings)
     is_open = cells is None and settings.alphabet != "values"
     if not is_open and known.taught_as != frozen(cells):
-        raise ValueError(
-            Message(
-                "These rows were counted by cells that earlier ones have taught, and cannot be "
-                "counted by others any more: leave ",
-                Named("alphabet"),
-                " as it was, or start again.",
-            )
-        )
+        told = "These rows were counted by cells that earlier ones have taught, "
+        why = "and cannot be counted by others any more: leave ", Named("alphabet")
+        raise ValueError(Message(told, *why, " as it was, or start again."))
 
 
 def check_groups(settings: Settings, rows: LabelledRows) -> None:
     """Check that rows were told apart by the column that is named now: batches may be older."""
     named = () if settings.groups is None else (settings.groups,)
     if tuple(rows.folds) != named:
-        raise ValueError(
-            Message(
-                "These rows were counted with other ",
-                Named("groups"),
-                ", and cannot be counted again: leave them as they were, or start again.",
-            )
-        )
+        told = "These rows were counted with other ", Named("groups"), ", and cannot be counted "
+        raise ValueError(Message(*told, "again: leave them as they were, or start again."))
 
 
 def names_of_cells(settings: Settings, rows: LabelledRows) -> tuple[Any, ...]:
     """Return the columns that cells release; those that name rows are refused or left out."""
     if len(rows.x_columns) < 2:
-        raise ValueError(
-            Message(
-                "Cells are for several columns, and ",
-                InPython("X has one", "one is released"),
-                ": use ",
-                Setting("alphabet", "values"),
-                ".",
-            )
-        )
+        told = "Cells are for several columns, and ", InPython("X has one", "one is released")
+        raise ValueError(Message(*told, ": use ", Setting("alphabet", "values"), "."))
     found = [name for name, c in rows.x_columns.items() if _names_rows(c, name, rows.n_rows)]
     kept = tuple(name for name in rows.x_columns if name not in found)
     shown = ", ".join(map(repr, found))
     if found and (settings.columns is not None or not kept):
-        raise ValueError(
-            Message(
-                f"{shown} has a value of its own in nearly every row: such a column names rows, "
-                f"and cannot be released. Leave it out of ",
-                Named("columns"),
-                ".",
-            )
-        )
+        said = f"{shown} has a value of its own in nearly every row: "
+        why = "such a column names rows, and cannot be released. Leave it out of "
+        raise ValueError(Message(said, why, Named("columns"), "."))
     if found:
         warn(
             f"Left out of the release: {shown}, with a value of its own in nearly every row. Such "
@@ -339,29 +310,17 @@ def learn_cells(
     partition = cells.learn(task)
     if partition.n_cells < 2:
         heavy = "" if rows.weights is rows.multiplicities else ", or a few have most of the weight"
-        raise ValueError(
-            Message(
-                f"These {rows.n_rows} rows are too few, or too alike{heavy}, to be told apart by "
-                f"cells: use more rows, a larger ",
-                Named("epsilon"),
-                ", or ",
-                Setting("alphabet", "values"),
-                ".",
-            )
-        )
+        told = f"These {rows.n_rows} rows are too few, or too alike{heavy}, "
+        why = "to be told apart by cells: use more rows, a larger ", Named("epsilon"), ", or "
+        raise ValueError(Message(told, *why, Setting("alphabet", "values"), "."))
     of_row = partition.cells(columns, codes, rows.fold)
     return cell_alphabet(columns, positions, of_row, rows.weights, partition), of_row, names
 
 
 def _check_target(cells: Cells, v_codes: IntArray | None) -> None:
     if cells.needs_target and v_codes is None:
-        raise ValueError(
-            Message(
-                f"{type(cells).__name__} keep what X says about a target: set ",
-                Setting("utility", "target"),
-                ", or use TreeCells.",
-            )
-        )
+        told = f"{type(cells).__name__} keep what X says about a target: set "
+        raise ValueError(Message(told, Setting("utility", "target"), ", or use TreeCells."))
     if v_codes is not None and v_codes.max() == 0:
         raise ValueError("The target has one value only: there is nothing to keep about it.")
 

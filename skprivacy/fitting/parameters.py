@@ -113,14 +113,9 @@ class Settings:
         check_confidence(self.owner, self.confidence)
         if self.smoothing:
             # Rows that nobody has seen would make the limit for the population too low.
-            raise ValueError(
-                Message(
-                    Parameter("smoothing", self.owner),
-                    " must be 0 with a ",
-                    Named("confidence"),
-                    f", which allows for chance in its own way. Got {self.smoothing}.",
-                )
-            )
+            told = Parameter("smoothing", self.owner), " must be 0 with a ", Named("confidence")
+            why = ", which allows for chance in its own way. "
+            raise ValueError(Message(*told, why, f"Got {self.smoothing}."))
 
     @property
     def has_target(self) -> bool:

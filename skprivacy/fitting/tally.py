@@ -204,14 +204,10 @@ def too_many(limit: int, sizes: Mapping[Any, int]) -> TooManyRowsError:
     """Return the error for more than `limit` distinct rows; sizes : values of each column."""
     sizes = {name: size for name, size in sizes.items() if name != NUMBER}
     widest = max(sizes, key=sizes.__getitem__)
-    return TooManyRowsError(
-        Message(
-            f"More than {limit:,} distinct combinations of {', '.join(map(str, sizes))} were "
-            f"found; {widest!r} has the most values. If it is a number, give its edges, ",
-            BinsOf(widest, at_edges=True),
-            "; otherwise release fewer columns jointly.",
-        )
-    )
+    told = f"More than {limit:,} distinct combinations of {', '.join(map(str, sizes))} were "
+    why = f"found; {widest!r} has the most values. If it is a number, give its edges, "
+    advice = BinsOf(widest, at_edges=True), "; otherwise release fewer columns jointly."
+    return TooManyRowsError(Message(told, why, *advice))
 
 
 class Tally:

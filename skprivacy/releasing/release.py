@@ -41,18 +41,9 @@ def notice_unknown(labels: Sequence[Hashable], unknown: Mapping[Hashable, int]) 
         return
     named = {_joint(labels) if label is None else repr(label): n for label, n in unknown.items()}
     counted = (f"{n:,} row{'s' if n > 1 else ''} of {name}" for name, n in named.items())
-    warn(
-        Message(
-            "Values that fit did not see are replaced by draws from ",
-            _OUTPUTS,
-            ": ",
-            InPython(", ".join(named), ", ".join(counted)),
-            ". ",
-            Setting("handle_unknown", "error"),
-            " refuses them.",
-        ),
-        Notice,
-    )
+    told = "Values that fit did not see are replaced by draws from ", _OUTPUTS, ": "
+    why = InPython(", ".join(named), ", ".join(counted)), ". "
+    warn(Message(*told, *why, Setting("handle_unknown", "error"), " refuses them."), Notice)
 
 
 def _joint(labels: Sequence[Hashable]) -> str:
@@ -84,15 +75,9 @@ def unknown_error(
         values = series[column].iloc[np.flatnonzero(codes == UNKNOWN)[:1000]].tolist()
     first = [_short(text) for text in list(dict.fromkeys(map(repr, values)))[:5]]
     where = _joint(labels) if label is None else repr(label)
-    return ValueError(
-        Message(
-            f"Found unknown values in column {where} during transform: {', '.join(first)}. Use ",
-            Setting("handle_unknown", "resample"),
-            " to draw them from ",
-            _OUTPUTS,
-            ".",
-        )
-    )
+    told = f"Found unknown values in column {where} during transform: {', '.join(first)}. Use "
+    why = Setting("handle_unknown", "resample"), " to draw them from ", _OUTPUTS
+    return ValueError(Message(told, *why, "."))
 
 
 # The release of a table: all that `transform` needs of what was fitted, and nothing about S.

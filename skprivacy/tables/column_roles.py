@@ -96,13 +96,8 @@ class ColumnRoles:
         """Return the position in `table` of each column of `fit` that `transform` needs."""
         if self.names is None or table.names is None:
             if table.n_columns != self.n_columns:
-                raise ValueError(
-                    Message(
-                        f"X has {table.n_columns} features, but ",
-                        Owner(owner),
-                        f" is expecting {self.n_columns} features as input.",
-                    )
-                )
+                said = f"X has {table.n_columns} features, but ", Owner(owner), " is expecting "
+                raise ValueError(Message(*said, f"{self.n_columns} features as input."))
             if self.has_string_names and table.names is None:
                 text = "X does not have valid feature names, but "
                 warn(Message(text, Owner(owner), " was fitted with feature names"))
@@ -112,13 +107,8 @@ class ColumnRoles:
             return {position: position for position in range(self.n_columns)}
         missing = [self.names[p] for p in self.read if self.names[p] not in table.names]
         if missing:
-            raise ValueError(
-                Message(
-                    f"X lacks the columns {missing} that ",
-                    Owner(owner),
-                    f" was fitted with. It has {table.names}.{self.about_groups(missing)}",
-                )
-            )
+            told = f"X lacks the columns {missing} that ", Owner(owner), " was fitted with. "
+            raise ValueError(Message(*told, f"It has {table.names}.{self.about_groups(missing)}"))
         return {p: table.names.index(self.names[p]) for p in self.read}
 
     @property

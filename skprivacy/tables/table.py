@@ -296,12 +296,8 @@ class Table(ABC):
         found = [self._position(owner, parameter, c) for c in self._listed(columns)]
         repeated = [column for column in found if found.count(column) > 1]
         if repeated:
-            raise ValueError(
-                Message(
-                    Parameter(parameter, owner),
-                    f" names the column {self.label(repeated[0])!r} more than once.",
-                )
-            )
+            told = Parameter(parameter, owner), f" names the column {self.label(repeated[0])!r} "
+            raise ValueError(Message(*told, "more than once."))
         return found
 
     def _position(self, owner: str, parameter: str, column: Hashable) -> int:
@@ -313,9 +309,5 @@ class Table(ABC):
         elif self.names is not None and column in self.names:
             return self.names.index(column)
         there = f"{self.n_columns} columns" if self.names is None else f"the columns {self.names}"
-        raise ValueError(
-            Message(
-                Parameter(parameter, owner),
-                f" names the column {column!r}, which X does not have. X has {there}.",
-            )
-        )
+        told = Parameter(parameter, owner), f" names the column {column!r}, "
+        raise ValueError(Message(*told, f"which X does not have. X has {there}."))
