@@ -164,10 +164,7 @@ def transform_file(
     True
     """
     warn_of_unsaved(transformer, secret_key)
-    with (
-        read_from(path, **reading) as source,
-        write_to(out, source, force=force) as sink,
-    ):
+    with read_from(path, **reading) as source, write_to(out, source, force=force) as sink:
         return release_rows(
             fitted_of(transformer),
             settings_of(transformer),

@@ -390,10 +390,7 @@ def _read_counted(
 
 
 # The parameters that matter after fit; the budget and its measure are the mechanism's.
-_PARAMETERS = {
-    "output": ("label", "symbol", "posterior"),
-    "handle_unknown": ("resample", "error"),
-}
+_PARAMETERS = {"output": ("label", "symbol", "posterior"), "handle_unknown": ("resample", "error")}
 
 # In a table that was an array: without names of its columns, a short file could claim any number.
 _MOST_COLUMNS = 1_000_000

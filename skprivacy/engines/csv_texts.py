@@ -306,5 +306,5 @@ def warn_of_formulas(n_rows: Mapping[str, int]) -> None:
         warn(
             f"A spreadsheet may run values of {', '.join(found)} as formulas: they begin with =, "
             f"+, - or @ and are not numbers. They are written unchanged: import these columns as "
-            f"text, or drop them.",
+            f"text, or drop them."
         )

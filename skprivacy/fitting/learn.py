@@ -203,10 +203,7 @@ def _found(numbers: FloatArray, shown: FloatArray) -> IntArray:
 
 
 def _utility_before_cuts(
-    mechanism: Mechanism,
-    raw: _RawRows,
-    v_codes: IntArray | None,
-    weights: FloatArray | None,
+    mechanism: Mechanism, raw: _RawRows, v_codes: IntArray | None, weights: FloatArray | None
 ) -> float:
     """Return the share of the utility of the raw X that a mechanism keeps, NaN if not known."""
     p_x, objective, least = mechanism.p_x, mechanism.objective, mechanism.least_utility
@@ -240,9 +237,7 @@ def _target_information(v_codes: IntArray, codes: IntArray, weights: FloatArray 
 
 
 def _closeness(
-    mechanism: Mechanism,
-    columns: Sequence[ComparedColumn],
-    column_weights: Sequence[float],
+    mechanism: Mechanism, columns: Sequence[ComparedColumn], column_weights: Sequence[float]
 ) -> float:
     """Return how much closer values are to the raw ones than if nothing were released."""
     if mechanism.groups is not None:
@@ -361,10 +356,7 @@ def code_sensitive(settings: Settings, rows: LabelledRows) -> CodedSensitive:
 
 
 def _learn(
-    settings: Settings,
-    rows: LabelledRows,
-    columns: NamedColumns,
-    as_declared: bool = False,
+    settings: Settings, rows: LabelledRows, columns: NamedColumns, as_declared: bool = False
 ) -> tuple[ValueAlphabet, IntArray]:
     """Return the alphabet of columns of some rows taken jointly, and the symbol of each row.
 

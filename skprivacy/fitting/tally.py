@@ -58,10 +58,7 @@ class RowSample:
     """
 
     def __init__(
-        self,
-        names: Sequence[Hashable],
-        limit: int | None = None,
-        whole: Container[Hashable] = (),
+        self, names: Sequence[Hashable], limit: int | None = None, whole: Container[Hashable] = ()
     ) -> None:
         self._names = list(names)
         self._whole = whole
