@@ -95,9 +95,8 @@ def _read_codes(place: Place, n: int | None = None) -> IntArray:
 def check_all(place: Place, codes: IntArray, n: int) -> None:
     """Refuse codes that lack a number below `n`."""
     if len(missing := np.setdiff1d(np.arange(n), codes)):
-        raise place.malformed(
-            f"{place.path} must have every number from 0 to {n - 1}. Got no {missing[0]}."
-        )
+        told = f"{place.path} must have every number from 0 to {n - 1}. "
+        raise place.malformed(told + f"Got no {missing[0]}.")
 
 
 def read_rows(place: Place, length: int, sizes: list[int]) -> IntArray:

@@ -76,10 +76,8 @@ def cut(
     of about equal weight, or edges.
     """
     if len(np.unique(numbers)) < len(numbers):
-        raise ValueError(
-            f"The column {label!r} has integers that are too large to tell apart as floats: "
-            f"subtract a constant, or convert it to strings."
-        )
+        told = f"The column {label!r} has integers that are too large to tell apart as floats: "
+        raise ValueError(told + "subtract a constant, or convert it to strings.")
     order = np.argsort(numbers, kind="stable")
     values, numbers = [values[i] for i in order], numbers[order]
     weights, rows = weights[order], rows[order]
@@ -373,17 +371,14 @@ def _sorted(values: list[Any], label: Hashable) -> list[int]:
     try:
         return sorted(range(len(values)), key=values.__getitem__)
     except TypeError as error:
-        raise TypeError(
-            f"The column {label!r} has values that cannot be sorted ({error}): convert it to "
-            f"strings or to a category first."
-        ) from error
+        told = f"The column {label!r} has values that cannot be sorted ({error}): "
+        raise TypeError(told + "convert it to strings or to a category first.") from error
 
 
 def _finite(numbers: FloatArray, label: Hashable) -> FloatArray:
     if np.isinf(numbers).any():
-        raise ValueError(
-            f"The column {label!r} contains infinity: replace it, or drop those rows."
-        )
+        told = f"The column {label!r} contains infinity: "
+        raise ValueError(told + "replace it, or drop those rows.")
     return numbers
 
 

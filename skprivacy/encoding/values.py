@@ -65,10 +65,8 @@ def factorize(series: pd.Series, label: Hashable) -> tuple[IntArray, list[Any]]:
     try:
         codes, uniques = pd.factorize(series)
     except TypeError as error:
-        raise TypeError(
-            f"The column {label!r} has cells that cannot be compared ({error}): convert it to "
-            f"strings or numbers first."
-        ) from error
+        told = f"The column {label!r} has cells that cannot be compared ({error}): "
+        raise TypeError(told + "convert it to strings or numbers first.") from error
     if series.dtype == object:
         values = uniques.tolist()
         _check_booleans(series, codes, values, label)
@@ -133,10 +131,8 @@ def family_of(values: list[Any], label: Hashable) -> str:
     """Return what kind of values a column has: "numbers", "times", or the name of a type."""
     families = {_family(value) for value in values}
     if len(families) > 1:
-        raise TypeError(
-            f"The column {label!r} mixes {' and '.join(sorted(families))} values: convert it to "
-            f"one type first, for instance with .astype(str)."
-        )
+        told = f"The column {label!r} mixes {' and '.join(sorted(families))} values: "
+        raise TypeError(told + "convert it to one type first, for instance with .astype(str).")
     return families.pop() if families else "none"
 
 
@@ -166,17 +162,14 @@ def as_numbers(series: pd.Series, label: Hashable) -> FloatArray:
             return np.where(times.isna(), np.nan, times.astype("int64").to_numpy())
     except pd.errors.OutOfBoundsDatetime:
         # The cause is left out because it shows a value, which may be one of S.
-        raise ValueError(
-            f"The column {label!r} has times before 1677 or after 2262, which are out of range in "
-            f"nanoseconds: convert it to strings, or to years."
-        ) from None
+        told = f"The column {label!r} has times before 1677 or after 2262, which are out of range "
+        raise ValueError(told + "in nanoseconds: convert it to strings, or to years.") from None
     try:
         return pd.to_numeric(series).to_numpy(dtype=float, na_value=np.nan)
     except (TypeError, ValueError):
         # The cause is left out because it shows a value, which may be one of S.
-        raise TypeError(
-            f"The column {label!r} must hold numbers or times, but has dtype {series.dtype}."
-        ) from None
+        told = f"The column {label!r} must hold numbers or times, "
+        raise TypeError(told + f"but has dtype {series.dtype}.") from None
 
 
 # One way to write each value: 1, 1.0 and Decimal("1.00") are one value, and come out as one.

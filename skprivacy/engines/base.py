@@ -65,21 +65,17 @@ class LazyTable(CountedTable):
 def needed_columns(table: LazyTable, release: Release, source: NoiseSource) -> list[str]:
     """Return the names of the columns that a release reads."""
     if release.roles.names is None:
-        raise ValueError(
-            f"{release.owner} was fitted without column names: to release a frame, fit it to one."
-        )
+        told = f"{release.owner} was fitted without column names: "
+        raise ValueError(told + "to release a frame, fit it to one.")
     if isinstance(source, GivenRecords):
-        raise TypeError(
-            "record_ids must be the name of a column of a lazy frame, as its rows are elsewhere."
-        )
+        told = "record_ids must be the name of a column of a lazy frame, "
+        raise TypeError(told + "as its rows are elsewhere.")
     roles = release.roles
     own = [roles.name(p) for p in roles.read]
     missing = [name for name in (*own, *source.columns) if name not in table.names]
     if missing:
-        raise ValueError(
-            f"X lacks the columns {missing} that {release.owner} needs. It has {table.names}."
-            f"{roles.about_groups(missing)}"
-        )
+        told = f"X lacks the columns {missing} that {release.owner} needs. "
+        raise ValueError(told + f"It has {table.names}.{roles.about_groups(missing)}")
     return list(dict.fromkeys([*own, *source.columns]))
 
 

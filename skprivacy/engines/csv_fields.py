@@ -325,10 +325,8 @@ def _check_shape(
         row = wrong[0]
         start = begins[row_ends[row] - sizes[row] + 1]
         line += int(np.count_nonzero(array[:start] == _NEWLINE))
-        raise ValueError(
-            f"line {line:,} has {sizes[row]} fields where the first line has {n_columns}: is a "
-            f"quote missing, or is the delimiter wrong?"
-        )
+        told = f"line {line:,} has {sizes[row]} fields where the first line has {n_columns}: "
+        raise ValueError(told + "is a quote missing, or is the delimiter wrong?")
 
 
 def _quotes(array: Bytes, delimiter: int) -> IntArray:

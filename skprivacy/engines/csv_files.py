@@ -43,10 +43,8 @@ _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 def check_delimiter(delimiter: str) -> str:
     """Return a delimiter, if it is one byte that can separate fields."""
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
-        raise ValueError(
-            f"The delimiter {delimiter!r} is not a single ASCII character other than a quote or a "
-            f"line end."
-        )
+        told = f"The delimiter {delimiter!r} is not a single ASCII character other than a quote "
+        raise ValueError(told + "or a line end.")
     return delimiter
 
 
@@ -146,10 +144,8 @@ class DelimitedSource(Source):
                 raise ValueError(Message(told, *why, "."))
         others = [other for other in _OTHER_DELIMITERS if other in self.names[0]]
         if len(self.names) == 1 and others:
-            raise ValueError(
-                f"{self.input.name} has only one column, with {others[0]!r} in its name: is that "
-                f"the delimiter?"
-            )
+            told = f"{self.input.name} has only one column, with {others[0]!r} in its name: "
+            raise ValueError(told + "is that the delimiter?")
 
     def _check_header(self) -> None:
         """Check that the first line is not a row."""
@@ -168,10 +164,8 @@ class DelimitedSource(Source):
             return field.decode(self.encoding)
         except UnicodeDecodeError:
             # The field is not shown: it may be one of S.
-            raise ValueError(
-                f"{self.input.name}: {where} is not in {self.encoding}: name its encoding, for "
-                f"instance latin-1."
-            ) from None
+            told = f"{self.input.name}: {where} is not in {self.encoding}: "
+            raise ValueError(told + "name its encoding, for instance latin-1.") from None
 
     def type_of(self, position: int, values: pd.Series) -> ColumnType:
         is_text = values.dtype == object

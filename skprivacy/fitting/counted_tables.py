@@ -334,10 +334,8 @@ class Batches:
     def _check(self, batch: FitInputs) -> None:
         n_columns = self.roles.n_columns
         if batch.roles.n_columns != n_columns:
-            raise ValueError(
-                f"X has {batch.roles.n_columns} features, but {self._owner} is expecting "
-                f"{n_columns} features as input."
-            )
+            told = f"X has {batch.roles.n_columns} features, but {self._owner} is expecting "
+            raise ValueError(told + f"{n_columns} features as input.")
         if (
             CountedColumns.of(batch.rows) != self._counted
             or list(batch.passed_through) != self._passed

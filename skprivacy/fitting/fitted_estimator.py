@@ -119,10 +119,8 @@ class FittedEstimator(BaseEstimator):
 
     def _no_attribute(self, name: str) -> AttributeError:
         owner = type(self).__name__
-        return AttributeError(
-            f"{owner!r} object has no attribute {name!r}: it was loaded, and what is known about "
-            f"S stays where it was fitted."
-        )
+        told = f"{owner!r} object has no attribute {name!r}: it was loaded, "
+        return AttributeError(told + "and what is known about S stays where it was fitted.")
 
     def _set_features(self, roles: ColumnRoles) -> None:
         self.n_features_in_ = roles.n_columns

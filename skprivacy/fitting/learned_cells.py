@@ -264,10 +264,8 @@ def names_of_cells(settings: Settings, rows: LabelledRows) -> tuple[Any, ...]:
         why = "such a column names rows, and cannot be released. Leave it out of "
         raise ValueError(Message(said, why, Named("columns"), "."))
     if found:
-        warn(
-            f"Left out of the release: {shown}, with a value of its own in nearly every row. Such "
-            f"a column names rows."
-        )
+        said = f"Left out of the release: {shown}, with a value of its own in nearly every row. "
+        warn(said + "Such a column names rows.")
     return kept
 
 

@@ -393,10 +393,8 @@ def _common(known: Any, dtype: Any) -> Any:
 def check_covered(name: Hashable, edges: FloatArray, lows: FloatArray, highs: FloatArray) -> None:
     """Refuse edges that values of a column are outside of; lows, highs : some of its values."""
     if (lows < edges[0]).any() or (highs > edges[-1]).any():
-        raise ValueError(
-            f"The edges for the column {name!r} do not cover its values: begin with -inf and end "
-            f"with inf."
-        )
+        told = f"The edges for the column {name!r} do not cover its values: "
+        raise ValueError(told + "begin with -inf and end with inf.")
 
 
 def _counted(rows: pd.DataFrame) -> pd.DataFrame:

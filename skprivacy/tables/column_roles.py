@@ -86,10 +86,8 @@ class ColumnRoles:
         if self.has_string_names and given != self.names:
             raise ValueError("input_features is not equal to feature_names_in_")
         if len(given) != self.n_columns:
-            raise ValueError(
-                f"input_features should have length equal to number of features "
-                f"({self.n_columns}), got {len(given)}"
-            )
+            told = "input_features should have length equal to number of features "
+            raise ValueError(told + f"({self.n_columns}), got {len(given)}")
         return replace(self, names=given)
 
     def match(self, table: Table, owner: str) -> dict[int, int]:

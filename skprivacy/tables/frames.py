@@ -128,9 +128,8 @@ def as_table(X: Any, owner: str) -> Table:
     if isinstance(X, pd.DataFrame):
         return PandasTable(X, owner)
     if isinstance(X, pd.Series):
-        raise ValueError(
-            f"{owner} expects a table, but got the Series {X.name!r}: use .to_frame()."
-        )
+        told = f"{owner} expects a table, but got the Series {X.name!r}: "
+        raise ValueError(told + "use .to_frame().")
     if (table := as_narwhals_table(X, owner)) is not None:
         return table
     if lazy_kind(X) is not None:
