@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -33,10 +33,13 @@ class Alphabet(ABC):
 
     columns: tuple[ColumnAlphabet, ...]
 
-    @property
-    def of_cells(self) -> bool:
-        """Whether symbols are kinds of rows, which no combination of values names."""
-        return False
+    #: Whether symbols are kinds of rows, which no combination of values names.
+    of_cells: ClassVar[bool] = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Lookup tables, and what is shown, are worked out again where they are used.
+        names = (field.name for field in fields(self))  # type: ignore[arg-type]  # each kind has
+        return {name: getattr(self, name) for name in names}
 
     @property
     def x_alphabet(self) -> Alphabet:
@@ -221,7 +224,12 @@ class ValueAlphabet(Alphabet):
         symbols = codes[0] if len(codes) == 1 else self._find(codes)
         if symbols.min(initial=0) != UNKNOWN:
             return symbols, {}
-        return symbols, _count_unknown(codes, symbols, labels)
+        missed = [int(np.count_nonzero(code == UNKNOWN)) for code in codes]
+        unknown: dict[Hashable, int] = {n: m for n, m in zip(labels, missed, strict=True) if m}
+        known = np.logical_and.reduce([code != UNKNOWN for code in codes])
+        if n_together := np.count_nonzero(known & (symbols == UNKNOWN)):
+            unknown[None] = int(n_together)
+        return symbols, unknown
 
     def _find(self, codes: list[IntArray]) -> IntArray:
         """Return the symbol of each row from the symbols of its columns."""
@@ -246,10 +254,6 @@ class ValueAlphabet(Alphabet):
     def _index(self) -> pd.Index:
         """The packed combinations that were seen."""
         return pd.Index(pack_few(self.combinations, self._sizes))
-
-    def __getstate__(self) -> dict[str, Any]:
-        # Lookup tables are made again where they are used.
-        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def pooled(self, n_symbols: int) -> tuple[ValueAlphabet, IntArray]:
         """Return an alphabet in which the rarest symbols share one, and its codes of the old."""
@@ -287,8 +291,11 @@ class ValueAlphabet(Alphabet):
 
     @cached_property
     def shown(self) -> list[ShownColumn]:
-        symbols = self.symbols[self.member_of]
-        return shown_columns(self.columns, self.members, symbols, self.weights)
+        groups = list(_grouped(self.symbols[self.member_of]))
+        return [
+            _shown_column(column, of_member, groups, self.weights, fewest=2)
+            for column, of_member in zip(self.columns, self.members.T, strict=True)
+        ]
 
     def can_be_read(self, symbols: IntArray) -> bool:
         # Not if columns of a pool are drawn separately, or if a common value stands for the rare
@@ -369,21 +376,6 @@ def combine(codes: Sequence[IntArray], sizes: Sequence[int]) -> tuple[IntArray, 
     return unpack(seen, sizes), look_up(narrow(table), packed)
 
 
-def _count_unknown(
-    codes: list[IntArray], symbols: IntArray, labels: Sequence[Hashable]
-) -> dict[Hashable, int]:
-    """Return how many rows are unknown in each column, and under None in their combination."""
-    unknown: dict[Hashable, int] = {
-        label: int(n)
-        for label, code in zip(labels, codes, strict=True)
-        if (n := np.count_nonzero(code == UNKNOWN))
-    }
-    known = np.logical_and.reduce([code != UNKNOWN for code in codes])
-    if n := np.count_nonzero(known & (symbols == UNKNOWN)):
-        unknown[None] = int(n)
-    return unknown
-
-
 # What symbols are shown as: values of each column.
 #
 # A symbol with one member is shown as its values. A pooled one stands for many combinations, each
@@ -432,21 +424,6 @@ class ShownColumn:
         for symbol, (codes, cumulated) in self.pools.items():
             by_symbol[symbol, codes] = np.diff(cumulated, prepend=0.0) / cumulated[-1]
         return by_symbol
-
-
-def shown_columns(
-    columns: Sequence[ColumnAlphabet], members: IntArray, symbols: IntArray, weights: FloatArray
-) -> list[ShownColumn]:
-    """Return what each column of an alphabet shows.
-
-    members : the values that occur together, as positions in each column; symbols, weights : those
-    of each member.
-    """
-    groups = list(_grouped(symbols))
-    return [
-        _shown_column(column, of_member, groups, weights, fewest=2)
-        for column, of_member in zip(columns, members.T, strict=True)
-    ]
 
 
 def shown_pools(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -50,7 +50,7 @@ class PairedAlphabet(Alphabet):
         return self.inner
 
     @property
-    def of_cells(self) -> bool:
+    def of_cells(self) -> bool:  # type: ignore[override]
         return self.inner.of_cells
 
     @property
@@ -178,10 +178,6 @@ class PairedAlphabet(Alphabet):
             ", ".join(f"{n} = {value}" for n, value in zip(names, of_z, strict=True))
             for of_z in parts
         ]
-
-    def __getstate__(self) -> dict[str, Any]:
-        # Lookup tables are made again where they are used.
-        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 def paired(

@@ -56,7 +56,10 @@ _ROWS_PER_VALUE = 8
 def factorize(series: pd.Series, label: Hashable) -> tuple[IntArray, list[Any]]:
     """Return codes, -1 for missing, and the list of distinct values as Python objects."""
     if isinstance(series.dtype, pd.CategoricalDtype):
-        return _of_categories(series.array.codes, series.cat.categories)
+        codes, categories = series.array.codes, series.cat.categories
+        if categories.dtype == object:
+            return _of_objects(codes, categories.tolist())
+        return codes, (categories + 0.0 if categories.dtype.kind == "f" else categories).tolist()
     if isinstance(series.dtype, pd.StringDtype) and series.dtype.storage == "pyarrow":
         return dictionary_codes(series.array.__arrow_array__().dictionary_encode())
     if series.dtype.kind == "f" and not isinstance(series.dtype, np.dtype):
@@ -69,15 +72,12 @@ def factorize(series: pd.Series, label: Hashable) -> tuple[IntArray, list[Any]]:
         raise TypeError(told + "convert it to strings or numbers first.") from error
     if series.dtype == object:
         values = uniques.tolist()
-        _check_booleans(series, codes, values, label)
+        # No boolean may be among numbers: to pandas, True is the same value as 1.
+        alike = [values.index(value) for value in (0, 1) if value in values]
+        rows = np.flatnonzero(np.isin(codes, alike))
+        family_of(list({type(value): value for value in series.iloc[rows]}.values()), label)
         return _of_objects(codes, values)
     return codes, (uniques + 0.0 if series.dtype.kind == "f" else uniques).tolist()
-
-
-def _of_categories(codes: IntArray, categories: pd.Index) -> tuple[IntArray, list[Any]]:
-    if categories.dtype != object:
-        return codes, (categories + 0.0 if categories.dtype.kind == "f" else categories).tolist()
-    return _of_objects(codes, categories.tolist())
 
 
 def _of_objects(codes: IntArray, values: list[Any]) -> tuple[IntArray, list[Any]]:
@@ -89,15 +89,6 @@ def _of_objects(codes: IntArray, values: list[Any]) -> tuple[IntArray, list[Any]
     if len(distinct) < len(values):  # a datetime and a Timestamp, say
         codes = take(np.append(again, UNKNOWN), codes)
     return codes, distinct.tolist()
-
-
-def _check_booleans(
-    series: pd.Series, codes: IntArray, values: list[Any], label: Hashable
-) -> None:
-    """Check that no boolean is among numbers: to pandas, True is the same value as 1."""
-    alike = [values.index(value) for value in (0, 1) if value in values]
-    rows = np.flatnonzero(np.isin(codes, alike))
-    family_of(list({type(value): value for value in series.iloc[rows]}.values()), label)
 
 
 def coded(series: pd.Series, label: Hashable) -> tuple[IntArray, list[Any]]:
@@ -225,12 +216,9 @@ def _time(value: Any) -> Any:
     found = make(value)
     if found is pd.NaT:
         return found
-    written = _in_finest_unit(make(found.asm8))  # without its zone and its fold
-    return written.tz_localize("UTC") if getattr(found, "tz", None) is not None else written
-
-
-def _in_finest_unit(time: Any) -> Any:
+    written = make(found.asm8).as_unit("s")  # without its zone and its fold
     for unit in ("ns", "us", "ms"):
         with suppress(pd.errors.OutOfBoundsDatetime, pd.errors.OutOfBoundsTimedelta):
-            return time.as_unit(unit)
-    return time.as_unit("s")
+            written = make(found.asm8).as_unit(unit)
+            break
+    return written.tz_localize("UTC") if getattr(found, "tz", None) is not None else written
