@@ -319,7 +319,7 @@ class Batches:
     def _take_cells(self, settings: Settings, rows: LabelledRows, cells: Cells) -> None:
         """Count cells from now on, taught by the rows so far; rows : those of the next batch."""
         counted = self._tally.unlimited()
-        before = self._rows(counted) if self.n_rows else None
+        before = self.rows(counted) if self.n_rows else None
         teachers = rows if before is None or self.n_rows < _FEWEST_TEACHERS else before
         teachers = teaching_rows(settings, teachers, cells)
         known = cells_taught_by(settings, teachers, cells)
@@ -336,10 +336,8 @@ class Batches:
         if batch.roles.n_columns != n_columns:
             told = f"X has {batch.roles.n_columns} features, but {self._owner} is expecting "
             raise ValueError(told + f"{n_columns} features as input.")
-        if (
-            CountedColumns.of(batch.rows) != self._counted
-            or list(batch.passed_through) != self._passed
-        ):
+        passed = list(batch.passed_through)
+        if CountedColumns.of(batch.rows) != self._counted or passed != self._passed:
             raise ValueError(
                 f"The columns of S, of the target, or passed through differ from those of the "
                 f"first batch: {self._owner}.partial_fit needs the same in every batch."
@@ -352,11 +350,9 @@ class Batches:
                 f"in {self._owner}: {batch.roles.names} after {self.roles.names}."
             )
 
-    def rows(self) -> LabelledRows:
-        """Return the rows of S and X of all batches."""
-        return self._rows(self._tally)
-
-    def _rows(self, tally: Tally) -> LabelledRows:
+    def rows(self, tally: Tally | None = None) -> LabelledRows:
+        """Return the rows of S and X of all batches; tally : other counts of them."""
+        tally = self._tally if tally is None else tally
         counts, columns = tally.counts.astype(float), list(tally.columns().values())
         totals = tally.weights, tally.squares, tally.is_coarse
         return self._tallied.rows(columns, counts, *totals, self._cells)
@@ -364,7 +360,7 @@ class Batches:
     def inputs(self, settings: Settings) -> FitInputs:
         """Return all batches as one input of `fit`; cells take any number of distinct rows."""
         is_limited = cells_of(settings.for_batches()) is None
-        rows = self._rows(self._tally if is_limited else self._tally.unlimited())
+        rows = self.rows(self._tally if is_limited else self._tally.unlimited())
         sample = SampledRows(dict(self._sample.rows().items()))
         return _with_sample(FitInputs(self.roles, self.types, rows), self._counted.s, sample)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Hashable, Mapping, Sequence, Sized
+from collections.abc import Collection, Container, Hashable, Sequence, Sized
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import compress
@@ -37,7 +37,17 @@ def beside_positions(
     settings: Settings, table: Table, s_positions: Container[int]
 ) -> tuple[int, ...]:
     """Return the columns that are published beside a release, in the order of the table."""
-    _check_not_index(settings, table)
+    given = settings.beside
+    listed = [given] if isinstance(given, str | int) or callable(given) else list(given)
+    for level in table.index_levels():  # only columns are published under the budget
+        if (
+            level.name is not None
+            and level.name in listed
+            and level.name not in (table.names or ())
+        ):
+            said = f" names {level.name!r}, which is the index of X: make it a column first, "
+            where = Parameter("beside", settings.owner)
+            raise ValueError(Message(where, said, "X.reset_index()."))
     found = table.positions(settings.owner, "beside", settings.beside)
     for name in (table.label(position) for position in found if position in s_positions):
         told = f"The column {name!r} is both sensitive and in ", Named("beside")
@@ -62,18 +72,6 @@ def _check_beside(
             raise ValueError(Message(*said, *way_out, "cut it before fit, or release it too."))
 
 
-def _check_not_index(settings: Settings, table: Table) -> None:
-    """Refuse the name of an index: only columns are published under the budget."""
-    given = settings.beside
-    listed = [given] if isinstance(given, str | int) or callable(given) else list(given)
-    there = table.names or ()
-    for level in table.index_levels():
-        if level.name is not None and level.name in listed and level.name not in there:
-            told = Parameter("beside", settings.owner)
-            why = f" names {level.name!r}, which is the index of X: "
-            raise ValueError(Message(told, why, "make it a column first, X.reset_index()."))
-
-
 def code_beside(settings: Settings, rows: LabelledRows) -> tuple[ValueAlphabet, IntArray]:
     """Return the values z of columns that are published beside a release, and that of each row."""
     columns, exact = rows.beside, {"n_bins": None, "multiplicities": rows.multiplicities}
@@ -83,10 +81,10 @@ def code_beside(settings: Settings, rows: LabelledRows) -> tuple[ValueAlphabet, 
     alphabet, codes = learn_alphabet(plain, list(columns), rows.weights, options)
     _check_few(list(columns), alphabet.n_symbols, rows.n_rows)
     if settings.max_outputs is not None and settings.max_outputs < alphabet.n_symbols:
-        told = Parameter("max_outputs", settings.owner)
-        why = f" must be at least {alphabet.n_symbols}: no output is shared by different values "
-        advice = f"of {_listed(list(columns))}, in ", Named("beside")
-        raise ValueError(Message(told, why, *advice, f". Got {settings.max_outputs}."))
+        told = f" must be at least {alphabet.n_symbols}: no output is shared by different values "
+        values = f"of {' and '.join(map(repr, columns))}, in ", Named("beside")
+        got = f". Got {settings.max_outputs}."
+        raise ValueError(Message(Parameter("max_outputs", settings.owner), told, *values, got))
     return alphabet, codes
 
 
@@ -108,15 +106,12 @@ def _check_few(names: Sequence[Hashable], n_values: int, n_rows: int) -> None:
     if n_values <= most:
         return
     each = ", as many as rows" if n_values >= n_rows else f" in {n_rows:,} rows"
+    listed = " and ".join(map(repr, names))
     have, them = ("has", "it") if len(names) == 1 else ("have", "them")
-    told = f"{_listed(names)}, in ", Named("beside"), f", {have} {n_values:,} values{each}: what "
+    told = f"{listed}, in ", Named("beside"), f", {have} {n_values:,} values{each}: what "
     why = f"each of them reveals is not known from so few rows. At most {most:,} can be published "
     advice = f"as they are: make them coarser first, or release {them} too, in ", Named("columns")
     raise ValueError(Message(*told, why, *advice, "."))
-
-
-def _listed(names: Sequence[Hashable]) -> str:
-    return " and ".join(map(repr, names))
 
 
 def most_beside(n_values: int) -> int:
@@ -253,18 +248,11 @@ class CountedColumns:
         def named(names: tuple[Any, ...]) -> NamedColumns:
             return dict(zip(names, rest, strict=False))
 
-        return LabelledRows(
-            named(self.s),
-            named(self.x),
-            None if self.target is None else named(self.target),
-            counts if weights is None else weights,
-            counts,
-            squares,
-            is_coarse,
-            cells,
-            named(self.groups),
-            named(self.beside),
-        )
+        s, x = named(self.s), named(self.x)
+        target = None if self.target is None else named(self.target)
+        sums = counts if weights is None else weights, counts, squares
+        others = named(self.groups), named(self.beside)
+        return LabelledRows(s, x, target, *sums, is_coarse, cells, *others)
 
 
 @dataclass(frozen=True, eq=False)
@@ -382,9 +370,11 @@ def roles_of(
             said = f"The column {both[0]!r} is both sensitive and one of "
             why = InPython(f"the 'columns' of {owner}", Named("columns"))
             raise ValueError(Message(said, why, ": it cannot be protected and released."))
-    if groups:
-        roles = {"sensitive": s_positions, "beside": published, "remainder": named}
-        _check_not_groups(table, groups[0], {**roles, "columns": found})
+    roles = {"sensitive": s_positions, "beside": published, "remainder": named, "columns": found}
+    for parameter in (name for name, own in roles.items() if groups and groups[0] in own):
+        of_people = f"The column {table.label(groups[0])!r} is named by ", Named("groups")
+        never = ", which tells whose row a row is and is never released, and by ", Named(parameter)
+        raise ValueError(Message(*of_people, *never, ": leave it out of one of them."))
     if published:
         _check_beside(settings, table, published, found)
     if not found:
@@ -392,40 +382,17 @@ def roles_of(
         raise ValueError(Message(*told, f"sensitive. Got {settings.columns!r}."))
     s_names = tuple(dict.fromkeys([*s_names, *map(table.label, s_positions)]))
     special = [*found, *s_positions, *groups]
-    kept = _kept_positions(settings.remainder, table, special, owner)
-    return ColumnRoles(
-        table.names,
-        table.n_columns,
-        tuple(found),
-        tuple(s_positions),
-        s_names,
-        tuple(position for position in kept if position not in published),
-        group_position=next(iter(groups), None),
-        beside_positions=published,
-    )
-
-
-def _check_not_groups(table: Table, position: int, others: Mapping[str, Sequence[int]]) -> None:
-    """Check that a column that tells people apart is nothing else; others : by parameter."""
-    for parameter in (name for name, positions in others.items() if position in positions):
-        told = f"The column {table.label(position)!r} is named by ", Named("groups")
-        why = ", which tells whose row a row is and is never released, and by ", Named(parameter)
-        advice = ": leave it out of one of them."
-        raise ValueError(Message(*told, *why, advice))
-
-
-def _kept_positions(
-    remainder: Any, table: Table, special: Sequence[int], owner: str
-) -> Sequence[int]:
-    """Return the columns that are passed through; special : those of S and X."""
-    if isinstance(remainder, str):
-        every = range(table.n_columns) if remainder == "passthrough" else ()
-        return [position for position in every if position not in special]
-    kept = table.positions(owner, "remainder", remainder)
-    if both := [table.label(position) for position in kept if position in special]:
-        told = Parameter("remainder", owner), f" names the column {both[0]!r}, which is sensitive "
-        raise ValueError(Message(*told, "or released: it cannot be passed through."))
-    return sorted(kept)
+    if both := [table.label(position) for position in named if position in special]:
+        twice = (
+            Parameter("remainder", owner),
+            f" names the column {both[0]!r}, which is sensitive ",
+        )
+        raise ValueError(Message(*twice, "or released: it cannot be passed through."))
+    every = range(table.n_columns) if settings.remainder == "passthrough" else sorted(named)
+    kept = tuple(p for p in every if p not in special and p not in published)
+    of_all = table.names, table.n_columns, tuple(found), tuple(s_positions), s_names, kept
+    group = next(iter(groups), None)
+    return ColumnRoles(*of_all, group_position=group, beside_positions=published)
 
 
 def roles_of_names(

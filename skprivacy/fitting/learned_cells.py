@@ -243,14 +243,6 @@ def check_known(settings: Settings, known: KnownCells) -> None:
         raise ValueError(Message(told, *why, " as it was, or start again."))
 
 
-def check_groups(settings: Settings, rows: LabelledRows) -> None:
-    """Check that rows were told apart by the column that is named now: batches may be older."""
-    named = () if settings.groups is None else (settings.groups,)
-    if tuple(rows.folds) != named:
-        told = "These rows were counted with other ", Named("groups"), ", and cannot be counted "
-        raise ValueError(Message(*told, "again: leave them as they were, or start again."))
-
-
 def names_of_cells(settings: Settings, rows: LabelledRows) -> tuple[Any, ...]:
     """Return the columns that cells release; those that name rows are refused or left out."""
     if len(rows.x_columns) < 2:
@@ -294,7 +286,11 @@ def learn_cells(
 
     secrets : what is protected; s_codes : the group of each row, of all columns of S.
     """
-    _check_target(cells, v_codes)
+    if cells.needs_target and v_codes is None:
+        needed = f"{type(cells).__name__} keep what X says about a target: set "
+        raise ValueError(Message(needed, Setting("utility", "target"), ", or use TreeCells."))
+    if v_codes is not None and v_codes.max() == 0:
+        raise ValueError("The target has one value only: there is nothing to keep about it.")
     names = names_of_cells(settings, rows)
     doing("learning cells")
     rows = replace(rows, x_columns={name: rows.x_columns[name] for name in names})
@@ -315,38 +311,15 @@ def learn_cells(
     return cell_alphabet(columns, positions, of_row, rows.weights, partition), of_row, names
 
 
-def _check_target(cells: Cells, v_codes: IntArray | None) -> None:
-    if cells.needs_target and v_codes is None:
-        told = f"{type(cells).__name__} keep what X says about a target: set "
-        raise ValueError(Message(told, Setting("utility", "target"), ", or use TreeCells."))
-    if v_codes is not None and v_codes.max() == 0:
-        raise ValueError("The target has one value only: there is nothing to keep about it.")
-
-
 def _options(settings: Settings, rows: LabelledRows, name: Hashable) -> dict[str, Any]:
     """Return how a column is cut and pooled: finely, unless edges are given."""
-    given: Any = (
-        settings.n_bins.get(name) if isinstance(settings.n_bins, dict) else settings.n_bins
-    )
+    given: Any = settings.n_bins
+    given = given.get(name) if isinstance(given, dict) else given
+    if np.ndim(given) != 1:  # with enough rows in each to show its middle
+        given = max(2, min(FINE_BINS, rows.n_rows // (2 * FEWEST_ROWS)))
     most = MOST_CATEGORIES if settings.max_categories is None else settings.max_categories
-    return {
-        # With enough rows in each to show its middle.
-        "n_bins": given
-        if np.ndim(given) == 1
-        else max(2, min(FINE_BINS, rows.n_rows // (2 * FEWEST_ROWS))),
-        "pooling": (settings.min_frequency, most),
-        "multiplicities": rows.multiplicities,
-    }
-
-
-def _most_cells(settings: Settings, n_groups: int) -> int:
-    """Return how many cells a design takes seconds for."""
-    most = [most_symbols(n_groups)]
-    if settings.confidence is not None:
-        most.append(_MOST_WITH_CONFIDENCE)
-    if settings.has_distances:
-        most.append(_MOST_WITH_DISTANCES)
-    return min(most)
+    pooling = settings.min_frequency, most
+    return {"n_bins": given, "pooling": pooling, "multiplicities": rows.multiplicities}
 
 
 def _task(
@@ -377,11 +350,15 @@ def _task(
         fewest_rows(n_effective, n_groups, secrets.budgets[name], settings.measure)
         for name, n_groups in sizes_of_s.items()
     )
+    # A design takes seconds for so many cells.
+    most = most_symbols(sum(sizes_of_s.values()) - len(sizes_of_s) + 1)
+    most = most if settings.confidence is None else min(most, _MOST_WITH_CONFIDENCE)
+    most = min(most, _MOST_WITH_DISTANCES) if settings.has_distances else most
     return CellTask(
         columns,
         distinct[:, len(labels) :],
         np.bincount(of_row, weights).astype(float),
-        max(2, _most_cells(settings, sum(sizes_of_s.values()) - len(sizes_of_s) + 1) // n_beside),
+        max(2, most // n_beside),
         min(0.5, (1 - 1e-9) * n_beside * least / n_effective),  # exactly so many are enough
         1 if rows.weights is rows.multiplicities else FEWEST_ROWS,
         *(distinct[:, : len(labels)].T),

@@ -317,8 +317,10 @@ class Tally:
         """Keep one value for each bin, or ask for edges if there are none left to use."""
         fine = [n for n in self.names if n in self.edges and n not in self._coarse]
         columns, counts = self._columns(), self._pieces[0]["count"].to_numpy()
-        for name in filter(self._can_be_cut, fine):
+        for name in fine:
             i, column = self.names.index(name), columns[name]
+            if family_of(list(self._values[i]), name) not in ("numbers", "times"):
+                continue
             self._coarse[name] = _Bins(name, self.edges[name], column, counts)
             self._values[i] = {}
             self._pieces[0][i] = self._coded(i, column)
@@ -326,10 +328,6 @@ class Tally:
         if self._n_compact > self._limit:
             sizes = {n: len(values) for n, values in zip(self.names, self._values, strict=True)}
             raise too_many(self._limit, sizes)
-
-    def _can_be_cut(self, name: Hashable) -> bool:
-        values = list(self._values[self.names.index(name)])
-        return family_of(values, name) in ("numbers", "times")
 
     def _settle(self) -> None:
         """Bring the counts into one piece, which is within the limit."""
@@ -370,16 +368,13 @@ class Tally:
     def _columns(self) -> NamedColumns:
         columns = {}
         for i, name in enumerate(self.names):
-            values = pd.Series([*self._values[i], None], dtype=self._dtype(i))
+            dtype = self._dtypes[i]
+            is_whole = dtype.kind in "iub" and not hasattr(dtype, "na_value")
+            if is_whole or isinstance(dtype, pd.SparseDtype):  # a missing value needs room
+                dtype = object
+            values = pd.Series([*self._values[i], None], dtype=dtype)
             columns[name] = values.take(self._pieces[0][i].to_numpy()).reset_index(drop=True)
         return columns
-
-    def _dtype(self, i: int) -> Any:
-        # A missing value needs room.
-        dtype = self._dtypes[i]
-        if isinstance(dtype, pd.SparseDtype):
-            return object
-        return dtype if dtype.kind not in "iub" or hasattr(dtype, "na_value") else object
 
 
 def _common(known: Any, dtype: Any) -> Any:
