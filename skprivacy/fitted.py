@@ -229,14 +229,9 @@ class Fitted:
         return Posterior(tuple(x_alphabet.labels), of_x)
 
     @property
-    def beside_names(self) -> list[Any]:
-        """The names of the columns that leave unchanged under the budget, or their positions."""
-        return [self.roles.name_or_position(position) for position in self.roles.beside_positions]
-
-    @property
     def x_names(self) -> list[Any]:
         """The names of the columns of X, or their positions."""
-        return [self.roles.name_or_position(position) for position in self.roles.x_positions]
+        return self.roles.names_or_positions(self.roles.x_positions)
 
     @property
     def cells(self) -> pd.DataFrame | None:
@@ -273,8 +268,7 @@ class Fitted:
         """What leaks about each secret in the rows, where counts were smoothed."""
         if self.training is None:
             return {}
-        secrets, made = self.training.secrets, self.mechanism
-        tables = {n: groups.table(self.training.counts) for n, groups in secrets.groups.items()}
+        made, tables = self.mechanism, self.training.secrets.tables(self.training.counts)
         joints = {name: table / table.sum() for name, table in tables.items()}
         if all(np.allclose(joints[n], made.secrets[n].joint, rtol=0, atol=1e-9) for n in joints):
             return {}
@@ -290,7 +284,7 @@ class Fitted:
             self.mechanism,
             self.fidelity,
             released=tuple(map(str, self.x_names)),
-            beside=tuple(map(str, self.beside_names)),
+            beside=tuple(map(str, self.roles.names_or_positions(self.roles.beside_positions))),
             protected=tuple(map(str, names)) or ("S",),
             codes=self.alphabet.column_codes(),
             coarse={str(n): "bin" if c.is_cut else "pool" for n, c in columns if c.is_coarse},

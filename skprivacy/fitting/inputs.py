@@ -276,7 +276,7 @@ class FitInputs:
     @property
     def kept(self) -> list[Any]:
         """The columns that are passed through, whether or not some of their rows are known."""
-        return [self.roles.name_or_position(p) for p in self.roles.kept_positions]
+        return self.roles.names_or_positions(self.roles.kept_positions)
 
     @property
     def x_types(self) -> tuple[ColumnType, ...]:
@@ -285,7 +285,8 @@ class FitInputs:
 
     def released_as(self, names: Collection[Hashable], of_cells: bool) -> FitInputs:
         """Return the inputs with only some columns of X, which may be released as cells."""
-        is_kept = [self.roles.name_or_position(p) in names for p in self.roles.x_positions]
+        own = self.roles.names_or_positions(self.roles.x_positions)
+        is_kept = [name in names for name in own]
         positions = compress(self.roles.x_positions, is_kept)
         of_others = self.types[len(is_kept) :]
         rows = self.rows

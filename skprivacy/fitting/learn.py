@@ -82,12 +82,8 @@ def raw_x(
     if not (alphabet.is_pool.any() or any(column.is_cut for column in alphabet.columns)):
         return None
     raw = _RawRows.of(rows, coded)
-    columns = [
-        _RawColumn(column, shown, raw, position) if column.is_cut else None
-        for position, (column, shown) in enumerate(
-            zip(alphabet.columns, alphabet.shown, strict=True)
-        )
-    ]
+    both = enumerate(zip(alphabet.columns, alphabet.shown, strict=True))
+    columns = [_RawColumn(c, shown, raw, i) if c.is_cut else None for i, (c, shown) in both]
     compared = tuple(None if column is None else column.compared() for column in columns)
     if not settings.has_distances:
         return RawX(compared, _utility_before_cuts(mechanism, raw, coded.v_codes, rows.weights))
@@ -162,9 +158,8 @@ class _RawColumn:
         """Return the column with mid-ranks in place of numbers."""
         numbers, codes = self._numbers, self._codes
         known = codes != UNKNOWN
-        weights: FloatArray = np.bincount(
-            codes[known], self.rows.weights[known], len(numbers)
-        ).astype(float)
+        own = self.rows.weights[known]
+        weights: FloatArray = np.bincount(codes[known], own, len(numbers)).astype(float)
         order = np.argsort(numbers)
         below, ranks = np.cumsum(weights[order]), np.empty(len(numbers))
         ranks[order] = (below - weights[order] / 2) / below[-1]
@@ -367,15 +362,9 @@ def _learn(
     n_bins, pooling = settings.n_bins, (settings.min_frequency, settings.max_categories)
     if columns is not rows.x_columns:
         n_bins, pooling = DEFAULT_BINS if np.ndim(n_bins) == 1 else n_bins, (None, None)
-    options = [
-        {
-            "n_bins": n_bins.get(label, DEFAULT_BINS) if isinstance(n_bins, dict) else n_bins,
-            "pooling": pooling,
-            "multiplicities": rows.multiplicities,
-            "as_declared": as_declared,
-        }
-        for label in columns
-    ]
+    by_name = n_bins if isinstance(n_bins, dict) else dict.fromkeys(columns, n_bins)
+    same = {"pooling": pooling, "multiplicities": rows.multiplicities, "as_declared": as_declared}
+    options = [{"n_bins": by_name.get(label, DEFAULT_BINS), **same} for label in columns]
     return learn_alphabet(list(columns.values()), list(columns), rows.weights, options)
 
 
@@ -417,25 +406,13 @@ def fit_mechanism(settings: Settings, inputs: FitInputs, *, allow_leaking: bool 
         warn_of_index(_judged(settings, inputs, of_s, inputs.index, in_order=True))
     counted = coded.counts, coded.group_sizes, coded.n_effective
     warn_of_design(mechanism, coded.secrets, *counted)
-    training = Training(
-        coded.sensitive,
-        tuple(rows.s_columns),
-        coded.counts,
-        coded.secrets,
-        rows.n_rows,
-        coded.n_effective,
-        raw_x(settings, inputs, coded, mechanism),
-        None if coded.target is None else _with_target(coded, rows.weights),
-    )
-    fitted = Fitted(
-        roles,
-        inputs.types,
-        coded.alphabet,
-        mechanism,
-        leaking,
-        _target_given_y(coded, rows, mechanism) if rows.target else None,
-        training,
-    )
+    raw = raw_x(settings, inputs, coded, mechanism)
+    with_target = None if coded.target is None else _with_target(coded, rows.weights)
+    protected = coded.sensitive, tuple(rows.s_columns), coded.counts, coded.secrets
+    training = Training(*protected, rows.n_rows, coded.n_effective, raw, with_target)
+    of_target = _target_given_y(coded, rows, mechanism) if rows.target else None
+    designed = inputs.types, coded.alphabet, mechanism, leaking
+    fitted = Fitted(roles, *designed, of_target, training)
     check_names_out(names_out(roles, fitted.posterior.labels, settings.output))
     return fitted
 

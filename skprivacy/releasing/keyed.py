@@ -265,8 +265,7 @@ def noise_source(
     keys = record_keys(release, secret_key)
     if isinstance(record_ids, str | int | np.integer):
         roles = release.roles
-        positions = (*roles.read_positions, *roles.s_positions)
-        special = tuple(roles.name_or_position(position) for position in positions)
+        special = tuple(roles.names_or_positions([*roles.read_positions, *roles.s_positions]))
         check_own_column(record_ids, special)
         return RecordSource(keys, record_ids, special)
     index = record_ids.index if isinstance(record_ids, pd.Series) else None

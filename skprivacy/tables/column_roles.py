@@ -60,16 +60,16 @@ class ColumnRoles:
 
     def keeping(self, names: Container[Any]) -> ColumnRoles:
         """Return the roles with fewer columns passed through: only those with these names."""
-        kept = (p for p in self.kept_positions if self.name_or_position(p) in names)
-        return replace(self, kept_positions=tuple(kept))
+        pairs = zip(self.kept_positions, self.names_or_positions(self.kept_positions), strict=True)
+        return replace(self, kept_positions=tuple(p for p, name in pairs if name in names))
 
     def name(self, position: int) -> Any:
         """Return the name of a column; arrays get scikit-learn's x0, x1, ..."""
         return f"x{position}" if self.names is None else self.names[position]
 
-    def name_or_position(self, position: int) -> Any:
-        """Return what a user would write for a column."""
-        return position if self.names is None else self.names[position]
+    def names_or_positions(self, positions: Iterable[int]) -> list[Any]:
+        """Return what a user would write for some columns."""
+        return [p if self.names is None else self.names[p] for p in positions]
 
     @property
     def joint_name(self) -> str:
