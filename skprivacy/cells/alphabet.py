@@ -16,7 +16,7 @@ import pandas as pd
 
 from .._typing import BoolArray, FloatArray, IntArray
 from ..codes import chunks
-from ..encoding.alphabets import Alphabet, ShownColumn, combine, shown_pools
+from ..encoding.alphabets import Alphabet, Names, ShownColumn, combine, shown_pools
 from ..encoding.columns import ColumnAlphabet
 from .base import N_BUCKETS, CellColumn, Partition, buckets, coded_rows, kept_buckets
 
@@ -64,10 +64,7 @@ class CellAlphabet(Alphabet):
         ]
 
     def encode(
-        self,
-        series: Sequence[pd.Series],
-        labels: Sequence[Hashable],
-        folds: IntArray | None = None,
+        self, series: Sequence[pd.Series], labels: Names, folds: IntArray | None = None
     ) -> tuple[IntArray, dict[Hashable, int]]:
         codes = coded_rows(self.cell_columns, series, labels)
         return self.partition.cells(self.cell_columns, codes, folds), {}

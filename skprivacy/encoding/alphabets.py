@@ -25,6 +25,11 @@ _FEW_LOOK_UPS = 1 << 12
 _MOST_PACKED = 2.0**62
 
 
+# Those of columns, in their order; and the keyword arguments of `learn_column` for each of them.
+Names: TypeAlias = Sequence[Hashable]
+Options: TypeAlias = Sequence[dict[str, Any]]
+
+
 class Alphabet(ABC):
     """The symbols of several columns taken jointly.
 
@@ -35,6 +40,8 @@ class Alphabet(ABC):
 
     #: Whether symbols are kinds of rows, which no combination of values names.
     of_cells: ClassVar[bool] = False
+    #: The value of the columns beside X that each symbol belongs to; None without any.
+    groups: IntArray | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # Lookup tables, and what is shown, are worked out again where they are used.
@@ -50,11 +57,6 @@ class Alphabet(ABC):
     def read_columns(self) -> tuple[ColumnAlphabet, ...]:
         """The columns that are encoded: those of X, then those beside it."""
         return self.columns
-
-    @property
-    def groups(self) -> IntArray | None:
-        """The value of the columns beside X that each symbol belongs to; None without any."""
-        return None
 
     @property
     def x_symbols(self) -> IntArray:
@@ -83,10 +85,7 @@ class Alphabet(ABC):
 
     @abstractmethod
     def encode(
-        self,
-        series: Sequence[pd.Series],
-        labels: Sequence[Hashable],
-        folds: IntArray | None = None,
+        self, series: Sequence[pd.Series], labels: Names, folds: IntArray | None = None
     ) -> tuple[IntArray, dict[Hashable, int]]:
         """Return the symbol of each row, and how many rows were unknown in each column.
 
@@ -211,10 +210,7 @@ class ValueAlphabet(Alphabet):
         return tuple(column.n_symbols for column in self.columns)
 
     def encode(
-        self,
-        series: Sequence[pd.Series],
-        labels: Sequence[Hashable],
-        folds: IntArray | None = None,
+        self, series: Sequence[pd.Series], labels: Names, folds: IntArray | None = None
     ) -> tuple[IntArray, dict[Hashable, int]]:
         columns = self.columns
         if len(columns) == 1:  # with the symbols of the alphabet
@@ -316,10 +312,7 @@ class ValueAlphabet(Alphabet):
 
 
 def learn_alphabet(
-    series: Sequence[pd.Series],
-    labels: Sequence[Hashable],
-    weights: FloatArray | None,
-    options: Sequence[dict[str, Any]],
+    series: Sequence[pd.Series], labels: Names, weights: FloatArray | None, options: Options
 ) -> tuple[ValueAlphabet, IntArray]:
     """Return the alphabet of columns taken jointly, and the symbol of each row.
 
@@ -345,10 +338,7 @@ def learn_alphabet(
 
 
 def learn_positions(
-    series: Sequence[pd.Series],
-    labels: Sequence[Hashable],
-    weights: FloatArray | None,
-    options: Sequence[dict[str, Any]],
+    series: Sequence[pd.Series], labels: Names, weights: FloatArray | None, options: Options
 ) -> tuple[tuple[ColumnAlphabet, ...], list[IntArray]]:
     """Return the alphabet of each column, and for each of its rows the position of its value."""
     columns, positions = [], []

@@ -6,7 +6,7 @@ import datetime
 import decimal
 import numbers
 import numbers as numbers_abc
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -28,8 +28,9 @@ FEWEST_ROWS = 5
 
 _EDGES = InPython("The edges in n_bins", Named("edges"))
 
-# How many bins, or a sequence of their edges: np.ndim tells which.
+# How many bins, or a sequence of their edges: np.ndim tells which; by column, where that differs.
 BinsLike: TypeAlias = Any
+Edges: TypeAlias = Mapping[Any, BinsLike]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ import pandas as pd
 from .._messages import Message, Named
 from .._typing import BoolArray, FloatArray, IntArray
 from ..codes import UNKNOWN, look_up, narrow
-from .alphabets import Alphabet, ShownColumn, Uniform, ValueAlphabet, combine
+from .alphabets import Alphabet, Names, ShownColumn, Uniform, ValueAlphabet, combine
 from .columns import ColumnAlphabet
 
 # So many values are shown in a message, each cut to so many characters.
@@ -54,7 +54,7 @@ class PairedAlphabet(Alphabet):
         return self.inner.of_cells
 
     @property
-    def groups(self) -> IntArray:
+    def groups(self) -> IntArray:  # type: ignore[override]
         return self.pairs[:, 0]
 
     @property
@@ -87,10 +87,7 @@ class PairedAlphabet(Alphabet):
         ]
 
     def encode(
-        self,
-        series: Sequence[pd.Series],
-        labels: Sequence[Hashable],
-        folds: IntArray | None = None,
+        self, series: Sequence[pd.Series], labels: Names, folds: IntArray | None = None
     ) -> tuple[IntArray, dict[Hashable, int]]:
         """Return the pair of each row; series, labels : of X, then of the columns beside it.
 

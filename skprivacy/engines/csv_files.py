@@ -106,11 +106,6 @@ class DelimitedSource(Source):
             text += piece
             end = first_row_end(text, self.delimiter)
         line = text[:end] if end else text
-        self._check_line(line, bool(end))
-        line = line if end else line + b"\n"
-        return split(line, self.delimiter, n_fields(line, self.delimiter), 1)
-
-    def _check_line(self, line: bytes, is_ended: bool) -> None:
         if line.startswith(_UTF_16_MARKS):
             raise ValueError(f"{self.input.name} is in UTF-16: convert it to UTF-8 first.")
         if b"\n" not in line and b"\r" in line:
@@ -118,8 +113,10 @@ class DelimitedSource(Source):
         if not line.strip():
             raise ValueError(f"{self.input.name} is empty: a table needs a header with names.")
         is_too_long = len(line) > _MOST_ROW_BYTES
-        if not is_ended and (is_too_long or is_inside_quotes(line, self.delimiter)):
+        if not end and (is_too_long or is_inside_quotes(line, self.delimiter)):
             raise ValueError(self._endless(1))
+        line = line if end else line + b"\n"
+        return split(line, self.delimiter, n_fields(line, self.delimiter), 1)
 
     def _made_header(self, first: Fields, names: Sequence[str] | None) -> Fields:
         """Return a header for a file without one; first : its first row."""
@@ -226,9 +223,7 @@ class DelimitedBlock(Block):
         if not texts.is_unique:  # abc and "abc"
             position_of, texts = pd.factorize(texts)
             codes = position_of.take(codes)
-        return pd.Series(
-            pd.Categorical.from_codes(codes, categories=texts), name=self.source.names[position]
-        )
+        return pd.Series(pd.Categorical.from_codes(codes, categories=texts), name=name)
 
     def frame(self, positions: Sequence[int], families: Sequence[str]) -> pd.DataFrame:
         columns = {

@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias, cast
 
@@ -178,7 +179,8 @@ def written(path: FilePath, force: bool = False) -> Iterator[BinaryIO]:
     # The name comes before the file: a signal may arrive as soon as there is one.
     name = target.with_name(f".{target.name}.{secrets.token_hex(_TOKEN_BYTES)}.part")
     try:
-        with open(name, "x+b", opener=_for_the_owner) as file:
+        for_the_owner = partial(os.open, mode=0o600)
+        with open(name, "x+b", opener=for_the_owner) as file:
             yield file
             file.flush()
             if has_modes():
@@ -195,10 +197,6 @@ def _warn_of_unfinished(target: Path) -> None:
     for path in sorted(target.parent.glob(f".{glob.escape(target.name)}.{token}.part")):
         told = f"{str(path)!r} is an unfinished {target.name!r} of another process: "
         warn(told + "delete it, unless that process is still running.")
-
-
-def _for_the_owner(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 def _copy_to_pipe(spool: BinaryIO, path: FilePath) -> None:

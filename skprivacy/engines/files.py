@@ -17,7 +17,7 @@ import pandas as pd
 
 from .._messages import Message, Named
 from .._typing import FilePath, IntArray, NamedColumns, Seed
-from ..encoding.columns import BinsLike
+from ..encoding.columns import BinsLike, Edges
 from ..encoding.values import family_of
 from ..fitted import Fitted
 from ..fitting.counted_tables import CountedTable, Distinct, SampledRows, add_rows
@@ -132,9 +132,7 @@ class FileTable(CountedTable):
         self._open: set[Any] = set()
         self._with_sample, self._sample, self._is_sampled = with_sample, RowSample([]), False
 
-    def prepare(
-        self, roles: ColumnRoles, counted: CountedColumns, edges: Mapping[Any, BinsLike]
-    ) -> None:
+    def prepare(self, roles: ColumnRoles, counted: CountedColumns, edges: Edges) -> None:
         self._edges = dict(edges)
         self._families = dict.fromkeys(edges, "numbers") | dict.fromkeys(counted.groups, "str")
         self._open = {*counted.in_table} - {*self._families}
@@ -145,11 +143,7 @@ class FileTable(CountedTable):
             self._sample = RowSample(names, whole=counted.in_table)
 
     def count(
-        self,
-        names: Sequence[Any],
-        edges: Mapping[Any, BinsLike],
-        limit: int,
-        numbers: RowNumbers | None = None,
+        self, names: Sequence[Any], edges: Edges, limit: int, numbers: RowNumbers | None = None
     ) -> Distinct:
         tally, n_changed = Tally(names, edges=edges, limit=limit), 0
         for block in self._blocks():

@@ -6,7 +6,7 @@ Lazy frames and files are such tables: of their rows, only counts and a small sa
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -18,7 +18,7 @@ from .._typing import FloatArray, IntArray, NamedColumns
 from .._warnings import Notice, warn
 from ..cells import Cells
 from ..cells.base import N_BUCKETS
-from ..encoding.columns import BinsLike
+from ..encoding.columns import Edges
 from ..tables.column_roles import ColumnRoles
 from ..tables.table import ColumnType
 from . import tally as tallies
@@ -104,11 +104,7 @@ class CountedTable(ABC):
 
     @abstractmethod
     def count(
-        self,
-        names: Sequence[Any],
-        edges: Mapping[Any, BinsLike],
-        limit: int,
-        numbers: RowNumbers | None = None,
+        self, names: Sequence[Any], edges: Edges, limit: int, numbers: RowNumbers | None = None
     ) -> Distinct:
         """Return the distinct rows of some columns, and how often each occurs.
 
@@ -122,7 +118,7 @@ class CountedTable(ABC):
         """Return the types of some columns; values : those that were counted or sampled."""
 
     def prepare(  # noqa: B027
-        self, roles: ColumnRoles, counted: CountedColumns, edges: Mapping[Any, BinsLike]
+        self, roles: ColumnRoles, counted: CountedColumns, edges: Edges
     ) -> None:
         """Take note of what will be counted, before it is."""
 
@@ -228,7 +224,7 @@ def rows_by_number(
     table: CountedTable,
     counted: CountedColumns,
     numbers: RowNumbers,
-    edges: Mapping[str, BinsLike],
+    edges: Edges,
 ) -> Distinct:
     """Count S, a target, and what is beside X, together with a number that stands for X."""
     names = dict.fromkeys([*counted.s, *counted.beside, *(counted.target or ())])

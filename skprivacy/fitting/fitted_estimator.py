@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import fields
 from typing import Any, TypeVar
 
 import numpy as np
@@ -42,7 +43,9 @@ class FittedEstimator(BaseEstimator):
     _designed_for: tuple[Any, ...] | None = None
 
     def _settings(self) -> Settings:
-        return Settings.of(type(self).__name__, self.get_params(deep=False))
+        """Return the parameters; those that a subclass has added are left out."""
+        given, names = self.get_params(deep=False), [field.name for field in fields(Settings)]
+        return Settings(type(self).__name__, **{n: given[n] for n in names if n != "owner"})
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._fitted is not None or self._batches is not None

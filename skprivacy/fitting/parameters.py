@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import numbers
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -59,12 +59,6 @@ class Settings:
     smoothing: float
     handle_unknown: str
     random_state: Any
-
-    @classmethod
-    def of(cls, owner: str, parameters: Mapping[str, Any]) -> Settings:
-        """Return the settings; parameters that a subclass has added are left out."""
-        names = [field.name for field in fields(cls) if field.name != "owner"]
-        return cls(owner, **{name: parameters[name] for name in names})
 
     def parameters(self) -> dict[str, Any]:
         """Return all parameters by name, in alphabetical order."""

@@ -234,11 +234,9 @@ def encode_ids(ids: pd.Series, name: str = "record_ids") -> Sliceable:
     >>> bool((siphash(key, encode_ids(some)) == siphash(key, encode_ids(same))).all())
     True
     """
-    array = ids.array
+    array = distinct = ids.array
     if isinstance(ids.dtype, pd.CategoricalDtype):
-        distinct = ids.array.remove_unused_categories().categories.array
-    else:
-        distinct = array
+        distinct = array.remove_unused_categories().categories.array
     kind = _kind_of(distinct, name)
     n_missing = int(ids.isna().sum())
     if n_missing:
@@ -380,9 +378,8 @@ def folds_of_keys(keys: pd.Series, name: Hashable) -> IntArray:
         told = f"The column {name!r}, which ", Named("groups")
         why = f" names, is missing in {n_missing:,} of {len(keys):,} rows: give such a row a "
         raise ValueError(Message(*told, why, "key of its own, or leave it out."))
-    words = siphash(
-        _KEY, Messages.from_bytes(text.encode(errors="surrogatepass") for text in texts)
-    )
+    raw = (text.encode(errors="surrogatepass") for text in texts)
+    words = siphash(_KEY, Messages.from_bytes(raw))
     return (words % np.uint64(N_FOLDS)).astype(np.intp)[codes]
 
 

@@ -129,7 +129,10 @@ class Release:
 
         numbers : of its rows, for fresh noise.
         """
-        self._check_index(table)
+        if levels := table.index_levels():
+            there = [name for name in self.roles.s_names if name in (table.names or ())]
+            s_positions = table.positions(self.owner, "sensitive", there)
+            check_no_copy(levels, self.roles.s_names, table.named(s_positions), self.owner)
         noise = source.of(table, numbers)
         positions = self.roles.match(table, self.owner)
         x_positions = [positions[p] for p in self.roles.read_positions]
@@ -146,12 +149,6 @@ class Release:
             else:
                 columns += released.get(position, [])
         return table.assemble(columns)
-
-    def _check_index(self, table: Table) -> None:
-        if levels := table.index_levels():
-            there = [name for name in self.roles.s_names if name in (table.names or ())]
-            positions = table.positions(self.owner, "sensitive", there)
-            check_no_copy(levels, self.roles.s_names, table.named(positions), self.owner)
 
     def replacements(
         self,
@@ -182,12 +179,8 @@ class Release:
         if self.output == "symbol":
             return {first: [(self.roles.joint_name, table.categorical(self.y_names, outputs))]}
         if self.output == "posterior":
-            return {
-                first: [
-                    (name, table.floats(look_up(column, outputs)))
-                    for name, column in zip(self.x_names, self.posterior.T, strict=True)
-                ]
-            }
+            shares = zip(self.x_names, self.posterior.T, strict=True)
+            return {first: [(name, table.floats(look_up(p, outputs))) for name, p in shares]}
         decoded = self.alphabet.decode(self.symbol_of_output, outputs, noise.uniform)
         types = self.types[: len(positions)]
         columns = zip(positions, types, self.alphabet.shown, decoded, strict=True)
@@ -213,17 +206,8 @@ class Release:
 def release_of(fitted: Fitted, output: str, handle_unknown: str, owner: str) -> Release:
     """Return the release of what was fitted; the rest as the fields of `Release`."""
     roles, mechanism = fitted.roles, fitted.mechanism
-    return Release(
-        roles,
-        fitted.types,
-        fitted.alphabet,
-        fitted.symbol_of_output,
-        mechanism.channel,
-        mechanism.unseen,
-        fitted.posterior.given_y,
-        readable(mechanism.y_labels),
-        posterior_names(roles, fitted.posterior.labels),
-        output,
-        handle_unknown,
-        owner,
-    )
+    encoder = roles, fitted.types, fitted.alphabet, fitted.symbol_of_output
+    probabilities = mechanism.channel, mechanism.unseen, fitted.posterior.given_y
+    x_names = posterior_names(roles, fitted.posterior.labels)
+    names = readable(mechanism.y_labels), x_names
+    return Release(*encoder, *probabilities, *names, output, handle_unknown, owner)
