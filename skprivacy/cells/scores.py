@@ -205,24 +205,18 @@ class ScoreCells(Cells):
         own = weights[rows]
         if self.estimator is None:
             weighted = None if (own == own[0]).all() else own
-            return self._boosting().fit(frame.iloc[rows], classes[rows], weighted)
+            options = {"max_iter": 60, "min_samples_leaf": 40, "early_stopping": False}
+            of_types = {"categorical_features": "from_dtype", "random_state": 0}
+            boosting = HistGradientBoostingClassifier(**options, **of_types)
+            return boosting.fit(frame.iloc[rows], classes[rows], weighted)
         if (own == np.rint(own)).all() and own.max() <= _MOST_REPEATED:
-            rows, options = np.repeat(rows, own.astype(int)), {}
+            rows, weighting = np.repeat(rows, own.astype(int)), {}
         else:
-            options = {"sample_weight": own}
+            weighting = {"sample_weight": own}
         model = _seeded(self.estimator)
-        model.fit(frame.iloc[rows], classes[rows], **options)
+        model.fit(frame.iloc[rows], classes[rows], **weighting)
         _check_classes(model, np.unique(classes[rows]))
         return model
-
-    def _boosting(self) -> Any:
-        return HistGradientBoostingClassifier(
-            max_iter=60,
-            min_samples_leaf=40,
-            categorical_features="from_dtype",
-            early_stopping=False,
-            random_state=0,
-        )
 
 
 def _seeded(estimator: Any) -> Any:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from .._typing import BoolArray, FloatArray, IntArray
 from ..codes import UNKNOWN, count, look_up, n_cells, narrow, pack, pack_few, take, unpack
-from .columns import POOLED, ColumnAlphabet, learn_column, learn_values, pool
+from .columns import POOLED, ColumnAlphabet, learn_values, pool
 
 # Combinations of columns are looked up in a table up to this size, and searched for beyond.
 _MOST_LOOK_UPS = 1 << 22
@@ -25,7 +25,7 @@ _FEW_LOOK_UPS = 1 << 12
 _MOST_PACKED = 2.0**62
 
 
-# Those of columns, in their order; and the keyword arguments of `learn_column` for each of them.
+# Those of columns, in their order; and the keyword arguments of `learn_values` for each of them.
 Names: TypeAlias = Sequence[Hashable]
 Options: TypeAlias = Sequence[dict[str, Any]]
 
@@ -316,11 +316,12 @@ def learn_alphabet(
 ) -> tuple[ValueAlphabet, IntArray]:
     """Return the alphabet of columns taken jointly, and the symbol of each row.
 
-    weights : those of the rows, or None; options : the keyword arguments of `learn_column` for
+    weights : those of the rows, or None; options : the keyword arguments of `learn_values` for
     each column.
     """
     if len(series) == 1:
-        column, symbols = learn_column(series[0], weights, labels[0], **options[0])
+        column, rows, distinct = learn_values(series[0], weights, labels[0], **options[0])
+        symbols = take(column.of_values(distinct, labels[0]), rows)
         own, occurs = np.arange(column.n_symbols), np.flatnonzero(column.symbols >= 0)
         member_of, counts = column.symbols[occurs], column.weights[occurs]
         return ValueAlphabet(
