@@ -67,9 +67,12 @@ def _check_beside(
     bins = settings.n_bins if isinstance(settings.n_bins, dict) else {}
     for name in map(table.label, beside):
         if bins.get(name) is not None:
-            said = Parameter("n_bins", settings.owner), f" names the column {name!r}, which is in "
-            way_out = Named("beside"), " and leaves as it is: "
-            raise ValueError(Message(*said, *way_out, "cut it before fit, or release it too."))
+            where = (
+                Parameter("n_bins", settings.owner),
+                f" names the column {name!r}, which is in ",
+            )
+            advice = " and leaves as it is: cut it before fit, or release it too."
+            raise ValueError(Message(*where, Named("beside"), advice))
 
 
 def code_beside(settings: Settings, rows: LabelledRows) -> tuple[ValueAlphabet, IntArray]:
@@ -79,12 +82,18 @@ def code_beside(settings: Settings, rows: LabelledRows) -> tuple[ValueAlphabet, 
     # Which categories there are, and in what order, must not tell more than the values.
     plain = list(map(plain_column, columns.values()))
     alphabet, codes = learn_alphabet(plain, list(columns), rows.weights, options)
-    _check_few(list(columns), alphabet.n_symbols, rows.n_rows)
-    if settings.max_outputs is not None and settings.max_outputs < alphabet.n_symbols:
-        told = f" must be at least {alphabet.n_symbols}: no output is shared by different values "
-        values = f"of {' and '.join(map(repr, columns))}, in ", Named("beside")
-        got = f". Got {settings.max_outputs}."
-        raise ValueError(Message(Parameter("max_outputs", settings.owner), told, *values, got))
+    n_values, n_rows, listed = alphabet.n_symbols, rows.n_rows, " and ".join(map(repr, columns))
+    if n_values > (most := _most_values(n_rows)):
+        each = ", as many as rows" if n_values >= n_rows else f" in {n_rows:,} rows"
+        have, them = ("has", "it") if len(columns) == 1 else ("have", "them")
+        many = f"{listed}, in ", Named("beside"), f", {have} {n_values:,} values{each}: what each "
+        why = f"of them reveals is not known from so few rows. At most {most:,} can be published "
+        advice = f"as they are: make them coarser first, or release {them} too, in "
+        raise ValueError(Message(*many, why, advice, Named("columns"), "."))
+    if settings.max_outputs is not None and settings.max_outputs < n_values:
+        told = f" must be at least {n_values}: no output is shared by different values of {listed}"
+        got = ", in ", Named("beside"), f". Got {settings.max_outputs}."
+        raise ValueError(Message(Parameter("max_outputs", settings.owner), told, *got))
     return alphabet, codes
 
 
@@ -99,19 +108,6 @@ def has_few_values(column: pd.Series) -> bool:
 
 def _most_values(n_rows: int) -> int:
     return min(max(_FEW_VALUES, n_rows // _ROWS_OF_EACH), max(1, n_rows - 1))
-
-
-def _check_few(names: Sequence[Hashable], n_values: int, n_rows: int) -> None:
-    most = _most_values(n_rows)
-    if n_values <= most:
-        return
-    each = ", as many as rows" if n_values >= n_rows else f" in {n_rows:,} rows"
-    listed = " and ".join(map(repr, names))
-    have, them = ("has", "it") if len(names) == 1 else ("have", "them")
-    told = f"{listed}, in ", Named("beside"), f", {have} {n_values:,} values{each}: what "
-    why = f"each of them reveals is not known from so few rows. At most {most:,} can be published "
-    advice = f"as they are: make them coarser first, or release {them} too, in ", Named("columns")
-    raise ValueError(Message(*told, why, *advice, "."))
 
 
 def most_beside(n_values: int) -> int:

@@ -6,7 +6,7 @@ holds them decides on cells, and a second fit to the same rows is no second rele
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,7 +31,7 @@ from ..cells.base import (
 from ..codes import UNKNOWN, count, mixed
 from ..encoding import ValueAlphabet
 from ..encoding.alphabets import combine
-from ..encoding.columns import FEWEST_ROWS, BinsLike, as_edges
+from ..encoding.columns import FEWEST_ROWS, BinsLike, Edges, as_edges
 from ..encoding.values import as_numbers, coded, factorize, family_of
 from ..fitted import Secrets
 from ..releasing.record_ids import Messages, folds_of_keys, siphash
@@ -58,7 +58,7 @@ class Buckets(RowNumbers):
     """
 
     names: tuple[Any, ...]
-    edges: Mapping[Any, BinsLike] = field(default_factory=dict)
+    edges: Edges = field(default_factory=dict)
 
     @classmethod
     def of(cls, settings: Settings, counted: CountedColumns, cells: Cells) -> Buckets:

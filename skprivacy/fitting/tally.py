@@ -19,7 +19,7 @@ from .._typing import CountArray, FloatArray, IntArray, NamedColumns
 from ..cells import CellAlphabet
 from ..codes import GOLDEN, UNKNOWN, mixed, take
 from ..encoding import Alphabet
-from ..encoding.columns import BinsLike, cut
+from ..encoding.columns import BinsLike, Edges, cut
 from ..encoding.values import as_numbers, factorize, family_of
 from ..releasing.record_ids import folds_of_keys
 from ..tables.frames import as_table
@@ -219,7 +219,7 @@ class Tally:
         self,
         names: Iterable[Hashable],
         *,
-        edges: Mapping[Any, BinsLike] | None = None,
+        edges: Edges | None = None,
         limit: int | None = None,
     ) -> None:
         self.names = list(names)

@@ -205,9 +205,9 @@ def check_secret_key(owner: str, secret_key: object) -> bytes:
         raise TypeError(Message(*told, f"Got a value of type {type(secret_key).__name__}."))
     key = bytes(secret_key)
     if len(key) < _FEWEST_KEY_BYTES:
-        said = Parameter("secret_key", owner)
+        given = Parameter("secret_key", owner)
         why = f" must have at least {_FEWEST_KEY_BYTES} bytes, or it can be guessed. "
-        raise ValueError(Message(said, why, InPython(_MAKE_ONE), f"Got {len(key)} bytes."))
+        raise ValueError(Message(given, why, InPython(_MAKE_ONE), f"Got {len(key)} bytes."))
     return key
 
 
