@@ -94,10 +94,8 @@ def encode_label(label: Any) -> Any:
     if isinstance(label, pd.Interval):
         ends = [encode_label(label.left), encode_label(label.right)]
         return {"interval": ends, "closed": label.closed}
-    raise TypeError(
-        f"The label {label!r} of type {type(label).__name__} cannot be written as JSON. "
-        f"Rename it to a string, a number of 64 bits, a date or a tuple of these."
-    )
+    told = f"The label {label!r} of type {type(label).__name__} cannot be written as JSON. Rename "
+    raise TypeError(told + "it to a string, a number of 64 bits, a date or a tuple of these.")
 
 
 def _zone_name(moment: pd.Timestamp) -> str:
@@ -420,10 +418,8 @@ def read_document(text: str, kind: str) -> Place:
         raise place.malformed("checksum is missing.")
     told = content.pop("checksum")
     if told != checksum(content):
-        raise ValueError(
-            f"The content of this {kind} does not match its checksum: it was changed or damaged "
-            f"after it was written. Get the original."
-        )
+        said = f"The content of this {kind} does not match its checksum: it was changed or "
+        raise ValueError(said + "damaged after it was written. Get the original.")
     del content["schema"], content["version"]
     return place
 

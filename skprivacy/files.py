@@ -7,7 +7,7 @@ that are not replaced is copied as bytes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 from ._typing import FilePath
 from .engines.files import fit_source, held_out_table, read_from, release_rows, write_to
@@ -164,19 +164,10 @@ def transform_file(
     True
     """
     warn_of_unsaved(transformer, secret_key)
-    with (
-        read_from(path, **reading) as source,
-        write_to(out, source, force=force) as sink,
-    ):
-        return release_rows(
-            fitted_of(transformer),
-            settings_of(transformer),
-            source,
-            sink,
-            record_ids=record_ids,
-            secret_key=secret_key,
-            is_watched=verbose,
-        )
+    with read_from(path, **reading) as source, write_to(out, source, force=force) as sink:
+        fitted, settings = fitted_of(transformer), settings_of(transformer)
+        given: dict[str, Any] = {"record_ids": record_ids, "secret_key": secret_key}
+        return release_rows(fitted, settings, source, sink, **given, is_watched=verbose)
 
 
 def evaluate_file(

@@ -55,17 +55,10 @@ def columns_of_secrets(
     covered = {position for positions in found.values() for position in positions}
     for position, name in enumerate(names):
         if position not in covered:
-            raise ValueError(
-                Message(
-                    Parameter("epsilon", owner),
-                    f" has no budget for the sensitive column {name!r}: give it one, alone or ",
-                    InPython(
-                        "as a part of a tuple, or infinity if it need not be protected",
-                        "joined to others by a plus",
-                    ),
-                    ".",
-                )
-            )
+            told = f" has no budget for the sensitive column {name!r}: give it one, alone or "
+            in_python = "as a part of a tuple, or infinity if it need not be protected"
+            how = InPython(in_python, "joined to others by a plus")
+            raise ValueError(Message(Parameter("epsilon", owner), told, how, "."))
     return found
 
 
@@ -76,17 +69,10 @@ def _positions(owner: str, key: Any, names: list[Any]) -> tuple[int, ...]:
     unknown = [part for part in parts if part not in names]
     if unknown or not parts or len(set(parts)) < len(parts):
         what = f"{unknown[0]!r}, which is not a" if unknown else f"{key!r}, which names no"
-        raise ValueError(
-            Message(
-                Parameter("epsilon", owner),
-                f" has a budget for {what} sensitive column: name those of {names}, each with a "
-                f"budget or several with one for all of them ",
-                InPython("in a tuple", "joined by a plus"),
-                ", or add the column to ",
-                Named("sensitive"),
-                ".",
-            )
-        )
+        told = Parameter("epsilon", owner), f" has a budget for {what} sensitive column: "
+        why = f"name those of {names}, each with a budget or several with one for all of them "
+        advice = InPython("in a tuple", "joined by a plus"), ", or add the column to "
+        raise ValueError(Message(*told, why, *advice, Named("sensitive"), "."))
     return tuple(names.index(part) for part in parts)
 
 
@@ -244,14 +230,9 @@ class Fitted:
         return Posterior(tuple(x_alphabet.labels), of_x)
 
     @property
-    def beside_names(self) -> list[Any]:
-        """The names of the columns that leave unchanged under the budget, or their positions."""
-        return [self.roles.name_or_position(position) for position in self.roles.beside_positions]
-
-    @property
     def x_names(self) -> list[Any]:
         """The names of the columns of X, or their positions."""
-        return [self.roles.name_or_position(position) for position in self.roles.x_positions]
+        return self.roles.names_or_positions(self.roles.x_positions)
 
     @property
     def cells(self) -> pd.DataFrame | None:
@@ -288,8 +269,7 @@ class Fitted:
         """What leaks about each secret in the rows, where counts were smoothed."""
         if self.training is None:
             return {}
-        secrets, made = self.training.secrets, self.mechanism
-        tables = {n: groups.table(self.training.counts) for n, groups in secrets.groups.items()}
+        made, tables = self.mechanism, self.training.secrets.tables(self.training.counts)
         joints = {name: table / table.sum() for name, table in tables.items()}
         if all(np.allclose(joints[n], made.secrets[n].joint, rtol=0, atol=1e-9) for n in joints):
             return {}
@@ -305,7 +285,7 @@ class Fitted:
             self.mechanism,
             self.fidelity,
             released=tuple(map(str, self.x_names)),
-            beside=tuple(map(str, self.beside_names)),
+            beside=tuple(map(str, self.roles.names_or_positions(self.roles.beside_positions))),
             protected=tuple(map(str, names)) or ("S",),
             codes=self.alphabet.column_codes(),
             coarse={str(n): "bin" if c.is_cut else "pool" for n, c in columns if c.is_coarse},

@@ -14,7 +14,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 from ._json import Place, encode_label, is_zone, label_key, read_document, write_document
-from ._typing import FloatArray, IntArray, Labels
+from ._typing import FloatArray, IntArray
 from .cells import CellAlphabet
 from .cells.base import N_FOLDS, CellColumn, Partition
 from .cells.models import check_model, read_models, write_models
@@ -44,29 +44,20 @@ HEAVIEST = 1e300
 
 def alphabet_content(alphabet: ValueAlphabet) -> dict[str, Any]:
     """Return what a document says about an alphabet."""
-    return {
-        "columns": [write_column(column) for column in alphabet.columns],
-        "combinations": alphabet.combinations.tolist(),
-        "symbols": alphabet.symbols.tolist(),
-        "members": alphabet.members.tolist(),
-        "member_of": alphabet.member_of.tolist(),
-        "weights": alphabet.weights.tolist(),
-    }
+    columns, *arrays = ALPHABET_KEYS
+    listed = {name: getattr(alphabet, name).tolist() for name in arrays}
+    return {columns: [write_column(column) for column in alphabet.columns], **listed}
 
 
 def write_column(column: ColumnAlphabet) -> dict[str, Any]:
     """Return what a document says about one column."""
-    return {
-        "values": [encode_label(value) for value in column.values],
-        "labels": [encode_label(label) for label in column.labels],
-        "symbols": column.symbols.tolist(),
-        "weights": column.weights.tolist(),
-        "in_pool": [encode_label(value) for value in column.in_pool],
-        "is_rare": column.is_rare.tolist(),
-        "edges": None if column.edges is None else column.edges.tolist(),
-        "bounds": [encode_label(bound) for bound in column.bounds],
-        "has_missing": column.has_missing,
-    }
+    content: dict[str, Any] = {key: getattr(column, key) for key in _COLUMN_KEYS}
+    for key, part in content.items():
+        if isinstance(part, tuple):
+            content[key] = [encode_label(label) for label in part]
+        elif isinstance(part, np.ndarray):
+            content[key] = part.tolist()
+    return content
 
 
 def read_alphabet(part: dict[str, Place]) -> ValueAlphabet:
@@ -95,9 +86,8 @@ def _read_codes(place: Place, n: int | None = None) -> IntArray:
 def check_all(place: Place, codes: IntArray, n: int) -> None:
     """Refuse codes that lack a number below `n`."""
     if len(missing := np.setdiff1d(np.arange(n), codes)):
-        raise place.malformed(
-            f"{place.path} must have every number from 0 to {n - 1}. Got no {missing[0]}."
-        )
+        told = f"{place.path} must have every number from 0 to {n - 1}. "
+        raise place.malformed(told + f"Got no {missing[0]}.")
 
 
 def read_rows(place: Place, length: int, sizes: list[int]) -> IntArray:
@@ -390,10 +380,7 @@ def _read_counted(
 
 
 # The parameters that matter after fit; the budget and its measure are the mechanism's.
-_PARAMETERS = {
-    "output": ("label", "symbol", "posterior"),
-    "handle_unknown": ("resample", "error"),
-}
+_PARAMETERS = {"output": ("label", "symbol", "posterior"), "handle_unknown": ("resample", "error")}
 
 # In a table that was an array: without names of its columns, a short file could claim any number.
 _MOST_COLUMNS = 1_000_000
@@ -412,11 +399,8 @@ def write_transformer(fitted: Fitted, parameters: Mapping[str, Any], indent: int
             # No other columns are passed through; below, what some of these were found to leak.
             "copied": _labels(roles, roles.kept_positions),
             "leaking": [
-                {
-                    "column": encode_label(name),
-                    "leakage": None if np.isnan(leakage) else encode_label(leakage),
-                }
-                for name, leakage in fitted.leaking.items()
+                {"column": encode_label(name), "leakage": None if np.isnan(x) else encode_label(x)}
+                for name, x in fitted.leaking.items()
             ],
             "sensitive": [encode_label(name) for name in roles.s_names],
         },
@@ -449,7 +433,7 @@ def _alphabet_content(alphabet: Alphabet) -> dict[str, Any]:
 
 
 def _labels(roles: ColumnRoles, positions: Sequence[int]) -> list[Any]:
-    return [encode_label(roles.name_or_position(position)) for position in positions]
+    return list(map(encode_label, roles.names_or_positions(positions)))
 
 
 def read_transformer(
@@ -457,10 +441,10 @@ def read_transformer(
 ) -> tuple[dict[str, Any], Fitted]:
     """Return the parameters of the transformer that was written, and what it was fitted to."""
     document = read_document(text, "transformer")
-    of_cells, has_target = ("questions" in document.members(), "target" in document.members())
-    has_beside = "beside" in document.members()
-    keys = [*(CELL_KEYS if of_cells else ALPHABET_KEYS), *(["target"] if has_target else [])]
-    keys += ["beside"] if has_beside else []
+    there = document.members()
+    of_cells, has_target, has_beside = (key in there for key in ("questions", "target", "beside"))
+    optional = [key for key in ("target", "beside") if key in there]
+    keys = [*(CELL_KEYS if of_cells else ALPHABET_KEYS), *optional]
     part = document.keys("parameters", "layout", "types", *keys, "names", "mechanism")
     given = part["parameters"].keys(*_PARAMETERS)
     parameters: dict[str, Any] = {key: given[key].text(*_PARAMETERS[key]) for key in given}
@@ -476,10 +460,19 @@ def read_transformer(
         part["layout"]["groups"].require(by_scores, "left out where cells are not by scores")
     types = tuple(map(_read_type, part["types"].items(len(roles.typed_positions))))
     mechanism = make_mechanism(part["mechanism"], measure, utility)
-    _check_labels(part["mechanism"]["x_labels"], mechanism.x_labels, alphabet.labels)
+    part["mechanism"]["x_labels"].items(len(alphabet.labels))
+    pairs = zip(mechanism.x_labels, alphabet.labels, strict=True)
+    is_own = np.array([label_key(a) == label_key(b) for a, b in pairs])
+    requirement = "the label that this symbol has in columns"
+    part["mechanism"]["x_labels"].require(is_own, requirement)
     _check_groups(part["mechanism"], mechanism.groups, alphabet.groups)
     mechanism = mechanism.renamed(symbol_of_output=_read_symbols(part["names"], mechanism))
-    of_target = _read_target(part["target"], len(mechanism.y_labels)) if has_target else None
+    of_target = None
+    if has_target:  # P(V|y)
+        target = part["target"].keys("labels", "given_y")
+        labels, n_outputs = target["labels"].labels(), len(mechanism.y_labels)
+        given_y = target["given_y"].numbers(n_outputs, len(labels), low=0, high=1)
+        of_target = Posterior(labels, given_y)
     fitted = Fitted(roles, types, alphabet, mechanism, leaking, of_target)
     with part["layout"].making():
         check_names_out(names_out(roles, fitted.posterior.labels, parameters["output"]))
@@ -487,19 +480,12 @@ def read_transformer(
     parameters["epsilon"] = budgets.get(None, budgets)
     for name in ("measure", "scope", "confidence"):
         parameters[name] = getattr(mechanism, name)
-    parameters["columns"] = [roles.name_or_position(p) for p in roles.x_positions]
-    parameters["sensitive"] = [roles.name_or_position(p) for p in roles.s_positions] or None
-    parameters["remainder"] = [roles.name_or_position(p) for p in roles.kept_positions] or "drop"
-    parameters["beside"] = [roles.name_or_position(p) for p in roles.beside_positions] or None
+    parameters["columns"] = roles.names_or_positions(roles.x_positions)
+    parameters["sensitive"] = roles.names_or_positions(roles.s_positions) or None
+    parameters["remainder"] = roles.names_or_positions(roles.kept_positions) or "drop"
+    parameters["beside"] = roles.names_or_positions(roles.beside_positions) or None
     parameters["alphabet"] = "cells" if of_cells else "auto"
     return parameters, fitted
-
-
-def _read_target(place: Place, n_outputs: int) -> Posterior:
-    """Return P(V|y)."""
-    part = place.keys("labels", "given_y")
-    labels = part["labels"].labels()
-    return Posterior(labels, part["given_y"].numbers(n_outputs, len(labels), low=0, high=1))
 
 
 def _read_roles(
@@ -566,15 +552,8 @@ def _read_type(place: Place) -> ColumnType:
     part["zone"].require(zone is None or is_zone(zone), "the name of a time zone, or null")
     native = part["native"].text()
     part["native"].require(is_name(native), "the name of a type")
-    return ColumnType(
-        family,
-        bits,
-        unit,
-        zone,
-        part["is_ordered"].flag(),
-        part["library"].text(*LIBRARIES),
-        native,
-    )
+    is_ordered, library = part["is_ordered"].flag(), part["library"].text(*LIBRARIES)
+    return ColumnType(family, bits, unit, zone, is_ordered, library, native)
 
 
 def _read_column_names(place: Place, n_columns: int) -> list[Any]:
@@ -586,13 +565,6 @@ def _read_column_names(place: Place, n_columns: int) -> list[Any]:
 
 def _has_na(name: object) -> bool:
     return name is pd.NA or (isinstance(name, tuple) and any(map(_has_na, name)))
-
-
-def _check_labels(place: Place, labels: Labels, expected: list[Any]) -> None:
-    """Check that the symbols of the channel are those of the columns."""
-    place.items(len(expected))
-    is_own = [label_key(a) == label_key(b) for a, b in zip(labels, expected, strict=True)]
-    place.require(np.array(is_own), "the label that this symbol has in columns")
 
 
 def _check_groups(place: Place, groups: IntArray | None, expected: IntArray | None) -> None:

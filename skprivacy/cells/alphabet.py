@@ -7,16 +7,16 @@ there: no row of a person is ever shown. Rare values are as in a pool, see `enco
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from .._typing import BoolArray, FloatArray, IntArray
 from ..codes import chunks
-from ..encoding.alphabets import Alphabet, ShownColumn, combine, shown_pools
+from ..encoding.alphabets import Alphabet, Names, ShownColumn, combine, shown_pools
 from ..encoding.columns import ColumnAlphabet
 from .base import N_BUCKETS, CellColumn, Partition, buckets, coded_rows, kept_buckets
 
@@ -37,14 +37,12 @@ class CellAlphabet(Alphabet):
     counted: tuple[tuple[IntArray, IntArray, FloatArray], ...]
     kept: FloatArray | None = None
 
+    of_cells: ClassVar[bool] = True
+
     @cached_property
     def cell_columns(self) -> tuple[CellColumn, ...]:
         """The columns as codes that cells are made of."""
         return tuple(map(CellColumn, self.columns))
-
-    @property
-    def of_cells(self) -> bool:
-        return True
 
     @property
     def n_symbols(self) -> int:
@@ -66,10 +64,7 @@ class CellAlphabet(Alphabet):
         ]
 
     def encode(
-        self,
-        series: Sequence[pd.Series],
-        labels: Sequence[Hashable],
-        folds: IntArray | None = None,
+        self, series: Sequence[pd.Series], labels: Names, folds: IntArray | None = None
     ) -> tuple[IntArray, dict[Hashable, int]]:
         codes = coded_rows(self.cell_columns, series, labels)
         return self.partition.cells(self.cell_columns, codes, folds), {}
@@ -108,10 +103,6 @@ class CellAlphabet(Alphabet):
         shown = self.shown[position]
         values, cumulated = shown.pools[cell]
         return shown.values[values[np.argmax(np.diff(cumulated, prepend=0.0))]]
-
-    def __getstate__(self) -> dict[str, Any]:
-        # What is shown is worked out again where it is used.
-        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 def cell_alphabet(

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 from .._typing import CountArray, FloatArray, IntArray
 from .._validation import check_integer
 from ..codes import GOLDEN, UNKNOWN, mixed, narrow, take
-from ..encoding.alphabets import learn_positions
+from ..encoding.alphabets import Names, Options, learn_positions
 from ..encoding.columns import POOLED, ColumnAlphabet
 from ..encoding.values import as_numbers
 from ..measures import Measure, get_measure
@@ -286,10 +286,7 @@ class CellColumn:
 
 
 def learn_cell_columns(
-    series: Sequence[pd.Series],
-    labels: Sequence[Hashable],
-    weights: FloatArray | None,
-    options: Sequence[dict[str, Any]],
+    series: Sequence[pd.Series], labels: Names, weights: FloatArray | None, options: Options
 ) -> tuple[tuple[CellColumn, ...], list[IntArray]]:
     """Return the columns, and for each of their rows the position of its value."""
     columns, positions = learn_positions(series, labels, weights, options)

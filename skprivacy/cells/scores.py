@@ -63,10 +63,8 @@ class Scorer:
         elif len(frame):
             given = np.asarray(model.predict_proba(frame), dtype=float)
             if given.shape != (len(frame), len(model.classes_)) or not np.isfinite(given).all():
-                raise ValueError(
-                    f"predict_proba of {type(model).__name__}, the estimator of ScoreCells, must "
-                    f"give a finite number for each row and class."
-                )
+                told = f"predict_proba of {type(model).__name__}, the estimator of ScoreCells, "
+                raise ValueError(told + "must give a finite number for each row and class.")
             found[:, np.asarray(model.classes_, dtype=int)] = given
         return found
 
@@ -163,10 +161,8 @@ class ScoreCells(Cells):
         model = self.estimator
         is_model = hasattr(model, "predict_proba") and not isinstance(model, type)
         if model is not None and not is_model:
-            raise TypeError(
-                f"The 'estimator' parameter of ScoreCells must be a classifier with "
-                f"predict_proba. Got {self.estimator!r}."
-            )
+            told = "The 'estimator' parameter of ScoreCells must be a classifier with "
+            raise TypeError(told + f"predict_proba. Got {self.estimator!r}.")
         if isinstance(self.groups, list | bool | np.ndarray) or callable(self.groups):
             requirement = "the name or the position of one column, or None"
             raise TypeError(message("ScoreCells", "groups", requirement, self.groups))
@@ -209,24 +205,18 @@ class ScoreCells(Cells):
         own = weights[rows]
         if self.estimator is None:
             weighted = None if (own == own[0]).all() else own
-            return self._boosting().fit(frame.iloc[rows], classes[rows], weighted)
+            options = {"max_iter": 60, "min_samples_leaf": 40, "early_stopping": False}
+            of_types = {"categorical_features": "from_dtype", "random_state": 0}
+            boosting = HistGradientBoostingClassifier(**options, **of_types)
+            return boosting.fit(frame.iloc[rows], classes[rows], weighted)
         if (own == np.rint(own)).all() and own.max() <= _MOST_REPEATED:
-            rows, options = np.repeat(rows, own.astype(int)), {}
+            rows, weighting = np.repeat(rows, own.astype(int)), {}
         else:
-            options = {"sample_weight": own}
+            weighting = {"sample_weight": own}
         model = _seeded(self.estimator)
-        model.fit(frame.iloc[rows], classes[rows], **options)
+        model.fit(frame.iloc[rows], classes[rows], **weighting)
         _check_classes(model, np.unique(classes[rows]))
         return model
-
-    def _boosting(self) -> Any:
-        return HistGradientBoostingClassifier(
-            max_iter=60,
-            min_samples_leaf=40,
-            categorical_features="from_dtype",
-            early_stopping=False,
-            random_state=0,
-        )
 
 
 def _seeded(estimator: Any) -> Any:
@@ -241,14 +231,11 @@ def _check_classes(model: Any, given: IntArray) -> None:
     """Check that a model says which classes its scores are of, and that it has got these."""
     named = f"{type(model).__name__}, the estimator of ScoreCells,"
     if not hasattr(model, "classes_"):
-        raise ValueError(
-            f"{named} has no classes_ after fit: it must be a classifier as in scikit-learn."
-        )
+        told = f"{named} has no classes_ after fit: "
+        raise ValueError(told + "it must be a classifier as in scikit-learn.")
     if not np.array_equal(np.sort(model.classes_), given):
-        raise ValueError(
-            f"{named} has other classes_ after fit than it was given: its predict_proba must be "
-            f"about each of these."
-        )
+        told = f"{named} has other classes_ after fit than it was given: "
+        raise ValueError(told + "its predict_proba must be about each of these.")
 
 
 def _check_repeats(scorer: Scorer, frame: pd.DataFrame, fold: IntArray, name: str) -> None:
@@ -269,14 +256,9 @@ def _folds_of(task: CellTask) -> IntArray:
     if task.folds is None:
         return folds_of_rows(task.columns, task.codes)
     if len(np.unique(task.folds)) < 2:
-        raise ValueError(
-            Message(
-                "The rows are of so few people that no model can be learned from some of them, "
-                "and score the others: use rows of more people, or leave out ",
-                Named("groups"),
-                ".",
-            )
-        )
+        told = "The rows are of so few people that no model can be learned from some of them, "
+        why = "and score the others: use rows of more people, or leave out ", Named("groups")
+        raise ValueError(Message(told, *why, "."))
     return task.folds
 
 

@@ -6,14 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from .._typing import BoolArray, FloatArray, IntArray
 from ..codes import UNKNOWN, count, look_up, n_cells, narrow, pack, pack_few, take, unpack
-from .columns import POOLED, ColumnAlphabet, learn_column, learn_values, pool
+from .columns import POOLED, ColumnAlphabet, learn_values, pool
 
 # Combinations of columns are looked up in a table up to this size, and searched for beyond.
 _MOST_LOOK_UPS = 1 << 22
@@ -25,6 +25,11 @@ _FEW_LOOK_UPS = 1 << 12
 _MOST_PACKED = 2.0**62
 
 
+# Those of columns, in their order; and the keyword arguments of `learn_values` for each of them.
+Names: TypeAlias = Sequence[Hashable]
+Options: TypeAlias = Sequence[dict[str, Any]]
+
+
 class Alphabet(ABC):
     """The symbols of several columns taken jointly.
 
@@ -33,10 +38,15 @@ class Alphabet(ABC):
 
     columns: tuple[ColumnAlphabet, ...]
 
-    @property
-    def of_cells(self) -> bool:
-        """Whether symbols are kinds of rows, which no combination of values names."""
-        return False
+    #: Whether symbols are kinds of rows, which no combination of values names.
+    of_cells: ClassVar[bool] = False
+    #: The value of the columns beside X that each symbol belongs to; None without any.
+    groups: IntArray | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Lookup tables, and what is shown, are worked out again where they are used.
+        names = (field.name for field in fields(self))  # type: ignore[arg-type]  # each kind has
+        return {name: getattr(self, name) for name in names}
 
     @property
     def x_alphabet(self) -> Alphabet:
@@ -47,11 +57,6 @@ class Alphabet(ABC):
     def read_columns(self) -> tuple[ColumnAlphabet, ...]:
         """The columns that are encoded: those of X, then those beside it."""
         return self.columns
-
-    @property
-    def groups(self) -> IntArray | None:
-        """The value of the columns beside X that each symbol belongs to; None without any."""
-        return None
 
     @property
     def x_symbols(self) -> IntArray:
@@ -80,10 +85,7 @@ class Alphabet(ABC):
 
     @abstractmethod
     def encode(
-        self,
-        series: Sequence[pd.Series],
-        labels: Sequence[Hashable],
-        folds: IntArray | None = None,
+        self, series: Sequence[pd.Series], labels: Names, folds: IntArray | None = None
     ) -> tuple[IntArray, dict[Hashable, int]]:
         """Return the symbol of each row, and how many rows were unknown in each column.
 
@@ -208,10 +210,7 @@ class ValueAlphabet(Alphabet):
         return tuple(column.n_symbols for column in self.columns)
 
     def encode(
-        self,
-        series: Sequence[pd.Series],
-        labels: Sequence[Hashable],
-        folds: IntArray | None = None,
+        self, series: Sequence[pd.Series], labels: Names, folds: IntArray | None = None
     ) -> tuple[IntArray, dict[Hashable, int]]:
         columns = self.columns
         if len(columns) == 1:  # with the symbols of the alphabet
@@ -221,7 +220,12 @@ class ValueAlphabet(Alphabet):
         symbols = codes[0] if len(codes) == 1 else self._find(codes)
         if symbols.min(initial=0) != UNKNOWN:
             return symbols, {}
-        return symbols, _count_unknown(codes, symbols, labels)
+        missed = [int(np.count_nonzero(code == UNKNOWN)) for code in codes]
+        unknown: dict[Hashable, int] = {n: m for n, m in zip(labels, missed, strict=True) if m}
+        known = np.logical_and.reduce([code != UNKNOWN for code in codes])
+        if n_together := np.count_nonzero(known & (symbols == UNKNOWN)):
+            unknown[None] = int(n_together)
+        return symbols, unknown
 
     def _find(self, codes: list[IntArray]) -> IntArray:
         """Return the symbol of each row from the symbols of its columns."""
@@ -246,10 +250,6 @@ class ValueAlphabet(Alphabet):
     def _index(self) -> pd.Index:
         """The packed combinations that were seen."""
         return pd.Index(pack_few(self.combinations, self._sizes))
-
-    def __getstate__(self) -> dict[str, Any]:
-        # Lookup tables are made again where they are used.
-        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def pooled(self, n_symbols: int) -> tuple[ValueAlphabet, IntArray]:
         """Return an alphabet in which the rarest symbols share one, and its codes of the old."""
@@ -287,8 +287,11 @@ class ValueAlphabet(Alphabet):
 
     @cached_property
     def shown(self) -> list[ShownColumn]:
-        symbols = self.symbols[self.member_of]
-        return shown_columns(self.columns, self.members, symbols, self.weights)
+        groups = list(_grouped(self.symbols[self.member_of]))
+        return [
+            _shown_column(column, of_member, groups, self.weights, fewest=2)
+            for column, of_member in zip(self.columns, self.members.T, strict=True)
+        ]
 
     def can_be_read(self, symbols: IntArray) -> bool:
         # Not if columns of a pool are drawn separately, or if a common value stands for the rare
@@ -309,18 +312,16 @@ class ValueAlphabet(Alphabet):
 
 
 def learn_alphabet(
-    series: Sequence[pd.Series],
-    labels: Sequence[Hashable],
-    weights: FloatArray | None,
-    options: Sequence[dict[str, Any]],
+    series: Sequence[pd.Series], labels: Names, weights: FloatArray | None, options: Options
 ) -> tuple[ValueAlphabet, IntArray]:
     """Return the alphabet of columns taken jointly, and the symbol of each row.
 
-    weights : those of the rows, or None; options : the keyword arguments of `learn_column` for
+    weights : those of the rows, or None; options : the keyword arguments of `learn_values` for
     each column.
     """
     if len(series) == 1:
-        column, symbols = learn_column(series[0], weights, labels[0], **options[0])
+        column, rows, distinct = learn_values(series[0], weights, labels[0], **options[0])
+        symbols = take(column.of_values(distinct, labels[0]), rows)
         own, occurs = np.arange(column.n_symbols), np.flatnonzero(column.symbols >= 0)
         member_of, counts = column.symbols[occurs], column.weights[occurs]
         return ValueAlphabet(
@@ -338,10 +339,7 @@ def learn_alphabet(
 
 
 def learn_positions(
-    series: Sequence[pd.Series],
-    labels: Sequence[Hashable],
-    weights: FloatArray | None,
-    options: Sequence[dict[str, Any]],
+    series: Sequence[pd.Series], labels: Names, weights: FloatArray | None, options: Options
 ) -> tuple[tuple[ColumnAlphabet, ...], list[IntArray]]:
     """Return the alphabet of each column, and for each of its rows the position of its value."""
     columns, positions = [], []
@@ -367,21 +365,6 @@ def combine(codes: Sequence[IntArray], sizes: Sequence[int]) -> tuple[IntArray, 
     table = np.full(int(n_cells(sizes)), UNKNOWN)
     table[seen] = np.arange(len(seen))
     return unpack(seen, sizes), look_up(narrow(table), packed)
-
-
-def _count_unknown(
-    codes: list[IntArray], symbols: IntArray, labels: Sequence[Hashable]
-) -> dict[Hashable, int]:
-    """Return how many rows are unknown in each column, and under None in their combination."""
-    unknown: dict[Hashable, int] = {
-        label: int(n)
-        for label, code in zip(labels, codes, strict=True)
-        if (n := np.count_nonzero(code == UNKNOWN))
-    }
-    known = np.logical_and.reduce([code != UNKNOWN for code in codes])
-    if n := np.count_nonzero(known & (symbols == UNKNOWN)):
-        unknown[None] = int(n)
-    return unknown
 
 
 # What symbols are shown as: values of each column.
@@ -432,21 +415,6 @@ class ShownColumn:
         for symbol, (codes, cumulated) in self.pools.items():
             by_symbol[symbol, codes] = np.diff(cumulated, prepend=0.0) / cumulated[-1]
         return by_symbol
-
-
-def shown_columns(
-    columns: Sequence[ColumnAlphabet], members: IntArray, symbols: IntArray, weights: FloatArray
-) -> list[ShownColumn]:
-    """Return what each column of an alphabet shows.
-
-    members : the values that occur together, as positions in each column; symbols, weights : those
-    of each member.
-    """
-    groups = list(_grouped(symbols))
-    return [
-        _shown_column(column, of_member, groups, weights, fewest=2)
-        for column, of_member in zip(columns, members.T, strict=True)
-    ]
 
 
 def shown_pools(

@@ -6,7 +6,7 @@ import datetime
 import decimal
 import numbers
 import numbers as numbers_abc
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -28,8 +28,9 @@ FEWEST_ROWS = 5
 
 _EDGES = InPython("The edges in n_bins", Named("edges"))
 
-# How many bins, or a sequence of their edges: np.ndim tells which.
+# How many bins, or a sequence of their edges: np.ndim tells which; by column, where that differs.
 BinsLike: TypeAlias = Any
+Edges: TypeAlias = Mapping[Any, BinsLike]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,17 +51,6 @@ class Bins:
     weights: FloatArray
     rows: CountArray
 
-    def with_missing(self, weight: float, n_rows: float) -> Bins:
-        """Return the bins with one more at the end for what is missing: None."""
-        return replace(
-            self,
-            labels=[*self.labels, None],
-            values=[*self.values, None],
-            middles=[*self.middles, None],
-            weights=np.append(self.weights, weight),
-            rows=np.append(self.rows, n_rows),
-        )
-
 
 def cut(
     values: list[Any],
@@ -76,10 +66,8 @@ def cut(
     of about equal weight, or edges.
     """
     if len(np.unique(numbers)) < len(numbers):
-        raise ValueError(
-            f"The column {label!r} has integers that are too large to tell apart as floats: "
-            f"subtract a constant, or convert it to strings."
-        )
+        told = f"The column {label!r} has integers that are too large to tell apart as floats: "
+        raise ValueError(told + "subtract a constant, or convert it to strings.")
     order = np.argsort(numbers, kind="stable")
     values, numbers = [values[i] for i in order], numbers[order]
     weights, rows = weights[order], rows[order]
@@ -159,13 +147,8 @@ def as_edges(given: Sequence[Any], label: Hashable) -> FloatArray:
     """Return the edges that a user gave, as numbers."""
     edges = as_numbers(pd.Series(list(given)), label)
     if len(edges) < 2 or not (np.diff(edges) > 0).all():
-        raise ValueError(
-            Message(
-                _EDGES,
-                f" for the column {label!r} must increase, and there must be at least two. Got "
-                f"{list(given)!r}.",
-            )
-        )
+        told = _EDGES, f" for the column {label!r} must increase, and there must be at least two. "
+        raise ValueError(Message(*told, f"Got {list(given)!r}."))
     return edges
 
 
@@ -175,13 +158,8 @@ def _given_edges(
     """Return the inner edges and the bounds of edges that a user gave."""
     edges = as_edges(given, label)
     if numbers[0] < edges[0] or numbers[-1] > edges[-1]:
-        raise ValueError(
-            Message(
-                _EDGES,
-                f" for the column {label!r} do not cover its values. Got {list(given)!r}: begin "
-                f"with -inf and end with inf.",
-            )
-        )
+        told = _EDGES, f" for the column {label!r} do not cover its values. Got {list(given)!r}: "
+        raise ValueError(Message(*told, "begin with -inf and end with inf."))
     return edges[1:-1], (edges[0], edges[-1])
 
 
@@ -267,13 +245,13 @@ class ColumnAlphabet:
         """Return the symbol of each row of a pandas Series."""
         near = coded_by_offset(series)
         if near is None and self.edges is not None:
-            return take(self._by_position, self._bins_of(as_numbers(series, label)))
+            return take(np.append(self.symbols, UNKNOWN), self._bins_of(as_numbers(series, label)))
         codes, values = near or factorize(series, label)
         return take(self.of_values(values, label), codes)
 
     def of_values(self, values: list[Any], label: Hashable) -> IntArray:
         """Return the symbols of some values, followed by that of a missing one."""
-        return self._by_position.take(self.positions_of(values, label))
+        return np.append(self.symbols, UNKNOWN).take(self.positions_of(values, label))
 
     def positions_of(self, values: list[Any], label: Hashable) -> IntArray:
         """Return the positions of some values in `values`, followed by that of a missing one."""
@@ -284,11 +262,6 @@ class ColumnAlphabet:
             index = pd.Index(present, dtype=object, tupleize_cols=False)
             found = index.get_indexer(pd.Index(values, dtype=object, tupleize_cols=False))
         return np.append(found, self._missing).astype(np.intp)
-
-    @property
-    def _by_position(self) -> IntArray:
-        """The symbol at each position of `values`, and that of a position of -1."""
-        return np.append(self.symbols, UNKNOWN)
 
     @property
     def _missing(self) -> int:
@@ -310,24 +283,10 @@ class ColumnAlphabet:
 
 
 def learn_column(
-    series: pd.Series,
-    weights: FloatArray | None,
-    label: Hashable,
-    *,
-    n_bins: BinsLike | None = DEFAULT_BINS,
-    pooling: Pooling = (None, None),
-    multiplicities: FloatArray | None = None,
-    as_declared: bool = False,
+    series: pd.Series, weights: FloatArray | None, label: Hashable, **options: Any
 ) -> tuple[ColumnAlphabet, IntArray]:
-    """Return the `ColumnAlphabet` of a column and the symbol of each row.
-
-    weights : those of the rows, or None; pooling : (min_frequency, max_categories);
-    multiplicities : how many rows of the data each row stands for, or None if one; as_declared :
-    whether categories without rows are symbols too.
-    """
-    alphabet, codes, distinct = learn_values(
-        series, weights, label, n_bins, pooling, multiplicities, as_declared
-    )
+    """Return the `ColumnAlphabet` of a column and the symbol of each row; see `learn_values`."""
+    alphabet, codes, distinct = learn_values(series, weights, label, **options)
     return alphabet, take(alphabet.of_values(distinct, label), codes)
 
 
@@ -340,7 +299,12 @@ def learn_values(
     multiplicities: FloatArray | None = None,
     as_declared: bool = False,
 ) -> tuple[ColumnAlphabet, IntArray, list[Any]]:
-    """Return the `ColumnAlphabet` of a column, and its rows as codes of a list of values."""
+    """Return the `ColumnAlphabet` of a column, and its rows as codes of a list of values.
+
+    weights : those of the rows, or None; pooling : (min_frequency, max_categories);
+    multiplicities : how many rows of the data each row stands for, or None if one; as_declared :
+    whether categories without rows are symbols too.
+    """
     codes, distinct = coded(series, label)
     rows = count(codes, len(distinct), multiplicities)  # missing ones last
     totals = (rows if weights is None else count(codes, len(distinct), weights)).astype(float)
@@ -356,44 +320,34 @@ def learn_values(
     else:
         if family == "numbers":
             _finite(np.array(values, dtype=float), label)
-        # Categories have an order of their own.
-        order = list(range(len(values))) if is_categorical else _sorted(values, label)
+        order = list(range(len(values)))
+        if not is_categorical:  # categories have an order of their own
+            try:
+                order.sort(key=values.__getitem__)
+            except TypeError as error:
+                told = f"The column {label!r} has values that cannot be sorted ({error}): "
+                advice = "convert it to strings or to a category first."
+                raise TypeError(told + advice) from error
         values, ends = [values[i] for i in order], (-np.inf, np.inf)
         found = Bins(None, ends, values, values, values, totals[seen][order], rows[seen][order])
     if rows[-1]:
-        found = found.with_missing(totals[-1], rows[-1])
+        listed = "labels", "values", "middles"
+        named: dict[str, Any] = {name: [*getattr(found, name), None] for name in listed}
+        weights, all_rows = np.append(found.weights, totals[-1]), np.append(found.rows, rows[-1])
+        found = replace(found, weights=weights, rows=all_rows, **named)
     occurs = np.flatnonzero((found.rows > 0) | as_declared)
     symbols = np.full(len(found.values), UNKNOWN)
     symbols[occurs] = pool(found.weights[occurs], *pooling)
-    alphabet = ColumnAlphabet(
-        tuple(found.values),
-        tuple(found.labels),
-        symbols,
-        found.weights,
-        tuple(found.middles),
-        found.rows < FEWEST_ROWS,
-        found.edges,
-        found.bounds,
-        bool(rows[-1]),
-    )
+    of_bins = tuple(found.values), tuple(found.labels), symbols, found.weights
+    shown = tuple(found.middles), found.rows < FEWEST_ROWS
+    alphabet = ColumnAlphabet(*of_bins, *shown, found.edges, found.bounds, bool(rows[-1]))
     return alphabet, codes, distinct
-
-
-def _sorted(values: list[Any], label: Hashable) -> list[int]:
-    try:
-        return sorted(range(len(values)), key=values.__getitem__)
-    except TypeError as error:
-        raise TypeError(
-            f"The column {label!r} has values that cannot be sorted ({error}): convert it to "
-            f"strings or to a category first."
-        ) from error
 
 
 def _finite(numbers: FloatArray, label: Hashable) -> FloatArray:
     if np.isinf(numbers).any():
-        raise ValueError(
-            f"The column {label!r} contains infinity: replace it, or drop those rows."
-        )
+        told = f"The column {label!r} contains infinity: "
+        raise ValueError(told + "replace it, or drop those rows.")
     return numbers
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._typing import FloatArray, IntArray
+from .._typing import FloatArray
 from .alphabets import Alphabet, ValueAlphabet, learn_alphabet
 from .columns import ColumnAlphabet
 from .values import as_numbers
@@ -50,8 +50,11 @@ def gower(
         own = gower(alphabet.x_alphabet, in_order, column_weights)
         return own[np.ix_(alphabet.x_symbols, alphabet.x_symbols)]
     distances = np.zeros((alphabet.n_symbols, alphabet.n_symbols))
+    tables = alphabet.tables()
     for position, column in enumerate(alphabet.columns):
-        shares = _shares(alphabet, position)
+        # How often the members of each symbol (rows) have each value.
+        shares = np.ascontiguousarray(tables[position].T)
+        shares /= shares.sum(axis=1, keepdims=True)
         has_order = in_order[position] or column.is_measured
         apart = _apart_in_order(column, shares) if has_order else 1 - shares @ shares.T
         distances += column_weights[position] * np.maximum(apart, 0.0)
@@ -60,18 +63,13 @@ def gower(
     return distances / sum(column_weights)
 
 
-def _shares(alphabet: Alphabet, position: int) -> FloatArray:
-    """Return how often the members of each symbol (rows) have each value of a column."""
-    shares = np.zeros((alphabet.n_symbols, len(alphabet.columns[position].values)))
-    values, symbols, weights = alphabet.held(position)
-    np.add.at(shares, (symbols, values), weights)
-    return shares / shares.sum(axis=1, keepdims=True)
-
-
 def _apart_in_order(column: ColumnAlphabet, shares: FloatArray) -> FloatArray:
     """Return the mean distance of mid-ranks; a missing value is 1 away from all others."""
     n_present = len(column.values) - column.has_missing
-    order = _order(column, n_present)
+    order = np.arange(n_present)  # categories come in their order
+    if column.is_measured:
+        values = pd.Series(column.values[:n_present], dtype=object)
+        order = np.argsort(as_numbers(values, "X"), kind="stable")
     weights, known = column.weights[:n_present][order], shares[:, :n_present][:, order]
     ranks = (np.cumsum(weights) - weights / 2) / weights.sum()
     # E|a - b| is the integral of how often one is below a place, and the other is not.
@@ -82,11 +80,3 @@ def _apart_in_order(column: ColumnAlphabet, shares: FloatArray) -> FloatArray:
     apart = (below * gaps) @ above.T
     missing = np.outer(1 - total, total)
     return apart + apart.T + missing + missing.T
-
-
-def _order(column: ColumnAlphabet, n_present: int) -> IntArray:
-    """Return the positions of the values in their order."""
-    values = column.values[:n_present]
-    if not column.is_measured:
-        return np.arange(n_present)  # categories, which come in their order
-    return np.argsort(as_numbers(pd.Series(values, dtype=object), "X"), kind="stable")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,7 @@ import pandas as pd
 from .._messages import Message, Named
 from .._typing import BoolArray, FloatArray, IntArray
 from ..codes import UNKNOWN, look_up, narrow
-from .alphabets import Alphabet, ShownColumn, Uniform, ValueAlphabet, combine
+from .alphabets import Alphabet, Names, ShownColumn, Uniform, ValueAlphabet, combine
 from .columns import ColumnAlphabet
 
 # So many values are shown in a message, each cut to so many characters.
@@ -50,11 +50,11 @@ class PairedAlphabet(Alphabet):
         return self.inner
 
     @property
-    def of_cells(self) -> bool:
+    def of_cells(self) -> bool:  # type: ignore[override]
         return self.inner.of_cells
 
     @property
-    def groups(self) -> IntArray:
+    def groups(self) -> IntArray:  # type: ignore[override]
         return self.pairs[:, 0]
 
     @property
@@ -87,10 +87,7 @@ class PairedAlphabet(Alphabet):
         ]
 
     def encode(
-        self,
-        series: Sequence[pd.Series],
-        labels: Sequence[Hashable],
-        folds: IntArray | None = None,
+        self, series: Sequence[pd.Series], labels: Names, folds: IntArray | None = None
     ) -> tuple[IntArray, dict[Hashable, int]]:
         """Return the pair of each row; series, labels : of X, then of the columns beside it.
 
@@ -179,10 +176,6 @@ class PairedAlphabet(Alphabet):
             for of_z in parts
         ]
 
-    def __getstate__(self) -> dict[str, Any]:
-        # Lookup tables are made again where they are used.
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
 
 def paired(
     inner: Alphabet,
@@ -208,13 +201,8 @@ def _unseen(labels: Sequence[Hashable], rows: pd.DataFrame, n_rows: int) -> Valu
         name = f"combination of {', '.join(map(repr, labels))}"
     values = [repr(row if len(row) > 1 else row[0]) for row in rows.itertuples(False, None)]
     shown = ", ".join(text[:_LONGEST] for text in values)
-    return ValueError(
-        Message(
-            f"The {'column ' if len(labels) == 1 else ''}{name}, in ",
-            Named("beside"),
-            f", has values that fit did not see, in {n_rows:,} "
-            f"row{'s' if n_rows > 1 else ''}: {shown}. It leaves as it is, and no guarantee "
-            f"covers these: leave such rows out, replace the values with ones that fit saw, or "
-            f"fit to rows that have them.",
-        )
-    )
+    column, rows_ = "column " * (len(labels) == 1), "rows" if n_rows > 1 else "row"
+    told = f"The {column}{name}, in ", Named("beside"), ", has values that fit did not see, in "
+    why = f"{n_rows:,} {rows_}: {shown}. It leaves as it is, and no guarantee covers these: "
+    advice = "leave such rows out, replace the values with ones that fit saw, or fit to rows that "
+    return ValueError(Message(*told, why, advice, "have them."))

@@ -56,7 +56,10 @@ _ROWS_PER_VALUE = 8
 def factorize(series: pd.Series, label: Hashable) -> tuple[IntArray, list[Any]]:
     """Return codes, -1 for missing, and the list of distinct values as Python objects."""
     if isinstance(series.dtype, pd.CategoricalDtype):
-        return _of_categories(series.array.codes, series.cat.categories)
+        codes, categories = series.array.codes, series.cat.categories
+        if categories.dtype == object:
+            return _of_objects(codes, categories.tolist())
+        return codes, (categories + 0.0 if categories.dtype.kind == "f" else categories).tolist()
     if isinstance(series.dtype, pd.StringDtype) and series.dtype.storage == "pyarrow":
         return dictionary_codes(series.array.__arrow_array__().dictionary_encode())
     if series.dtype.kind == "f" and not isinstance(series.dtype, np.dtype):
@@ -65,21 +68,16 @@ def factorize(series: pd.Series, label: Hashable) -> tuple[IntArray, list[Any]]:
     try:
         codes, uniques = pd.factorize(series)
     except TypeError as error:
-        raise TypeError(
-            f"The column {label!r} has cells that cannot be compared ({error}): convert it to "
-            f"strings or numbers first."
-        ) from error
+        told = f"The column {label!r} has cells that cannot be compared ({error}): "
+        raise TypeError(told + "convert it to strings or numbers first.") from error
     if series.dtype == object:
         values = uniques.tolist()
-        _check_booleans(series, codes, values, label)
+        # No boolean may be among numbers: to pandas, True is the same value as 1.
+        alike = [values.index(value) for value in (0, 1) if value in values]
+        rows = np.flatnonzero(np.isin(codes, alike))
+        family_of(list({type(value): value for value in series.iloc[rows]}.values()), label)
         return _of_objects(codes, values)
     return codes, (uniques + 0.0 if series.dtype.kind == "f" else uniques).tolist()
-
-
-def _of_categories(codes: IntArray, categories: pd.Index) -> tuple[IntArray, list[Any]]:
-    if categories.dtype != object:
-        return codes, (categories + 0.0 if categories.dtype.kind == "f" else categories).tolist()
-    return _of_objects(codes, categories.tolist())
 
 
 def _of_objects(codes: IntArray, values: list[Any]) -> tuple[IntArray, list[Any]]:
@@ -91,15 +89,6 @@ def _of_objects(codes: IntArray, values: list[Any]) -> tuple[IntArray, list[Any]
     if len(distinct) < len(values):  # a datetime and a Timestamp, say
         codes = take(np.append(again, UNKNOWN), codes)
     return codes, distinct.tolist()
-
-
-def _check_booleans(
-    series: pd.Series, codes: IntArray, values: list[Any], label: Hashable
-) -> None:
-    """Check that no boolean is among numbers: to pandas, True is the same value as 1."""
-    alike = [values.index(value) for value in (0, 1) if value in values]
-    rows = np.flatnonzero(np.isin(codes, alike))
-    family_of(list({type(value): value for value in series.iloc[rows]}.values()), label)
 
 
 def coded(series: pd.Series, label: Hashable) -> tuple[IntArray, list[Any]]:
@@ -133,10 +122,8 @@ def family_of(values: list[Any], label: Hashable) -> str:
     """Return what kind of values a column has: "numbers", "times", or the name of a type."""
     families = {_family(value) for value in values}
     if len(families) > 1:
-        raise TypeError(
-            f"The column {label!r} mixes {' and '.join(sorted(families))} values: convert it to "
-            f"one type first, for instance with .astype(str)."
-        )
+        told = f"The column {label!r} mixes {' and '.join(sorted(families))} values: "
+        raise TypeError(told + "convert it to one type first, for instance with .astype(str).")
     return families.pop() if families else "none"
 
 
@@ -166,17 +153,14 @@ def as_numbers(series: pd.Series, label: Hashable) -> FloatArray:
             return np.where(times.isna(), np.nan, times.astype("int64").to_numpy())
     except pd.errors.OutOfBoundsDatetime:
         # The cause is left out because it shows a value, which may be one of S.
-        raise ValueError(
-            f"The column {label!r} has times before 1677 or after 2262, which are out of range in "
-            f"nanoseconds: convert it to strings, or to years."
-        ) from None
+        told = f"The column {label!r} has times before 1677 or after 2262, which are out of range "
+        raise ValueError(told + "in nanoseconds: convert it to strings, or to years.") from None
     try:
         return pd.to_numeric(series).to_numpy(dtype=float, na_value=np.nan)
     except (TypeError, ValueError):
         # The cause is left out because it shows a value, which may be one of S.
-        raise TypeError(
-            f"The column {label!r} must hold numbers or times, but has dtype {series.dtype}."
-        ) from None
+        told = f"The column {label!r} must hold numbers or times, "
+        raise TypeError(told + f"but has dtype {series.dtype}.") from None
 
 
 # One way to write each value: 1, 1.0 and Decimal("1.00") are one value, and come out as one.
@@ -232,12 +216,9 @@ def _time(value: Any) -> Any:
     found = make(value)
     if found is pd.NaT:
         return found
-    written = _in_finest_unit(make(found.asm8))  # without its zone and its fold
-    return written.tz_localize("UTC") if getattr(found, "tz", None) is not None else written
-
-
-def _in_finest_unit(time: Any) -> Any:
+    written = make(found.asm8).as_unit("s")  # without its zone and its fold
     for unit in ("ns", "us", "ms"):
         with suppress(pd.errors.OutOfBoundsDatetime, pd.errors.OutOfBoundsTimedelta):
-            return time.as_unit(unit)
-    return time.as_unit("s")
+            written = make(found.asm8).as_unit(unit)
+            break
+    return written.tz_localize("UTC") if getattr(found, "tz", None) is not None else written

@@ -46,10 +46,8 @@ def any_table(
             "batch with partial_fit."
         )
     if kind not in _TABLES:
-        raise TypeError(
-            f"{owner} takes lazy frames of {', '.join(_TABLES)}, but got one of {kind}: collect "
-            f"it first."
-        )
+        told = f"{owner} takes lazy frames of {', '.join(_TABLES)}, but got one of {kind}: "
+        raise TypeError(told + "collect it first.")
     module, table = _TABLES[kind]
     try:
         return getattr(import_module(f".{module}", __package__), table)(X)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from .._typing import NamedColumns
-from ..encoding.columns import BinsLike, as_edges
+from ..encoding.columns import BinsLike, Edges, as_edges
 from ..encoding.values import as_numbers
 from ..fitting.counted_tables import CountedTable, Distinct, SampledRows
 from ..fitting.inputs import CountedColumns
@@ -30,9 +30,7 @@ class LazyTable(CountedTable):
     def released(self, release: Release, source: NoiseSource) -> Any:
         """Return the lazy frame with X replaced by Y."""
 
-    def prepare(
-        self, roles: ColumnRoles, counted: CountedColumns, edges: Mapping[Any, BinsLike]
-    ) -> None:
+    def prepare(self, roles: ColumnRoles, counted: CountedColumns, edges: Edges) -> None:
         kept = [roles.name(p) for p in roles.kept_positions]
         self._sampled = [*counted.s, *kept] if kept or self.has_index else []
 
@@ -65,21 +63,17 @@ class LazyTable(CountedTable):
 def needed_columns(table: LazyTable, release: Release, source: NoiseSource) -> list[str]:
     """Return the names of the columns that a release reads."""
     if release.roles.names is None:
-        raise ValueError(
-            f"{release.owner} was fitted without column names: to release a frame, fit it to one."
-        )
+        told = f"{release.owner} was fitted without column names: "
+        raise ValueError(told + "to release a frame, fit it to one.")
     if isinstance(source, GivenRecords):
-        raise TypeError(
-            "record_ids must be the name of a column of a lazy frame, as its rows are elsewhere."
-        )
+        told = "record_ids must be the name of a column of a lazy frame, "
+        raise TypeError(told + "as its rows are elsewhere.")
     roles = release.roles
     own = [roles.name(p) for p in roles.read]
     missing = [name for name in (*own, *source.columns) if name not in table.names]
     if missing:
-        raise ValueError(
-            f"X lacks the columns {missing} that {release.owner} needs. It has {table.names}."
-            f"{roles.about_groups(missing)}"
-        )
+        told = f"X lacks the columns {missing} that {release.owner} needs. "
+        raise ValueError(told + f"It has {table.names}.{roles.about_groups(missing)}")
     return list(dict.fromkeys([*own, *source.columns]))
 
 
@@ -87,11 +81,7 @@ class QueriedTable(LazyTable):
     """A table that is counted by a query: outlined here, spelled out by each engine."""
 
     def count(
-        self,
-        names: Sequence[Any],
-        edges: Mapping[Any, BinsLike],
-        limit: int,
-        numbers: RowNumbers | None = None,
+        self, names: Sequence[Any], edges: Edges, limit: int, numbers: RowNumbers | None = None
     ) -> Distinct:
         if numbers is not None:
             others = [name for name in names if name != NUMBER]

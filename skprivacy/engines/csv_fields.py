@@ -105,17 +105,13 @@ class Fields:
             if isinstance(part, tuple):
                 codes, texts = part
                 pieces.append(more.added([before + text for text in texts], codes))
-            elif part and not self._has_quotes(part):
+            elif part and not (self._counts(b'"', part) + self._counts(b"\r", part)).any():
                 # With the delimiter before it, unless it is the first.
                 pieces.append((self.starts[:, part] - bool(place), self.ends[:, part]))
             else:
                 pieces += [more.added([before], same), self._plainly_quoted(part, delimiter, more)]
         pieces.append(more.added([line_end], same))
         return _joined(more.bytes(), pieces)
-
-    def _has_quotes(self, column: int) -> bool:
-        """Whether a field of a column has a quote, or a line end that needs some."""
-        return bool((self._counts(b'"', column) + self._counts(b"\r", column)).any())
 
     def _counts(self, characters: bytes, column: int) -> IntArray:
         """Return how many of some characters each field of a column has, with its quotes."""
@@ -190,19 +186,13 @@ def _factorized(text: bytes, starts: IntArray, lengths: IntArray) -> tuple[IntAr
         return _factorized_by_words(text, starts, lengths)
     short, long = np.flatnonzero(~is_long), np.flatnonzero(is_long)
     short_codes, short_first = _factorized_by_words(text, starts[short], lengths[short])
-    long_codes, long_first = _factorized_by_slices(text, starts[long], lengths[long])
+    # Long fields one at a time.
+    spans = zip(starts[long].tolist(), (starts + lengths)[long].tolist(), strict=True)
+    long_codes: Any = pd.factorize(pd.Series([text[a:b] for a, b in spans], dtype=object))[0]
+    long_first = np.unique(long_codes, return_index=True)[1]
     codes = np.empty(len(starts), dtype=np.intp)
     codes[short], codes[long] = short_codes, long_codes + len(short_first)
     return codes, np.concatenate([short[short_first], long[long_first]])
-
-
-def _factorized_by_slices(
-    text: bytes, starts: IntArray, lengths: IntArray
-) -> tuple[IntArray, IntArray]:
-    """Factorize long fields one at a time."""
-    spans = zip(starts.tolist(), (starts + lengths).tolist(), strict=True)
-    codes: Any = pd.factorize(pd.Series([text[a:b] for a, b in spans], dtype=object))[0]
-    return codes, np.unique(codes, return_index=True)[1]
 
 
 def _factorized_by_words(
@@ -325,10 +315,8 @@ def _check_shape(
         row = wrong[0]
         start = begins[row_ends[row] - sizes[row] + 1]
         line += int(np.count_nonzero(array[:start] == _NEWLINE))
-        raise ValueError(
-            f"line {line:,} has {sizes[row]} fields where the first line has {n_columns}: is a "
-            f"quote missing, or is the delimiter wrong?"
-        )
+        told = f"line {line:,} has {sizes[row]} fields where the first line has {n_columns}: "
+        raise ValueError(told + "is a quote missing, or is the delimiter wrong?")
 
 
 def _quotes(array: Bytes, delimiter: int) -> IntArray:

@@ -43,10 +43,8 @@ _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 def check_delimiter(delimiter: str) -> str:
     """Return a delimiter, if it is one byte that can separate fields."""
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
-        raise ValueError(
-            f"The delimiter {delimiter!r} is not a single ASCII character other than a quote or a "
-            f"line end."
-        )
+        told = f"The delimiter {delimiter!r} is not a single ASCII character other than a quote "
+        raise ValueError(told + "or a line end.")
     return delimiter
 
 
@@ -108,11 +106,6 @@ class DelimitedSource(Source):
             text += piece
             end = first_row_end(text, self.delimiter)
         line = text[:end] if end else text
-        self._check_line(line, bool(end))
-        line = line if end else line + b"\n"
-        return split(line, self.delimiter, n_fields(line, self.delimiter), 1)
-
-    def _check_line(self, line: bytes, is_ended: bool) -> None:
         if line.startswith(_UTF_16_MARKS):
             raise ValueError(f"{self.input.name} is in UTF-16: convert it to UTF-8 first.")
         if b"\n" not in line and b"\r" in line:
@@ -120,8 +113,10 @@ class DelimitedSource(Source):
         if not line.strip():
             raise ValueError(f"{self.input.name} is empty: a table needs a header with names.")
         is_too_long = len(line) > _MOST_ROW_BYTES
-        if not is_ended and (is_too_long or is_inside_quotes(line, self.delimiter)):
+        if not end and (is_too_long or is_inside_quotes(line, self.delimiter)):
             raise ValueError(self._endless(1))
+        line = line if end else line + b"\n"
+        return split(line, self.delimiter, n_fields(line, self.delimiter), 1)
 
     def _made_header(self, first: Fields, names: Sequence[str] | None) -> Fields:
         """Return a header for a file without one; first : its first row."""
@@ -129,13 +124,8 @@ class DelimitedSource(Source):
         if names is None:
             names = [f"c{column + 1}" for column in range(n_columns)]
         if len(names) != n_columns:
-            raise ValueError(
-                Message(
-                    f"{self.input.name} has {n_columns} columns, but ",
-                    Setting("names", [...]),
-                    f" has {len(names)}.",
-                )
-            )
+            told = f"{self.input.name} has {n_columns} columns, but ", Setting("names", [...])
+            raise ValueError(Message(*told, f" has {len(names)}."))
         delimiter = self.delimiter.encode()
         fields = [quoted(name.encode(self.encoding), delimiter) for name in names]
         return split(delimiter.join(fields) + b"\n", self.delimiter, n_columns, 1)
@@ -146,38 +136,24 @@ class DelimitedSource(Source):
         first: dict[str, int] = {}
         for place, name in enumerate(self.names, 1):
             if first.setdefault(name, place) != place:
-                raise ValueError(
-                    Message(
-                        f"{self.input.name}: the columns {first[name]} and {place} have the same "
-                        f"name: if there is no header, use ",
-                        Setting("header", False),
-                        ".",
-                    )
-                )
+                told = f"{self.input.name}: the columns {first[name]} and {place} have the same "
+                why = "name: if there is no header, use ", Setting("header", False)
+                raise ValueError(Message(told, *why, "."))
         others = [other for other in _OTHER_DELIMITERS if other in self.names[0]]
         if len(self.names) == 1 and others:
-            raise ValueError(
-                f"{self.input.name} has only one column, with {others[0]!r} in its name: is that "
-                f"the delimiter?"
-            )
+            told = f"{self.input.name} has only one column, with {others[0]!r} in its name: "
+            raise ValueError(told + "is that the delimiter?")
 
     def _check_header(self) -> None:
         """Check that the first line is not a row."""
         block = next(self.blocks())
         assert isinstance(block, DelimitedBlock)
         if columns := data_fields(self.header, block.fields):
-            raise ValueError(
-                Message(
-                    f"{self.input.name}: the first line may be a row rather than a header (see "
-                    f"{_counted(columns)}): use ",
-                    Setting("header", False),
-                    " if it is a row, with ",
-                    Setting("names", [...]),
-                    " to name the columns if you like, or ",
-                    Setting("header", True),
-                    " if it is a header.",
-                )
-            )
+            told = f"{self.input.name}: the first line may be a row rather than a header (see "
+            row = f"{_counted(columns)}): use ", Setting("header", False), " if it is a row, with "
+            names = Setting("names", [...]), " to name the columns if you like, or "
+            header = Setting("header", True), " if it is a header."
+            raise ValueError(Message(told, *row, *names, *header))
 
     def decoded(self, field: bytes, where: str) -> str:
         """Return the text of bytes; where : what they are, for a message."""
@@ -185,10 +161,8 @@ class DelimitedSource(Source):
             return field.decode(self.encoding)
         except UnicodeDecodeError:
             # The field is not shown: it may be one of S.
-            raise ValueError(
-                f"{self.input.name}: {where} is not in {self.encoding}: name its encoding, for "
-                f"instance latin-1."
-            ) from None
+            told = f"{self.input.name}: {where} is not in {self.encoding}: "
+            raise ValueError(told + "name its encoding, for instance latin-1.") from None
 
     def type_of(self, position: int, values: pd.Series) -> ColumnType:
         is_text = values.dtype == object
@@ -249,9 +223,7 @@ class DelimitedBlock(Block):
         if not texts.is_unique:  # abc and "abc"
             position_of, texts = pd.factorize(texts)
             codes = position_of.take(codes)
-        return pd.Series(
-            pd.Categorical.from_codes(codes, categories=texts), name=self.source.names[position]
-        )
+        return pd.Series(pd.Categorical.from_codes(codes, categories=texts), name=name)
 
     def frame(self, positions: Sequence[int], families: Sequence[str]) -> pd.DataFrame:
         columns = {

@@ -162,14 +162,8 @@ def check_names(header: bool | None, names: Sequence[str] | None) -> None:
             Message(Setting("names", [...]), " must be a list of texts, one name for each column.")
         )
     if header:
-        raise ValueError(
-            Message(
-                Setting("names", [...]),
-                " is for a file without a header: leave out ",
-                Setting("header", True),
-                ".",
-            )
-        )
+        told = Setting("names", [...]), " is for a file without a header: leave out "
+        raise ValueError(Message(*told, Setting("header", True), "."))
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise ValueError(Message(Setting("names", [...]), f" has {twice[0]!r} twice."))
@@ -191,7 +185,9 @@ def data_fields(line: Fields, rows: Fields) -> list[int]:
     if found.isdisjoint(digits) and _enumerates(texts) and not _enumerates(_texts(rows)):
         digits = set()
     suspects = sorted(found | digits)
-    words = (c for c, text in enumerate(texts) if c not in found and _is_word(text))
+    # A word is more than a number, or a mark for a missing one.
+    is_word = [not is_number(text) and any(map(str.isalpha, text)) for text in texts]
+    words = (c for c, word in enumerate(is_word) if word and c not in found)
     names = (c for c in words if are_numbers(map(_header_text, rows.distinct(c)[1])))
     n_names = sum(1 for _ in islice(names, len(suspects) + 1))  # more would not change anything
     return [] if n_names > len(suspects) else suspects
@@ -209,11 +205,6 @@ def _texts(rows: Fields) -> list[str]:
 
 def _is_digits(text: str) -> bool:
     return is_number(text) or (any(map(str.isdigit, text)) and not any(map(str.isalpha, text)))
-
-
-def _is_word(text: str) -> bool:
-    """Whether a text is more than a number, or a mark for a missing one."""
-    return not is_number(text) and any(map(str.isalpha, text))
 
 
 def _enumerates(texts: Sequence[str]) -> bool:
@@ -312,5 +303,5 @@ def warn_of_formulas(n_rows: Mapping[str, int]) -> None:
         warn(
             f"A spreadsheet may run values of {', '.join(found)} as formulas: they begin with =, "
             f"+, - or @ and are not numbers. They are written unchanged: import these columns as "
-            f"text, or drop them.",
+            f"text, or drop them."
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import dask.dataframe as dd
@@ -11,7 +11,7 @@ import pandas as pd
 from dask.base import compute
 from dask.delayed import delayed
 
-from ..encoding.columns import BinsLike
+from ..encoding.columns import Edges
 from ..fitting.counted_tables import Distinct, add_rows
 from ..fitting.tally import NUMBER, RowNumbers, Tally, ranks_of
 from ..releasing.noise import POSITION_BITS, NoiseSource
@@ -31,11 +31,7 @@ class DaskTable(LazyTable):
         self.names = list(frame.columns)
 
     def count(
-        self,
-        names: Sequence[Any],
-        edges: Mapping[Any, BinsLike],
-        limit: int,
-        numbers: RowNumbers | None = None,
+        self, names: Sequence[Any], edges: Edges, limit: int, numbers: RowNumbers | None = None
     ) -> Distinct:
         count, merge = delayed(count_part, pure=False), delayed(merge_tallies, pure=False)
         own = [name for name in names if name != NUMBER]

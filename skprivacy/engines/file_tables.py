@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias, cast
 
@@ -58,10 +59,8 @@ def kind_of(path: FilePath, kind: str | None = None) -> tuple[str, bool]:
     if found is None and str(path) == PIPE:
         found = "csv"
     if found is None:
-        raise ValueError(
-            f"The name {str(path)!r} does not tell what kind of table it is: end it with .csv, "
-            f".tsv or .parquet (the first two also with .gz)."
-        )
+        told = f"The name {str(path)!r} does not tell what kind of table it is: end it with .csv, "
+        raise ValueError(told + ".tsv or .parquet (the first two also with .gz).")
     if compressed and found == "parquet":
         raise ValueError(f"{str(path)!r}: Parquet files are compressed already: use .parquet.")
     return found, compressed
@@ -180,7 +179,8 @@ def written(path: FilePath, force: bool = False) -> Iterator[BinaryIO]:
     # The name comes before the file: a signal may arrive as soon as there is one.
     name = target.with_name(f".{target.name}.{secrets.token_hex(_TOKEN_BYTES)}.part")
     try:
-        with open(name, "x+b", opener=_for_the_owner) as file:
+        for_the_owner = partial(os.open, mode=0o600)
+        with open(name, "x+b", opener=for_the_owner) as file:
             yield file
             file.flush()
             if has_modes():
@@ -195,14 +195,8 @@ def _warn_of_unfinished(target: Path) -> None:
     """Name what is left of runs that were killed, or belongs to one that still runs."""
     token = "[0-9a-f]" * (2 * _TOKEN_BYTES)
     for path in sorted(target.parent.glob(f".{glob.escape(target.name)}.{token}.part")):
-        warn(
-            f"{str(path)!r} is an unfinished {target.name!r} of another process: delete it, "
-            f"unless that process is still running."
-        )
-
-
-def _for_the_owner(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+        told = f"{str(path)!r} is an unfinished {target.name!r} of another process: "
+        warn(told + "delete it, unless that process is still running.")
 
 
 def _copy_to_pipe(spool: BinaryIO, path: FilePath) -> None:
@@ -220,17 +214,14 @@ def _publish(name: Path, target: Path, force: bool) -> None:
         try:
             os.replace(name, target)
         except PermissionError as error:  # on Windows also while somebody reads it
-            raise PermissionError(
-                f"{str(target)!r} cannot be replaced: close it in other programs, or name another "
-                f"file."
-            ) from error
+            told = f"{str(target)!r} cannot be replaced: close it in other programs, "
+            raise PermissionError(told + "or name another file.") from error
         return
     try:
         os.link(name, target)  # fails if the target was created in the meantime
     except FileExistsError:
-        raise FileExistsError(
-            f"{str(target)!r} was created by another process in the meantime: name another file."
-        ) from None
+        told = f"{str(target)!r} was created by another process in the meantime: "
+        raise FileExistsError(told + "name another file.") from None
     except OSError:  # a file system without links
         check_free(target)
         os.rename(name, target)

@@ -17,7 +17,7 @@ import pandas as pd
 
 from .._messages import Message, Named
 from .._typing import FilePath, IntArray, NamedColumns, Seed
-from ..encoding.columns import BinsLike
+from ..encoding.columns import BinsLike, Edges
 from ..encoding.values import family_of
 from ..fitted import Fitted
 from ..fitting.counted_tables import CountedTable, Distinct, SampledRows, add_rows
@@ -132,9 +132,7 @@ class FileTable(CountedTable):
         self._open: set[Any] = set()
         self._with_sample, self._sample, self._is_sampled = with_sample, RowSample([]), False
 
-    def prepare(
-        self, roles: ColumnRoles, counted: CountedColumns, edges: Mapping[Any, BinsLike]
-    ) -> None:
+    def prepare(self, roles: ColumnRoles, counted: CountedColumns, edges: Edges) -> None:
         self._edges = dict(edges)
         self._families = dict.fromkeys(edges, "numbers") | dict.fromkeys(counted.groups, "str")
         self._open = {*counted.in_table} - {*self._families}
@@ -145,11 +143,7 @@ class FileTable(CountedTable):
             self._sample = RowSample(names, whole=counted.in_table)
 
     def count(
-        self,
-        names: Sequence[Any],
-        edges: Mapping[Any, BinsLike],
-        limit: int,
-        numbers: RowNumbers | None = None,
+        self, names: Sequence[Any], edges: Edges, limit: int, numbers: RowNumbers | None = None
     ) -> Distinct:
         tally, n_changed = Tally(names, edges=edges, limit=limit), 0
         for block in self._blocks():
@@ -402,13 +396,8 @@ def noise_of_blocks(
 ) -> Iterator[BlockNoise]:
     """Yield the noise of a file: by `record_ids`, the name of a column of ids, or else fresh."""
     if record_ids is not None and not isinstance(record_ids, str):
-        raise TypeError(
-            Message(
-                Named("record_ids"),
-                f" must be the name of a column of {source.input.name}. Got a value of type "
-                f"{type(record_ids).__name__}.",
-            )
-        )
+        told = Named("record_ids"), f" must be the name of a column of {source.input.name}. "
+        raise TypeError(Message(*told, f"Got a value of type {type(record_ids).__name__}."))
     noise = noise_source(release, random_state, record_ids, secret_key)
     if isinstance(noise, FreshSource):
         yield _FreshBlocks(noise.key)
@@ -452,24 +441,15 @@ class _KeyedBlocks(BlockNoise):
         for block in self._source.blocks():
             n_missing += int(_are_missing(block.column(self._position)).sum())
             n_rows += len(block)
-        return ValueError(
-            Message(
-                Named("record_ids"),
-                f" names {self._source.names[self._position]!r}, which is missing in "
-                f"{n_missing:,} of the {n_rows:,} rows of {self._source.input.name}: every row "
-                f"needs an id of its own.",
-            )
-        )
+        told = Named("record_ids"), f" names {self._source.names[self._position]!r}, which is "
+        why = f"missing in {n_missing:,} of the {n_rows:,} rows of {self._source.input.name}: "
+        return ValueError(Message(*told, why, "every row needs an id of its own."))
 
     def check(self) -> None:
         if (n_repeated := self._seen.n_repeated()) > 0:
             name, file = self._source.names[self._position], self._source.input.name
-            raise ValueError(
-                Message(
-                    Named("record_ids"),
-                    f" names {name!r}, which must be unique in {file}: {repeated(n_repeated)}",
-                )
-            )
+            told = Named("record_ids"), f" names {name!r}, which must be unique in {file}: "
+            raise ValueError(Message(*told, repeated(n_repeated)))
 
 
 def _are_missing(ids: pd.Series) -> pd.Series:

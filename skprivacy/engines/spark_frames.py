@@ -11,17 +11,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import (
-    DateType,
-    DoubleType,
-    FloatType,
-    IntegerType,
-    NumericType,
-    StructField,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-)
+from pyspark.sql import types as T  # noqa: N812
 
 from ..fitting.tally import RowNumbers, ranks_of
 from ..releasing.noise import NoiseSource
@@ -29,7 +19,7 @@ from ..releasing.release import Release
 from ..tables.frames import Table, as_table
 from .base import QueriedTable, needed_columns
 
-_CAN_BE_CUT = (NumericType, DateType, TimestampType, TimestampNTZType)
+_CAN_BE_CUT = (T.NumericType, T.DateType, T.TimestampType, T.TimestampNTZType)
 
 
 class SparkTable(QueriedTable):
@@ -44,7 +34,7 @@ class SparkTable(QueriedTable):
 
     def _column(self, name: str) -> Column:
         column = _quoted(name)
-        if isinstance(self._frame.schema[name].dataType, DoubleType | FloatType):
+        if isinstance(self._frame.schema[name].dataType, T.DoubleType | T.FloatType):
             return F.when(~F.isnan(column), column)
         return column
 
@@ -76,7 +66,7 @@ class SparkTable(QueriedTable):
         needed = list(dict.fromkeys([*names, *numbers.read]))
         frame = self._with_rows(needed).drop("row")
         own = frame.schema.fields[: len(names)]
-        schema = StructType([*own, StructField("number", IntegerType())])
+        schema = T.StructType([*own, T.StructField("number", T.IntegerType())])
         find = partial(_numbered, needed, numbers, len(names))
         return SparkTable(frame.mapInArrow(find, schema).toDF(*names, number))
 

@@ -6,7 +6,7 @@ Lazy frames and files are such tables: of their rows, only counts and a small sa
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -18,7 +18,7 @@ from .._typing import FloatArray, IntArray, NamedColumns
 from .._warnings import Notice, warn
 from ..cells import Cells
 from ..cells.base import N_BUCKETS
-from ..encoding.columns import BinsLike
+from ..encoding.columns import Edges
 from ..tables.column_roles import ColumnRoles
 from ..tables.table import ColumnType
 from . import tally as tallies
@@ -104,11 +104,7 @@ class CountedTable(ABC):
 
     @abstractmethod
     def count(
-        self,
-        names: Sequence[Any],
-        edges: Mapping[Any, BinsLike],
-        limit: int,
-        numbers: RowNumbers | None = None,
+        self, names: Sequence[Any], edges: Edges, limit: int, numbers: RowNumbers | None = None
     ) -> Distinct:
         """Return the distinct rows of some columns, and how often each occurs.
 
@@ -122,7 +118,7 @@ class CountedTable(ABC):
         """Return the types of some columns; values : those that were counted or sampled."""
 
     def prepare(  # noqa: B027
-        self, roles: ColumnRoles, counted: CountedColumns, edges: Mapping[Any, BinsLike]
+        self, roles: ColumnRoles, counted: CountedColumns, edges: Edges
     ) -> None:
         """Take note of what will be counted, before it is."""
 
@@ -188,15 +184,11 @@ def _counted(
         return CountedColumns(s, x, groups=groups, beside=z)
     if not isinstance(target, str) or target not in table.names or target in (*s, *groups):
         given = target if isinstance(target, str | None) else type(target).__name__
-        raise ValueError(
-            Message(
-                Parameter(*table.target),
-                f" must name a column of {table.where} that is not sensitive",
-                " and does not tell people apart" if groups else "",
-                InPython(", with utility='target'"),
-                f". Got {given!r}; {table.where} has {table.names}.",
-            )
-        )
+        apart = " and does not tell people apart" if groups else ""
+        told = f" must name a column of {table.where} that is not sensitive{apart}"
+        got = InPython(", with utility='target'"), f". Got {given!r}; "
+        has = f"{table.where} has {table.names}."
+        raise ValueError(Message(Parameter(*table.target), told, *got, has))
     return CountedColumns(s, x, (target,), groups, z)
 
 
@@ -232,7 +224,7 @@ def rows_by_number(
     table: CountedTable,
     counted: CountedColumns,
     numbers: RowNumbers,
-    edges: Mapping[str, BinsLike],
+    edges: Edges,
 ) -> Distinct:
     """Count S, a target, and what is beside X, together with a number that stands for X."""
     names = dict.fromkeys([*counted.s, *counted.beside, *(counted.target or ())])
@@ -259,18 +251,13 @@ def cells_instead(settings: Settings, n_columns: int, error: TooManyRowsError) -
     if not may_be_cells(settings, n_columns):
         way_out = " Or let rows that are alike share a symbol: ", Setting("alphabet", "cells"), "."
         raise ValueError(Message(error.args[0], *way_out)) from error
-    warn(
-        Message(
-            InPython("X has", "The released columns have"),
-            " too many combinations of values to count: rows that are alike share a cell. Set ",
-            Setting("alphabet", "cells"),
-            " to silence this warning; to keep combinations of values, give the edges of numbers "
-            "in ",
-            InPython("n_bins", Named("edges")),
-            ", or release fewer columns jointly.",
-        ),
-        Notice,
+    told = InPython("X has", "The released columns have"), " too many combinations of values to "
+    why = "count: rows that are alike share a cell. Set ", Setting("alphabet", "cells")
+    keep = (
+        " to silence this warning; to keep combinations of values, give the edges of numbers in "
     )
+    advice = InPython("n_bins", Named("edges")), ", or release fewer columns jointly."
+    warn(Message(*told, *why, keep, *advice), Notice)
     return default_cells(settings)
 
 
@@ -328,7 +315,7 @@ class Batches:
     def _take_cells(self, settings: Settings, rows: LabelledRows, cells: Cells) -> None:
         """Count cells from now on, taught by the rows so far; rows : those of the next batch."""
         counted = self._tally.unlimited()
-        before = self._rows(counted) if self.n_rows else None
+        before = self.rows(counted) if self.n_rows else None
         teachers = rows if before is None or self.n_rows < _FEWEST_TEACHERS else before
         teachers = teaching_rows(settings, teachers, cells)
         known = cells_taught_by(settings, teachers, cells)
@@ -343,14 +330,10 @@ class Batches:
     def _check(self, batch: FitInputs) -> None:
         n_columns = self.roles.n_columns
         if batch.roles.n_columns != n_columns:
-            raise ValueError(
-                f"X has {batch.roles.n_columns} features, but {self._owner} is expecting "
-                f"{n_columns} features as input."
-            )
-        if (
-            CountedColumns.of(batch.rows) != self._counted
-            or list(batch.passed_through) != self._passed
-        ):
+            told = f"X has {batch.roles.n_columns} features, but {self._owner} is expecting "
+            raise ValueError(told + f"{n_columns} features as input.")
+        passed = list(batch.passed_through)
+        if CountedColumns.of(batch.rows) != self._counted or passed != self._passed:
             raise ValueError(
                 f"The columns of S, of the target, or passed through differ from those of the "
                 f"first batch: {self._owner}.partial_fit needs the same in every batch."
@@ -363,11 +346,9 @@ class Batches:
                 f"in {self._owner}: {batch.roles.names} after {self.roles.names}."
             )
 
-    def rows(self) -> LabelledRows:
-        """Return the rows of S and X of all batches."""
-        return self._rows(self._tally)
-
-    def _rows(self, tally: Tally) -> LabelledRows:
+    def rows(self, tally: Tally | None = None) -> LabelledRows:
+        """Return the rows of S and X of all batches; tally : other counts of them."""
+        tally = self._tally if tally is None else tally
         counts, columns = tally.counts.astype(float), list(tally.columns().values())
         totals = tally.weights, tally.squares, tally.is_coarse
         return self._tallied.rows(columns, counts, *totals, self._cells)
@@ -375,7 +356,7 @@ class Batches:
     def inputs(self, settings: Settings) -> FitInputs:
         """Return all batches as one input of `fit`; cells take any number of distinct rows."""
         is_limited = cells_of(settings.for_batches()) is None
-        rows = self._rows(self._tally if is_limited else self._tally.unlimited())
+        rows = self.rows(self._tally if is_limited else self._tally.unlimited())
         sample = SampledRows(dict(self._sample.rows().items()))
         return _with_sample(FitInputs(self.roles, self.types, rows), self._counted.s, sample)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import fields
 from typing import Any, TypeVar
 
 import numpy as np
@@ -42,7 +43,9 @@ class FittedEstimator(BaseEstimator):
     _designed_for: tuple[Any, ...] | None = None
 
     def _settings(self) -> Settings:
-        return Settings.of(type(self).__name__, self.get_params(deep=False))
+        """Return the parameters; those that a subclass has added are left out."""
+        given, names = self.get_params(deep=False), [field.name for field in fields(Settings)]
+        return Settings(type(self).__name__, **{n: given[n] for n in names if n != "owner"})
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._fitted is not None or self._batches is not None
@@ -112,22 +115,15 @@ class FittedEstimator(BaseEstimator):
     def cells_(self) -> pd.DataFrame:
         """The cells of the table: their share of the rows, their rules and commonest values."""
         if (described := self._for_attribute().cells) is None:
-            raise AttributeError(
-                Message(
-                    f"{type(self).__name__!r} object has no attribute 'cells_': the symbols of X "
-                    f"are combinations of values. For cells, set ",
-                    Setting("alphabet", "cells"),
-                    ".",
-                )
-            )
+            told = f"{type(self).__name__!r} object has no attribute 'cells_': "
+            why = "the symbols of X are combinations of values. For cells, set "
+            raise AttributeError(Message(told, why, Setting("alphabet", "cells"), "."))
         return described
 
     def _no_attribute(self, name: str) -> AttributeError:
         owner = type(self).__name__
-        return AttributeError(
-            f"{owner!r} object has no attribute {name!r}: it was loaded, and what is known about "
-            f"S stays where it was fitted."
-        )
+        told = f"{owner!r} object has no attribute {name!r}: it was loaded, "
+        return AttributeError(told + "and what is known about S stays where it was fitted.")
 
     def _set_features(self, roles: ColumnRoles) -> None:
         self.n_features_in_ = roles.n_columns

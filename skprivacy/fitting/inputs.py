@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Hashable, Mapping, Sequence, Sized
+from collections.abc import Collection, Container, Hashable, Sequence, Sized
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import compress
@@ -37,16 +37,22 @@ def beside_positions(
     settings: Settings, table: Table, s_positions: Container[int]
 ) -> tuple[int, ...]:
     """Return the columns that are published beside a release, in the order of the table."""
-    _check_not_index(settings, table)
+    given = settings.beside
+    listed = [given] if isinstance(given, str | int) or callable(given) else list(given)
+    for level in table.index_levels():  # only columns are published under the budget
+        if (
+            level.name is not None
+            and level.name in listed
+            and level.name not in (table.names or ())
+        ):
+            said = f" names {level.name!r}, which is the index of X: make it a column first, "
+            where = Parameter("beside", settings.owner)
+            raise ValueError(Message(where, said, "X.reset_index()."))
     found = table.positions(settings.owner, "beside", settings.beside)
     for name in (table.label(position) for position in found if position in s_positions):
-        raise ValueError(
-            Message(
-                f"The column {name!r} is both sensitive and in ",
-                Named("beside"),
-                ": it cannot be protected and published. Leave it out of one of the two.",
-            )
-        )
+        told = f"The column {name!r} is both sensitive and in ", Named("beside")
+        why = ": it cannot be protected and published. "
+        raise ValueError(Message(*told, why, "Leave it out of one of the two."))
     return tuple(sorted(found))
 
 
@@ -55,43 +61,18 @@ def _check_beside(
 ) -> None:
     """Refuse bins and a release for columns that are published as they are."""
     for name in (table.label(position) for position in beside if position in released):
-        raise ValueError(
-            Message(
-                f"The column {name!r} is both in ",
-                Named("columns"),
-                " and in ",
-                Named("beside"),
-                f" of {settings.owner}: it is either replaced or published as it is. Leave it out "
-                f"of one of the two.",
-            )
-        )
+        told = f"The column {name!r} is both in ", Named("columns"), " and in ", Named("beside")
+        why = f" of {settings.owner}: it is either replaced or published as it is. "
+        raise ValueError(Message(*told, why, "Leave it out of one of the two."))
     bins = settings.n_bins if isinstance(settings.n_bins, dict) else {}
     for name in map(table.label, beside):
         if bins.get(name) is not None:
-            raise ValueError(
-                Message(
-                    Parameter("n_bins", settings.owner),
-                    f" names the column {name!r}, which is in ",
-                    Named("beside"),
-                    " and leaves as it is: cut it before fit, or release it too.",
-                )
+            where = (
+                Parameter("n_bins", settings.owner),
+                f" names the column {name!r}, which is in ",
             )
-
-
-def _check_not_index(settings: Settings, table: Table) -> None:
-    """Refuse the name of an index: only columns are published under the budget."""
-    given = settings.beside
-    listed = [given] if isinstance(given, str | int) or callable(given) else list(given)
-    there = table.names or ()
-    for level in table.index_levels():
-        if level.name is not None and level.name in listed and level.name not in there:
-            raise ValueError(
-                Message(
-                    Parameter("beside", settings.owner),
-                    f" names {level.name!r}, which is the index of X: make it a column first, "
-                    f"X.reset_index().",
-                )
-            )
+            advice = " and leaves as it is: cut it before fit, or release it too."
+            raise ValueError(Message(*where, Named("beside"), advice))
 
 
 def code_beside(settings: Settings, rows: LabelledRows) -> tuple[ValueAlphabet, IntArray]:
@@ -101,17 +82,18 @@ def code_beside(settings: Settings, rows: LabelledRows) -> tuple[ValueAlphabet, 
     # Which categories there are, and in what order, must not tell more than the values.
     plain = list(map(plain_column, columns.values()))
     alphabet, codes = learn_alphabet(plain, list(columns), rows.weights, options)
-    _check_few(list(columns), alphabet.n_symbols, rows.n_rows)
-    if settings.max_outputs is not None and settings.max_outputs < alphabet.n_symbols:
-        raise ValueError(
-            Message(
-                Parameter("max_outputs", settings.owner),
-                f" must be at least {alphabet.n_symbols}: no output is shared by different values "
-                f"of {_listed(list(columns))}, in ",
-                Named("beside"),
-                f". Got {settings.max_outputs}.",
-            )
-        )
+    n_values, n_rows, listed = alphabet.n_symbols, rows.n_rows, " and ".join(map(repr, columns))
+    if n_values > (most := _most_values(n_rows)):
+        each = ", as many as rows" if n_values >= n_rows else f" in {n_rows:,} rows"
+        have, them = ("has", "it") if len(columns) == 1 else ("have", "them")
+        many = f"{listed}, in ", Named("beside"), f", {have} {n_values:,} values{each}: what each "
+        why = f"of them reveals is not known from so few rows. At most {most:,} can be published "
+        advice = f"as they are: make them coarser first, or release {them} too, in "
+        raise ValueError(Message(*many, why, advice, Named("columns"), "."))
+    if settings.max_outputs is not None and settings.max_outputs < n_values:
+        told = f" must be at least {n_values}: no output is shared by different values of {listed}"
+        got = ", in ", Named("beside"), f". Got {settings.max_outputs}."
+        raise ValueError(Message(Parameter("max_outputs", settings.owner), told, *got))
     return alphabet, codes
 
 
@@ -126,30 +108,6 @@ def has_few_values(column: pd.Series) -> bool:
 
 def _most_values(n_rows: int) -> int:
     return min(max(_FEW_VALUES, n_rows // _ROWS_OF_EACH), max(1, n_rows - 1))
-
-
-def _check_few(names: Sequence[Hashable], n_values: int, n_rows: int) -> None:
-    most = _most_values(n_rows)
-    if n_values <= most:
-        return
-    each = ", as many as rows" if n_values >= n_rows else f" in {n_rows:,} rows"
-    raise ValueError(
-        Message(
-            f"{_listed(names)}, in ",
-            Named("beside"),
-            f", {'has' if len(names) == 1 else 'have'} {n_values:,} values{each}: what each of "
-            f"them reveals is not known from so few rows. At most {most:,} can be published as "
-            f"they are: make them coarser first, or release ",
-            "it" if len(names) == 1 else "them",
-            " too, in ",
-            Named("columns"),
-            ".",
-        )
-    )
-
-
-def _listed(names: Sequence[Hashable]) -> str:
-    return " and ".join(map(repr, names))
 
 
 def most_beside(n_values: int) -> int:
@@ -286,18 +244,11 @@ class CountedColumns:
         def named(names: tuple[Any, ...]) -> NamedColumns:
             return dict(zip(names, rest, strict=False))
 
-        return LabelledRows(
-            named(self.s),
-            named(self.x),
-            None if self.target is None else named(self.target),
-            counts if weights is None else weights,
-            counts,
-            squares,
-            is_coarse,
-            cells,
-            named(self.groups),
-            named(self.beside),
-        )
+        s, x = named(self.s), named(self.x)
+        target = None if self.target is None else named(self.target)
+        sums = counts if weights is None else weights, counts, squares
+        others = named(self.groups), named(self.beside)
+        return LabelledRows(s, x, target, *sums, is_coarse, cells, *others)
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,7 +272,7 @@ class FitInputs:
     @property
     def kept(self) -> list[Any]:
         """The columns that are passed through, whether or not some of their rows are known."""
-        return [self.roles.name_or_position(p) for p in self.roles.kept_positions]
+        return self.roles.names_or_positions(self.roles.kept_positions)
 
     @property
     def x_types(self) -> tuple[ColumnType, ...]:
@@ -330,7 +281,8 @@ class FitInputs:
 
     def released_as(self, names: Collection[Hashable], of_cells: bool) -> FitInputs:
         """Return the inputs with only some columns of X, which may be released as cells."""
-        is_kept = [self.roles.name_or_position(p) in names for p in self.roles.x_positions]
+        own = self.roles.names_or_positions(self.roles.x_positions)
+        is_kept = [name in names for name in own]
         positions = compress(self.roles.x_positions, is_kept)
         of_others = self.types[len(is_kept) :]
         rows = self.rows
@@ -412,71 +364,32 @@ def roles_of(
         found = table.positions(owner, "columns", settings.columns)
         both = [table.label(position) for position in found if position in s_positions]
         if both:
-            raise ValueError(
-                Message(
-                    f"The column {both[0]!r} is both sensitive and one of ",
-                    InPython(f"the 'columns' of {owner}", Named("columns")),
-                    ": it cannot be protected and released.",
-                )
-            )
-    if groups:
-        roles = {"sensitive": s_positions, "beside": published, "remainder": named}
-        _check_not_groups(table, groups[0], {**roles, "columns": found})
+            said = f"The column {both[0]!r} is both sensitive and one of "
+            why = InPython(f"the 'columns' of {owner}", Named("columns"))
+            raise ValueError(Message(said, why, ": it cannot be protected and released."))
+    roles = {"sensitive": s_positions, "beside": published, "remainder": named, "columns": found}
+    for parameter in (name for name, own in roles.items() if groups and groups[0] in own):
+        of_people = f"The column {table.label(groups[0])!r} is named by ", Named("groups")
+        never = ", which tells whose row a row is and is never released, and by ", Named(parameter)
+        raise ValueError(Message(*of_people, *never, ": leave it out of one of them."))
     if published:
         _check_beside(settings, table, published, found)
     if not found:
-        raise ValueError(
-            Message(
-                Parameter("columns", owner),
-                f" must name at least one column that is not sensitive. Got {settings.columns!r}.",
-            )
-        )
+        told = Parameter("columns", owner), " must name at least one column that is not "
+        raise ValueError(Message(*told, f"sensitive. Got {settings.columns!r}."))
     s_names = tuple(dict.fromkeys([*s_names, *map(table.label, s_positions)]))
     special = [*found, *s_positions, *groups]
-    kept = _kept_positions(settings.remainder, table, special, owner)
-    return ColumnRoles(
-        table.names,
-        table.n_columns,
-        tuple(found),
-        tuple(s_positions),
-        s_names,
-        tuple(position for position in kept if position not in published),
-        group_position=next(iter(groups), None),
-        beside_positions=published,
-    )
-
-
-def _check_not_groups(table: Table, position: int, others: Mapping[str, Sequence[int]]) -> None:
-    """Check that a column that tells people apart is nothing else; others : by parameter."""
-    for parameter in (name for name, positions in others.items() if position in positions):
-        raise ValueError(
-            Message(
-                f"The column {table.label(position)!r} is named by ",
-                Named("groups"),
-                ", which tells whose row a row is and is never released, and by ",
-                Named(parameter),
-                ": leave it out of one of them.",
-            )
+    if both := [table.label(position) for position in named if position in special]:
+        twice = (
+            Parameter("remainder", owner),
+            f" names the column {both[0]!r}, which is sensitive ",
         )
-
-
-def _kept_positions(
-    remainder: Any, table: Table, special: Sequence[int], owner: str
-) -> Sequence[int]:
-    """Return the columns that are passed through; special : those of S and X."""
-    if isinstance(remainder, str):
-        every = range(table.n_columns) if remainder == "passthrough" else ()
-        return [position for position in every if position not in special]
-    kept = table.positions(owner, "remainder", remainder)
-    if both := [table.label(position) for position in kept if position in special]:
-        raise ValueError(
-            Message(
-                Parameter("remainder", owner),
-                f" names the column {both[0]!r}, which is sensitive or released: it cannot be "
-                f"passed through.",
-            )
-        )
-    return sorted(kept)
+        raise ValueError(Message(*twice, "or released: it cannot be passed through."))
+    every = range(table.n_columns) if settings.remainder == "passthrough" else sorted(named)
+    kept = tuple(p for p in every if p not in special and p not in published)
+    of_all = table.names, table.n_columns, tuple(found), tuple(s_positions), s_names, kept
+    group = next(iter(groups), None)
+    return ColumnRoles(*of_all, group_position=group, beside_positions=published)
 
 
 def roles_of_names(
@@ -540,24 +453,14 @@ def sensitive_columns(
             raise ValueError(message(owner, "sensitive", requirement, sensitive))
         return table.named(positions), positions
     if y is None:
-        raise ValueError(
-            Message(
-                Owner(owner),
-                " requires y to be passed, but the target y is None: it does not know what to "
-                "protect. Name the sensitive column of X with ",
-                Setting("sensitive", ...),
-                ", or pass fit(X, sensitive_features=...).",
-            )
-        )
-    warn(
-        Message(
-            "y is taken as the sensitive variable and is being protected: a model that predicts y "
-            "from the output will fail. Name the sensitive column with ",
-            Setting("sensitive", ...),
-            ", or pass sensitive_features to fit.",
-        ),
-        PrivacyLeakWarning,
-    )
+        said = Owner(owner), " requires y to be passed, but the target y is None: "
+        because = "it does not know what to protect. Name the sensitive column of X with "
+        way_out = Setting("sensitive", ...), ", or pass fit(X, sensitive_features=...)."
+        raise ValueError(Message(*said, because, *way_out))
+    told = "y is taken as the sensitive variable and is being protected: "
+    why = "a model that predicts y from the output will fail. Name the sensitive column with "
+    advice = Setting("sensitive", ...)
+    warn(Message(told, why, advice, ", or pass sensitive_features to fit."), PrivacyLeakWarning)
     columns = as_columns(y, "y")
     return columns, _named_like(columns, table)
 
@@ -565,32 +468,19 @@ def sensitive_columns(
 def target_columns(owner: str, y: ColumnsLike | None, s_columns: NamedColumns) -> NamedColumns:
     """Return the columns of the target V by name, from y."""
     if y is None:
-        raise ValueError(
-            Message(
-                Owner(owner),
-                " with ",
-                Setting("utility", "target"),
-                " requires y to be passed to fit: it is the target that the output should stay "
-                "informative about.",
-            )
-        )
+        told = Owner(owner), " with ", Setting("utility", "target")
+        advice = " requires y to be passed to fit: it is the target that the output should stay "
+        raise ValueError(Message(*told, advice, "informative about."))
     columns = as_columns(y, "y")
     if any(
         column is s_column or column.equals(s_column)
         for column in columns.values()
         for s_column in s_columns.values()
     ):
-        raise ValueError(
-            Message(
-                Owner(owner),
-                " with ",
-                Setting("utility", "target"),
-                " got the sensitive variable itself as y: it cannot protect it and keep what X "
-                "says about it. Name the sensitive column with ",
-                Setting("sensitive", ...),
-                ", or pass sensitive_features to fit.",
-            )
-        )
+        said = Owner(owner), " with ", Setting("utility", "target")
+        why = " got the sensitive variable itself as y: it cannot protect it and keep what X says "
+        way_out = "about it. Name the sensitive column with ", Setting("sensitive", ...)
+        raise ValueError(Message(*said, why, *way_out, ", or pass sensitive_features to fit."))
     return columns
 
 

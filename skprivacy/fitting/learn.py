@@ -61,7 +61,6 @@ from .leak_warnings import (
 from .learned_cells import (
     automatic_cells,
     cells_of,
-    check_groups,
     check_known,
     learn_cells,
     teaching_rows,
@@ -83,12 +82,8 @@ def raw_x(
     if not (alphabet.is_pool.any() or any(column.is_cut for column in alphabet.columns)):
         return None
     raw = _RawRows.of(rows, coded)
-    columns = [
-        _RawColumn(column, shown, raw, position) if column.is_cut else None
-        for position, (column, shown) in enumerate(
-            zip(alphabet.columns, alphabet.shown, strict=True)
-        )
-    ]
+    both = enumerate(zip(alphabet.columns, alphabet.shown, strict=True))
+    columns = [_RawColumn(c, shown, raw, i) if c.is_cut else None for i, (c, shown) in both]
     compared = tuple(None if column is None else column.compared() for column in columns)
     if not settings.has_distances:
         return RawX(compared, _utility_before_cuts(mechanism, raw, coded.v_codes, rows.weights))
@@ -163,9 +158,8 @@ class _RawColumn:
         """Return the column with mid-ranks in place of numbers."""
         numbers, codes = self._numbers, self._codes
         known = codes != UNKNOWN
-        weights: FloatArray = np.bincount(
-            codes[known], self.rows.weights[known], len(numbers)
-        ).astype(float)
+        own = self.rows.weights[known]
+        weights: FloatArray = np.bincount(codes[known], own, len(numbers)).astype(float)
         order = np.argsort(numbers)
         below, ranks = np.cumsum(weights[order]), np.empty(len(numbers))
         ranks[order] = (below - weights[order] / 2) / below[-1]
@@ -203,10 +197,7 @@ def _found(numbers: FloatArray, shown: FloatArray) -> IntArray:
 
 
 def _utility_before_cuts(
-    mechanism: Mechanism,
-    raw: _RawRows,
-    v_codes: IntArray | None,
-    weights: FloatArray | None,
+    mechanism: Mechanism, raw: _RawRows, v_codes: IntArray | None, weights: FloatArray | None
 ) -> float:
     """Return the share of the utility of the raw X that a mechanism keeps, NaN if not known."""
     p_x, objective, least = mechanism.p_x, mechanism.objective, mechanism.least_utility
@@ -240,9 +231,7 @@ def _target_information(v_codes: IntArray, codes: IntArray, weights: FloatArray 
 
 
 def _closeness(
-    mechanism: Mechanism,
-    columns: Sequence[ComparedColumn],
-    column_weights: Sequence[float],
+    mechanism: Mechanism, columns: Sequence[ComparedColumn], column_weights: Sequence[float]
 ) -> float:
     """Return how much closer values are to the raw ones than if nothing were released."""
     if mechanism.groups is not None:
@@ -326,7 +315,10 @@ def _code_x(
         check_known(settings, rows.cells)
         (of_row,) = rows.x_columns.values()
         return rows.cells.alphabet, of_row.to_numpy(dtype=np.int32), rows.cells.names
-    check_groups(settings, rows)
+    if tuple(rows.folds) != (() if settings.groups is None else (settings.groups,)):
+        # Batches may be older than the column that tells people apart now.
+        told = "These rows were counted with other ", Named("groups"), ", and cannot be counted "
+        raise ValueError(Message(*told, "again: leave them as they were, or start again."))
     names = tuple(rows.x_columns)
     if (cells := cells_of(settings)) is None:
         alphabet, x_codes = _learn(settings, rows, rows.x_columns)
@@ -361,10 +353,7 @@ def code_sensitive(settings: Settings, rows: LabelledRows) -> CodedSensitive:
 
 
 def _learn(
-    settings: Settings,
-    rows: LabelledRows,
-    columns: NamedColumns,
-    as_declared: bool = False,
+    settings: Settings, rows: LabelledRows, columns: NamedColumns, as_declared: bool = False
 ) -> tuple[ValueAlphabet, IntArray]:
     """Return the alphabet of columns of some rows taken jointly, and the symbol of each row.
 
@@ -373,15 +362,9 @@ def _learn(
     n_bins, pooling = settings.n_bins, (settings.min_frequency, settings.max_categories)
     if columns is not rows.x_columns:
         n_bins, pooling = DEFAULT_BINS if np.ndim(n_bins) == 1 else n_bins, (None, None)
-    options = [
-        {
-            "n_bins": n_bins.get(label, DEFAULT_BINS) if isinstance(n_bins, dict) else n_bins,
-            "pooling": pooling,
-            "multiplicities": rows.multiplicities,
-            "as_declared": as_declared,
-        }
-        for label in columns
-    ]
+    by_name = n_bins if isinstance(n_bins, dict) else dict.fromkeys(columns, n_bins)
+    same = {"pooling": pooling, "multiplicities": rows.multiplicities, "as_declared": as_declared}
+    options = [{"n_bins": by_name.get(label, DEFAULT_BINS), **same} for label in columns]
     return learn_alphabet(list(columns.values()), list(columns), rows.weights, options)
 
 
@@ -395,21 +378,12 @@ def _pooled(
     if settings.solver != "auto" or n_x <= kept:
         return alphabet, codes
     pooled, symbols = alphabet.pooled(kept)
-    warn(
-        Message(
-            InPython("X has", "The released columns have"),
-            " too many symbols to design for in seconds: the rarest are pooled into one. Set ",
-            Named("max_categories"),
-            ", ",
-            Named("min_frequency"),
-            " or ",
-            Named("n_bins"),
-            ", or release fewer columns jointly, to choose yourself what is pooled; ",
-            Setting("solver", "one_per_label" if settings.has_distances else "column_generation"),
-            " designs for all of them.",
-        ),
-        Notice,
-    )
+    told = InPython("X has", "The released columns have"), " too many symbols to design for in "
+    pooling = Named("max_categories"), ", ", Named("min_frequency"), " or ", Named("n_bins")
+    choose = ", or release fewer columns jointly, to choose yourself what is pooled; "
+    solver = Setting("solver", "one_per_label" if settings.has_distances else "column_generation")
+    why = "seconds: the rarest are pooled into one. Set "
+    warn(Message(*told, why, *pooling, choose, solver, " designs for all of them."), Notice)
     return pooled, take(np.append(symbols, UNKNOWN), codes)
 
 
@@ -436,26 +410,14 @@ def fit_mechanism(settings: Settings, inputs: FitInputs, *, allow_leaking: bool 
         of_index = {f"{name} (the index)": leakage for name, leakage in each.items()}
     counted = coded.counts, coded.group_sizes, coded.n_effective
     warn_of_design(mechanism, coded.secrets, *counted)
-    training = Training(
-        coded.sensitive,
-        tuple(rows.s_columns),
-        coded.counts,
-        coded.secrets,
-        rows.n_rows,
-        coded.n_effective,
-        raw_x(settings, inputs, coded, mechanism),
-        None if coded.target is None else _with_target(coded, rows.weights),
-        of_index,
-    )
-    fitted = Fitted(
-        roles,
-        inputs.types,
-        coded.alphabet,
-        mechanism,
-        leaking,
-        _target_given_y(coded, rows, mechanism) if rows.target else None,
-        training,
-    )
+    raw = raw_x(settings, inputs, coded, mechanism)
+    with_target = None if coded.target is None else _with_target(coded, rows.weights)
+    protected = coded.sensitive, tuple(rows.s_columns), coded.counts, coded.secrets
+    n_rows = rows.n_rows, coded.n_effective
+    training = Training(*protected, *n_rows, raw, with_target, of_index)
+    of_target = _target_given_y(coded, rows, mechanism) if rows.target else None
+    designed = inputs.types, coded.alphabet, mechanism, leaking
+    fitted = Fitted(roles, *designed, of_target, training)
     check_names_out(names_out(roles, fitted.posterior.labels, settings.output))
     return fitted
 

@@ -6,7 +6,7 @@ holds them decides on cells, and a second fit to the same rows is no second rele
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,7 +31,7 @@ from ..cells.base import (
 from ..codes import UNKNOWN, count, mixed
 from ..encoding import ValueAlphabet
 from ..encoding.alphabets import combine
-from ..encoding.columns import FEWEST_ROWS, BinsLike, as_edges
+from ..encoding.columns import FEWEST_ROWS, BinsLike, Edges, as_edges
 from ..encoding.values import as_numbers, coded, factorize, family_of
 from ..fitted import Secrets
 from ..releasing.record_ids import Messages, folds_of_keys, siphash
@@ -58,7 +58,7 @@ class Buckets(RowNumbers):
     """
 
     names: tuple[Any, ...]
-    edges: Mapping[Any, BinsLike] = field(default_factory=dict)
+    edges: Edges = field(default_factory=dict)
 
     @classmethod
     def of(cls, settings: Settings, counted: CountedColumns, cells: Cells) -> Buckets:
@@ -225,18 +225,11 @@ def automatic_cells(
     n_single = int(np.count_nonzero(count(x_codes, n_x, rows.multiplicities)[:-1] == 1))
     if n_x <= most_symbols(n_groups) and 2 * n_single <= n_x:
         return None
-    warn(
-        Message(
-            InPython("X has", "The released columns have"),
-            " too many combinations of values, or mostly ones that occur once: rows that are "
-            "alike share a cell. Set ",
-            Setting("alphabet", "cells"),
-            " to silence this warning, ",
-            Setting("alphabet", "values"),
-            " to keep combinations and pool the rarest.",
-        ),
-        Notice,
-    )
+    told = InPython("X has", "The released columns have"), " too many combinations of values, or "
+    why = "mostly ones that occur once: rows that are alike share a cell. Set "
+    silence = Setting("alphabet", "cells"), " to silence this warning, "
+    keep = Setting("alphabet", "values"), " to keep combinations and pool the rarest."
+    warn(Message(*told, why, *silence, *keep), Notice)
     return default_cells(settings)
 
 
@@ -245,58 +238,26 @@ def check_known(settings: Settings, known: KnownCells) -> None:
     cells = cells_of(settings)
     is_open = cells is None and settings.alphabet != "values"
     if not is_open and known.taught_as != frozen(cells):
-        raise ValueError(
-            Message(
-                "These rows were counted by cells that earlier ones have taught, and cannot be "
-                "counted by others any more: leave ",
-                Named("alphabet"),
-                " as it was, or start again.",
-            )
-        )
-
-
-def check_groups(settings: Settings, rows: LabelledRows) -> None:
-    """Check that rows were told apart by the column that is named now: batches may be older."""
-    named = () if settings.groups is None else (settings.groups,)
-    if tuple(rows.folds) != named:
-        raise ValueError(
-            Message(
-                "These rows were counted with other ",
-                Named("groups"),
-                ", and cannot be counted again: leave them as they were, or start again.",
-            )
-        )
+        told = "These rows were counted by cells that earlier ones have taught, "
+        why = "and cannot be counted by others any more: leave ", Named("alphabet")
+        raise ValueError(Message(told, *why, " as it was, or start again."))
 
 
 def names_of_cells(settings: Settings, rows: LabelledRows) -> tuple[Any, ...]:
     """Return the columns that cells release; those that name rows are refused or left out."""
     if len(rows.x_columns) < 2:
-        raise ValueError(
-            Message(
-                "Cells are for several columns, and ",
-                InPython("X has one", "one is released"),
-                ": use ",
-                Setting("alphabet", "values"),
-                ".",
-            )
-        )
+        told = "Cells are for several columns, and ", InPython("X has one", "one is released")
+        raise ValueError(Message(*told, ": use ", Setting("alphabet", "values"), "."))
     found = [name for name, c in rows.x_columns.items() if _names_rows(c, name, rows.n_rows)]
     kept = tuple(name for name in rows.x_columns if name not in found)
     shown = ", ".join(map(repr, found))
     if found and (settings.columns is not None or not kept):
-        raise ValueError(
-            Message(
-                f"{shown} has a value of its own in nearly every row: such a column names rows, "
-                f"and cannot be released. Leave it out of ",
-                Named("columns"),
-                ".",
-            )
-        )
+        said = f"{shown} has a value of its own in nearly every row: "
+        why = "such a column names rows, and cannot be released. Leave it out of "
+        raise ValueError(Message(said, why, Named("columns"), "."))
     if found:
-        warn(
-            f"Left out of the release: {shown}, with a value of its own in nearly every row. Such "
-            f"a column names rows."
-        )
+        said = f"Left out of the release: {shown}, with a value of its own in nearly every row. "
+        warn(said + "Such a column names rows.")
     return kept
 
 
@@ -325,7 +286,11 @@ def learn_cells(
 
     secrets : what is protected; s_codes : the group of each row, of all columns of S.
     """
-    _check_target(cells, v_codes)
+    if cells.needs_target and v_codes is None:
+        needed = f"{type(cells).__name__} keep what X says about a target: set "
+        raise ValueError(Message(needed, Setting("utility", "target"), ", or use TreeCells."))
+    if v_codes is not None and v_codes.max() == 0:
+        raise ValueError("The target has one value only: there is nothing to keep about it.")
     names = names_of_cells(settings, rows)
     doing("learning cells")
     rows = replace(rows, x_columns={name: rows.x_columns[name] for name in names})
@@ -339,57 +304,22 @@ def learn_cells(
     partition = cells.learn(task)
     if partition.n_cells < 2:
         heavy = "" if rows.weights is rows.multiplicities else ", or a few have most of the weight"
-        raise ValueError(
-            Message(
-                f"These {rows.n_rows} rows are too few, or too alike{heavy}, to be told apart by "
-                f"cells: use more rows, a larger ",
-                Named("epsilon"),
-                ", or ",
-                Setting("alphabet", "values"),
-                ".",
-            )
-        )
+        told = f"These {rows.n_rows} rows are too few, or too alike{heavy}, "
+        why = "to be told apart by cells: use more rows, a larger ", Named("epsilon"), ", or "
+        raise ValueError(Message(told, *why, Setting("alphabet", "values"), "."))
     of_row = partition.cells(columns, codes, rows.fold)
     return cell_alphabet(columns, positions, of_row, rows.weights, partition), of_row, names
 
 
-def _check_target(cells: Cells, v_codes: IntArray | None) -> None:
-    if cells.needs_target and v_codes is None:
-        raise ValueError(
-            Message(
-                f"{type(cells).__name__} keep what X says about a target: set ",
-                Setting("utility", "target"),
-                ", or use TreeCells.",
-            )
-        )
-    if v_codes is not None and v_codes.max() == 0:
-        raise ValueError("The target has one value only: there is nothing to keep about it.")
-
-
 def _options(settings: Settings, rows: LabelledRows, name: Hashable) -> dict[str, Any]:
     """Return how a column is cut and pooled: finely, unless edges are given."""
-    given: Any = (
-        settings.n_bins.get(name) if isinstance(settings.n_bins, dict) else settings.n_bins
-    )
+    given: Any = settings.n_bins
+    given = given.get(name) if isinstance(given, dict) else given
+    if np.ndim(given) != 1:  # with enough rows in each to show its middle
+        given = max(2, min(FINE_BINS, rows.n_rows // (2 * FEWEST_ROWS)))
     most = MOST_CATEGORIES if settings.max_categories is None else settings.max_categories
-    return {
-        # With enough rows in each to show its middle.
-        "n_bins": given
-        if np.ndim(given) == 1
-        else max(2, min(FINE_BINS, rows.n_rows // (2 * FEWEST_ROWS))),
-        "pooling": (settings.min_frequency, most),
-        "multiplicities": rows.multiplicities,
-    }
-
-
-def _most_cells(settings: Settings, n_groups: int) -> int:
-    """Return how many cells a design takes seconds for."""
-    most = [most_symbols(n_groups)]
-    if settings.confidence is not None:
-        most.append(_MOST_WITH_CONFIDENCE)
-    if settings.has_distances:
-        most.append(_MOST_WITH_DISTANCES)
-    return min(most)
+    pooling = settings.min_frequency, most
+    return {"n_bins": given, "pooling": pooling, "multiplicities": rows.multiplicities}
 
 
 def _task(
@@ -420,11 +350,15 @@ def _task(
         fewest_rows(n_effective, n_groups, secrets.budgets[name], settings.measure)
         for name, n_groups in sizes_of_s.items()
     )
+    # A design takes seconds for so many cells.
+    most = most_symbols(sum(sizes_of_s.values()) - len(sizes_of_s) + 1)
+    most = most if settings.confidence is None else min(most, _MOST_WITH_CONFIDENCE)
+    most = min(most, _MOST_WITH_DISTANCES) if settings.has_distances else most
     return CellTask(
         columns,
         distinct[:, len(labels) :],
         np.bincount(of_row, weights).astype(float),
-        max(2, _most_cells(settings, sum(sizes_of_s.values()) - len(sizes_of_s) + 1) // n_beside),
+        max(2, most // n_beside),
         min(0.5, (1 - 1e-9) * n_beside * least / n_effective),  # exactly so many are enough
         1 if rows.weights is rows.multiplicities else FEWEST_ROWS,
         *(distinct[:, : len(labels)].T),

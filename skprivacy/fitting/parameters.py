@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import numbers
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -60,12 +60,6 @@ class Settings:
     handle_unknown: str
     random_state: Any
 
-    @classmethod
-    def of(cls, owner: str, parameters: Mapping[str, Any]) -> Settings:
-        """Return the settings; parameters that a subclass has added are left out."""
-        names = [field.name for field in fields(cls) if field.name != "owner"]
-        return cls(owner, **{name: parameters[name] for name in names})
-
     def parameters(self) -> dict[str, Any]:
         """Return all parameters by name, in alphabetical order."""
         return {name: value for name, value in sorted(vars(self).items()) if name != "owner"}
@@ -80,10 +74,23 @@ class Settings:
         elif not isinstance(self.remainder, list | tuple):
             requirement = "'drop', 'passthrough' or a list of columns"
             raise TypeError(message(owner, "remainder", requirement, self.remainder))
-        _check_alphabet(owner, self.alphabet)
+        if isinstance(self.alphabet, Cells):
+            self.alphabet.check()
+        elif isinstance(self.alphabet, type) and issubclass(self.alphabet, Cells):
+            requirement = f"an instance of {self.alphabet.__name__}, not the class"
+            raise TypeError(message(owner, "alphabet", requirement, self.alphabet))
+        else:
+            others = ", TreeCells(...) or ScoreCells(...)"
+            check_choice(owner, "alphabet", self.alphabet, ALPHABETS, others)
         check_choice(owner, "handle_unknown", self.handle_unknown, {"resample", "error"})
         check_real(owner, "smoothing", self.smoothing, low=0, high_open=True)
-        self._check_confidence()
+        if self.confidence is not None:
+            check_confidence(owner, self.confidence)
+            if self.smoothing:
+                # Rows that nobody has seen would make the limit for the population too low.
+                told = Parameter("smoothing", owner), " must be 0 with a ", Named("confidence")
+                got = f", which allows for chance in its own way. Got {self.smoothing}."
+                raise ValueError(Message(*told, got))
         if isinstance(self.min_frequency, numbers.Integral):
             check_integer(owner, "min_frequency", self.min_frequency, low=1)
         elif self.min_frequency is not None:
@@ -106,21 +113,6 @@ class Settings:
         if taken := _NOT_OF_SOLVERS.intersection(self.solver_options or {}):
             requirement = f"without {min(taken)!r}, which is no option of a solver"
             raise ValueError(message(owner, "solver_options", requirement, self.solver_options))
-
-    def _check_confidence(self) -> None:
-        if self.confidence is None:
-            return
-        check_confidence(self.owner, self.confidence)
-        if self.smoothing:
-            # Rows that nobody has seen would make the limit for the population too low.
-            raise ValueError(
-                Message(
-                    Parameter("smoothing", self.owner),
-                    " must be 0 with a ",
-                    Named("confidence"),
-                    f", which allows for chance in its own way. Got {self.smoothing}.",
-                )
-            )
 
     @property
     def has_target(self) -> bool:
@@ -189,13 +181,3 @@ def frozen(value: Any) -> Any:
     ):
         return type(value), value  # one category and a share of 1.0 are not the same
     return _Itself(value)
-
-
-def _check_alphabet(owner: str, alphabet: object) -> None:
-    if isinstance(alphabet, Cells):
-        alphabet.check()
-    elif isinstance(alphabet, type) and issubclass(alphabet, Cells):
-        requirement = f"an instance of {alphabet.__name__}, not the class"
-        raise TypeError(message(owner, "alphabet", requirement, alphabet))
-    else:
-        check_choice(owner, "alphabet", alphabet, ALPHABETS, ", TreeCells(...) or ScoreCells(...)")

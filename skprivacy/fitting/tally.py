@@ -19,7 +19,7 @@ from .._typing import CountArray, FloatArray, IntArray, NamedColumns
 from ..cells import CellAlphabet
 from ..codes import GOLDEN, UNKNOWN, mixed, take
 from ..encoding import Alphabet
-from ..encoding.columns import BinsLike, cut
+from ..encoding.columns import BinsLike, Edges, cut
 from ..encoding.values import as_numbers, factorize, family_of
 from ..releasing.record_ids import folds_of_keys
 from ..tables.frames import as_table
@@ -58,10 +58,7 @@ class RowSample:
     """
 
     def __init__(
-        self,
-        names: Sequence[Hashable],
-        limit: int | None = None,
-        whole: Container[Hashable] = (),
+        self, names: Sequence[Hashable], limit: int | None = None, whole: Container[Hashable] = ()
     ) -> None:
         self._names = list(names)
         self._whole = whole
@@ -204,14 +201,10 @@ def too_many(limit: int, sizes: Mapping[Any, int]) -> TooManyRowsError:
     """Return the error for more than `limit` distinct rows; sizes : values of each column."""
     sizes = {name: size for name, size in sizes.items() if name != NUMBER}
     widest = max(sizes, key=sizes.__getitem__)
-    return TooManyRowsError(
-        Message(
-            f"More than {limit:,} distinct combinations of {', '.join(map(str, sizes))} were "
-            f"found; {widest!r} has the most values. If it is a number, give its edges, ",
-            BinsOf(widest, at_edges=True),
-            "; otherwise release fewer columns jointly.",
-        )
-    )
+    told = f"More than {limit:,} distinct combinations of {', '.join(map(str, sizes))} were "
+    why = f"found; {widest!r} has the most values. If it is a number, give its edges, "
+    advice = BinsOf(widest, at_edges=True), "; otherwise release fewer columns jointly."
+    return TooManyRowsError(Message(told, why, *advice))
 
 
 class Tally:
@@ -226,7 +219,7 @@ class Tally:
         self,
         names: Iterable[Hashable],
         *,
-        edges: Mapping[Any, BinsLike] | None = None,
+        edges: Edges | None = None,
         limit: int | None = None,
     ) -> None:
         self.names = list(names)
@@ -324,8 +317,10 @@ class Tally:
         """Keep one value for each bin, or ask for edges if there are none left to use."""
         fine = [n for n in self.names if n in self.edges and n not in self._coarse]
         columns, counts = self._columns(), self._pieces[0]["count"].to_numpy()
-        for name in filter(self._can_be_cut, fine):
+        for name in fine:
             i, column = self.names.index(name), columns[name]
+            if family_of(list(self._values[i]), name) not in ("numbers", "times"):
+                continue
             self._coarse[name] = _Bins(name, self.edges[name], column, counts)
             self._values[i] = {}
             self._pieces[0][i] = self._coded(i, column)
@@ -333,10 +328,6 @@ class Tally:
         if self._n_compact > self._limit:
             sizes = {n: len(values) for n, values in zip(self.names, self._values, strict=True)}
             raise too_many(self._limit, sizes)
-
-    def _can_be_cut(self, name: Hashable) -> bool:
-        values = list(self._values[self.names.index(name)])
-        return family_of(values, name) in ("numbers", "times")
 
     def _settle(self) -> None:
         """Bring the counts into one piece, which is within the limit."""
@@ -377,16 +368,13 @@ class Tally:
     def _columns(self) -> NamedColumns:
         columns = {}
         for i, name in enumerate(self.names):
-            values = pd.Series([*self._values[i], None], dtype=self._dtype(i))
+            dtype = self._dtypes[i]
+            is_whole = dtype.kind in "iub" and not hasattr(dtype, "na_value")
+            if is_whole or isinstance(dtype, pd.SparseDtype):  # a missing value needs room
+                dtype = object
+            values = pd.Series([*self._values[i], None], dtype=dtype)
             columns[name] = values.take(self._pieces[0][i].to_numpy()).reset_index(drop=True)
         return columns
-
-    def _dtype(self, i: int) -> Any:
-        # A missing value needs room.
-        dtype = self._dtypes[i]
-        if isinstance(dtype, pd.SparseDtype):
-            return object
-        return dtype if dtype.kind not in "iub" or hasattr(dtype, "na_value") else object
 
 
 def _common(known: Any, dtype: Any) -> Any:
@@ -400,10 +388,8 @@ def _common(known: Any, dtype: Any) -> Any:
 def check_covered(name: Hashable, edges: FloatArray, lows: FloatArray, highs: FloatArray) -> None:
     """Refuse edges that values of a column are outside of; lows, highs : some of its values."""
     if (lows < edges[0]).any() or (highs > edges[-1]).any():
-        raise ValueError(
-            f"The edges for the column {name!r} do not cover its values: begin with -inf and end "
-            f"with inf."
-        )
+        told = f"The edges for the column {name!r} do not cover its values: "
+        raise ValueError(told + "begin with -inf and end with inf.")
 
 
 def _counted(rows: pd.DataFrame) -> pd.DataFrame:

@@ -100,13 +100,9 @@ def _spelled(value: Any) -> str:
 def check_own_column(column: Hashable, special: Collection[Hashable]) -> None:
     """Check that ids are not in one of the columns that are released or sensitive."""
     if column in special:
-        raise ValueError(
-            Message(
-                Named("record_ids"),
-                f" names the column {column!r}, which is released or sensitive itself: noise that "
-                f"depends on it would give it away. Ids need a column of their own.",
-            )
-        )
+        told = Named("record_ids"), f" names the column {column!r}, "
+        why = "which is released or sensitive itself: noise that depends on it would give it "
+        raise ValueError(Message(*told, why, "away. Ids need a column of their own."))
 
 
 class RecordNoise(Noise):
@@ -187,13 +183,9 @@ class GivenRecords(NoiseSource):
         check_length(self.ids, table.n_rows, "record_ids")
         has_index = self.index is not None and isinstance(table.original, pd.DataFrame)
         if has_index and not table.original.index.equals(self.index):
-            raise ValueError(
-                Message(
-                    Named("record_ids"),
-                    " has a different index from X, so that rows would get the noise of others: "
-                    "align them, or pass .to_numpy() if the order is right.",
-                )
-            )
+            told = Named("record_ids"), " has a different index from X, "
+            why = "so that rows would get the noise of others: align them, "
+            raise ValueError(Message(*told, why, "or pass .to_numpy() if the order is right."))
         return RecordNoise(self.keys, self.ids).unique()
 
 
@@ -209,24 +201,13 @@ def check_secret_key(owner: str, secret_key: object) -> bytes:
     TypeError: The 'secret_key' parameter of transform must be bytes. Make one with ... str.
     """
     if not isinstance(secret_key, bytes | bytearray | memoryview):
-        raise TypeError(
-            Message(
-                Parameter("secret_key", owner),
-                " must be bytes. ",
-                InPython(_MAKE_ONE),
-                f"Got a value of type {type(secret_key).__name__}.",
-            )
-        )
+        told = Parameter("secret_key", owner), " must be bytes. ", InPython(_MAKE_ONE)
+        raise TypeError(Message(*told, f"Got a value of type {type(secret_key).__name__}."))
     key = bytes(secret_key)
     if len(key) < _FEWEST_KEY_BYTES:
-        raise ValueError(
-            Message(
-                Parameter("secret_key", owner),
-                f" must have at least {_FEWEST_KEY_BYTES} bytes, or it can be guessed. ",
-                InPython(_MAKE_ONE),
-                f"Got {len(key)} bytes.",
-            )
-        )
+        given = Parameter("secret_key", owner)
+        why = f" must have at least {_FEWEST_KEY_BYTES} bytes, or it can be guessed. "
+        raise ValueError(Message(given, why, InPython(_MAKE_ONE), f"Got {len(key)} bytes."))
     return key
 
 
@@ -279,22 +260,12 @@ def noise_source(
         return FreshSource(fresh_key(random_state))
     if record_ids is None or secret_key is None:
         given, missing = ("record_ids", "secret_key")[:: 1 if secret_key is None else -1]
-        raise ValueError(
-            Message(
-                Owner(release.owner),
-                InPython(".transform"),
-                " got ",
-                Named(given),
-                " without ",
-                Named(missing),
-                ": a keyed release needs both.",
-            )
-        )
+        told = Owner(release.owner), InPython(".transform"), " got ", Named(given), " without "
+        raise ValueError(Message(*told, Named(missing), ": a keyed release needs both."))
     keys = record_keys(release, secret_key)
     if isinstance(record_ids, str | int | np.integer):
         roles = release.roles
-        positions = (*roles.read_positions, *roles.s_positions)
-        special = tuple(roles.name_or_position(position) for position in positions)
+        special = tuple(roles.names_or_positions([*roles.read_positions, *roles.s_positions]))
         check_own_column(record_ids, special)
         return RecordSource(keys, record_ids, special)
     index = record_ids.index if isinstance(record_ids, pd.Series) else None
@@ -306,19 +277,10 @@ def _as_series(record_ids: Any) -> pd.Series:
     if isinstance(record_ids, list | tuple):  # numpy would make texts of integers
         return pd.Series(record_ids, dtype=object)
     if np.ndim(record_ids) == 0 and not hasattr(record_ids, "__len__"):
-        raise TypeError(
-            Message(
-                Named("record_ids"),
-                f" must be the name of a column, or an id for each row. Got a value of type "
-                f"{type(record_ids).__name__}.",
-            )
-        )
+        told = Named("record_ids"), " must be the name of a column, or an id for each row. "
+        raise TypeError(Message(*told, f"Got a value of type {type(record_ids).__name__}."))
     columns = list(as_columns(record_ids, "record_ids").values())
     if len(columns) != 1:
-        raise ValueError(
-            Message(
-                Named("record_ids"),
-                f" must be one column. Got {len(columns)}: join them into one id first.",
-            )
-        )
+        said = Named("record_ids"), f" must be one column. Got {len(columns)}: "
+        raise ValueError(Message(*said, "join them into one id first."))
     return columns[0]

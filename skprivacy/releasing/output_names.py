@@ -78,15 +78,9 @@ def check_names_out(names: Iterable[Hashable]) -> None:
     """Refuse an output with two columns of the same name."""
     twice = [text for text, n in Counter(map(str, names)).items() if n > 1]
     if twice:
-        raise ValueError(
-            Message(
-                f"The output would have the column {twice[0]!r} twice: rename the column ",
-                InPython("of X "),
-                "that is passed through, or use another ",
-                Named("output"),
-                ".",
-            )
-        )
+        told = f"The output would have the column {twice[0]!r} twice: rename the column "
+        why = InPython("of X "), "that is passed through, or use another ", Named("output")
+        raise ValueError(Message(told, *why, "."))
 
 
 def readable(labels: Iterable[Hashable], between: str = "|", missing: str = "nan") -> list[str]:
@@ -119,14 +113,9 @@ def outputs_of(fitted: Fitted, released: ColumnsLike, output: str) -> IntArray:
     read = {"label": _from_labels, "symbol": _from_symbols, "posterior": _from_posteriors}
     outputs = read[output](fitted, columns, there)
     if (outputs < 0).any():
-        raise ValueError(
-            Message(
-                f"{int((outputs < 0).sum())} released rows hold values that this transformer does "
-                f"not release: is it the one that released them, with ",
-                Setting("output", output),
-                "?",
-            )
-        )
+        told = f"{int((outputs < 0).sum())} released rows hold values that this transformer does "
+        why = "not release: is it the one that released them, with ", Setting("output", output)
+        raise ValueError(Message(told, *why, "?"))
     return outputs
 
 
@@ -152,14 +141,9 @@ def _from_labels(fitted: Fitted, columns: NamedColumns, there: list[str]) -> Int
     if not alphabet.can_be_read(symbol_of_output):
         why = "some of them stand for a pool of rare combinations"
         why = "each row is shown as one of a cell" if alphabet.of_cells else why
-        raise UnreadableLabelsError(
-            Message(
-                f"Released labels cannot be read back into outputs: {why}, whose columns are each "
-                f"drawn separately. Use ",
-                Setting("output", "symbol"),
-                ".",
-            )
-        )
+        told = "Released labels cannot be read back into outputs: "
+        advice = f"{why}, whose columns are each drawn separately. Use "
+        raise UnreadableLabelsError(Message(told, advice, Setting("output", "symbol"), "."))
     names = [roles.name(position) for position in roles.read_positions]
     symbols, _ = alphabet.encode(_chosen(columns, names, there), names)
     output_of = np.full(alphabet.n_symbols + 1, -1)

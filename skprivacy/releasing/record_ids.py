@@ -234,21 +234,14 @@ def encode_ids(ids: pd.Series, name: str = "record_ids") -> Sliceable:
     >>> bool((siphash(key, encode_ids(some)) == siphash(key, encode_ids(same))).all())
     True
     """
-    array = ids.array
+    array = distinct = ids.array
     if isinstance(ids.dtype, pd.CategoricalDtype):
-        distinct = ids.array.remove_unused_categories().categories.array
-    else:
-        distinct = array
+        distinct = array.remove_unused_categories().categories.array
     kind = _kind_of(distinct, name)
     n_missing = int(ids.isna().sum())
     if n_missing:
-        raise ValueError(
-            Message(
-                Named(name),
-                f" must not have missing values: every row needs an id of its own. Got "
-                f"{n_missing} missing of {len(ids)}.",
-            )
-        )
+        told = Named(name), " must not have missing values: every row needs an id of its own. "
+        raise ValueError(Message(*told, f"Got {n_missing} missing of {len(ids)}."))
     if kind == "text":
         _check_lengths(distinct, name)
         return _Texts(array)
@@ -270,14 +263,10 @@ def _kind_of(values: Any, name: str) -> str:
             return "text"
         if kinds == {"integer"}:
             return "integer"
-    raise TypeError(
-        Message(
-            Named(name),
-            f" must be all integers or all texts. Got {_described(values)}: convert them first",
-            InPython(', for instance with .astype(str), or whole numbers with .astype("int64")'),
-            ".",
-        )
-    )
+    told = Named(name), f" must be all integers or all texts. Got {_described(values)}: "
+    why = "convert them first"
+    advice = InPython(', for instance with .astype(str), or whole numbers with .astype("int64")')
+    raise TypeError(Message(*told, why, advice, "."))
 
 
 def _described(values: Any) -> str:
@@ -292,29 +281,17 @@ def _check_lengths(texts: Any, name: str) -> None:
         (max(map(len, _objects(texts[chunk]))) for chunk in chunks(len(texts))), default=0
     )
     if longest > _MOST_CHARACTERS:
-        raise ValueError(
-            Message(
-                Named(name),
-                f" must have at most {_MOST_CHARACTERS:,} characters each. Got one of "
-                f"{longest:,}: hash such ids first, for instance with ",
-                InPython("hashlib.sha256", "SHA-256"),
-                ".",
-            )
-        )
+        told = Named(name), f" must have at most {_MOST_CHARACTERS:,} characters each. "
+        why = f"Got one of {longest:,}: hash such ids first, for instance with "
+        raise ValueError(Message(*told, why, InPython("hashlib.sha256", "SHA-256"), "."))
 
 
 def _check_range(integers: Any, name: str) -> None:
     values = _objects(integers)
     if not -(2**63) <= values.min() <= values.max() < 2**64:
-        raise ValueError(
-            Message(
-                Named(name),
-                " must lie between -2^63 and 2^64 - 1 where they are integers: convert larger "
-                "ones ",
-                InPython("with .astype(str)", "to texts"),
-                ".",
-            )
-        )
+        told = Named(name), " must lie between -2^63 and 2^64 - 1 where they are integers: "
+        why = "convert larger ones ", InPython("with .astype(str)", "to texts")
+        raise ValueError(Message(*told, *why, "."))
 
 
 def _objects(values: Any) -> npt.NDArray[np.object_]:
@@ -398,17 +375,11 @@ def folds_of_keys(keys: pd.Series, name: Hashable) -> IntArray:
     texts = [_text(key, name) for key in distinct.tolist()]
     is_missing = np.append([text == "" for text in texts], True)
     if n_missing := int(np.count_nonzero(is_missing[codes])):
-        raise ValueError(
-            Message(
-                f"The column {name!r}, which ",
-                Named("groups"),
-                f" names, is missing in {n_missing:,} of {len(keys):,} rows: give such a row a "
-                f"key of its own, or leave it out.",
-            )
-        )
-    words = siphash(
-        _KEY, Messages.from_bytes(text.encode(errors="surrogatepass") for text in texts)
-    )
+        told = f"The column {name!r}, which ", Named("groups")
+        why = f" names, is missing in {n_missing:,} of {len(keys):,} rows: give such a row a "
+        raise ValueError(Message(*told, why, "key of its own, or leave it out."))
+    raw = (text.encode(errors="surrogatepass") for text in texts)
+    words = siphash(_KEY, Messages.from_bytes(raw))
     return (words % np.uint64(N_FOLDS)).astype(np.intp)[codes]
 
 
@@ -419,16 +390,9 @@ def _text(key: Any, name: Hashable) -> str:
     is_number = isinstance(key, numbers.Real) and not isinstance(key, bool | np.bool)
     if is_number and (isinstance(key, numbers.Integral) or float(key).is_integer()):
         return str(int(key))
-    raise TypeError(
-        Message(
-            f"The column {name!r}, which ",
-            Named("groups"),
-            f" names, must hold integers or texts. Got a value of type {type(key).__name__}: "
-            f"convert them first",
-            InPython(", for instance with .astype(str)"),
-            ".",
-        )
-    )
+    told = f"The column {name!r}, which ", Named("groups"), " names, must hold integers or texts. "
+    why = f"Got a value of type {type(key).__name__}: convert them first"
+    raise TypeError(Message(*told, why, InPython(", for instance with .astype(str)"), "."))
 
 
 def folds_in(roles: ColumnRoles, table: Table, owner: str) -> IntArray | None:

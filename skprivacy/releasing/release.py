@@ -41,18 +41,9 @@ def notice_unknown(labels: Sequence[Hashable], unknown: Mapping[Hashable, int]) 
         return
     named = {_joint(labels) if label is None else repr(label): n for label, n in unknown.items()}
     counted = (f"{n:,} row{'s' if n > 1 else ''} of {name}" for name, n in named.items())
-    warn(
-        Message(
-            "Values that fit did not see are replaced by draws from ",
-            _OUTPUTS,
-            ": ",
-            InPython(", ".join(named), ", ".join(counted)),
-            ". ",
-            Setting("handle_unknown", "error"),
-            " refuses them.",
-        ),
-        Notice,
-    )
+    told = "Values that fit did not see are replaced by draws from ", _OUTPUTS, ": "
+    why = InPython(", ".join(named), ", ".join(counted)), ". "
+    warn(Message(*told, *why, Setting("handle_unknown", "error"), " refuses them."), Notice)
 
 
 def _joint(labels: Sequence[Hashable]) -> str:
@@ -84,15 +75,9 @@ def unknown_error(
         values = series[column].iloc[np.flatnonzero(codes == UNKNOWN)[:1000]].tolist()
     first = [_short(text) for text in list(dict.fromkeys(map(repr, values)))[:5]]
     where = _joint(labels) if label is None else repr(label)
-    return ValueError(
-        Message(
-            f"Found unknown values in column {where} during transform: {', '.join(first)}. Use ",
-            Setting("handle_unknown", "resample"),
-            " to draw them from ",
-            _OUTPUTS,
-            ".",
-        )
-    )
+    told = f"Found unknown values in column {where} during transform: {', '.join(first)}. Use "
+    why = Setting("handle_unknown", "resample"), " to draw them from ", _OUTPUTS
+    return ValueError(Message(told, *why, "."))
 
 
 # The release of a table: all that `transform` needs of what was fitted, and nothing about S.
@@ -144,7 +129,10 @@ class Release:
 
         numbers : of its rows, for fresh noise.
         """
-        self._check_index(table)
+        if levels := table.index_levels():
+            there = [name for name in self.roles.s_names if name in (table.names or ())]
+            s_positions = table.positions(self.owner, "sensitive", there)
+            check_no_copy(levels, self.roles.s_names, table.named(s_positions), self.owner)
         noise = source.of(table, numbers)
         positions = self.roles.match(table, self.owner)
         x_positions = [positions[p] for p in self.roles.read_positions]
@@ -161,12 +149,6 @@ class Release:
             else:
                 columns += released.get(position, [])
         return table.assemble(columns)
-
-    def _check_index(self, table: Table) -> None:
-        if levels := table.index_levels():
-            there = [name for name in self.roles.s_names if name in (table.names or ())]
-            positions = table.positions(self.owner, "sensitive", there)
-            check_no_copy(levels, self.roles.s_names, table.named(positions), self.owner)
 
     def replacements(
         self,
@@ -197,12 +179,8 @@ class Release:
         if self.output == "symbol":
             return {first: [(self.roles.joint_name, table.categorical(self.y_names, outputs))]}
         if self.output == "posterior":
-            return {
-                first: [
-                    (name, table.floats(look_up(column, outputs)))
-                    for name, column in zip(self.x_names, self.posterior.T, strict=True)
-                ]
-            }
+            shares = zip(self.x_names, self.posterior.T, strict=True)
+            return {first: [(name, table.floats(look_up(p, outputs))) for name, p in shares]}
         decoded = self.alphabet.decode(self.symbol_of_output, outputs, noise.uniform)
         types = self.types[: len(positions)]
         columns = zip(positions, types, self.alphabet.shown, decoded, strict=True)
@@ -228,17 +206,8 @@ class Release:
 def release_of(fitted: Fitted, output: str, handle_unknown: str, owner: str) -> Release:
     """Return the release of what was fitted; the rest as the fields of `Release`."""
     roles, mechanism = fitted.roles, fitted.mechanism
-    return Release(
-        roles,
-        fitted.types,
-        fitted.alphabet,
-        fitted.symbol_of_output,
-        mechanism.channel,
-        mechanism.unseen,
-        fitted.posterior.given_y,
-        readable(mechanism.y_labels),
-        posterior_names(roles, fitted.posterior.labels),
-        output,
-        handle_unknown,
-        owner,
-    )
+    encoder = roles, fitted.types, fitted.alphabet, fitted.symbol_of_output
+    probabilities = mechanism.channel, mechanism.unseen, fitted.posterior.given_y
+    x_names = posterior_names(roles, fitted.posterior.labels)
+    names = readable(mechanism.y_labels), x_names
+    return Release(*encoder, *probabilities, *names, output, handle_unknown, owner)

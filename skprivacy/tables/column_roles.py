@@ -60,16 +60,16 @@ class ColumnRoles:
 
     def keeping(self, names: Container[Any]) -> ColumnRoles:
         """Return the roles with fewer columns passed through: only those with these names."""
-        kept = (p for p in self.kept_positions if self.name_or_position(p) in names)
-        return replace(self, kept_positions=tuple(kept))
+        pairs = zip(self.kept_positions, self.names_or_positions(self.kept_positions), strict=True)
+        return replace(self, kept_positions=tuple(p for p, name in pairs if name in names))
 
     def name(self, position: int) -> Any:
         """Return the name of a column; arrays get scikit-learn's x0, x1, ..."""
         return f"x{position}" if self.names is None else self.names[position]
 
-    def name_or_position(self, position: int) -> Any:
-        """Return what a user would write for a column."""
-        return position if self.names is None else self.names[position]
+    def names_or_positions(self, positions: Iterable[int]) -> list[Any]:
+        """Return what a user would write for some columns."""
+        return [p if self.names is None else self.names[p] for p in positions]
 
     @property
     def joint_name(self) -> str:
@@ -86,23 +86,16 @@ class ColumnRoles:
         if self.has_string_names and given != self.names:
             raise ValueError("input_features is not equal to feature_names_in_")
         if len(given) != self.n_columns:
-            raise ValueError(
-                f"input_features should have length equal to number of features "
-                f"({self.n_columns}), got {len(given)}"
-            )
+            told = "input_features should have length equal to number of features "
+            raise ValueError(told + f"({self.n_columns}), got {len(given)}")
         return replace(self, names=given)
 
     def match(self, table: Table, owner: str) -> dict[int, int]:
         """Return the position in `table` of each column of `fit` that `transform` needs."""
         if self.names is None or table.names is None:
             if table.n_columns != self.n_columns:
-                raise ValueError(
-                    Message(
-                        f"X has {table.n_columns} features, but ",
-                        Owner(owner),
-                        f" is expecting {self.n_columns} features as input.",
-                    )
-                )
+                said = f"X has {table.n_columns} features, but ", Owner(owner), " is expecting "
+                raise ValueError(Message(*said, f"{self.n_columns} features as input."))
             if self.has_string_names and table.names is None:
                 text = "X does not have valid feature names, but "
                 warn(Message(text, Owner(owner), " was fitted with feature names"))
@@ -112,13 +105,8 @@ class ColumnRoles:
             return {position: position for position in range(self.n_columns)}
         missing = [self.names[p] for p in self.read if self.names[p] not in table.names]
         if missing:
-            raise ValueError(
-                Message(
-                    f"X lacks the columns {missing} that ",
-                    Owner(owner),
-                    f" was fitted with. It has {table.names}.{self.about_groups(missing)}",
-                )
-            )
+            told = f"X lacks the columns {missing} that ", Owner(owner), " was fitted with. "
+            raise ValueError(Message(*told, f"It has {table.names}.{self.about_groups(missing)}"))
         return {p: table.names.index(self.names[p]) for p in self.read}
 
     @property

@@ -91,18 +91,16 @@ def _of_used_categories(array: Any) -> pd.Categorical:
     if categories.dtype == object:
         categories = pd.Index(values, dtype=object, tupleize_cols=False)
     categories = categories.take(used)
-    order = np.arange(len(used)) if array.ordered else _order_of(categories)
+    order: Any = np.arange(len(used))
+    if not array.ordered:
+        try:
+            order = np.argsort(categories, kind="stable")
+        except TypeError:  # values that cannot be compared
+            order = np.argsort(categories.map(repr), kind="stable")
     position_of = np.full(len(values) + 1, UNKNOWN)
     position_of[used[order]] = np.arange(len(used))
     dtype = pd.CategoricalDtype(plain_index(categories.take(order)), array.ordered)
     return pd.Categorical.from_codes(take(position_of, codes).copy(), dtype=dtype)
-
-
-def _order_of(categories: pd.Index) -> Any:
-    try:
-        return np.argsort(categories, kind="stable")
-    except TypeError:  # values that cannot be compared
-        return np.argsort(categories.map(repr), kind="stable")
 
 
 def _of_masked(array: Any, missing: BoolArray) -> Any:
@@ -128,9 +126,8 @@ def as_table(X: Any, owner: str) -> Table:
     if isinstance(X, pd.DataFrame):
         return PandasTable(X, owner)
     if isinstance(X, pd.Series):
-        raise ValueError(
-            f"{owner} expects a table, but got the Series {X.name!r}: use .to_frame()."
-        )
+        told = f"{owner} expects a table, but got the Series {X.name!r}: "
+        raise ValueError(told + "use .to_frame().")
     if (table := as_narwhals_table(X, owner)) is not None:
         return table
     if lazy_kind(X) is not None:
@@ -197,11 +194,8 @@ class PandasTable(Table):
 
     def assemble(self, columns: Sequence[tuple[Any, Any]]) -> pd.DataFrame:
         names = [name for name, _ in columns]
-        frame = pd.DataFrame(
-            {i: column for i, (_, column) in enumerate(columns)},
-            index=self.original.index,
-            copy=False,
-        )
+        numbered = {i: column for i, (_, column) in enumerate(columns)}
+        frame = pd.DataFrame(numbered, index=self.original.index, copy=False)
         frame.index = plain_index(frame.index)
         if isinstance(self.original.columns, pd.MultiIndex) and set(names) <= set(self.names):
             frame.columns = pd.MultiIndex.from_tuples(names, names=self.original.columns.names)
@@ -267,9 +261,8 @@ class ArrayTable(Table):
     names = None
 
     def __init__(self, X: npt.ArrayLike, owner: str) -> None:
-        self.original = check_array(
-            X, dtype=None, ensure_all_finite=False, estimator=owner, input_name="X"
-        )
+        options = {"ensure_all_finite": False, "estimator": owner, "input_name": "X"}
+        self.original = check_array(X, dtype=None, **options)
         if self.original.dtype.kind == "c":
             raise ValueError(f"Complex data not supported by {owner}.")
         self.n_rows, self.n_columns = self.original.shape

@@ -363,18 +363,14 @@ def _type_of(series: nw.Series) -> ColumnType:
     dtype, native = series.dtype, series.to_native()
     library = str(series.implementation.name).lower()
     name = str(getattr(native, "type", getattr(native, "dtype", "")))
-    # The name of an Enum of polars would list its values.
-    return ColumnType(
-        **_described(dtype, native), library=library, native=name if is_name(name) else ""
-    )
+    name = name if is_name(name) else ""  # that of an Enum of polars would list its values
+    return ColumnType(**_described(dtype, native), library=library, native=name)
 
 
 def _described(dtype: Any, native: Any) -> dict[str, Any]:
     if isinstance(dtype, nw.Categorical | nw.Enum):
-        is_ordered = isinstance(dtype, nw.Enum) or getattr(
-            getattr(native, "type", None), "ordered", False
-        )
-        return {"family": "category", "is_ordered": bool(is_ordered)}
+        in_arrow = getattr(getattr(native, "type", None), "ordered", False)
+        return {"family": "category", "is_ordered": isinstance(dtype, nw.Enum) or bool(in_arrow)}
     if found := _NUMBER.fullmatch(str(dtype)):
         return {"family": found[1].lower(), "bits": int(found[2])}
     if isinstance(dtype, nw.Datetime):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Container, Hashable, Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -119,9 +119,8 @@ def _parsed(name: Any) -> Any:
 def type_of_dtype(dtype: Any, library: str) -> ColumnType:
     """Return the type of a column with a dtype of pandas or numpy."""
     native = dtype.kind if library == "numpy" and dtype.kind in "US" else str(dtype)
-    return ColumnType(
-        **_described(dtype), library=library, native=native if is_name(native) else ""
-    )
+    native = native if is_name(native) else ""
+    return ColumnType(**_described(dtype), library=library, native=native)
 
 
 def _described(dtype: Any) -> dict[str, Any]:
@@ -293,29 +292,19 @@ class Table(ABC):
 
     def positions(self, owner: str, parameter: str, columns: Any) -> list[int]:
         """Return the positions of columns given by name, position, or a callable."""
-        found = [self._position(owner, parameter, c) for c in self._listed(columns)]
+        names, found = self.names, list[int]()
+        for column in self._listed(columns):
+            is_number = isinstance(column, int | np.integer) and not isinstance(column, bool)
+            if names is not None and column in names:
+                found.append(names.index(column))
+            elif is_number and -self.n_columns <= column < self.n_columns:
+                found.append(int(column) % self.n_columns)
+            else:
+                there = f"{self.n_columns} columns" if names is None else f"the columns {names}"
+                unknown = f" names the column {column!r}, which X does not have. X has {there}."
+                raise ValueError(Message(Parameter(parameter, owner), unknown))
         repeated = [column for column in found if found.count(column) > 1]
         if repeated:
-            raise ValueError(
-                Message(
-                    Parameter(parameter, owner),
-                    f" names the column {self.label(repeated[0])!r} more than once.",
-                )
-            )
+            told = Parameter(parameter, owner), f" names the column {self.label(repeated[0])!r} "
+            raise ValueError(Message(*told, "more than once."))
         return found
-
-    def _position(self, owner: str, parameter: str, column: Hashable) -> int:
-        if isinstance(column, int | np.integer) and not isinstance(column, bool):
-            if self.names is not None and column in self.names:
-                return self.names.index(column)
-            if -self.n_columns <= column < self.n_columns:
-                return int(column) % self.n_columns
-        elif self.names is not None and column in self.names:
-            return self.names.index(column)
-        there = f"{self.n_columns} columns" if self.names is None else f"the columns {self.names}"
-        raise ValueError(
-            Message(
-                Parameter(parameter, owner),
-                f" names the column {column!r}, which X does not have. X has {there}.",
-            )
-        )

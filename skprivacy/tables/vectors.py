@@ -18,10 +18,8 @@ from .frames import as_series, as_table
 def check_length(vector: Any, n_rows: int, name: str) -> None:
     """Check that a vector has one entry for each row."""
     if vector is not None and (length := _length(vector, name)) != n_rows:
-        raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, "
-            f"{name} has {length}."
-        )
+        told = "Found input variables with inconsistent numbers of samples: "
+        raise ValueError(told + f"X has {n_rows} rows, {name} has {length}.")
 
 
 def _length(vector: Any, name: str) -> int:
@@ -108,10 +106,8 @@ def observed(s: ColumnsLike, y: ColumnsLike, owner: str) -> CrossTable:
     s_codes, _ = coded(s, "s")
     y_codes, y_values = coded(y, "y")
     if len(s_codes) != len(y_codes):
-        raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: s has {len(s_codes)} "
-            f"rows, y has {len(y_codes)}."
-        )
+        told = "Found input variables with inconsistent numbers of samples: "
+        raise ValueError(told + f"s has {len(s_codes)} rows, y has {len(y_codes)}.")
     if not len(s_codes):
         raise ValueError(f"Found array with 0 sample(s) while {owner} needs at least one row.")
     n_pairs = (int(s_codes.max()) + 1) * len(y_values)
