@@ -291,7 +291,7 @@ def design_task(
         for_rows = replace(task, confidence=None, n_samples=None)
         alone = Designer(for_rows, owner, solver, options)(budgets)
         if alone.normalized_utility >= _HARDLY_ANY:  # so rows are what is missing
-            warn(_FEW_ROWS, FiniteSampleWarning)
+            warn(_HARDLY_ANYTHING, FiniteSampleWarning)
     return mechanism
 
 
@@ -448,7 +448,7 @@ class Designer:
         return judge_and_repair(self._task, solution, budgets, **self._finishing, **options)
 
 
-_FEW_ROWS = Message(
+_HARDLY_ANYTHING = Message(
     "Almost nothing about ",
     RELEASED,
     " can be released: there are too few rows for ",

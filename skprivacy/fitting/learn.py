@@ -68,6 +68,327 @@ from .learned_cells import (
 from .parameters import Settings, frozen
 from .tally import KnownCells
 
+# Outputs of cells are merged as long as that costs at most this share of the utility.
+_MERGED_UTILITY = 0.005
+
+# The alphabet of S, the symbol of each row, and what is protected.
+CodedSensitive: TypeAlias = tuple[Alphabet, IntArray, Secrets]
+
+
+def fit_mechanism(settings: Settings, inputs: FitInputs, *, allow_leaking: bool = True) -> Fitted:
+    """Learn the alphabets and the joint distribution, design the channel, and judge the rest.
+
+    allow_leaking : whether columns that are passed through may exceed the budget.
+    """
+    of_s = code_sensitive(settings, inputs.rows)
+    # What is refused for the sake of the table alone is refused before what takes long.
+    has_copied = bool(inputs.roles.kept_positions)
+    leaking = _check_passed_through(settings, inputs, of_s, allow_leaking) if has_copied else {}
+    coded = code_rows(settings, inputs.rows, of_s)
+    if coded.alphabet.of_cells:  # which may leave columns out
+        inputs = inputs.released_as(coded.names, of_cells=True)
+    roles, rows = inputs.roles, inputs.rows
+    mechanism = _design(settings, inputs, coded)
+    warn_of_bins(list(rows.s_columns), coded.sensitive, settings.n_bins)
+    of_index: dict[str, float] = {}
+    if inputs.index:
+        found = _leaking_columns(settings, inputs, of_s, inputs.index, in_order=True)
+        warn_of_index(found)
+        each = found.leaking | dict.fromkeys(found.unclear, np.nan)
+        of_index = {f"{name} (the index)": leakage for name, leakage in each.items()}
+    counted = coded.counts, coded.group_sizes, coded.n_effective
+    warn_of_design(mechanism, coded.secrets, *counted)
+    raw = raw_x(settings, inputs, coded, mechanism)
+    with_target = None if coded.target is None else _with_target(coded, rows.weights)
+    protected = coded.sensitive, tuple(rows.s_columns), coded.counts, coded.secrets
+    n_rows = rows.n_rows, coded.n_effective
+    training = Training(*protected, *n_rows, raw, with_target, of_index)
+    of_target = _target_given_y(coded, rows, mechanism) if rows.target else None
+    designed = inputs.types, coded.alphabet, mechanism, leaking
+    fitted = Fitted(roles, *designed, of_target, training)
+    check_names_out(names_out(roles, fitted.posterior.labels, settings.output))
+    return fitted
+
+
+@dataclass(frozen=True, eq=False)
+class CodedRows:
+    """Rows as symbols, with the alphabets that they are written in.
+
+    target, v_codes : None without a target; names : the columns of X that are released; counts :
+    of pairs (s, x), weighted; group_sizes : rows for each s, without weights; n_effective : how
+    many equally weighted rows would say as much, about every s and every x; secrets : what is
+    protected.
+    """
+
+    sensitive: Alphabet
+    alphabet: Alphabet
+    target: Alphabet | None
+    s_codes: IntArray
+    x_codes: IntArray
+    v_codes: IntArray | None
+    names: tuple[Any, ...]
+    counts: CountArray
+    group_sizes: CountArray
+    n_effective: int
+    secrets: Secrets
+
+
+def code_rows(
+    settings: Settings, rows: LabelledRows, of_s: CodedSensitive | None = None
+) -> CodedRows:
+    """Learn the alphabets of S and X as the settings ask, and count pairs.
+
+    of_s : what is known of S already.
+    """
+    sensitive, s_codes, secrets = of_s or code_sensitive(settings, rows)
+    target, v_codes = _learn(settings, rows, rows.target) if rows.target else (None, None)
+    beside = code_beside(settings, rows) if rows.beside else None  # or refused, before cells
+    alphabet, x_codes, names = _code_x(settings, rows, secrets, s_codes, v_codes)
+    if beside is not None:
+        alphabet, x_codes = paired(alphabet, x_codes, *beside, rows.weights)
+    counts = count_pairs(s_codes, x_codes, rows.weights, sensitive.n_symbols)
+    sizes = count(s_codes, sensitive.n_symbols, rows.multiplicities)[:-1]
+    n_effective = rows.effective_rows(s_codes, x_codes)
+    codes = s_codes, x_codes, v_codes
+    return CodedRows(
+        sensitive, alphabet, target, *codes, names, counts, sizes, n_effective, secrets
+    )
+
+
+def _code_x(
+    settings: Settings,
+    rows: LabelledRows,
+    secrets: Secrets,
+    s_codes: IntArray,
+    v_codes: IntArray | None,
+) -> tuple[Alphabet, IntArray, tuple[Any, ...]]:
+    """Return the alphabet of X, values or cells, the symbol of each row, and its columns."""
+    if rows.cells is not None:
+        check_known(settings, rows.cells)
+        (of_row,) = rows.x_columns.values()
+        return rows.cells.alphabet, of_row.to_numpy(dtype=np.int32), rows.cells.names
+    if tuple(rows.folds) != (() if settings.groups is None else (settings.groups,)):
+        # Batches may be older than the column that tells people apart now.
+        told = "These rows were counted with other ", Named("groups"), ", and cannot be counted "
+        raise ValueError(Message(*told, "again: leave them as they were, or start again."))
+    names = tuple(rows.x_columns)
+    if (cells := cells_of(settings)) is None:
+        alphabet, x_codes = _learn(settings, rows, rows.x_columns)
+        cells = automatic_cells(settings, rows, alphabet, x_codes, secrets.n_groups)
+        if cells is None:
+            return *_pooled(settings, rows, alphabet, x_codes, secrets.n_groups), names
+    teachers = teaching_rows(settings, rows, cells)
+    if teachers is rows:
+        return learn_cells(settings, rows, cells, secrets, s_codes, v_codes)
+    known = cells_taught_by(settings, teachers, cells)
+    return known.alphabet, known.of_columns(rows.x_columns, rows.fold), known.names
+
+
+def cells_taught_by(settings: Settings, rows: LabelledRows, cells: Cells) -> KnownCells:
+    """Learn cells from the rows that teach them, by which others can be counted."""
+    _, s_codes, secrets = code_sensitive(settings, rows)
+    v_codes = _learn(settings, rows, rows.target)[1] if rows.target else None
+    alphabet, _, names = learn_cells(settings, rows, cells, secrets, s_codes, v_codes)
+    return KnownCells(alphabet, names, tuple(rows.folds), frozen(cells))
+
+
+def code_sensitive(settings: Settings, rows: LabelledRows) -> CodedSensitive:
+    """Learn the alphabet of S, and return it with the symbol of each row and what is protected.
+
+    With a confidence, a group that is declared and has no rows is one: it may merely be rare.
+    """
+    has_columns = len(rows.s_columns) == 1 or isinstance(settings.epsilon, Mapping)
+    as_declared = settings.confidence is not None and has_columns
+    alphabet, codes = _learn(settings, rows, rows.s_columns, as_declared=as_declared)
+    secrets = secrets_of(settings.owner, settings.epsilon, tuple(rows.s_columns), alphabet)
+    return alphabet, codes, secrets
+
+
+def _learn(
+    settings: Settings, rows: LabelledRows, columns: NamedColumns, as_declared: bool = False
+) -> tuple[ValueAlphabet, IntArray]:
+    """Return the alphabet of columns of some rows taken jointly, and the symbol of each row.
+
+    Those of S and of a target are not pooled; edges without names are for X.
+    """
+    n_bins, pooling = settings.n_bins, (settings.min_frequency, settings.max_categories)
+    if columns is not rows.x_columns:
+        n_bins, pooling = DEFAULT_BINS if np.ndim(n_bins) == 1 else n_bins, (None, None)
+    by_name = n_bins if isinstance(n_bins, dict) else dict.fromkeys(columns, n_bins)
+    same = {"pooling": pooling, "multiplicities": rows.multiplicities, "as_declared": as_declared}
+    options = [{"n_bins": by_name.get(label, DEFAULT_BINS), **same} for label in columns]
+    return learn_alphabet(list(columns.values()), list(columns), rows.weights, options)
+
+
+def _pooled(
+    settings: Settings, rows: LabelledRows, alphabet: ValueAlphabet, codes: IntArray, n_s: int
+) -> tuple[ValueAlphabet, IntArray]:
+    """Pool the rarest symbols where the design would take long."""
+    n_x, kept = alphabet.n_symbols, most_symbols(n_s)
+    if rows.beside:
+        kept = min(kept, most_beside(code_beside(settings, rows)[0].n_symbols))
+    if settings.solver != "auto" or n_x <= kept:
+        return alphabet, codes
+    pooled, symbols = alphabet.pooled(kept)
+    told = InPython("X has", "The released columns have"), " too many symbols to design for in "
+    pooling = Named("max_categories"), ", ", Named("min_frequency"), " or ", Named("n_bins")
+    choose = ", or release fewer columns jointly, to choose yourself what is pooled; "
+    solver = Setting("solver", "one_per_label" if settings.has_distances else "column_generation")
+    why = "seconds: the rarest are pooled into one. Set "
+    warn(Message(*told, why, *pooling, choose, solver, " designs for all of them."), Notice)
+    return pooled, take(np.append(symbols, UNKNOWN), codes)
+
+
+def _with_target(coded: CodedRows, weights: FloatArray | None) -> FloatArray:
+    """Return how often each group of S, value of the target and symbol of X occur together."""
+    assert coded.target is not None
+    assert coded.v_codes is not None
+    shape = coded.sensitive.n_symbols, coded.target.n_symbols, coded.alphabet.n_symbols
+    together = np.ravel_multi_index((coded.s_codes, coded.v_codes, coded.x_codes), shape)
+    return np.bincount(together, weights, math.prod(shape)).reshape(shape).astype(float)
+
+
+def _target_given_y(
+    coded: CodedRows, rows: LabelledRows, mechanism: Mechanism
+) -> Posterior | None:
+    """Return P(V|y), which is released in place of P(x|y) where rows are cells for a target."""
+    if not (coded.alphabet.of_cells and isinstance(mechanism.objective, Target)):
+        return None
+    assert rows.target is not None
+    assert coded.target is not None
+    name = "|".join(map(str, rows.target))
+    labels = tuple(f"{name}={text}" for text in readable(coded.target.labels))
+    return Posterior(labels, mechanism.posterior @ mechanism.objective.p_v_given_x.T)
+
+
+def distances_of(settings: Settings, inputs: FitInputs, coded: CodedRows) -> FloatArray:
+    """Return how far symbols of X are from each other, by the weights of its columns."""
+    in_order = [type_.is_ordered for type_ in inputs.x_types]
+    return gower(coded.alphabet, in_order, settings.column_weights(inputs.rows.x_names))
+
+
+def _utility(
+    settings: Settings, rows: LabelledRows, coded: CodedRows, loss: FloatArray
+) -> str | Utility:
+    """Return the utility: I(V;Y) of rows with a target V, a loss as the columns have it."""
+    x_alphabet = coded.alphabet.x_alphabet
+    cells = x_alphabet if isinstance(x_alphabet, CellAlphabet) else None
+    if coded.v_codes is not None:
+        table = count_pairs(coded.v_codes, coded.x_codes, rows.weights)
+        return Target(table, whole=0.0 if cells is None else cells.partition.information)
+    if settings.has_distances:
+        return Distortion.of_symbols(loss, of_cells=cells is not None)
+    asked = settings.utility
+    is_information = asked == MutualInformation.name or isinstance(asked, MutualInformation)
+    if cells is not None and is_information:
+        return EachColumn.of_tables(coded.alphabet.tables())
+    if cells is not None and asked in (Guess.name, Guess()):
+        return guess_of_cells()
+    return asked
+
+
+def design_options(
+    settings: Settings, rows: LabelledRows, coded: CodedRows, loss: FloatArray
+) -> dict[str, Any]:
+    """Return what `design_mechanism` is asked for, besides counts and a budget."""
+    groups, alphabet = {}, coded.alphabet
+    if isinstance(alphabet, PairedAlphabet):
+        names = alphabet.group_names(list(rows.beside))
+        groups["groups"] = [names[z] for z in alphabet.groups]
+    return {
+        "measure": settings.measure,
+        "scope": settings.scope,
+        "utility": _utility(settings, rows, coded, loss),
+        "solver": settings.solver,
+        "max_outputs": settings.max_outputs,
+        "confidence": settings.confidence,
+        "n_samples": None if settings.confidence is None else coded.n_effective,
+        **groups,
+        **(settings.solver_options or {}),
+    }
+
+
+def _design(settings: Settings, inputs: FitInputs, coded: CodedRows) -> Mechanism:
+    """Return the mechanism as it is sampled, with names for its outputs."""
+    loss = distances_of(settings, inputs, coded)
+    asked = design_options(settings, inputs.rows, coded, loss)
+    counts = coded.counts.astype(float) + settings.smoothing
+    secrets, owner = coded.secrets, "PrivacyFunnelTransformer"
+    options = {name: asked.pop(name) for name in settings.solver_options or {}}
+    solver = asked.pop("solver")
+    task = DesignTask.checked(owner, secrets.tables(counts), secrets.budgets.values(), **asked)
+    arrange = _arrangement(task, coded.alphabet, loss)
+    finishing = {"arrange": arrange, "as_sampled": as_sampled}
+    mechanism = design_task(task, secrets.budgets, owner, solver, options, **finishing)
+    x_labels = tuple(coded.alphabet.labels)
+    assert mechanism.symbol_of_output is not None
+    return mechanism.renamed(
+        x_labels=x_labels,
+        y_labels=tuple(x_labels[symbol] for symbol in mechanism.symbol_of_output),
+        s_labels={name: groups.labels for name, groups in secrets.groups.items()},
+        together=(as_joint(counts, owner).p_sx, tuple(coded.sensitive.labels)),
+    )
+
+
+def _arrangement(task: DesignTask, alphabet: Alphabet, loss: FloatArray) -> Arrange:
+    """Return what puts outputs in order: each is named after a symbol of X.
+
+    Of cells, outputs that say nearly the same about X, or the target, are merged. They differ in
+    what they say about S: merged, they say less about it, and on more rows each.
+    """
+    p_x, utility, groups = task.p_x, task.utility, task.groups
+    if alphabet.of_cells and isinstance(utility, Target):
+        loss = utility.surprise()
+
+    def arranged(channel: FloatArray) -> tuple[FloatArray, IntArray]:
+        if alphabet.of_cells:
+            allowance = _MERGED_UTILITY * utility.of_channel(p_x, channel)
+            channel = tidied(channel, p_x, utility, allowance, groups)
+        return named_outputs(channel, p_x, utility, loss, groups)
+
+    return arranged
+
+
+def _leaking_columns(
+    settings: Settings, inputs: FitInputs, of_s: CodedSensitive, columns: NamedColumns, **how: Any
+) -> Judgement:
+    """Judge columns that leave with the rows of `fit`, or with a sample of them."""
+    (sensitive, s_codes, secrets), weights = of_s, inputs.rows.weights
+    if (s_passed := inputs.s_passed) is not None:
+        s_codes, _ = sensitive.encode(list(s_passed.values()), list(s_passed))
+        weights = None
+    about = get_measure(settings.measure), settings.scope
+    budgets = {name: Budget(epsilon, *about) for name, epsilon in secrets.budgets.items()}
+    of_each = {name: groups.codes(s_codes) for name, groups in secrets.groups.items()}
+    return leaking_columns(budgets, columns, of_each, weights, **how)
+
+
+def check_index_leak(settings: Settings, inputs: FitInputs) -> None:
+    """Warn of an index of a batch that reveals more about S than the budget allows."""
+    of_s = code_sensitive(settings, inputs.rows)
+    warn_of_index(_leaking_columns(settings, inputs, of_s, inputs.index, in_order=True))
+
+
+def _check_passed_through(
+    settings: Settings, inputs: FitInputs, of_s: CodedSensitive, allow_leaking: bool
+) -> dict[Any, float]:
+    """Return what columns that are passed through leak, where that is more than the budget.
+
+    NaN for a column that cannot be judged, or of which no rows are known any more.
+    """
+    passed, unjudged = inputs.passed_through, set(inputs.kept) - set(inputs.passed_through)
+    warn_of_unjudged([name for name in inputs.kept if name in unjudged])
+    if not passed:
+        return dict.fromkeys(inputs.kept, np.nan)
+    doing("judging columns that are copied")
+    found = _leaking_columns(settings, inputs, of_s, passed, written=inputs.written)
+    few = [name for name in found.leaking if has_few_values(passed[name])]
+    warn_of_passed_through(found, settings.epsilon, allow_leaking, few)
+    return {**found.leaking, **dict.fromkeys([*found.unclear, *unjudged], np.nan)}
+
+
+# X before it was cut and pooled: how much of it a release keeps.
+
 
 def raw_x(
     settings: Settings, inputs: FitInputs, coded: CodedRows, mechanism: Mechanism
@@ -246,325 +567,3 @@ def _closeness(
 
 def _share(part: float, whole: float) -> float:
     return part / whole if whole > 0 else 1.0
-
-
-# What `fit` learns from labelled rows: alphabets, counts, and the mechanism for them.
-
-
-# Outputs of cells are merged as long as that costs at most this share of the utility.
-_MERGED_UTILITY = 0.005
-
-# The alphabet of S, the symbol of each row, and what is protected.
-CodedSensitive: TypeAlias = tuple[Alphabet, IntArray, Secrets]
-
-
-@dataclass(frozen=True, eq=False)
-class CodedRows:
-    """Rows as symbols, with the alphabets that they are written in.
-
-    target, v_codes : None without a target; names : the columns of X that are released; counts :
-    of pairs (s, x), weighted; group_sizes : rows for each s, without weights; n_effective : how
-    many equally weighted rows would say as much, about every s and every x; secrets : what is
-    protected.
-    """
-
-    sensitive: Alphabet
-    alphabet: Alphabet
-    target: Alphabet | None
-    s_codes: IntArray
-    x_codes: IntArray
-    v_codes: IntArray | None
-    names: tuple[Any, ...]
-    counts: CountArray
-    group_sizes: CountArray
-    n_effective: int
-    secrets: Secrets
-
-
-def code_rows(
-    settings: Settings, rows: LabelledRows, of_s: CodedSensitive | None = None
-) -> CodedRows:
-    """Learn the alphabets of S and X as the settings ask, and count pairs.
-
-    of_s : what is known of S already.
-    """
-    sensitive, s_codes, secrets = of_s or code_sensitive(settings, rows)
-    target, v_codes = _learn(settings, rows, rows.target) if rows.target else (None, None)
-    beside = code_beside(settings, rows) if rows.beside else None  # or refused, before cells
-    alphabet, x_codes, names = _code_x(settings, rows, secrets, s_codes, v_codes)
-    if beside is not None:
-        alphabet, x_codes = paired(alphabet, x_codes, *beside, rows.weights)
-    counts = count_pairs(s_codes, x_codes, rows.weights, sensitive.n_symbols)
-    sizes = count(s_codes, sensitive.n_symbols, rows.multiplicities)[:-1]
-    n_effective = rows.effective_rows(s_codes, x_codes)
-    codes = s_codes, x_codes, v_codes
-    return CodedRows(
-        sensitive, alphabet, target, *codes, names, counts, sizes, n_effective, secrets
-    )
-
-
-def _code_x(
-    settings: Settings,
-    rows: LabelledRows,
-    secrets: Secrets,
-    s_codes: IntArray,
-    v_codes: IntArray | None,
-) -> tuple[Alphabet, IntArray, tuple[Any, ...]]:
-    """Return the alphabet of X, values or cells, the symbol of each row, and its columns."""
-    if rows.cells is not None:
-        check_known(settings, rows.cells)
-        (of_row,) = rows.x_columns.values()
-        return rows.cells.alphabet, of_row.to_numpy(dtype=np.int32), rows.cells.names
-    if tuple(rows.folds) != (() if settings.groups is None else (settings.groups,)):
-        # Batches may be older than the column that tells people apart now.
-        told = "These rows were counted with other ", Named("groups"), ", and cannot be counted "
-        raise ValueError(Message(*told, "again: leave them as they were, or start again."))
-    names = tuple(rows.x_columns)
-    if (cells := cells_of(settings)) is None:
-        alphabet, x_codes = _learn(settings, rows, rows.x_columns)
-        cells = automatic_cells(settings, rows, alphabet, x_codes, secrets.n_groups)
-        if cells is None:
-            return *_pooled(settings, rows, alphabet, x_codes, secrets.n_groups), names
-    teachers = teaching_rows(settings, rows, cells)
-    if teachers is rows:
-        return learn_cells(settings, rows, cells, secrets, s_codes, v_codes)
-    known = cells_taught_by(settings, teachers, cells)
-    return known.alphabet, known.of_columns(rows.x_columns, rows.fold), known.names
-
-
-def cells_taught_by(settings: Settings, rows: LabelledRows, cells: Cells) -> KnownCells:
-    """Learn cells from the rows that teach them, by which others can be counted."""
-    _, s_codes, secrets = code_sensitive(settings, rows)
-    v_codes = _learn(settings, rows, rows.target)[1] if rows.target else None
-    alphabet, _, names = learn_cells(settings, rows, cells, secrets, s_codes, v_codes)
-    return KnownCells(alphabet, names, tuple(rows.folds), frozen(cells))
-
-
-def code_sensitive(settings: Settings, rows: LabelledRows) -> CodedSensitive:
-    """Learn the alphabet of S, and return it with the symbol of each row and what is protected.
-
-    With a confidence, a group that is declared and has no rows is one: it may merely be rare.
-    """
-    has_columns = len(rows.s_columns) == 1 or isinstance(settings.epsilon, Mapping)
-    as_declared = settings.confidence is not None and has_columns
-    alphabet, codes = _learn(settings, rows, rows.s_columns, as_declared=as_declared)
-    secrets = secrets_of(settings.owner, settings.epsilon, tuple(rows.s_columns), alphabet)
-    return alphabet, codes, secrets
-
-
-def _learn(
-    settings: Settings, rows: LabelledRows, columns: NamedColumns, as_declared: bool = False
-) -> tuple[ValueAlphabet, IntArray]:
-    """Return the alphabet of columns of some rows taken jointly, and the symbol of each row.
-
-    Those of S and of a target are not pooled; edges without names are for X.
-    """
-    n_bins, pooling = settings.n_bins, (settings.min_frequency, settings.max_categories)
-    if columns is not rows.x_columns:
-        n_bins, pooling = DEFAULT_BINS if np.ndim(n_bins) == 1 else n_bins, (None, None)
-    by_name = n_bins if isinstance(n_bins, dict) else dict.fromkeys(columns, n_bins)
-    same = {"pooling": pooling, "multiplicities": rows.multiplicities, "as_declared": as_declared}
-    options = [{"n_bins": by_name.get(label, DEFAULT_BINS), **same} for label in columns]
-    return learn_alphabet(list(columns.values()), list(columns), rows.weights, options)
-
-
-def _pooled(
-    settings: Settings, rows: LabelledRows, alphabet: ValueAlphabet, codes: IntArray, n_s: int
-) -> tuple[ValueAlphabet, IntArray]:
-    """Pool the rarest symbols where the design would take long."""
-    n_x, kept = alphabet.n_symbols, most_symbols(n_s)
-    if rows.beside:
-        kept = min(kept, most_beside(code_beside(settings, rows)[0].n_symbols))
-    if settings.solver != "auto" or n_x <= kept:
-        return alphabet, codes
-    pooled, symbols = alphabet.pooled(kept)
-    told = InPython("X has", "The released columns have"), " too many symbols to design for in "
-    pooling = Named("max_categories"), ", ", Named("min_frequency"), " or ", Named("n_bins")
-    choose = ", or release fewer columns jointly, to choose yourself what is pooled; "
-    solver = Setting("solver", "one_per_label" if settings.has_distances else "column_generation")
-    why = "seconds: the rarest are pooled into one. Set "
-    warn(Message(*told, why, *pooling, choose, solver, " designs for all of them."), Notice)
-    return pooled, take(np.append(symbols, UNKNOWN), codes)
-
-
-def fit_mechanism(settings: Settings, inputs: FitInputs, *, allow_leaking: bool = True) -> Fitted:
-    """Learn the alphabets and the joint distribution, design the channel, and judge the rest.
-
-    allow_leaking : whether columns that are passed through may exceed the budget.
-    """
-    of_s = code_sensitive(settings, inputs.rows)
-    # What is refused for the sake of the table alone is refused before what takes long.
-    has_copied = bool(inputs.roles.kept_positions)
-    leaking = _check_passed_through(settings, inputs, of_s, allow_leaking) if has_copied else {}
-    coded = code_rows(settings, inputs.rows, of_s)
-    if coded.alphabet.of_cells:  # which may leave columns out
-        inputs = inputs.released_as(coded.names, of_cells=True)
-    roles, rows = inputs.roles, inputs.rows
-    mechanism = _design(settings, inputs, coded)
-    warn_of_bins(list(rows.s_columns), coded.sensitive, settings.n_bins)
-    of_index: dict[str, float] = {}
-    if inputs.index:
-        found = _judged(settings, inputs, of_s, inputs.index, in_order=True)
-        warn_of_index(found)
-        each = found.leaking | dict.fromkeys(found.unclear, np.nan)
-        of_index = {f"{name} (the index)": leakage for name, leakage in each.items()}
-    counted = coded.counts, coded.group_sizes, coded.n_effective
-    warn_of_design(mechanism, coded.secrets, *counted)
-    raw = raw_x(settings, inputs, coded, mechanism)
-    with_target = None if coded.target is None else _with_target(coded, rows.weights)
-    protected = coded.sensitive, tuple(rows.s_columns), coded.counts, coded.secrets
-    n_rows = rows.n_rows, coded.n_effective
-    training = Training(*protected, *n_rows, raw, with_target, of_index)
-    of_target = _target_given_y(coded, rows, mechanism) if rows.target else None
-    designed = inputs.types, coded.alphabet, mechanism, leaking
-    fitted = Fitted(roles, *designed, of_target, training)
-    check_names_out(names_out(roles, fitted.posterior.labels, settings.output))
-    return fitted
-
-
-def _with_target(coded: CodedRows, weights: FloatArray | None) -> FloatArray:
-    """Return how often each group of S, value of the target and symbol of X occur together."""
-    assert coded.target is not None
-    assert coded.v_codes is not None
-    shape = coded.sensitive.n_symbols, coded.target.n_symbols, coded.alphabet.n_symbols
-    together = np.ravel_multi_index((coded.s_codes, coded.v_codes, coded.x_codes), shape)
-    return np.bincount(together, weights, math.prod(shape)).reshape(shape).astype(float)
-
-
-def _target_given_y(
-    coded: CodedRows, rows: LabelledRows, mechanism: Mechanism
-) -> Posterior | None:
-    """Return P(V|y), which is released in place of P(x|y) where rows are cells for a target."""
-    if not (coded.alphabet.of_cells and isinstance(mechanism.objective, Target)):
-        return None
-    assert rows.target is not None
-    assert coded.target is not None
-    name = "|".join(map(str, rows.target))
-    labels = tuple(f"{name}={text}" for text in readable(coded.target.labels))
-    return Posterior(labels, mechanism.posterior @ mechanism.objective.p_v_given_x.T)
-
-
-def distances_of(settings: Settings, inputs: FitInputs, coded: CodedRows) -> FloatArray:
-    """Return how far symbols of X are from each other, by the weights of its columns."""
-    in_order = [type_.is_ordered for type_ in inputs.x_types]
-    return gower(coded.alphabet, in_order, settings.column_weights(inputs.rows.x_names))
-
-
-def _utility(
-    settings: Settings, rows: LabelledRows, coded: CodedRows, loss: FloatArray
-) -> str | Utility:
-    """Return the utility: I(V;Y) of rows with a target V, a loss as the columns have it."""
-    x_alphabet = coded.alphabet.x_alphabet
-    cells = x_alphabet if isinstance(x_alphabet, CellAlphabet) else None
-    if coded.v_codes is not None:
-        table = count_pairs(coded.v_codes, coded.x_codes, rows.weights)
-        return Target(table, whole=0.0 if cells is None else cells.partition.information)
-    if settings.has_distances:
-        return Distortion.of_symbols(loss, of_cells=cells is not None)
-    asked = settings.utility
-    is_information = asked == MutualInformation.name or isinstance(asked, MutualInformation)
-    if cells is not None and is_information:
-        return EachColumn.of_tables(coded.alphabet.tables())
-    if cells is not None and asked in (Guess.name, Guess()):
-        return guess_of_cells()
-    return asked
-
-
-def design_options(
-    settings: Settings, rows: LabelledRows, coded: CodedRows, loss: FloatArray
-) -> dict[str, Any]:
-    """Return what `design_mechanism` is asked for, besides counts and a budget."""
-    groups, alphabet = {}, coded.alphabet
-    if isinstance(alphabet, PairedAlphabet):
-        names = alphabet.group_names(list(rows.beside))
-        groups["groups"] = [names[z] for z in alphabet.groups]
-    return {
-        "measure": settings.measure,
-        "scope": settings.scope,
-        "utility": _utility(settings, rows, coded, loss),
-        "solver": settings.solver,
-        "max_outputs": settings.max_outputs,
-        "confidence": settings.confidence,
-        "n_samples": None if settings.confidence is None else coded.n_effective,
-        **groups,
-        **(settings.solver_options or {}),
-    }
-
-
-def _design(settings: Settings, inputs: FitInputs, coded: CodedRows) -> Mechanism:
-    """Return the mechanism as it is sampled, with names for its outputs."""
-    loss = distances_of(settings, inputs, coded)
-    asked = design_options(settings, inputs.rows, coded, loss)
-    counts = coded.counts.astype(float) + settings.smoothing
-    secrets, owner = coded.secrets, "PrivacyFunnelTransformer"
-    options = {name: asked.pop(name) for name in settings.solver_options or {}}
-    solver = asked.pop("solver")
-    task = DesignTask.checked(owner, secrets.tables(counts), secrets.budgets.values(), **asked)
-    arrange = _arrangement(task, coded.alphabet, loss)
-    finishing = {"arrange": arrange, "as_sampled": as_sampled}
-    mechanism = design_task(task, secrets.budgets, owner, solver, options, **finishing)
-    x_labels = tuple(coded.alphabet.labels)
-    assert mechanism.symbol_of_output is not None
-    return mechanism.renamed(
-        x_labels=x_labels,
-        y_labels=tuple(x_labels[symbol] for symbol in mechanism.symbol_of_output),
-        s_labels={name: groups.labels for name, groups in secrets.groups.items()},
-        together=(as_joint(counts, owner).p_sx, tuple(coded.sensitive.labels)),
-    )
-
-
-def _arrangement(task: DesignTask, alphabet: Alphabet, loss: FloatArray) -> Arrange:
-    """Return what puts outputs in order: each is named after a symbol of X.
-
-    Of cells, outputs that say nearly the same about X, or the target, are merged. They differ in
-    what they say about S: merged, they say less about it, and on more rows each.
-    """
-    p_x, utility, groups = task.p_x, task.utility, task.groups
-    if alphabet.of_cells and isinstance(utility, Target):
-        loss = utility.surprise()
-
-    def arranged(channel: FloatArray) -> tuple[FloatArray, IntArray]:
-        if alphabet.of_cells:
-            allowance = _MERGED_UTILITY * utility.of_channel(p_x, channel)
-            channel = tidied(channel, p_x, utility, allowance, groups)
-        return named_outputs(channel, p_x, utility, loss, groups)
-
-    return arranged
-
-
-def _judged(
-    settings: Settings, inputs: FitInputs, of_s: CodedSensitive, columns: NamedColumns, **how: Any
-) -> Judgement:
-    """Judge columns that leave with the rows of `fit`, or with a sample of them."""
-    (sensitive, s_codes, secrets), weights = of_s, inputs.rows.weights
-    if (s_passed := inputs.s_passed) is not None:
-        s_codes, _ = sensitive.encode(list(s_passed.values()), list(s_passed))
-        weights = None
-    about = get_measure(settings.measure), settings.scope
-    budgets = {name: Budget(epsilon, *about) for name, epsilon in secrets.budgets.items()}
-    of_each = {name: groups.codes(s_codes) for name, groups in secrets.groups.items()}
-    return leaking_columns(budgets, columns, of_each, weights, **how)
-
-
-def check_index_leak(settings: Settings, inputs: FitInputs) -> None:
-    """Warn of an index of a batch that reveals more about S than the budget allows."""
-    of_s = code_sensitive(settings, inputs.rows)
-    warn_of_index(_judged(settings, inputs, of_s, inputs.index, in_order=True))
-
-
-def _check_passed_through(
-    settings: Settings, inputs: FitInputs, of_s: CodedSensitive, allow_leaking: bool
-) -> dict[Any, float]:
-    """Return what columns that are passed through leak, where that is more than the budget.
-
-    NaN for a column that cannot be judged, or of which no rows are known any more.
-    """
-    passed, unjudged = inputs.passed_through, set(inputs.kept) - set(inputs.passed_through)
-    warn_of_unjudged([name for name in inputs.kept if name in unjudged])
-    if not passed:
-        return dict.fromkeys(inputs.kept, np.nan)
-    doing("judging columns that are copied")
-    found = _judged(settings, inputs, of_s, passed, written=inputs.written)
-    few = [name for name in found.leaking if has_few_values(passed[name])]
-    warn_of_passed_through(found, settings.epsilon, allow_leaking, few)
-    return {**found.leaking, **dict.fromkeys([*found.unclear, *unjudged], np.nan)}
