@@ -19,7 +19,7 @@ from .describing import ReleaseSummary
 from .encoding import Alphabet, ValueAlphabet
 from .encoding.alphabets import combine
 from .fidelity import Fidelity, NamedChannel, RawX, fidelity_of_columns
-from .mechanism import Mechanism, named_channel
+from .mechanism import Guarantee, Mechanism, named_channel
 from .tables.column_roles import ColumnRoles
 from .tables.table import ColumnType
 from .tables.vectors import are_made_up
@@ -265,16 +265,22 @@ class Fitted:
         )
 
     @cached_property
-    def _before_smoothing(self) -> dict[Any, float]:
-        """What leaks about each secret in the rows, where counts were smoothed."""
+    def _before_smoothing(self) -> dict[Any, Guarantee]:
+        """What leaks about each secret in the rows, where counts were smoothed.
+
+        The budget is then as large as what leaks.
+        """
         if self.training is None:
             return {}
         made, tables = self.mechanism, self.training.secrets.tables(self.training.counts)
         joints = {name: table / table.sum() for name, table in tables.items()}
         if all(np.allclose(joints[n], made.secrets[n].joint, rtol=0, atol=1e-9) for n in joints):
             return {}
-        leakages = made.evaluate(joints).secrets.items()
-        return {name: leakage.leakage_in(made.scope) for name, leakage in leakages}
+        found = {}
+        for name, leakage in made.evaluate(joints).secrets.items():
+            epsilon = max(made.secrets[name].epsilon, leakage.leakage_in(made.scope))
+            found[name] = Guarantee.of(leakage, epsilon, made.scope)
+        return found
 
     @property
     def summary(self) -> ReleaseSummary:

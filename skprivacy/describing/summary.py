@@ -181,6 +181,11 @@ class SecretSummary(_OfSecret):
         return self.limit is None or self.limit <= self.release.measure.budget(self.epsilon)
 
     @property
+    def in_rows(self) -> Any:
+        """What leaks in the rows: where counts were smoothed, they are not those of the design."""
+        return self.release.before_smoothing.get(self.key, self.secret)
+
+    @property
     def guaranteed(self) -> float:
         """The most that leaks, by what the design guarantees.
 
@@ -188,7 +193,7 @@ class SecretSummary(_OfSecret):
         what leaks in the rows, and not less than that where counts were smoothed.
         """
         if not self.release.is_sure or self.limit is None:
-            return max(self.epsilon, self.release.before_smoothing.get(self.key, 0.0))
+            return float(self.in_rows.epsilon)
         return min(self.limit, self.epsilon)
 
     @cached_property
@@ -198,7 +203,7 @@ class SecretSummary(_OfSecret):
         As `posterior_ranges` of a mechanism, but that what is allowed is what `guaranteed` allows.
         In the population, a group without rows may merely be rare: it counts as one row.
         """
-        ranges: pd.DataFrame = self.secret.posterior_ranges()
+        ranges: pd.DataFrame = self.in_rows.posterior_ranges()
         if self.release.is_sure and self.release.n_samples:
             ranges["prior"] = ranges["prior"].clip(lower=1 / self.release.n_samples)
         if self.release.scope == "per_output":
@@ -238,7 +243,7 @@ class SecretSummary(_OfSecret):
         **No budget bounds it.** Of a column that was cut or pooled, z is the bin or the pool, and
         the value itself may add more. None where it is not known: cells have no values.
         """
-        if (p_sx := self.secret.p_sx) is None:
+        if (p_sx := self.in_rows.p_sx) is None:
             return {}
         about = p_sx, self.release.mechanism.channel, self.release.measure
         names = (*self.release.released, *self.release.beside)
@@ -285,7 +290,8 @@ class SecretSummary(_OfSecret):
         if sure is None:
             known = f"reached: {figure(self.leakage)}" if self.is_known else "as its file claims"
             if (unsmoothed := self.release.before_smoothing.get(self.key)) is not None:
-                known += f"; in the rows, before smoothing: {figure(unsmoothed)}"
+                reached = figure(unsmoothed.leakage_in(self.release.scope))
+                known += f"; in the rows, before smoothing: {reached}"
             return f"{self.release.where()}, {said} ({measure}; {known})."
         known = "as its file claims"
         if self.limit is not None:
@@ -336,10 +342,10 @@ class SecretSummary(_OfSecret):
 
     def attacker(self) -> str:
         """Say how often the best possible attacker is right, beside a blind guess."""
-        right, more = self.secret.attacker_accuracy, self.secret.attacker_advantage
+        right, more = self.in_rows.attacker_accuracy, self.in_rows.attacker_advantage
         low, high = (self.ranges[f"allowed_{end}"].to_numpy() for end in ("low", "high"))
         commonest = int(np.argmax(self.ranges["prior"]))
-        allowed = f"at most {rounded_up(100 * self.secret.advantage_bound, 2)} points"
+        allowed = f"at most {rounded_up(100 * self.in_rows.advantage_bound, 2)} points"
         if (np.delete(high, commonest) < low[commonest]).all():  # NaN fails
             allowed = "none, because no value makes another group the likeliest"
         return (
@@ -393,7 +399,7 @@ class SecretSummary(_OfSecret):
             "groups": [],
         }
         if self.is_known:
-            right, more = self.secret.attacker_accuracy, self.secret.attacker_advantage
+            right, more = self.in_rows.attacker_accuracy, self.in_rows.attacker_advantage
             groups: list[Any] = self.ranges.to_dict("records")
             if show_groups:
                 names = [{"group": shown(label)[1:-1]} for label in self.secret.s_labels or ()]
@@ -483,7 +489,7 @@ class ReleaseSummary(_OfMechanism):
     codes: Sequence[IntArray | None] = ()
     coarse: Mapping[str, str] = field(default_factory=dict)
     of_rows: bool = False
-    before_smoothing: Mapping[Any, float] = field(default_factory=dict)
+    before_smoothing: Mapping[Any, Any] = field(default_factory=dict)
     leaking: Mapping[str, float] = field(default_factory=dict)
     limits: Mapping[Any, Any] = field(default_factory=dict)
 

@@ -421,10 +421,12 @@ def _codings(name: Hashable, column: pd.Series, in_order: bool = False) -> Itera
     """
     n_rows = len(column)
     alphabet, codes = learn_column(column, None, name, n_bins=None)
-    if n_rows < _MANY_ROWS or (not in_order and alphabet.n_symbols <= _MOST_DISTINCT * n_rows):
+    # Of few rows, values that are not all different may say something.
+    most = n_rows - 1 if n_rows < _MANY_ROWS else _MOST_DISTINCT * n_rows
+    if not in_order and alphabet.n_symbols <= most:
         yield codes
     alphabet, codes = learn_column(column, None, name)
-    if n_rows >= _MANY_ROWS and (in_order or alphabet.edges is not None):
+    if in_order or alphabet.edges is not None:
         yield codes
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._typing import FloatArray, Scope, Seed
+from ..joint import readonly
 from ..measures import Measure
 from .draws import Draws, Figures, draws_around, from_posterior, with_one_more_row
 
@@ -90,7 +91,7 @@ def limits_of(
     worst, average, each = (
         measure.inverse(np.maximum.reduce(found)) for found in zip(*limits, strict=True)
     )
-    return UpperLimits(float(worst), float(average), each)
+    return UpperLimits(float(worst), float(average), readonly(each))
 
 
 def draws_of_limits(

@@ -335,3 +335,27 @@ class TestNotBetterThanItIs:
         fitted = quiet_fit(funnel(0.05), rows)
         assert list(fitted.summary_.exceeding) == ["number (the index)"]
         assert fitted.summary_.status == "FAIL"
+
+    def test_smoothing_does_not_hide_a_rare_group(self):
+        rng = np.random.default_rng(0)
+        rare = rng.random(2000) < 0.02
+        education = np.where(rare, rng.choice(3, 2000, p=[0.9, 0.05, 0.05]), rng.choice(3, 2000))
+        rows = pd.DataFrame({"s": rare, "x": education})
+        fitted = PrivacyFunnelTransformer(0.01, sensitive="s", smoothing=2000).fit(rows)
+        reached = fitted.evaluate(rows).sensitive_posterior.max(axis=0)[1] / rare.mean()
+        assert reached > 2
+        assert fitted.summary_.verdict.factor >= reached * (1 - 1e-9)
+
+    @pytest.mark.parametrize("n_rows", [20, 49, 50])
+    def test_few_rows_do_not_hide_a_column_that_tells_s(self, n_rows):
+        is_f = np.arange(n_rows) % 2 == 0
+        ids = [f"{'F' if f else 'M'}{i}" for i, f in enumerate(is_f)]
+        numbers = 100 * is_f + np.random.default_rng(0).normal(size=n_rows)
+        rows = pd.DataFrame({"s": is_f, "x": np.arange(n_rows) % 3, "id": ids, "number": numbers})
+        fitted = PrivacyFunnelTransformer(
+            0.005, sensitive="s", columns="x", remainder="passthrough"
+        )
+        summary = quiet_fit(fitted, rows).summary_
+        assert summary.exceeding == ["number"]
+        assert summary.unjudged == ["id"]
+        assert summary.status == "FAIL"
