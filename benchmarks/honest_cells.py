@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from skprivacy import PrivacyFunnelTransformer, ScoreCells
-from skprivacy.cells.base import N_FOLDS
+from skprivacy.cells.cells import N_FOLDS
 from skprivacy.fitting.fitted_estimator import fitted_of
 from skprivacy.fitting.held_out import Symbols
 from skprivacy.joint import count_pairs

@@ -1,16 +1,19 @@
-"""Messages that read differently in Python and on the command line.
-
-Their text is for those who write Python. The command line calls a parameter an option, and rewords
-these parts; names and values of the user are plain text, which is never touched.
-"""
+"""Messages for Python and commands alike, warnings, and progress."""
 
 from __future__ import annotations
 
+import sys
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from multiprocessing import parent_process
 from numbers import Real
-from typing import Any, Self
+from threading import RLock
+from types import FrameType
+from typing import Any, Self, TypeAlias, TypeVar
 
 
 class Mention(ABC):
@@ -206,3 +209,192 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
         ).rstrip()
         for row in rows
     ]
+
+
+# Warnings that point at the user's line, and progress of long computations.
+
+
+# Packages that call us, or are called by us and call back: no line of theirs is the user's.
+_BETWEEN = sys.stdlib_module_names | {
+    "cloudpickle",
+    "dask",
+    "distributed",
+    "imblearn",
+    "joblib",
+    "narwhals",
+    "numpy",
+    "pandas",
+    "polars",
+    "py4j",
+    "pyarrow",
+    "pyspark",
+    "sklearn",
+    "skprivacy",
+    "tqdm",
+}
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What was shown in a module, as long as its registry is the same."""
+
+    registry: dict[Any, Any]
+    warnings: set[Hashable] = field(default_factory=set)
+
+
+_shown: dict[str, _Shown] = {}
+
+_formatting = RLock()
+
+
+class Notice(UserWarning):
+    """How a release is made: no threat to the guarantee, and most likely no mistake.
+
+    The commands show it. Python does not, unless a filter asks for it.
+    """
+
+
+# After all other filters: any of them that is about notices comes first.
+warnings.simplefilter("ignore", Notice, append=True)
+
+
+def warn(message: str, category: type[Warning] = UserWarning, *, in_workers: bool = True) -> None:
+    """Warn at the line of the user's code that led here, once for that line by default.
+
+    A worker thread or process has none: the warning is then at the line where that began.
+    in_workers : whether worker processes warn too; each of them would do so once.
+    """
+    frame = _users_frame(sys._getframe(1))
+    if not in_workers and _is_between(frame) and parent_process() is not None:
+        return
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    module = frame.f_globals.get("__name__", "<string>")
+    # The module and the registry of that line, as `warnings.warn` takes those of its caller:
+    # filters by module work, and a warning is shown once for each line.
+    registry = frame.f_globals.setdefault("__warningregistry__", {})
+    shown = _shown_in(module, registry)
+    key = str(message), category, line
+    # Python forgets what it has shown wherever somebody enters `catch_warnings`, as scikit-learn
+    # does in every fold of a search. We forget it where filters really are different.
+    entry = file, key, _filters_of(category)
+    if entry in shown:
+        return
+    with _in_one_line():
+        warnings.warn_explicit(message, category, file, line, module, registry)
+    if registry.get(key):  # the filters say: once for each line
+        shown.add(entry)
+
+
+@contextmanager
+def _in_one_line() -> Iterator[None]:
+    """Within it, warnings are printed without the source line below them."""
+    with _formatting:
+        original = warnings.formatwarning
+
+        def in_one_line(
+            message: Any, category: Any, filename: str, lineno: int, line: str | None = None
+        ) -> str:
+            return original(message, category, filename, lineno, "")
+
+        warnings.formatwarning = in_one_line
+        try:
+            yield
+        finally:
+            warnings.formatwarning = original
+
+
+def _filters_of(category: type[Warning]) -> Hashable:
+    """Return the filters that may concern a warning; a pattern is the same as its text."""
+    found = [each for each in warnings.filters if issubclass(category, each[2])]
+    return tuple(tuple(getattr(part, "pattern", part) for part in each) for each in found)
+
+
+def _shown_in(module: str, registry: dict[Any, Any]) -> set[Hashable]:
+    """Return what was shown in a module; nothing where a new registry asks to see it again."""
+    if module not in _shown or _shown[module].registry is not registry:
+        _shown[module] = _Shown(registry)
+    return _shown[module].warnings
+
+
+def _users_frame(frame: FrameType) -> FrameType:
+    while _is_between(frame) and frame.f_back is not None:
+        frame = frame.f_back
+    return frame
+
+
+def _is_between(frame: FrameType) -> bool:
+    name = frame.f_globals.get("__name__")
+    if name == "__main__":  # a worker of joblib is a module of joblib that is run
+        name = getattr(frame.f_globals.get("__spec__"), "name", name)
+    return str(name).partition(".")[0] in _BETWEEN
+
+
+@contextmanager
+def silenced(category: type[Warning]) -> Iterator[None]:
+    """Within it, warnings of a kind are not shown: they are about parts of what was asked for."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", category)
+        yield
+
+
+# What is being done, and what is made meanwhile, told to whoever watches.
+
+
+_T = TypeVar("_T")
+Tell: TypeAlias = Callable[[str], None]
+
+_tell: ContextVar[Tell | None] = ContextVar("tell", default=None)
+_take: ContextVar[Callable[[Any], None] | None] = ContextVar("take", default=None)
+
+
+@contextmanager
+def watched(tell: Tell) -> Iterator[None]:
+    """Call `tell` with each thing that is done in the block, when it begins."""
+    token = _tell.set(tell)
+    try:
+        yield
+    finally:
+        _tell.reset(token)
+
+
+def doing(what: str) -> None:
+    """Say what is done from now on, in a few words that name no value of any column."""
+    if (tell := _tell.get()) is not None:
+        tell(what)
+
+
+@contextmanager
+def taken(take: Callable[[Any], None]) -> Iterator[None]:
+    """Call `take` with each of several things that are made in the block, once it is made."""
+    token = _take.set(take)
+    try:
+        yield
+    finally:
+        _take.reset(token)
+
+
+def made(thing: _T) -> _T:
+    """Hand over one of several things, and return it: the others may take long."""
+    if (take := _take.get()) is not None:
+        take(thing)
+    return thing
+
+
+@contextmanager
+def part_of(whole: str) -> Iterator[None]:
+    """Say of each thing that is done in the block what it is a part of."""
+    tell = _tell.get()
+    if tell is None:
+        yield
+        return
+    tell(whole)
+    with watched(lambda what: tell(f"{whole}: {what}")):
+        yield
+
+
+def each_done(items: Iterator[_T], what: str, total: int) -> Iterator[_T]:
+    """Yield items that take their time; what : is done, such as "designing {} budgets"."""
+    for number in range(1, total + 1):
+        if total > 1:
+            doing(what.format(f"{number} of {total}"))
+        yield next(items)

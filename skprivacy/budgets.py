@@ -9,21 +9,20 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ._messages import InPython, Message, Named, Parameter, Setting
-from ._threads import one_thread
+from ._messages import InPython, Message, Named, Parameter, Setting, doing
+from ._numerics import one_thread
 from ._typing import FloatArray, Scope
 from ._validation import check_confidence, check_real, message
-from ._warnings import doing
 from .describing import ALLOWS, limit
 from .design import AnyTable, Designer, Groups
 from .exceptions import BesideError
 from .joint import as_given, check_budgets
 from .measures import Measure, get_measure
-from .measures.base import leakage_unchanged
+from .measures.measure import leakage_unchanged
 from .mechanism import Mechanism
 from .population.limits import limit_unchanged
 from .solvers import DesignTask, Solver
-from .solvers.base import check_inverse
+from .solvers.solver import check_inverse
 from .utilities import UTILITY_ROUNDING, Utility
 
 _Design: TypeAlias = "Callable[[float], _Made]"

@@ -1,16 +1,24 @@
-"""Operations on the matrix of a channel: merge outputs, mix with independence."""
+"""Channels P(Y|X): the matrix with its labels, outputs merged, and repairs by independence."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from operator import attrgetter
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from ._typing import FloatArray, IntArray
+from ._json import label_key
+from ._typing import FloatArray, IntArray, Labels
+from ._validation import message
 from .exceptions import SolverError
 from .geometry import Points, normalised
-from .utilities import Utility
+from .joint import readonly
+from .measures.measure import posteriors
+from .utilities import NO_UTILITY, Utility, mutual_information
 
 # With more outputs than this, there are too many pairs to tidy up all of them.
 _MOST_OUTPUTS = 200
@@ -201,3 +209,223 @@ def repaired(
         judged = judge(normalised((1 - share) * channel + share * nothing))
         share *= 2
     return judged
+
+
+# Channel: P(Y|X), the names of its symbols, and how much of X it keeps.
+
+
+OWNER = "Mechanism"
+
+# How far the sums of the rows of a channel may be from 1.
+ROW_TOLERANCE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Frozen:
+    """What has arrays that nobody writes to, and figures that are computed once."""
+
+    def _set(self, **values: Any) -> Self:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        return self
+
+    def _copy(self, **values: Any) -> Self:
+        """Return a copy that keeps what was computed: for what no figure depends on."""
+        return copy(self)._set(**values)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # numpy unlocks arrays when they are copied or unpickled
+        self.__dict__.update(state)
+        for value in state.values():
+            if isinstance(value, np.ndarray):
+                readonly(value)
+
+
+@dataclass(frozen=True, eq=False)
+class Channel(Frozen):
+    """How X becomes Y.
+
+    matrix : P(Y = y | X = x), of shape (n_x, n_y); p_x : the distribution of X; objective : what
+    `utility` measures; groups : where columns are published beside Y, their value for each symbol
+    of X, as a number: every output belongs to one of them; symbol_of_output : the symbol of X that
+    each output is released as, None where outputs have no names.
+
+    Examples
+    --------
+    >>> from skprivacy import design_mechanism
+    >>> channel = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02).y_given_x
+    >>> channel.matrix.shape, round(channel.normalized_utility, 3)
+    ((3, 3), 0.634)
+    """
+
+    matrix: FloatArray
+    p_x: FloatArray
+    x_labels: Labels
+    y_labels: Labels
+    objective: Utility
+    groups: IntArray | None = None
+    symbol_of_output: IntArray | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("matrix", "p_x"):
+            self._set(**{name: readonly(np.array(getattr(self, name), dtype=float, order="C"))})
+        if self.groups is not None:
+            groups = np.array(self.groups, dtype=np.intp)
+            groups.flags.writeable = False
+            self._set(groups=groups)
+        p_x, matrix = self.p_x, self.matrix
+        if matrix.ndim != 2 or p_x.shape != matrix.shape[:1]:
+            raise ValueError(
+                f"The channel must have one row for each of the {len(p_x)} symbols of X. "
+                f"Got shape {matrix.shape}."
+            )
+        if not (matrix >= 0).all():  # NaN fails too
+            raise ValueError("The channel must hold probabilities: no negative numbers, no NaN.")
+        error = np.abs(matrix.sum(axis=1) - 1).max()
+        if not error <= ROW_TOLERANCE:
+            raise ValueError(f"The rows of the channel must sum to 1. They are off by {error}.")
+        if not (p_x >= 0).all() or not abs(p_x.sum() - 1) <= ROW_TOLERANCE:
+            raise ValueError(f"The distribution of X must sum to 1. Got a sum of {p_x.sum()}.")
+        self._check_groups()
+        self._check_names()
+
+    def _check_groups(self) -> None:
+        """Check that no output mixes symbols of X with different values beside it."""
+        if (groups := self.groups) is None:
+            return
+        if groups.shape != self.p_x.shape:
+            requirement = f"None, or one group for each of the {len(self.p_x)} symbols of X"
+            raise ValueError(message(OWNER, "groups", requirement, groups))
+        of_output = groups[self.matrix.argmax(axis=0)]
+        if ((self.matrix > 0) & (groups[:, None] != of_output)).any():
+            raise ValueError(
+                "An output mixes symbols of different groups: beside the columns that are "
+                "published it would say more than its leakage tells."
+            )
+
+    def _check_names(self) -> None:
+        n_x, n_y = self.matrix.shape
+        check_labels("x_labels", self.x_labels, n_x)
+        check_labels("y_labels", self.y_labels, n_y)
+        if self.symbol_of_output is None:
+            return
+        symbols = np.array(self.symbol_of_output)
+        is_one_each = symbols.shape == (n_y,) and symbols.dtype.kind in "iu"
+        if not is_one_each or not ((symbols >= 0) & (symbols < n_x)).all():
+            requirement = f"None, or {n_y} positions of symbols of X, which has {n_x}"
+            given = self.symbol_of_output
+            raise ValueError(message(OWNER, "symbol_of_output", requirement, given))
+        symbols.flags.writeable = False
+        self._set(symbol_of_output=symbols)
+
+    def renamed(
+        self,
+        *,
+        x_labels: Labels | None = None,
+        y_labels: Labels | None = None,
+        symbol_of_output: IntArray | None = None,
+    ) -> Channel:
+        """Return the same channel with other names; None keeps those that it has."""
+        names = {"x_labels": x_labels, "y_labels": y_labels, "symbol_of_output": symbol_of_output}
+        made = self._copy(**{name: given for name, given in names.items() if given is not None})
+        made._check_names()
+        return made
+
+    def is_renamed(self, other: Channel) -> bool:
+        """Whether it is another channel but for names."""
+        pairs = [(getattr(self, n), getattr(other, n)) for n in ("matrix", "p_x", "groups")]
+        return all(ours is theirs for ours, theirs in pairs)
+
+    def with_matrix(self, matrix: FloatArray) -> Channel:
+        """Return another channel for the same X."""
+        n_y = np.shape(matrix)[-1]
+        labels = self.y_labels if n_y == len(self.y_labels) else tuple(range(n_y))
+        return Channel(matrix, self.p_x, self.x_labels, labels, self.objective, self.groups)
+
+    @cached_property
+    def p_y(self) -> FloatArray:
+        """``P(Y)``, of shape (n_y,)."""
+        return readonly(self.p_x @ self.matrix)
+
+    @cached_property
+    def posterior(self) -> FloatArray:
+        """``P(X | Y = y)``, of shape (n_y, n_x); P(X) for an output of probability zero."""
+        return readonly(posteriors(self.p_x[:, None] * self.matrix, self.p_y, self.p_x))
+
+    @cached_property
+    def utility(self) -> float:
+        """The utility that the channel was designed for: ``I(X;Y)`` unless `objective` differs."""
+        return self.objective.of_channel(self.p_x, self.matrix)
+
+    @cached_property
+    def mutual_information(self) -> float:
+        """``I(X;Y)`` in nats, whatever the objective."""
+        return mutual_information(self.p_x[:, None] * self.matrix)
+
+    @cached_property
+    def largest_utility(self) -> float:
+        """The utility of releasing X itself."""
+        return self.objective.largest(self.p_x)
+
+    @cached_property
+    def least_utility(self) -> float:
+        """The utility of releasing nothing, or nothing but the columns beside."""
+        return self.objective.least(self.p_x, self.groups)
+
+    def normalized(self, utility: float) -> float:
+        """Return a utility as a share of what there is to keep; 1 where there is nothing."""
+        room = self.largest_utility - self.least_utility
+        return (utility - self.least_utility) / room if room > NO_UTILITY else 1.0
+
+    @property
+    def normalized_utility(self) -> float:
+        """The share of the utility of X that is kept, beyond what a constant output has.
+
+        1 where there is none to keep.
+        """
+        return self.normalized(self.utility)
+
+    @property
+    def cell_utility(self) -> float:
+        """The `normalized_utility` of symbols as they are: less than 1 if they are cells of X."""
+        return self.normalized(self.objective.of_identity(self.p_x))
+
+    @cached_property
+    def independent(self) -> FloatArray:
+        """The channel that tells no more than the columns beside it, with the same P(Y).
+
+        P(Y) in every row, or P(Y|z) where columns z are published beside Y.
+        """
+        p_x = self.p_x
+        if self.groups is not None:  # nothing is known of a group without rows
+            _, codes = np.unique(self.groups, return_inverse=True)
+            p_x = np.where(np.bincount(codes, p_x)[codes] == 0, 1.0, p_x)
+        return readonly(independent(self.matrix, p_x, self.groups))
+
+    @property
+    def unseen(self) -> FloatArray:
+        """What values of X that nobody has seen are drawn from: P(Y) in one row.
+
+        Where columns z are published beside Y, P(Y|z), a row for each z.
+        """
+        if self.groups is None:
+            return self.p_y[None]
+        return self.independent[np.unique(self.groups, return_index=True)[1]]
+
+
+def of_channel(name: str) -> Any:
+    """Return a property that is a figure of the channel `y_given_x`."""
+    return property(attrgetter(f"y_given_x.{name}"), doc=doc_of(Channel, name))
+
+
+def doc_of(kind: type, name: str) -> str:
+    """Return what the docstring of a figure says."""
+    return getattr(kind, name).__doc__ if hasattr(kind, name) else f"As in `{kind.__name__}`."
+
+
+def check_labels(name: str, labels: Labels | None, count: int) -> None:
+    """Check that there is a name for each symbol, and that all are different."""
+    keys = {(type(label), label_key(label)) for label in labels or ()}
+    if not isinstance(labels, tuple) or len(labels) != count or len(keys) != count:
+        given = "others" if name == "s_labels" else labels  # groups of S are not shown
+        raise ValueError(message(OWNER, name, f"a tuple of {count} different names", given))

@@ -10,15 +10,15 @@ import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
 
-from ._threads import one_thread
+from ._numerics import one_thread
 from ._typing import Scope
 from ._validation import about, message
 from .design import AnyTable, Budgets, check_epsilons, in_order, mechanism_path
 from .measures import Measure, every_measure
 from .mechanism import Mechanism, name_of_secret
 from .solvers import SOLVERS, DesignTask, Solver, check_solver_name
-from .solvers.automatic import automatic
 from .solvers.problem import OccurringSymbols
+from .solvers.solver import automatic
 from .utilities import BOUND_TOLERANCE, Utility
 
 _OWNER = "compare_mechanisms"

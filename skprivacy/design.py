@@ -11,11 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from tqdm.auto import tqdm
 
-from ._messages import RELEASED, SENSITIVE, InPython, Message, Named
-from ._threads import one_thread
+from ._messages import RELEASED, SENSITIVE, InPython, Message, Named, doing, each_done, made, warn
+from ._numerics import one_thread
 from ._typing import FloatArray, IntArray, Scope, TableLike
 from ._validation import message
-from ._warnings import doing, each_done, made, warn
 from .channels import independent, merged_to, repaired
 from .exceptions import FiniteSampleWarning
 from .joint import check_budgets

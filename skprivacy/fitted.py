@@ -20,9 +20,8 @@ from .encoding import Alphabet, ValueAlphabet
 from .encoding.alphabets import combine
 from .fidelity import Fidelity, NamedChannel, RawX, fidelity_of_columns
 from .mechanism import Guarantee, Mechanism, named_channel
-from .tables.column_roles import ColumnRoles
-from .tables.table import ColumnType
-from .tables.vectors import are_made_up
+from .tables.frames import are_made_up
+from .tables.table import ColumnRoles, ColumnType
 
 
 def check_budget(owner: str, epsilon: object) -> None:

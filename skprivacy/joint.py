@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ._messages import Message, Named
-from ._tolerances import DEVIATION_ROUNDING, SAME_DIGITS
+from ._numerics import DEVIATION_ROUNDING, SAME_DIGITS
 from ._typing import CountArray, FloatArray, IntArray, Labels, TableLike
 from ._validation import about, check_real, message
 from .codes import count, n_cells, pack

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 from ._json import Place, encode_label, is_zone, label_key, read_document, write_document
 from ._typing import FloatArray, IntArray
 from .cells import CellAlphabet
-from .cells.base import N_FOLDS, CellColumn, Partition
+from .cells.cells import N_FOLDS, CellColumn, Partition
 from .cells.models import check_model, read_models, write_models
 from .cells.scores import PARTS, ScorePartition, Scorer, model_frame
 from .cells.trees import LEAF, CellTree, TreePartition
@@ -27,8 +27,7 @@ from .fitted import Fitted, Posterior
 from .measures import Measure
 from .mechanism import Mechanism, make_mechanism
 from .releasing.output_names import check_names_out, names_out
-from .tables.column_roles import ColumnRoles
-from .tables.table import FAMILIES, LIBRARIES, UNITS, ColumnType, is_name
+from .tables.table import FAMILIES, LIBRARIES, UNITS, ColumnRoles, ColumnType, is_name
 from .utilities import Utility
 
 ALPHABET_KEYS = ("columns", "combinations", "symbols", "members", "member_of", "weights")

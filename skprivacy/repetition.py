@@ -15,7 +15,7 @@ from ._typing import BoolArray, FloatArray, IntArray, Scope
 from ._validation import check_integer
 from .describing import limit
 from .measures import KL, MaxLift, Measure
-from .measures.base import leakage_in
+from .measures.measure import leakage_in
 from .mechanism import Evaluation, Leakage, Mechanism, one_secret
 from .utilities import mutual_information
 

@@ -224,7 +224,7 @@ TOLD = re.compile(
 )
 MENTIONS = {kind.__name__ for kind in Mention.__subclasses__()}
 # These texts never reach the command line as messages: reprs, pages, and lazy frames.
-ELSEWHERE = ("cli/", "engines/__init__.py", "engines/base.py", "engines/lazy_polars.py", "engines/dask_frames.py",
+ELSEWHERE = ("cli/", "engines/__init__.py", "engines/lazy_frames.py", "engines/lazy_polars.py", "engines/dask_frames.py",
              "engines/spark_frames.py", "plotting/", "report/", "_messages.py", "mechanism/",
              "repetition.py")  # fmt: skip
 

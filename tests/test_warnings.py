@@ -23,7 +23,7 @@ from skprivacy import (
     design_mechanism,
     privacy_utility_path,
 )
-from skprivacy._warnings import warn
+from skprivacy._messages import warn
 from skprivacy.budgets import mechanism_for_utility
 from skprivacy.files import fit_file, transform_file
 from skprivacy.metrics import utility_scorer
@@ -150,7 +150,7 @@ def test_no_other_module_warns_by_itself():
         calls = [n.func for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call)]
         named = {ast.unparse(call) for call in calls}
         warns = {name for name in named if name.startswith("warnings.warn")}
-        expected = {"warnings.warn_explicit"} if path.name == "_warnings.py" else set()
+        expected = {"warnings.warn_explicit"} if path.name == "_messages.py" else set()
         assert warns == expected, path
         assert "stacklevel" not in path.read_text(), path
 
@@ -196,7 +196,7 @@ def test_a_search_warns_once(tmp_path, columns, n_jobs):
 
 def test_notices_are_for_those_who_ask():
     """Values that `fit` did not see threaten nothing: no filter, no word."""
-    code = "from skprivacy._warnings import Notice, warn; import warnings\nwarn('a', Notice)\n"
+    code = "from skprivacy._messages import Notice, warn; import warnings\nwarn('a', Notice)\n"
     code += "warnings.simplefilter('default', Notice)\nwarn('b', Notice)"
     run = [sys.executable, "-c", code]
     done = subprocess.run(run, capture_output=True, text=True, check=True)

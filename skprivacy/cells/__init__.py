@@ -4,8 +4,7 @@ A row belongs to one cell, whatever its values are; the channel is designed for 
 shown depends on the released cell alone. So all that is proven about it holds for the row.
 """
 
-from .alphabet import CellAlphabet
-from .base import CellColumn, Cells, CellTask, fewest_rows, learn_cell_columns
+from .cells import CellAlphabet, CellColumn, Cells, CellTask, fewest_rows, learn_cell_columns
 from .scores import ScoreCells
 from .trees import TreeCells
 

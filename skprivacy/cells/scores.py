@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 from .._messages import Message, Named
 from .._typing import FloatArray, IntArray
 from .._validation import message
-from .base import N_FOLDS, CellColumn, Cells, CellTask, Partition, folds_of_rows
+from .cells import N_FOLDS, CellColumn, Cells, CellTask, Partition, folds_of_rows
 from .trees import CellTree, as_cell_tree, rules_in_words
 
 # Threads that wait for each other are many times slower where other programs use the cores.

@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from .._typing import FloatArray, IntArray
 from ..codes import chunks
-from .base import CellColumn, Cells, CellTask, Partition
+from .cells import CellColumn, Cells, CellTask, Partition
 
 LEAF = -1
 _OR_MISSING = " or missing"

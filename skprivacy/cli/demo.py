@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._messages import aligned
+from .._messages import aligned, part_of
 from .._typing import FloatArray
-from .._warnings import part_of
 from ..datasets import load_diabetes_patients
 from ..describing import limit, percent, rounded_up
 from ..design import design_mechanism, privacy_utility_path

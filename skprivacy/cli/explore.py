@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .._messages import doing, part_of, taken
 from .._typing import CountArray, FloatArray, IntArray
-from .._warnings import doing, part_of, taken
 from ..budgets import epsilon_for_shift, factor_for, mechanism_for_utility, rows_needed
 from ..describing import ReleaseSummary, limit, percent, rounded_down
 from ..design import design_mechanism, privacy_utility_path
@@ -29,7 +29,7 @@ from ..fitting.leak_warnings import warn_of_bins, warn_of_chance
 from ..fitting.learn import code_rows, design_options, distances_of
 from ..joint import as_joint, confidence_of_each
 from ..measures import get_measure
-from ..measures.base import leakage_unchanged
+from ..measures.measure import leakage_unchanged
 from ..mechanism import Mechanism
 from ..plotting import PrivacyUtilityDisplay
 from ..population.limits import limit_unchanged

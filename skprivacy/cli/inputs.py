@@ -13,7 +13,7 @@ from typing import Any
 from ..cells import ScoreCells, TreeCells
 from ..engines.file_tables import PIPE, Source, kind_of
 from ..engines.files import read_from
-from ..tables.column_roles import ColumnRoles
+from ..tables.table import ColumnRoles
 from ..transformer import PrivacyFunnelTransformer
 from .values import UTILITIES
 

@@ -30,8 +30,8 @@ from .._messages import (
     Setting,
     aligned,
     message_of,
+    watched,
 )
-from .._warnings import watched
 from ..describing import (
     compared_values,
     limit,

@@ -17,8 +17,7 @@ from typing import Any, BinaryIO
 
 import pandas as pd
 
-from .._messages import UNSAVED
-from .._warnings import doing, part_of, warn
+from .._messages import UNSAVED, doing, part_of, warn
 from ..describing import ReleaseSummary
 from ..engines.file_tables import PIPE, Source, check_free, has_modes, is_pipe, kind_of, written
 from ..engines.files import fit_source, id_position, release_rows, sink_to, write_to

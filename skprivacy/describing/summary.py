@@ -17,7 +17,7 @@ from .._messages import in_points
 from .._typing import FloatArray, IntArray, Labels, Scope
 from ..fidelity import Fidelity
 from ..measures import Measure
-from ..measures.base import posterior_ranges
+from ..measures.measure import posterior_ranges
 from ..utilities import UTILITY_ROUNDING
 from .face_value import at_face_value, fidelity_facts
 from .numbers import (

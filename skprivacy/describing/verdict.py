@@ -12,7 +12,7 @@ import numpy as np
 
 from .._typing import FloatArray, IntArray, Scope
 from ..measures import Measure
-from ..measures.base import output_values, posteriors
+from ..measures.measure import output_values, posteriors
 from .numbers import NO_MOVE, Range, rounded_up
 
 # From the best to the worst. Unknown is worse than weak: nobody should sign for it.

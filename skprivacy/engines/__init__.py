@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from ..tables.frames import lazy_kind
-from .base import LazyTable
+from .lazy_frames import LazyTable
 
 __all__ = ["LazyTable", "any_table"]
 

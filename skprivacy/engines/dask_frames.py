@@ -14,11 +14,11 @@ from dask.delayed import delayed
 from ..encoding.columns import Edges
 from ..fitting.counted_tables import Distinct, add_rows
 from ..fitting.tally import NUMBER, RowNumbers, Tally, ranks_of
-from ..releasing.noise import POSITION_BITS, NoiseSource
 from ..releasing.release import Release
+from ..releasing.sampler import POSITION_BITS, NoiseSource
 from ..tables.frames import Table, as_table
 from ..tables.table import are_equal, copy_error
-from .base import LazyTable, needed_columns
+from .lazy_frames import LazyTable, needed_columns
 
 _MERGED_AT_ONCE = 8
 

@@ -25,9 +25,8 @@ from typing import Any, BinaryIO, TypeAlias, cast
 import pandas as pd
 from tqdm.auto import tqdm
 
-from .._messages import Message, Setting
+from .._messages import Message, Setting, doing, warn
 from .._typing import FilePath, IntArray
-from .._warnings import doing, warn
 from ..tables.table import ColumnType
 
 PIPE = "-"

@@ -27,14 +27,20 @@ from ..fitting.learn import fit_mechanism
 from ..fitting.parameters import Settings
 from ..fitting.tally import NUMBER, RowNumbers, RowSample, Tally
 from ..releasing.keyed import RecordKeys, RecordNoise, RecordSource, noise_source, repeated
-from ..releasing.noise import FreshSource, Noise, NoiseKey, RowNoise, Words
 from ..releasing.record_ids import folds_of_keys, n_repeated
 from ..releasing.release import Release, notice_unknown, release_of
-from ..tables.column_roles import ColumnRoles
+from ..releasing.sampler import FreshSource, Noise, NoiseKey, RowNoise, Words
 from ..tables.frames import as_table
-from ..tables.table import ColumnType
-from .csv_files import DELIMITERS, DelimitedSink, DelimitedSource
-from .csv_texts import are_numbers, has_values, meant, written_numbers
+from ..tables.table import ColumnRoles, ColumnType
+from .csv_files import (
+    DELIMITERS,
+    DelimitedSink,
+    DelimitedSource,
+    are_numbers,
+    has_values,
+    meant,
+    written_numbers,
+)
 from .file_tables import (
     Block,
     Sink,

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from .._warnings import warn
+from .._messages import warn
 from ..exceptions import PrivacyLeakWarning
 from ..fitting.tally import RowNumbers, ranks_of, unlike
-from ..releasing.noise import FreshSource, NoiseSource
 from ..releasing.release import Release
+from ..releasing.sampler import FreshSource, NoiseSource
 from ..tables.frames import Table, as_table
-from .base import QueriedTable, needed_columns
+from .lazy_frames import QueriedTable, needed_columns
 
 # What leaves the order of rows undefined, in the text of a plan. The text of a join, and in older
 # versions that of a sort, does not show whether it does.

@@ -14,10 +14,10 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from ..fitting.tally import RowNumbers, ranks_of
-from ..releasing.noise import NoiseSource
 from ..releasing.release import Release
+from ..releasing.sampler import NoiseSource
 from ..tables.frames import Table, as_table
-from .base import QueriedTable, needed_columns
+from .lazy_frames import QueriedTable, needed_columns
 
 _CAN_BE_CUT = (T.NumericType, T.DateType, T.TimestampType, T.TimestampNTZType)
 

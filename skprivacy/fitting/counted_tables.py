@@ -13,14 +13,12 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from .._messages import InPython, Message, Named, Parameter, Setting
+from .._messages import InPython, Message, Named, Notice, Parameter, Setting, warn
 from .._typing import FloatArray, IntArray, NamedColumns
-from .._warnings import Notice, warn
 from ..cells import Cells
-from ..cells.base import N_BUCKETS
+from ..cells.cells import N_BUCKETS
 from ..encoding.columns import Edges
-from ..tables.column_roles import ColumnRoles
-from ..tables.table import ColumnType
+from ..tables.table import ColumnRoles, ColumnType
 from . import tally as tallies
 from .inputs import CountedColumns, FitInputs, LabelledRows, read_inputs, roles_of_names
 from .learn import cells_taught_by

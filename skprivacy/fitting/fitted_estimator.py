@@ -14,16 +14,15 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
-from .._messages import UNSAVED, Message, Setting
+from .._messages import UNSAVED, Message, Setting, warn
 from .._typing import FloatArray
-from .._warnings import warn
 from ..describing import ReleaseSummary
 from ..encoding import Alphabet
 from ..exceptions import NotDesignedError, PrivacyLeakWarning
 from ..fidelity import Fidelity
 from ..fitted import Fitted
 from ..mechanism import Mechanism
-from ..tables.column_roles import ColumnRoles
+from ..tables.table import ColumnRoles
 from .counted_tables import Batches
 from .learn import fit_mechanism
 from .parameters import Settings

@@ -27,8 +27,7 @@ from ..population.certificate import (
     certificate_of,
     check_measure,
 )
-from ..tables.frames import Table, as_table
-from ..tables.vectors import as_columns, check_length, check_weights, coded
+from ..tables.frames import Table, as_columns, as_table, check_length, check_weights, coded
 from ..utilities import Distortion, EachColumn, Target, Utility
 from .counted_tables import CountedTable, rows_by_number
 from .inputs import CountedColumns, LabelledRows, sensitive_columns

@@ -12,17 +12,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from .._messages import InPython, Message, Named, Owner, Parameter, Setting
+from .._messages import InPython, Message, Named, Owner, Parameter, Setting, warn
 from .._typing import ColumnsLike, FloatArray, IntArray, NamedColumns
 from .._validation import message
-from .._warnings import warn
 from ..encoding import ValueAlphabet, learn_alphabet
 from ..exceptions import PrivacyLeakWarning
 from ..releasing.record_ids import folds_in
-from ..tables.column_roles import ColumnRoles
-from ..tables.frames import Table, as_table, plain_column
-from ..tables.table import ColumnType, check_no_copy, labels_of
-from ..tables.vectors import as_columns, check_length, check_weights
+from ..tables.frames import Table, as_columns, as_table, check_length, check_weights, plain_column
+from ..tables.table import ColumnRoles, ColumnType, check_no_copy, labels_of
 from .parameters import Settings
 from .tally import NUMBER, KnownCells
 

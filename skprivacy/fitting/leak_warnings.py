@@ -10,15 +10,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._messages import RELEASED, SENSITIVE, BinsOf, InPython, Message, Named, Setting, aligned
+from .._messages import (
+    RELEASED,
+    SENSITIVE,
+    BinsOf,
+    InPython,
+    Message,
+    Named,
+    Setting,
+    aligned,
+    warn,
+)
 from .._typing import CountArray, FloatArray, IntArray, NamedColumns, Scope
-from .._warnings import warn
 from ..encoding import Alphabet, learn_column
 from ..exceptions import FiniteSampleWarning, PrivacyLeakWarning
 from ..fitted import Secrets
 from ..joint import as_joint, confidence_of_each, count_pairs
 from ..measures import KL, Measure
-from ..measures.base import leakage_in, leakage_unchanged
+from ..measures.measure import leakage_in, leakage_unchanged
 from ..mechanism import (
     FAR_ABOVE,
     USUAL_CONFIDENCE,

@@ -10,9 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from .._messages import InPython, Message, Named, Setting
+from .._messages import InPython, Message, Named, Notice, Setting, doing, warn
 from .._typing import CountArray, FloatArray, IntArray, NamedColumns
-from .._warnings import Notice, doing, warn
 from ..cells import CellAlphabet, Cells
 from ..channels import tidied
 from ..codes import UNKNOWN, count, take
@@ -27,9 +26,17 @@ from ..encoding import (
     paired,
 )
 from ..encoding.alphabets import ShownColumn, combine
-from ..encoding.distances import gower
 from ..encoding.values import coded, coded_by_offset
-from ..fidelity import ComparedColumn, RawX, mid_ranks, places_of, ranked_columns, spread, unit_of
+from ..fidelity import (
+    ComparedColumn,
+    RawX,
+    gower,
+    mid_ranks,
+    places_of,
+    ranked_columns,
+    spread,
+    unit_of,
+)
 from ..fitted import Fitted, Posterior, Secrets, Training, secrets_of
 from ..joint import as_joint, count_pairs
 from ..measures import get_measure
@@ -58,13 +65,7 @@ from .leak_warnings import (
     warn_of_passed_through,
     warn_of_unjudged,
 )
-from .learned_cells import (
-    automatic_cells,
-    cells_of,
-    check_known,
-    learn_cells,
-    teaching_rows,
-)
+from .learned_cells import automatic_cells, cells_of, check_known, learn_cells, teaching_rows
 from .parameters import Settings, frozen
 from .tally import KnownCells
 

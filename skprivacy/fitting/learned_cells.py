@@ -14,17 +14,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from .._messages import InPython, Message, Named, Setting
+from .._messages import InPython, Message, Named, Notice, Setting, doing, warn
 from .._typing import CountArray, FloatArray, IntArray, NamedColumns
-from .._warnings import Notice, doing, warn
 from ..cells import Cells, CellTask, ScoreCells, TreeCells, fewest_rows, learn_cell_columns
-from ..cells.alphabet import CellAlphabet, cell_alphabet
-from ..cells.base import (
+from ..cells.cells import (
     FINE_BINS,
     MOST_CATEGORIES,
     N_BUCKETS,
+    CellAlphabet,
     CellColumn,
     buckets,
+    cell_alphabet,
     coded_rows,
     kept_buckets,
 )

@@ -1,9 +1,8 @@
 """The simplex of posteriors ``W = P(X | Y = y)``, cut by bounds on what they reveal about S."""
 
 from .lift_polytopes import LiftPolytopes
-from .outer_polytope import OuterPolytope, TooManyVerticesError
+from .outer_polytope import OuterPolytope, SlabEpigraph, TooManyVerticesError, slab_vertices
 from .points import Points, normalised
-from .slabs import SlabEpigraph, slab_vertices
 
 __all__ = [
     "LiftPolytopes",

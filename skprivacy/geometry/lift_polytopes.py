@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._messages import SMALLER, InPython, Message, table_size
-from .._tolerances import EPS
+from .._numerics import EPS
 from .._typing import BoolArray, FloatArray, IntArray
 from ..codes import chunks
 from ..exceptions import SolverError

@@ -13,9 +13,9 @@ from typing import Any
 from .._messages import Message, Owner, Setting
 from .._typing import Scope
 from .._validation import check_choice, message
-from .base import SCOPES, Measure, lift
 from .divergences import KL, L1, Chi2
 from .lifts import AlphaLift, Lip, MaxLift, Parity
+from .measure import SCOPES, Measure, lift
 
 __all__ = [
     "KL",

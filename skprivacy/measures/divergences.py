@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.special import kl_div
 
 from .._typing import FloatArray
-from .base import SMALLEST_LIFT, ShippedMeasure, expm1, lift
+from .measure import SMALLEST_LIFT, ShippedMeasure, expm1, lift
 
 _MOST_FACETS = 2**16
 

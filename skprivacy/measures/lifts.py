@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from .._typing import FloatArray, IntArray, Scope
 from .._validation import check_real
-from .base import SMALLEST_LIFT, ShippedMeasure, budget_with_tolerance, exp, expm1, lift
+from .measure import SMALLEST_LIFT, ShippedMeasure, budget_with_tolerance, exp, expm1, lift
 
 
 class _LiftScale(ShippedMeasure):

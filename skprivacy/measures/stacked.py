@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from .base import Measure
+from .measure import Measure
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,10 +1,16 @@
 """The answer: a channel that provably keeps the budget of every secret, with all its figures."""
 
+from ..channels import Channel
 from ..describing import name_of_secret
-from .channel import Channel
 from .evaluation import Evaluation
-from .guarantee import Guarantee
-from .leakage import FAR_ABOVE, USUAL_CONFIDENCE, Leakage, PopulationLeakage, population_limits
+from .guarantee import (
+    FAR_ABOVE,
+    USUAL_CONFIDENCE,
+    Guarantee,
+    Leakage,
+    PopulationLeakage,
+    population_limits,
+)
 from .mechanism import Mechanism, make_mechanism, named_channel, one_secret
 
 __all__ = [

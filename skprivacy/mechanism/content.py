@@ -10,6 +10,7 @@ import numpy as np
 
 from .._json import Place, encode_label, label_key
 from .._typing import FloatArray
+from ..channels import ROW_TOLERANCE, Channel
 from ..joint import confidence_of_each
 from ..measures import MEASURES, SCOPES, Measure
 from ..utilities import (
@@ -22,9 +23,7 @@ from ..utilities import (
     Utility,
     guess_of_cells,
 )
-from .channel import ROW_TOLERANCE, Channel
-from .guarantee import Guarantee
-from .leakage import Leakage
+from .guarantee import Guarantee, Leakage
 
 _KEYS = (
     "measure", "scope", "objective", "solver", "upper_bound", "x_labels", "y_labels", "channel",

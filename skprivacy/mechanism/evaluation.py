@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 
 from .._typing import FloatArray, IntArray, Labels, Scope, TableLike
+from ..channels import Channel, Frozen, doc_of, of_channel
 from ..joint import as_joint
 from ..measures import Measure, get_measure
 from ..utilities import MutualInformation, Utility, get_utility
-from .channel import Channel, Frozen, doc_of, of_channel
-from .leakage import Leakage
+from .guarantee import Leakage
 
 
 def of_secret(kind: type[Leakage], name: str) -> Any:

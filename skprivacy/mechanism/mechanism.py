@@ -13,16 +13,15 @@ from .._json import Place, label_key, read_document, write_document
 from .._messages import Message, Parameter
 from .._typing import FloatArray, IntArray, Labels, Scope, TableLike
 from .._validation import message
+from ..channels import OWNER, Channel, of_channel
 from ..describing import ReleaseSummary, limit
 from ..fidelity import Fidelity, NamedChannel, closest_names, fidelity_of_symbols
 from ..joint import as_joint, confidence_of_each
 from ..measures import Measure
 from ..utilities import BOUND_TOLERANCE, DEFAULT_TOL, UTILITY_ROUNDING, Utility
-from .channel import OWNER, Channel, of_channel
 from .content import mechanism_content, read_mechanism
 from .evaluation import Evaluation, Figures, of_all, of_secret
-from .guarantee import Guarantee
-from .leakage import Leakage, PopulationLeakage
+from .guarantee import Guarantee, Leakage, PopulationLeakage
 
 
 class BudgetFigures(Figures):

@@ -27,14 +27,13 @@ from sklearn.preprocessing import TargetEncoder
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from .._messages import SENSITIVE, InPython, Message, Parameter, in_points, message_of
+from .._messages import SENSITIVE, InPython, Message, Parameter, doing, in_points, message_of, warn
 from .._typing import BoolArray, ColumnsLike, FloatArray, IntArray
 from .._validation import check_real, message
-from .._warnings import doing, warn
 from ..joint import count_pairs
 from ..mechanism import Guarantee, Mechanism
 from ..releasing.output_names import UnreadableLabelsError
-from ..tables.vectors import as_columns, coded
+from ..tables.frames import as_columns, coded
 from ..transformer import PrivacyFunnelTransformer
 from .frequencies import one_release
 

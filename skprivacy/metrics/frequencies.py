@@ -15,7 +15,7 @@ from ..fitted import Fitted, Training
 from ..fitting.fitted_estimator import fitted_of
 from ..mechanism import Guarantee, Leakage, Mechanism, one_secret
 from ..releasing.output_names import names_out, outputs_of
-from ..tables.vectors import are_made_up, coded
+from ..tables.frames import are_made_up, coded
 from ..transformer import PrivacyFunnelTransformer
 
 

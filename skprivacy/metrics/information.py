@@ -9,7 +9,7 @@ from scipy.stats import chi2, ncx2, norm, random_table
 
 from .._typing import ColumnsLike, CountArray, FloatArray, Seed
 from .._validation import check_real
-from ..tables.vectors import observed
+from ..tables.frames import observed
 from ..utilities import entropy
 
 _DRAWS = 200  # of tables

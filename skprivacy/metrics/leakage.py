@@ -15,9 +15,9 @@ from .._typing import ColumnsLike, FloatArray, Scope, Seed
 from .._validation import check_integer, check_real, message
 from ..fitting.fitted_estimator import fitted_of
 from ..measures import KL, L1, AlphaLift, Chi2, MaxLift, Measure, check_scope, get_measure, lift
-from ..measures.base import leakage_in, output_values
+from ..measures.measure import leakage_in, output_values
 from ..mechanism import Leakage, Mechanism, PopulationLeakage, one_secret, population_limits
-from ..tables.vectors import CrossTable, observed
+from ..tables.frames import CrossTable, observed
 from ..transformer import PrivacyFunnelTransformer
 from .information import chance_tables, interval, jackknife
 

@@ -4,8 +4,7 @@ matplotlib is imported when something is drawn.
 """
 
 from .canvas import svg_of
-from .channel import MechanismDisplay
-from .leakage import LeakageDisplay
+from .mechanism import LeakageDisplay, MechanismDisplay
 from .trade_off import PrivacyUtilityDisplay, path_around
 
 __all__ = [

@@ -17,7 +17,7 @@ from .._validation import check_integer, check_real
 from ..describing import limit
 from ..joint import confidence_of_each, readonly
 from ..measures import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Measure, Parity
-from ..measures.base import leakage_in, output_values, posteriors
+from ..measures.measure import leakage_in, output_values, posteriors
 
 
 @dataclass(frozen=True, eq=False)

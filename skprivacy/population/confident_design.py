@@ -15,8 +15,8 @@ from .._typing import FloatArray, IntArray
 from ..channels import expanded, independent, merged_to
 from ..exceptions import BesideError
 from ..solvers import DesignTask, Solution
+from .cone_program import RobustBudget
 from .limits import ChannelLimits, Reached, reached, upper_limits
-from .robust_budget import RobustBudget
 from .search import Attempt, ConfidentSearch
 
 _CAPS = 8

@@ -14,11 +14,10 @@ from .._typing import BoolArray, FloatArray, IntArray
 from ..channels import Merging, merged_to, tidied
 from ..geometry import Points, normalised
 from ..solvers.linear_program import MixtureProgram
-from ..solvers.stacking import side_by_side
+from ..solvers.several_secrets import side_by_side
 from ..utilities import Utility
-from .cone_program import ConeProgram
+from .cone_program import ConeProgram, RobustBudget
 from .limits import Reached
-from .robust_budget import RobustBudget
 
 # Up to this many symbols, every subset of them is a block.
 _ALL_SUBSETS = 9

@@ -18,9 +18,10 @@ import pandas as pd
 from .._messages import InPython, Message, Named, Owner, Parameter
 from .._typing import IntArray, Seed
 from ..encoding import ColumnAlphabet
-from ..tables.frames import Table
-from ..tables.vectors import as_columns, check_length
-from .noise import (
+from ..tables.frames import Table, as_columns, check_length
+from .record_ids import encode_ids, n_repeated, siphash
+from .release import Release
+from .sampler import (
     IDENTITY_LANE,
     OUTPUT_LANE,
     FreshSource,
@@ -30,8 +31,6 @@ from .noise import (
     column_lane,
     fresh_key,
 )
-from .record_ids import encode_ids, n_repeated, siphash
-from .release import Release
 
 _FEWEST_KEY_BYTES = 16
 _MOST_KEY_BYTES = 64  # that BLAKE2b takes

@@ -19,8 +19,8 @@ from ..channels import merged_to
 from ..encoding import PairedAlphabet
 from ..fidelity import closest_names
 from ..fitted import Fitted
-from ..tables.column_roles import ColumnRoles
-from ..tables.vectors import as_columns
+from ..tables.frames import as_columns
+from ..tables.table import ColumnRoles
 from ..utilities import Utility
 
 

@@ -17,10 +17,10 @@ import pandas as pd
 
 from .._messages import InPython, Message, Named
 from .._typing import BoolArray, IntArray
-from ..cells.base import N_FOLDS
+from ..cells.cells import N_FOLDS
 from ..codes import chunks
-from ..tables.column_roles import ColumnRoles
 from ..tables.frames import Table
+from ..tables.table import ColumnRoles
 
 _CHUNK = 1 << 14  # messages at once: four words of state and one of scratch stay in the cache
 

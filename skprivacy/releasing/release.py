@@ -11,19 +11,16 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from .._messages import InPython, Message, Setting
+from .._messages import InPython, Message, Notice, Setting, warn
 from .._typing import FloatArray, IntArray
-from .._warnings import Notice, warn
 from ..codes import look_up
 from ..encoding import UNKNOWN, Alphabet
 from ..fitted import Fitted
-from ..tables.column_roles import ColumnRoles
 from ..tables.frames import Table
-from ..tables.table import ColumnType, check_no_copy
-from .noise import Noise, NoiseSource
+from ..tables.table import ColumnRoles, ColumnType, check_no_copy
 from .output_names import posterior_names, readable
 from .record_ids import folds_in
-from .sampler import Sampler
+from .sampler import Noise, NoiseSource, Sampler
 
 _LONGEST = 80  # of a value in a message
 

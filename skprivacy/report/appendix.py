@@ -20,7 +20,7 @@ from ..cells import Cells
 from ..describing import DOES_NOT_APPLY, ReleaseSummary, SecretSummary, limit
 from ..fitting.parameters import Settings
 from ..measures import SCOPES, Measure, every_measure
-from ..measures.base import leakage_in, output_values
+from ..measures.measure import leakage_in, output_values
 from ..plotting import LeakageDisplay, MechanismDisplay, PrivacyUtilityDisplay, path_around
 from ..plotting.canvas import MOST_TICKS, text_of_measure, text_of_solver
 from ..solvers import Solver

@@ -21,7 +21,7 @@ from ..describing import (
 from ..encoding.columns import FEWEST_ROWS
 from ..fidelity import Fidelity, compared_columns
 from ..fitted import Fitted
-from ..measures.base import leakage_in, output_values, posteriors
+from ..measures.measure import leakage_in, output_values, posteriors
 from .layout import Points, Section, Table, facts
 
 

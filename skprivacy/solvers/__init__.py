@@ -6,10 +6,7 @@ from typing import Any
 from .._messages import InPython, Message, Owner, Setting
 from .._validation import check_choice, message
 from ..geometry import Points
-from .algorithm1 import Algorithm1Solver
-from .automatic import automatic
-from .automatic import most_symbols as most_symbols
-from .base import DesignTask, Solution, Solver
+from .algorithm1 import Algorithm1Solver, MaxLiftSolver
 from .baselines import (
     BestPartitionSolver,
     Chi2DesignSolver,
@@ -19,9 +16,10 @@ from .baselines import (
     WatchdogSolver,
 )
 from .column_generation import ColumnGenerationSolver
-from .max_lift import MaxLiftSolver
 from .one_per_label import OnePerLabelSolver
 from .optimal import OptimalSolver
+from .solver import DesignTask, Solution, Solver, automatic
+from .solver import most_symbols as most_symbols
 
 _CLASSES = (
     OptimalSolver,

@@ -11,18 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from .._messages import RELEASED, InPython, Message, Setting
-from .._tolerances import BISECTIONS, DEVIATION_ROUNDING, SAME_DIGITS
+from .._numerics import BISECTIONS, DEVIATION_ROUNDING, SAME_DIGITS
 from .._typing import FloatArray, IntArray, Scope
 from .._validation import check_integer
 from ..exceptions import SolverError
 from ..geometry import Points
 from ..joint import Joint
 from ..measures import Chi2
-from ..measures.base import value_in
+from ..measures.measure import value_in
 from ..measures.stacked import Stacked
 from ..utilities import UTILITY_ROUNDING
-from .base import DesignTask, Solution, Solver
 from .leakage_function import LeakageFunction
+from .solver import DesignTask, Solution, Solver
 
 # A tenth of the tolerance of budgets: what exceeds a budget only by rounding is allowed.
 _LIMIT_RTOL = 1e-10

@@ -20,11 +20,19 @@ from .._validation import check_integer
 from ..exceptions import SolverError
 from ..geometry import Points, normalised
 from ..utilities import DEFAULT_TOL
-from .base import DesignTask, Solution, Solver, check_search, deadline_after, is_late, warn_of_gap
 from .baselines import most_useful, simple_solutions
 from .linear_program import Offers, Prices
 from .priced_bound import NEAR_TARGET, CoarserGroups, Relaxation, can_be_proven, largest_surplus
 from .problem import Problem
+from .solver import (
+    DesignTask,
+    Solution,
+    Solver,
+    check_search,
+    deadline_after,
+    is_late,
+    warn_of_gap,
+)
 
 _SEED = 20_240_607
 _CLIMBS = 6  # tangents of u in a row

@@ -13,12 +13,12 @@ from typing import TypeAlias
 import numpy as np
 from scipy.optimize import minimize
 
-from .._tolerances import NEGLIGIBLE
+from .._numerics import NEGLIGIBLE
 from .._typing import BoolArray, FloatArray, IntArray
 from ..geometry import Points, normalised
 from ..measures import Measure
-from .highs import INFINITY, Columns, Program
 from .leakage_function import LeakageFunction
+from .linear_program import INFINITY, Columns, Program
 
 
 class RelativeLeakage:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from .._tolerances import BISECTIONS, EPS
+from .._numerics import BISECTIONS, EPS
 from .._typing import FloatArray, IntArray
 from ..geometry import Points, normalised
 from ..geometry.lift_polytopes import VertexSegments

@@ -9,7 +9,6 @@ import numpy as np
 
 from ..exceptions import SolverError
 from ..geometry import Points, normalised
-from .base import DesignTask, Solution, Solver, check_search, deadline_after, is_late, warn_of_gap
 from .label_program import (
     LabelProgram,
     MovableTangents,
@@ -20,6 +19,15 @@ from .label_program import (
 )
 from .linear_program import Offers
 from .problem import Problem
+from .solver import (
+    DesignTask,
+    Solution,
+    Solver,
+    check_search,
+    deadline_after,
+    is_late,
+    warn_of_gap,
+)
 
 # The gap to stop at, as a share of the loss of releasing nothing.
 _TOL = 1e-4

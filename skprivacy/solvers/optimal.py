@@ -25,11 +25,19 @@ from .._validation import check_choice, check_integer
 from ..exceptions import SolverError
 from ..geometry import OuterPolytope, Points, SlabEpigraph, TooManyVerticesError
 from ..utilities import DEFAULT_TOL
-from .base import DesignTask, Solution, Solver, check_search, deadline_after, is_late, warn_of_gap
 from .baselines import most_useful, simple_solutions
 from .leakage_function import Tangents
 from .linear_program import Offers, Prices
 from .problem import Problem
+from .solver import (
+    DesignTask,
+    Solution,
+    Solver,
+    check_search,
+    deadline_after,
+    is_late,
+    warn_of_gap,
+)
 
 # How far from the optimum of its own candidates a linear program may stop, as a share of the
 # tolerance.

@@ -27,16 +27,16 @@ import numpy as np
 from scipy.special import xlogy
 from sklearn.exceptions import ConvergenceWarning
 
-from .._tolerances import EPS, TINY
+from .._messages import silenced
+from .._numerics import EPS, TINY
 from .._typing import BoolArray, FloatArray, IntArray
-from .._warnings import silenced
 from ..geometry import normalised
 from ..joint import Joint
 from ..utilities import MutualInformation, Target, mutual_information
-from .base import DesignTask, Solution, is_late
 from .linear_program import Prices
 from .optimal import OptimalSolver
 from .problem import Problem
+from .solver import DesignTask, Solution, is_late
 
 # How many boxes are split at once.
 _AT_ONCE = 1024

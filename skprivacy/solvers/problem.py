@@ -7,19 +7,18 @@ from functools import cached_property
 import numpy as np
 
 from .._messages import InPython, Message, Setting, table_size
-from .._tolerances import NEGLIGIBLE, SAME_DIGITS
+from .._numerics import NEGLIGIBLE, SAME_DIGITS
 from .._typing import FloatArray, IntArray
 from ..channels import expanded, tidied
 from ..exceptions import SolverError
 from ..geometry import Points, normalised, slab_vertices
 from ..geometry.lift_polytopes import count_bases
-from ..measures.base import value_in
+from ..measures.measure import value_in
 from ..utilities import DEFAULT_TOL, NO_UTILITY
-from .base import DesignTask, Solution
-from .highs import Columns, Program
+from .algorithm1 import DEFAULT_MAX_BASES, Candidates, all_candidates, excess_over
 from .leakage_function import LeakageFunction
-from .linear_program import MixtureProgram, Offers
-from .max_lift import DEFAULT_MAX_BASES, Candidates, all_candidates, excess_over
+from .linear_program import Columns, MixtureProgram, Offers, Program
+from .solver import DesignTask, Solution
 
 # A point is accepted if g exceeds its bound by at most this share of the threshold: it is pulled
 # back afterwards.

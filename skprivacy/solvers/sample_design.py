@@ -15,22 +15,19 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .._messages import SENSITIVE, Message, Named, Setting
+from .._messages import SENSITIVE, Message, Named, Setting, silenced
 from .._typing import FloatArray
-from .._warnings import silenced
 from ..channels import expanded
 from ..exceptions import BesideError, SolverError
 from ..geometry import normalised
 from ..joint import Joint
-from ..measures.base import leakage_of, leakage_unchanged
+from ..measures.measure import leakage_of, leakage_unchanged
 from ..utilities import DEFAULT_TOL, Utility
-from ..utilities.base import Through
-from .automatic import automatic
-from .average_budgets import AverageBudgets
-from .base import DesignTask, Solution, Solver, warn_of_gap
+from ..utilities.utility import Through
 from .optimal import OptimalSolver
 from .problem import OccurringSymbols
-from .stacking import Face, Secret, faces_of, secrets_of, side_by_side
+from .several_secrets import AverageBudgets, Face, Secret, faces_of, secrets_of, side_by_side
+from .solver import DesignTask, Solution, Solver, automatic, warn_of_gap
 
 # The solvers that a budget on average of several secrets, or faces, can be made of.
 _ANY_AVERAGE = ("optimal", "column_generation", "one_per_label")

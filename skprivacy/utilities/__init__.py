@@ -1,9 +1,9 @@
 """Measures of usefulness: ``sum q u(W)`` over the outputs, u convex in ``W = P(X | Y = y)``."""
 
 from .._validation import about, check_choice, message
-from .base import BOUND_TOLERANCE, DEFAULT_TOL, NO_UTILITY, UTILITY_ROUNDING, Utility
 from .information import MutualInformation, RecordedUtility, Target, entropy, mutual_information
 from .losses import Distortion, EachColumn, Guess, guess_of_cells
+from .utility import BOUND_TOLERANCE, DEFAULT_TOL, NO_UTILITY, UTILITY_ROUNDING, Utility
 
 __all__ = [
     "BOUND_TOLERANCE",

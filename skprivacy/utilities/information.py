@@ -11,7 +11,7 @@ from .._typing import BoolArray, FloatArray, IntArray, TableLike
 from .._validation import about, message
 from ..geometry import Points
 from ..joint import Joint, as_joint, readonly
-from .base import Utility
+from .utility import Utility
 
 # Where a probability is zero an entropy has no slope: gradients are taken at this probability.
 # They need not be exact: they only point the search for columns somewhere.

@@ -12,8 +12,8 @@ from .._typing import BoolArray, FloatArray, IntArray, TableLike
 from .._validation import about, check_real, message
 from ..geometry import Points
 from ..joint import readonly
-from .base import Utility
 from .information import Target, entropy, recorded_utility
+from .utility import Utility
 
 _AT_ONCE = 5_000_000  # entries of posteriors
 

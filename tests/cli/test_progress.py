@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from skprivacy import design_mechanism, privacy_utility_path
-from skprivacy._warnings import doing, part_of, watched
+from skprivacy._messages import doing, part_of, watched
 from skprivacy.cli import main
 from skprivacy.cli import messages as progress
 from skprivacy.datasets import load_diabetes_bands

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from skprivacy.encoding import PairedAlphabet, learn_alphabet, paired
-from skprivacy.encoding.distances import gower
+from skprivacy.fidelity import gower
 
 X = pd.Series(["a", "b", "b", "c", "a", "c"])
 Z = pd.Series([1, 1, 2, 2, 1, 1])

@@ -20,7 +20,7 @@ from skprivacy.engines.csv_fields import (
     split,
     unquoted,
 )
-from skprivacy.engines.csv_texts import are_numbers, as_texts, meant
+from skprivacy.engines.csv_files import are_numbers, as_texts, meant
 
 FIELD = st.text(st.sampled_from('ab,"\n\t 0é'), max_size=5)
 LONG_FIELD = st.builds(str.__mul__, FIELD, st.sampled_from([1, 1, 1, 7, 60, 1000]))

@@ -13,8 +13,8 @@ from example_tables import funnel, people, quick_scores
 from sklearn.base import clone
 
 from skprivacy import TreeCells
-from skprivacy.cells import alphabet
-from skprivacy.cells.base import N_BUCKETS, N_FOLDS, buckets, kept_buckets
+from skprivacy.cells import cells as alphabet
+from skprivacy.cells.cells import N_BUCKETS, N_FOLDS, buckets, kept_buckets
 from skprivacy.files import fit_file
 from skprivacy.fitting import learned_cells as teachers
 from skprivacy.fitting import tally

@@ -18,7 +18,7 @@ from skprivacy.measures import (
     Parity,
     get_measure,
 )
-from skprivacy.measures.base import leakage_unchanged
+from skprivacy.measures.measure import leakage_unchanged
 
 SHIPPED = [
     KL(),

@@ -8,7 +8,7 @@ from scipy.optimize import brentq
 from skprivacy import design_mechanism
 from skprivacy.budgets import epsilon_for_shift
 from skprivacy.measures import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Parity
-from skprivacy.measures.base import posterior_ranges
+from skprivacy.measures.measure import posterior_ranges
 
 PRIOR = np.array([0.51, 0.3, 0.18, 0.01])
 SHIPPED = [KL(), L1(), Chi2(), MaxLift(), AlphaLift(5), Lip(), Lip(lower=0.3), Parity()]

@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 from skprivacy import PrivacyFunnelTransformer
 from skprivacy.measures import KL, MEASURES, Lip, Parity, get_measure
-from skprivacy.measures.base import leakage_in, output_values, posteriors
+from skprivacy.measures.measure import leakage_in, output_values, posteriors
 from skprivacy.population.certificate import (
     Box,
     Candidate,

@@ -6,9 +6,8 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
 from skprivacy.measures import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Parity
-from skprivacy.population.cone_program import ConeProgram
+from skprivacy.population.cone_program import ConeProgram, RobustBudget
 from skprivacy.population.limits import ChannelLimits, reached, upper_limits
-from skprivacy.population.robust_budget import RobustBudget
 from skprivacy.population.search import ConfidentSearch, blocks
 from skprivacy.utilities import Distortion, Guess, MutualInformation, entropy
 

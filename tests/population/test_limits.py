@@ -7,9 +7,14 @@ from scipy.stats import beta
 
 from skprivacy import design_mechanism
 from skprivacy.measures import KL, MEASURES, Lip, Measure
-from skprivacy.population import draws
-from skprivacy.population.draws import draws_around, with_one_more_row
-from skprivacy.population.limits import limit_unchanged, limits_of, upper_limits
+from skprivacy.population import limits as draws
+from skprivacy.population.limits import (
+    draws_around,
+    limit_unchanged,
+    limits_of,
+    upper_limits,
+    with_one_more_row,
+)
 
 RNG = np.random.default_rng
 COUNTS = np.array([[30, 10, 5, 0], [10, 20, 25, 3], [0, 2, 1, 4]])

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from skprivacy.releasing.noise import (
+from skprivacy.releasing.sampler import (
     CHUNK,
     POSITION_BITS,
     FreshSource,

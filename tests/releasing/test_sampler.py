@@ -10,8 +10,15 @@ from numpy.testing import assert_allclose
 
 from skprivacy import design_mechanism
 from skprivacy.design import design_task
-from skprivacy.releasing.noise import Noise, RowNoise, fresh_key
-from skprivacy.releasing.sampler import Sampler, as_sampled, integer_boundaries, sampled_channel
+from skprivacy.releasing.sampler import (
+    Noise,
+    RowNoise,
+    Sampler,
+    as_sampled,
+    fresh_key,
+    integer_boundaries,
+    sampled_channel,
+)
 from skprivacy.solvers import DesignTask
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from skprivacy._threads import one_thread
+from skprivacy._numerics import one_thread
 
 
 def n_threads():

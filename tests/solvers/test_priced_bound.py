@@ -9,10 +9,10 @@ from scipy.optimize import minimize
 from skprivacy import design_mechanism
 from skprivacy.geometry import Points
 from skprivacy.measures import KL, Chi2, get_measure
-from skprivacy.solvers.base import DesignTask
 from skprivacy.solvers.linear_program import Prices
 from skprivacy.solvers.priced_bound import Relaxation, can_be_proven, largest_surplus
 from skprivacy.solvers.problem import Problem
+from skprivacy.solvers.solver import DesignTask
 from skprivacy.utilities import MutualInformation, Target
 
 SCOPES = ("per_output", "average")

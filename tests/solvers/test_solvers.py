@@ -24,8 +24,8 @@ from skprivacy.geometry import Points
 from skprivacy.joint import as_joint
 from skprivacy.measures import L1, AlphaLift, Chi2, Lip
 from skprivacy.solvers import Algorithm1Solver, DesignTask, MaxLiftSolver
+from skprivacy.solvers.algorithm1 import Candidates
 from skprivacy.solvers.linear_program import MixtureProgram
-from skprivacy.solvers.max_lift import Candidates
 from skprivacy.utilities import MutualInformation
 
 # The optimum per output for the 3 x 3 joint at epsilon .05, .1 and .3.

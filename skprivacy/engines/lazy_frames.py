@@ -16,11 +16,10 @@ from ..fitting.counted_tables import CountedTable, Distinct, SampledRows
 from ..fitting.inputs import CountedColumns
 from ..fitting.tally import NUMBER, RowNumbers, check_covered, highest_rank, too_many, unlike
 from ..releasing.keyed import GivenRecords
-from ..releasing.noise import NoiseSource
 from ..releasing.release import Release
-from ..tables.column_roles import ColumnRoles
+from ..releasing.sampler import NoiseSource
 from ..tables.frames import Table
-from ..tables.table import ColumnType, labels_of
+from ..tables.table import ColumnRoles, ColumnType, labels_of
 
 
 class LazyTable(CountedTable):

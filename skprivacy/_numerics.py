@@ -1,4 +1,7 @@
-"""One thread for linear algebra: designs multiply many small matrices."""
+"""Numerical tolerances that several modules share, and one thread for linear algebra.
+
+Tolerances of budgets are in ``measures/measure.py``, those of utilities in ``utilities/utility.py``.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,30 @@ from functools import cache, wraps
 from threading import Lock
 from typing import Any, ParamSpec, TypeVar
 
+import numpy as np
 from threadpoolctl import ThreadpoolController
+
+# The relative rounding of one operation: sums are off by a few times this, times their terms.
+EPS = np.finfo(float).eps
+
+# Keeps a denominator positive: nothing that matters is smaller.
+TINY = 1e-300
+
+# A probability, or a weight, below this is left over from the tolerances of HiGHS.
+NEGLIGIBLE = 1e-12
+
+# Deviations of lifts from 1 up to this are rounding: a tenth of the tolerance of budgets.
+DEVIATION_ROUNDING = 1e-13
+
+# Distributions, deviations and utilities that agree to this many digits are the same.
+SAME_DIGITS = 13
+
+# Halvings of an interval from 0 to 1: to 1e-18, less than any probability is rounded by.
+BISECTIONS = 60
+
+
+# One thread for linear algebra: designs multiply many small matrices.
+
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

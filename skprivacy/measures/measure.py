@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from .._tolerances import BISECTIONS
+from .._numerics import BISECTIONS
 from .._typing import BoolArray, FloatArray, Scope
 
 # The paper bounds every output; the privacy funnel bounds the average (correction 8).
