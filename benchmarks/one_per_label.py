@@ -54,7 +54,9 @@ def print_design(n_s, n_x, scope, utility, options):
     """Print a line for one design."""
     joint = ordered_joint(n_s, n_x)
     took, mechanism = seconds(
-        lambda: design_mechanism(joint, scope=scope, utility=utility, tol=TOL, **options)
+        lambda: design_mechanism(
+            joint, scope=scope, utility=utility, solver_options={"tol": TOL}, **options
+        )
     )
     gap = mechanism.gap / mechanism.objective.span(mechanism.p_x)
     kept, name = mechanism.normalized_utility, mechanism.objective.name

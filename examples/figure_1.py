@@ -32,7 +32,7 @@ SOLVERS = {
     "algorithm1": ALGORITHM1,
     "best_partition": {"solver": "best_partition"},
     "subset_merging": {"solver": "subset_merging"},
-    "max_lift": {"solver": "max_lift"},
+    "max_lift": {"solver": "lift_polytope"},
 }
 FIGURES = {
     "utility": lambda mechanism: mechanism.normalized_utility,

@@ -17,7 +17,7 @@ import pandas as pd
 from ._typing import BoolArray, FloatArray, IntArray, Labels
 
 # Raised whenever a document gets other keys or another meaning.
-VERSION = 3
+VERSION = 4
 
 # Integers that fit into 64 bits, signed or not: no column of a table can hold others.
 _LEAST_INTEGER, _LARGEST_INTEGER = -(2**63), 2**64 - 1

@@ -1,6 +1,6 @@
 """Numerical tolerances that several modules share, and one thread for linear algebra.
 
-Tolerances of budgets are in ``measures/measure.py``, those of utilities in ``utilities/utility.py``.
+Those of budgets are in ``measures/measure.py``, of utilities in ``utilities/utility.py``.
 """
 
 from __future__ import annotations

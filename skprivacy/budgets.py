@@ -14,7 +14,7 @@ from ._numerics import one_thread
 from ._typing import FloatArray, Scope
 from ._validation import check_confidence, check_real, message
 from .describing import ALLOWS, limit
-from .design import AnyTable, Designer, Groups
+from .design import AnyTable, Beside, Designer
 from .exceptions import BesideError
 from .joint import as_given, check_budgets
 from .measures import Measure, get_measure
@@ -114,7 +114,7 @@ def factor_for(shift: float) -> float:
 
 
 def _groups(p_s: npt.ArrayLike, owner: str) -> FloatArray:
-    """Return the shares of the groups that occur; one alone cannot move."""
+    """Return the shares of the strata that occur; one alone cannot move."""
     counts = np.asarray(p_s, dtype=float)
     if counts.ndim != 1 or not len(counts) or not (np.isfinite(counts) & (counts >= 0)).all():
         requirement = "a list of finite numbers that are not negative"
@@ -138,8 +138,8 @@ def mechanism_for_utility(
     max_outputs: int | None = None,
     confidence: float | None = None,
     n_samples: float | None = None,
-    groups: Groups | None = None,
-    **options: Any,
+    beside: Beside | None = None,
+    solver_options: dict[str, Any] | None = None,
 ) -> Mechanism:
     """Return the Mechanism with the smallest epsilon that keeps a share of the utility.
 
@@ -154,7 +154,7 @@ def mechanism_for_utility(
     proportions : dict, default=None
         For several secrets, how their budgets relate to each other: ``{"sex": 1, "race": 10}``
         allows ten times as much about race. The budgets are a factor times these.
-    measure, scope, utility, solver, max_outputs, confidence, n_samples, groups, **options
+    measure, scope, utility, solver, max_outputs, confidence, n_samples, beside, solver_options
         As in `design_mechanism`.
 
     Returns
@@ -184,11 +184,11 @@ def mechanism_for_utility(
         raise ValueError(message(owner, "proportions", requirement, proportions))
     if not all(0 < each < np.inf for each in scale.values()):
         raise ValueError(message(owner, "proportions", "positive and finite", proportions))
-    asked = measure, scope, utility, max_outputs, confidence, n_samples, groups
+    asked = measure, scope, utility, max_outputs, confidence, n_samples, beside
     task = DesignTask.checked(owner, p_sx, [0.0], *asked)
     everything = _allowing(task, scale, {n: joint.p_sx for n, joint in task.secrets.items()})
     check_inverse(task.measure, [everything * each for each in scale.values()], owner)
-    design = _by_factor(Designer(task, owner, solver, options), scale)
+    design = _by_factor(Designer(task, owner, solver, solver_options), scale)
     nothing, enough = design(_allowing_nothing(task, scale)), design(everything)
     if enough.normalized_utility < needed - UTILITY_ROUNDING:
         raise ValueError(
@@ -249,8 +249,8 @@ def rows_needed(
     utility: str | Utility = "mutual_information",
     solver: str | Solver = "auto",
     max_outputs: int | None = None,
-    groups: Groups | None = None,
-    **options: Any,
+    beside: Beside | None = None,
+    solver_options: dict[str, Any] | None = None,
 ) -> int:
     """Return from about how many rows a design with a confidence keeps a share of the utility.
 
@@ -265,7 +265,7 @@ def rows_needed(
         The `normalized_utility` that is needed, from 0 to 1.
     confidence : float, default=0.95
         How often the budget is to hold for the population.
-    measure, scope, utility, solver, max_outputs, groups, **options
+    measure, scope, utility, solver, max_outputs, beside, solver_options
         As in `design_mechanism`.
 
     Returns
@@ -282,26 +282,21 @@ def rows_needed(
     True
     """
     owner = "rows_needed"
-    if "n_samples" in options:
-        raise TypeError(
-            f"{owner} takes no n_samples: how many rows are needed is what it returns. Of counts, "
-            f"only the proportions matter."
-        )
     budgets = check_budgets(owner, epsilon, p_sx)
     needed = check_real(owner, "utility_at_least", utility_at_least, low=0, high=1)
     confidence = check_confidence(owner, confidence)
-    asked = measure, scope, utility, max_outputs, None, None, groups
+    asked = measure, scope, utility, max_outputs, None, None, beside
     task = DesignTask.checked(owner, p_sx, budgets.values(), *asked)
 
     def kept(n_samples: float) -> float:
         doing(f"looking for a number of rows, {n_samples:,.0f}")
         from_rows = replace(task, confidence=confidence, n_samples=n_samples)
         try:
-            return Designer(from_rows, owner, solver, options)(budgets).normalized_utility
+            return Designer(from_rows, owner, solver, solver_options)(budgets).normalized_utility
         except BesideError:
             return -np.inf  # so few rows do not even show that columns beside keep the budget
 
-    most = Designer(task, owner, solver, options)(budgets).normalized_utility
+    most = Designer(task, owner, solver, solver_options)(budgets).normalized_utility
     kept_by_all = f"keeps {most:.3g} where the joint distribution is known"
     if most >= needed - UTILITY_ROUNDING:
         # A budget of zero, or a group of S that no row shows.
@@ -382,12 +377,12 @@ def _allowing_nothing(task: DesignTask, scale: Mapping[Any, float]) -> float:
 
     These are then released by themselves.
     """
-    if task.groups is None:
+    if task.strata is None:
         return 0.0
     tables = {}
     for name, joint in task.secrets.items():
-        tables[name] = np.zeros((len(joint.p_sx), task.faces.max() + 1))
-        np.add.at(tables[name].T, task.faces, joint.p_sx.T)
+        tables[name] = np.zeros((len(joint.p_sx), task.stratum_of_symbol.max() + 1))
+        np.add.at(tables[name].T, task.stratum_of_symbol, joint.p_sx.T)
     return _allowing(task, scale, tables)
 
 

@@ -30,8 +30,8 @@ _DUST = 1e-9
 class Merging:
     """Outputs that are merged one pair after another, the one that costs least utility first.
 
-    What mergers cost is kept for all pairs: a merger changes it for one output only. groups : of
-    the symbols of X; outputs of different groups are never merged.
+    What mergers cost is kept for all pairs: a merger changes it for one output only. strata : of
+    the symbols of X; outputs of different strata are never merged.
     """
 
     def __init__(
@@ -39,11 +39,11 @@ class Merging:
         channel: FloatArray,
         p_x: FloatArray,
         utility: Utility,
-        groups: IntArray | None = None,
+        strata: IntArray | None = None,
     ) -> None:
         self.channel, self._utility = channel, utility
         self._joint = (p_x[:, None] * channel).T
-        of_symbols = np.zeros(len(p_x), dtype=int) if groups is None else groups
+        of_symbols = np.zeros(len(p_x), dtype=int) if strata is None else strata
         self._groups = of_symbols[channel.argmax(axis=0)]
         self._worth = self._worth_of(self._joint)
         n = len(self._joint)
@@ -102,12 +102,12 @@ def merged_to(
     p_x: FloatArray,
     utility: Utility,
     n_outputs: int,
-    groups: IntArray | None = None,
+    strata: IntArray | None = None,
 ) -> FloatArray:
-    """Return the channel with so many outputs at most; there must be as many as groups of X."""
+    """Return the channel with so many outputs at most; there must be as many as strata of X."""
     if channel.shape[1] <= n_outputs:
         return channel
-    merging = Merging(channel, p_x, utility, groups)
+    merging = Merging(channel, p_x, utility, strata)
     while len(merging) > n_outputs:
         merging.merge()
     return merging.channel
@@ -132,17 +132,17 @@ def tidied(
     p_x: FloatArray,
     utility: Utility,
     allowance: float,
-    groups: IntArray | None = None,
+    strata: IntArray | None = None,
 ) -> FloatArray:
     """Return the channel with outputs merged as long as that costs at most `allowance` in total.
 
     Solvers may find several points next to each other, or use one with a weight of 1e-11.
     """
-    if groups is None and (loss := utility.as_loss(len(p_x))) is not None:
+    if strata is None and (loss := utility.as_loss(len(p_x))) is not None:
         return merged_by_label(channel, p_x, loss[0])
     if channel.shape[1] > _MOST_OUTPUTS:
         return channel
-    merging = Merging(channel, p_x, utility, groups)
+    merging = Merging(channel, p_x, utility, strata)
     while len(merging) > 1 and (cost := merging.cost) <= allowance:
         merging.merge()
         allowance -= max(cost, 0.0)
@@ -165,25 +165,25 @@ _MOST_SHARE = 0.01
 
 
 def independent(
-    channel: FloatArray, p_x: FloatArray, groups: IntArray | None = None
+    channel: FloatArray, p_x: FloatArray, strata: IntArray | None = None
 ) -> FloatArray:
     """Return the channel with the same P(Y) that tells nothing: P(Y) in every row.
 
-    Where X belongs to groups that are known anyway, P(Y|z) for the group z of each symbol.
+    Where X belongs to strata that are known anyway, P(Y|z) for the group z of each symbol.
     """
-    if groups is None:
+    if strata is None:
         return np.tile(p_x @ channel, (len(p_x), 1))
-    _, codes = np.unique(groups, return_inverse=True)
+    _, codes = np.unique(strata, return_inverse=True)
     joint = np.zeros((codes.max() + 1, channel.shape[1]))
     np.add.at(joint, codes, p_x[:, None] * channel)
     return normalised(joint)[codes]
 
 
-def expanded(channel: FloatArray, p_x: FloatArray, groups: IntArray | None = None) -> FloatArray:
+def expanded(channel: FloatArray, p_x: FloatArray, strata: IntArray | None = None) -> FloatArray:
     """Return a channel for the symbols that occur as one for all: the others tell nothing."""
     whole = np.zeros((len(p_x), channel.shape[1]))
     whole[p_x > 0] = channel
-    return np.where((p_x > 0)[:, None], whole, independent(whole, p_x, groups))
+    return np.where((p_x > 0)[:, None], whole, independent(whole, p_x, strata))
 
 
 def repaired(
@@ -246,7 +246,7 @@ class Channel(Frozen):
     """How X becomes Y.
 
     matrix : P(Y = y | X = x), of shape (n_x, n_y); p_x : the distribution of X; objective : what
-    `utility` measures; groups : where columns are published beside Y, their value for each symbol
+    `utility` measures; strata : where columns are published beside Y, their value for each symbol
     of X, as a number: every output belongs to one of them; symbol_of_output : the symbol of X that
     each output is released as, None where outputs have no names.
 
@@ -263,16 +263,16 @@ class Channel(Frozen):
     x_labels: Labels
     y_labels: Labels
     objective: Utility
-    groups: IntArray | None = None
+    strata: IntArray | None = None
     symbol_of_output: IntArray | None = None
 
     def __post_init__(self) -> None:
         for name in ("matrix", "p_x"):
             self._set(**{name: readonly(np.array(getattr(self, name), dtype=float, order="C"))})
-        if self.groups is not None:
-            groups = np.array(self.groups, dtype=np.intp)
-            groups.flags.writeable = False
-            self._set(groups=groups)
+        if self.strata is not None:
+            strata = np.array(self.strata, dtype=np.intp)
+            strata.flags.writeable = False
+            self._set(strata=strata)
         p_x, matrix = self.p_x, self.matrix
         if matrix.ndim != 2 or p_x.shape != matrix.shape[:1]:
             raise ValueError(
@@ -291,15 +291,15 @@ class Channel(Frozen):
 
     def _check_groups(self) -> None:
         """Check that no output mixes symbols of X with different values beside it."""
-        if (groups := self.groups) is None:
+        if (strata := self.strata) is None:
             return
-        if groups.shape != self.p_x.shape:
+        if strata.shape != self.p_x.shape:
             requirement = f"None, or one group for each of the {len(self.p_x)} symbols of X"
-            raise ValueError(message(OWNER, "groups", requirement, groups))
-        of_output = groups[self.matrix.argmax(axis=0)]
-        if ((self.matrix > 0) & (groups[:, None] != of_output)).any():
+            raise ValueError(message(OWNER, "strata", requirement, strata))
+        of_output = strata[self.matrix.argmax(axis=0)]
+        if ((self.matrix > 0) & (strata[:, None] != of_output)).any():
             raise ValueError(
-                "An output mixes symbols of different groups: beside the columns that are "
+                "An output mixes symbols of different strata: beside the columns that are "
                 "published it would say more than its leakage tells."
             )
 
@@ -333,14 +333,14 @@ class Channel(Frozen):
 
     def is_renamed(self, other: Channel) -> bool:
         """Whether it is another channel but for names."""
-        pairs = [(getattr(self, n), getattr(other, n)) for n in ("matrix", "p_x", "groups")]
+        pairs = [(getattr(self, n), getattr(other, n)) for n in ("matrix", "p_x", "strata")]
         return all(ours is theirs for ours, theirs in pairs)
 
     def with_matrix(self, matrix: FloatArray) -> Channel:
         """Return another channel for the same X."""
         n_y = np.shape(matrix)[-1]
         labels = self.y_labels if n_y == len(self.y_labels) else tuple(range(n_y))
-        return Channel(matrix, self.p_x, self.x_labels, labels, self.objective, self.groups)
+        return Channel(matrix, self.p_x, self.x_labels, labels, self.objective, self.strata)
 
     @cached_property
     def p_y(self) -> FloatArray:
@@ -370,7 +370,7 @@ class Channel(Frozen):
     @cached_property
     def least_utility(self) -> float:
         """The utility of releasing nothing, or nothing but the columns beside."""
-        return self.objective.least(self.p_x, self.groups)
+        return self.objective.least(self.p_x, self.strata)
 
     def normalized(self, utility: float) -> float:
         """Return a utility as a share of what there is to keep; 1 where there is nothing."""
@@ -397,10 +397,10 @@ class Channel(Frozen):
         P(Y) in every row, or P(Y|z) where columns z are published beside Y.
         """
         p_x = self.p_x
-        if self.groups is not None:  # nothing is known of a group without rows
-            _, codes = np.unique(self.groups, return_inverse=True)
+        if self.strata is not None:  # nothing is known of a group without rows
+            _, codes = np.unique(self.strata, return_inverse=True)
             p_x = np.where(np.bincount(codes, p_x)[codes] == 0, 1.0, p_x)
-        return readonly(independent(self.matrix, p_x, self.groups))
+        return readonly(independent(self.matrix, p_x, self.strata))
 
     @property
     def unseen(self) -> FloatArray:
@@ -408,9 +408,9 @@ class Channel(Frozen):
 
         Where columns z are published beside Y, P(Y|z), a row for each z.
         """
-        if self.groups is None:
+        if self.strata is None:
             return self.p_y[None]
-        return self.independent[np.unique(self.groups, return_index=True)[1]]
+        return self.independent[np.unique(self.strata, return_index=True)[1]]
 
 
 def of_channel(name: str) -> Any:
@@ -427,5 +427,5 @@ def check_labels(name: str, labels: Labels | None, count: int) -> None:
     """Check that there is a name for each symbol, and that all are different."""
     keys = {(type(label), label_key(label)) for label in labels or ()}
     if not isinstance(labels, tuple) or len(labels) != count or len(keys) != count:
-        given = "others" if name == "s_labels" else labels  # groups of S are not shown
+        given = "others" if name == "s_labels" else labels  # strata of S are not shown
         raise ValueError(message(OWNER, name, f"a tuple of {count} different names", given))

@@ -127,7 +127,7 @@ def _outcomes(
             start = time.perf_counter()
             outcome: Mechanism | Exception
             try:
-                path = path or mechanism_path(task, left, _OWNER, solver, {})
+                path = path or mechanism_path(task, left, _OWNER, solver)
                 outcome = next(path)
             except Exception as error:  # whatever it is, it must not hide the other designs
                 outcome, path = error, None

@@ -59,7 +59,7 @@ def judge_and_repair(
         channel, names = _in_order(cautious(share), task, arrange)
         judged = judge.of(channel, names)
     if judged.excess() > 0:
-        nothing = independent(channel, task.p_x, task.groups)
+        nothing = independent(channel, task.p_x, task.strata)
         judged = repaired(channel, nothing, partial(judge.of, names=names), Judged.excess)
     bound = _credible(solution.upper_bound, solution.channel, task.p_x, task.utility)
     return judged.mechanism(solution.solver or "", bound)
@@ -70,7 +70,7 @@ def _in_order(
 ) -> tuple[FloatArray, IntArray | None]:
     """Return a channel with its outputs merged and in order, and the symbols of their names."""
     if task.max_outputs is not None:
-        channel = merged_to(channel, task.p_x, task.utility, task.max_outputs, task.groups)
+        channel = merged_to(channel, task.p_x, task.utility, task.max_outputs, task.strata)
     # Outputs are ordered by the symbol that each makes likeliest, then by their probability.
     likeliest = (task.p_x[:, None] * channel).argmax(axis=0)
     channel = channel[:, np.lexsort((-(task.p_x @ channel), likeliest))]
@@ -88,7 +88,7 @@ class Judge:
     ) -> None:
         self._task, self._budgets, self._as_sampled = task, budgets, as_sampled
         sure = task.confidence_of_each, task.n_samples
-        nothing = self._channel(telling_nothing(task.p_x, task.groups), None)
+        nothing = self._channel(telling_nothing(task.p_x, task.strata), None)
         self._about = {
             name: Leakage(nothing, joint.p_sx, joint.s_labels, task.measure, *sure)
             for name, joint in task.secrets.items()
@@ -101,7 +101,7 @@ class Judge:
         x_labels = next(iter(task.secrets.values())).x_labels
         if names is not None:
             y_labels = tuple(x_labels[symbol] for symbol in names)
-        return Channel(matrix, task.p_x, x_labels, y_labels, task.utility, task.groups, names)
+        return Channel(matrix, task.p_x, x_labels, y_labels, task.utility, task.strata, names)
 
     def of(self, matrix: FloatArray, names: IntArray | None = None) -> Judged:
         """Return what a channel leaks; names : the symbols of X that outputs are released as."""
@@ -165,7 +165,7 @@ _HARDLY_ANY = 0.01
 # Those of one secret, and those of several by their names.
 AnyTable: TypeAlias = TableLike | Mapping[Any, TableLike]
 Budgets: TypeAlias = Mapping[Any, float]
-Groups: TypeAlias = Sequence[Hashable] | npt.ArrayLike
+Beside: TypeAlias = Sequence[Hashable] | npt.ArrayLike
 
 
 @one_thread
@@ -180,8 +180,8 @@ def design_mechanism(
     max_outputs: int | None = None,
     confidence: float | None = None,
     n_samples: float | None = None,
-    groups: Groups | None = None,
-    **options: Any,
+    beside: Beside | None = None,
+    solver_options: dict[str, Any] | None = None,
 ) -> Mechanism:
     """Design the channel P(Y|X) that keeps the most about X within a privacy budget on S.
 
@@ -206,7 +206,7 @@ def design_mechanism(
         ``Distortion(loss)`` is minus the expected loss of taking Y at face value.
     solver : str or Solver, default="auto"
         "optimal" (certified), "one_per_label" (certified, for a loss of labels),
-        "column_generation" (large alphabets), "max_lift" (bounded lifts,
+        "column_generation" (large alphabets), "lift_polytope" (bounded lifts,
         optimal for `max_lift` and `lip` per output), or "auto": one of these; `Mechanism.solver`
         says which. For comparison: "algorithm1" (the paper's), "best_partition",
         "subset_merging", "watchdog", "greedy_funnel" (symbols merged, no noise),
@@ -219,14 +219,12 @@ def design_mechanism(
         such as 0.95. None: it holds for `p_sx` itself, and the true leakage mostly exceeds it.
     n_samples : float, default=None
         With a confidence, how many independent rows `p_sx` is from. None: `p_sx` has counts.
-    groups : list, default=None
+    beside : list, default=None
         For each symbol of X, the value of columns that are published beside the output, as they
-        are. No output then mixes symbols of different groups, and the budget holds for the output
+        are. No output then mixes symbols of different strata, and the budget holds for the output
         and these columns together.
-    **options
-        Options of the solver; see its class in `skprivacy.solvers`: `OptimalSolver`,
-        `OnePerLabelSolver`, `ColumnGenerationSolver`, `Algorithm1Solver`, `MaxLiftSolver`,
-        `BestPartitionSolver`; the others take none.
+    solver_options : dict, default=None
+        Options of the solver, such as ``{"tol": 1e-4}``; see its class in `skprivacy.solvers`.
 
     Returns
     -------
@@ -260,15 +258,15 @@ def design_mechanism(
 
     Beside a column that is published, the same X may say less:
 
-    >>> beside = design_mechanism(counts, epsilon=0.2, groups=["old", "old", "young"])
+    >>> beside = design_mechanism(counts, epsilon=0.2, beside=["old", "old", "young"])
     >>> bool(((beside.channel > 0).sum(axis=0) <= 2).all())  # none mixes old and young
     True
     """
     owner = "design_mechanism"
     budgets = check_budgets(owner, epsilon, p_sx)
-    asked = measure, scope, utility, max_outputs, confidence, n_samples, groups
+    asked = measure, scope, utility, max_outputs, confidence, n_samples, beside
     task = DesignTask.checked(owner, p_sx, budgets.values(), *asked)
-    return design_task(task, budgets, owner, solver, options)
+    return design_task(task, budgets, owner, solver, solver_options)
 
 
 def design_task(
@@ -276,7 +274,7 @@ def design_task(
     budgets: Budgets,
     owner: str,
     solver: str | Solver,
-    options: dict[str, Any],
+    solver_options: dict[str, Any] | None,
     **finishing: Any,
 ) -> Mechanism:
     """Return the mechanism of a task, with a warning if there are too few rows to keep anything.
@@ -284,11 +282,11 @@ def design_task(
     finishing : as in `judge_and_repair`.
     """
     doing("designing a mechanism")
-    mechanism = Designer(task, owner, solver, options, **finishing)(budgets)
+    mechanism = Designer(task, owner, solver, solver_options, **finishing)(budgets)
     is_empty = mechanism.normalized_utility < _HARDLY_ANY and min(budgets.values()) > 0
     if task.confidence is not None and is_empty:
         for_rows = replace(task, confidence=None, n_samples=None)
-        alone = Designer(for_rows, owner, solver, options)(budgets)
+        alone = Designer(for_rows, owner, solver, solver_options)(budgets)
         if alone.normalized_utility >= _HARDLY_ANY:  # so rows are what is missing
             warn(_HARDLY_ANYTHING, FiniteSampleWarning)
     return mechanism
@@ -306,9 +304,9 @@ def privacy_utility_path(
     max_outputs: int | None = None,
     confidence: float | None = None,
     n_samples: float | None = None,
-    groups: Groups | None = None,
+    beside: Beside | None = None,
+    solver_options: dict[str, Any] | None = None,
     verbose: bool = False,
-    **options: Any,
 ) -> list[Mechanism]:
     """Design mechanisms for several budgets, sharing the work between them.
 
@@ -318,7 +316,7 @@ def privacy_utility_path(
         As in `design_mechanism`.
     epsilons : sequence of float, or of dict
         The budgets, in any order. For several secrets, each is a dict.
-    measure, scope, utility, solver, max_outputs, confidence, n_samples, groups, **options
+    measure, scope, utility, solver, max_outputs, confidence, n_samples, beside, solver_options
         As in `design_mechanism`.
     verbose : bool, default=False
         Whether to show a progress bar.
@@ -337,11 +335,11 @@ def privacy_utility_path(
     True
     """
     owner = "privacy_utility_path"
-    asked = measure, scope, utility, max_outputs, confidence, n_samples, groups
+    asked = measure, scope, utility, max_outputs, confidence, n_samples, beside
     budgets = check_epsilons(owner, epsilons, p_sx)
     every = [epsilon for each in budgets for epsilon in each.values()]
     task = DesignTask.checked(owner, p_sx, every, *asked)
-    return mechanisms(task, budgets, owner, solver, options, verbose)
+    return mechanisms(task, budgets, owner, solver, solver_options, verbose)
 
 
 def check_epsilons(owner: str, epsilons: Any, tables: Any) -> list[dict[Any, float]]:
@@ -360,12 +358,12 @@ def mechanisms(
     budgets: Sequence[Budgets],
     owner: str,
     solver: str | Solver,
-    options: dict[str, Any],
+    solver_options: dict[str, Any] | None,
     verbose: bool = False,
 ) -> list[Mechanism]:
     """Return one mechanism per budget, in the order given."""
     distinct = in_order(budgets)
-    path = mechanism_path(task, distinct, owner, solver, options)
+    path = mechanism_path(task, distinct, owner, solver, solver_options)
     path = each_done(path, _DESIGNING, len(distinct))
     bar = tqdm(path, total=len(distinct), unit="epsilon", disable=not verbose)
     designs = dict(zip(map(_key, distinct), map(made, bar), strict=True))
@@ -386,11 +384,11 @@ def mechanism_path(
     increasing: Sequence[Budgets],
     owner: str,
     solver: str | Solver,
-    options: dict[str, Any],
+    solver_options: dict[str, Any] | None = None,
 ) -> Iterator[Mechanism]:
     """Yield one mechanism per budget; where all budgets are larger, the utility is not less."""
     found: list[Mechanism] = []
-    design = Designer(task, owner, solver, options)
+    design = Designer(task, owner, solver, solver_options)
     for mechanism, budgets in zip(design.path(increasing), increasing, strict=True):
         for before in found:
             # What smaller budgets allow, larger ones do too. Solvers fall short of that by
@@ -413,14 +411,14 @@ class Designer:
         task: DesignTask,
         owner: str,
         solver: str | Solver,
-        options: dict[str, Any],
+        solver_options: dict[str, Any] | None,
         **finishing: Any,
     ) -> None:
         self._task, self._finishing = task, finishing
         # A solver that was asked for by name is asked for smaller budgets.
         self._is_free = isinstance(solver, str) and solver == "auto"
         self._for_sample = lambda: SampleDesign(
-            task, lambda plain: get_solver(solver, options, owner, plain)
+            task, lambda plain: get_solver(solver, solver_options, owner, plain)
         )
         self._shared = self._for_sample()
 

@@ -220,7 +220,7 @@ class Fitted:
         if self.of_target is not None:
             return self.of_target
         posterior, alphabet = self.mechanism.posterior, self.alphabet
-        if alphabet.groups is None:
+        if alphabet.strata is None:
             return Posterior(self.mechanism.x_labels, posterior)
         # An output belongs to one z: what it says about X is said for that z.
         x_alphabet = alphabet.x_alphabet

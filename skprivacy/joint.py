@@ -236,28 +236,28 @@ def as_given(budgets: Mapping[Any, float]) -> float | dict[Any, float]:
     return dict(budgets) if len(budgets) > 1 else next(iter(budgets.values()))
 
 
-def check_groups(
-    groups: Sequence[Hashable] | npt.ArrayLike | None,
+def check_beside(
+    beside: Sequence[Hashable] | npt.ArrayLike | None,
     p_x: FloatArray,
     max_outputs: int | None,
     owner: str,
 ) -> tuple[IntArray | None, Labels]:
-    """Return the group of each symbol as a number, and what groups are called."""
-    if groups is None:
+    """Return the stratum of each symbol as a number, and the values beside that strata share."""
+    if beside is None:
         return None, ()
-    given = list(groups) if isinstance(groups, Sequence) else np.asarray(groups).tolist()
-    if isinstance(groups, str) or not isinstance(given, list) or len(given) != len(p_x):
-        requirement = f"a list with the group of each of the {len(p_x)} symbols of X"
-        raise ValueError(message(owner, "groups", requirement, groups))
+    given = list(beside) if isinstance(beside, Sequence) else np.asarray(beside).tolist()
+    if isinstance(beside, str) or not isinstance(given, list) or len(given) != len(p_x):
+        requirement = f"a list with a value for each of the {len(p_x)} symbols of X"
+        raise ValueError(message(owner, "beside", requirement, beside))
     labels = tuple(dict.fromkeys(given))
     codes = np.array([labels.index(label) for label in given])
     sizes = np.bincount(codes, p_x, len(labels))
     if (sizes == 0).any():
         empty = labels[int(sizes.argmin())]
-        told = f" has the group {empty!r}, none of whose symbols occurs: leave them out."
-        raise ValueError(about(owner, "groups", told))
+        told = f" has the value {empty!r}, none of whose symbols occurs: leave them out."
+        raise ValueError(about(owner, "beside", told))
     if max_outputs is not None and max_outputs < len(labels):
-        told = f" must be at least {len(labels)}, one output for each group. Got {max_outputs}."
+        told = f" must be at least {len(labels)}, one for each value beside X. Got {max_outputs}."
         raise ValueError(about(owner, "max_outputs", told))
     return codes, labels
 

@@ -406,8 +406,8 @@ def write_transformer(fitted: Fitted, parameters: Mapping[str, Any], indent: int
         "types": [type_.to_dict() for type_ in fitted.types],
         **_alphabet_content(fitted.alphabet),
     }
-    if roles.group_position is not None:
-        (content["layout"]["groups"],) = _labels(roles, [roles.group_position])
+    if roles.person_position is not None:
+        (content["layout"]["person"],) = _labels(roles, [roles.person_position])
     if roles.beside_positions:
         content["layout"]["beside"] = _labels(roles, roles.beside_positions)
     if (of_target := fitted.of_target) is not None:
@@ -454,9 +454,9 @@ def read_transformer(
         n_beside = len(alphabet.beside.columns)
     roles, leaking = _read_roles(part["layout"], n_replaced, n_beside)
     roles = replace(roles, of_cells=of_cells)
-    if roles.group_position is not None:
+    if roles.person_position is not None:
         by_scores = of_cells and part["scores"].optional(lambda _: True) is not None
-        part["layout"]["groups"].require(by_scores, "left out where cells are not by scores")
+        part["layout"]["person"].require(by_scores, "left out where cells are not by scores")
     types = tuple(map(_read_type, part["types"].items(len(roles.typed_positions))))
     mechanism = make_mechanism(part["mechanism"], measure, utility)
     part["mechanism"]["x_labels"].items(len(alphabet.labels))
@@ -464,7 +464,7 @@ def read_transformer(
     is_own = np.array([label_key(a) == label_key(b) for a, b in pairs])
     requirement = "the label that this symbol has in columns"
     part["mechanism"]["x_labels"].require(is_own, requirement)
-    _check_groups(part["mechanism"], mechanism.groups, alphabet.groups)
+    _check_strata(part["mechanism"], mechanism.strata, alphabet.strata)
     mechanism = mechanism.renamed(symbol_of_output=_read_symbols(part["names"], mechanism))
     of_target = None
     if has_target:  # P(V|y)
@@ -490,9 +490,9 @@ def read_transformer(
 def _read_roles(
     place: Place, n_replaced: int, n_beside: int
 ) -> tuple[ColumnRoles, dict[Any, float]]:
-    has_groups = ["groups"] if "groups" in place.members() else []
+    has_person = ["person"] if "person" in place.members() else []
     keys = "names", "n_columns", "replaced", "copied", "leaking", "sensitive"
-    part = place.keys(*keys, *has_groups, *(["beside"] if n_beside else []))
+    part = place.keys(*keys, *has_person, *(["beside"] if n_beside else []))
     n_columns = part["n_columns"].integer(low=1, high=_MOST_COLUMNS)
     names = part["names"].optional(lambda names: _read_column_names(names, n_columns))
     columns = {name: p for p, name in enumerate(range(n_columns) if names is None else names)}
@@ -511,11 +511,11 @@ def _read_roles(
         requirement = "a column that is neither replaced nor copied nor sensitive"
         part["beside"].require(~np.isin(beside, others), requirement)
         roles = replace(roles, beside_positions=beside)
-    if has_groups:
-        groups = columns.get(part["groups"].label())
-        is_own = groups is not None and groups not in (*roles.order, *hidden)
-        part["groups"].require(is_own, "a column that is neither sensitive nor released")
-        roles = replace(roles, group_position=groups)
+    if has_person:
+        person = columns.get(part["person"].label())
+        is_own = person is not None and person not in (*roles.order, *hidden)
+        part["person"].require(is_own, "a column that is neither sensitive nor released")
+        roles = replace(roles, person_position=person)
     return roles, leaking
 
 
@@ -566,21 +566,21 @@ def _has_na(name: object) -> bool:
     return name is pd.NA or (isinstance(name, tuple) and any(map(_has_na, name)))
 
 
-def _check_groups(place: Place, groups: IntArray | None, expected: IntArray | None) -> None:
+def _check_strata(place: Place, strata: IntArray | None, expected: IntArray | None) -> None:
     """Check that symbols belong to the values beside X that they are paired with."""
     if expected is None:
-        place.require(groups is None, "a mechanism without groups, where no columns are beside X")
+        place.require(strata is None, "a mechanism without strata, where no columns are beside X")
         return
-    place.require(groups is not None, "a mechanism with groups, which columns beside X have")
-    place["groups"].require(groups == expected, "the first number of its pair")
+    place.require(strata is not None, "a mechanism with strata, which columns beside X have")
+    place["strata"].require(strata == expected, "the first number of its pair")
 
 
 def _read_symbols(place: Place, mechanism: Mechanism) -> IntArray:
     """Return the symbol that each output is called by: the one that it has the label of."""
     symbols = place.integers(len(mechanism.y_labels), low=0, high=len(mechanism.x_labels) - 1)
     place.different(symbols.tolist(), "a symbol")
-    if (groups := mechanism.groups) is not None:
-        is_own = groups[symbols] == groups[mechanism.channel.argmax(axis=0)]
+    if (strata := mechanism.strata) is not None:
+        is_own = strata[symbols] == strata[mechanism.channel.argmax(axis=0)]
         place.require(is_own, "a symbol with the same columns beside it as this output")
     pairs = zip(mechanism.y_labels, symbols, strict=True)
     is_own = [label_key(label) == label_key(mechanism.x_labels[x]) for label, x in pairs]

@@ -100,7 +100,7 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
     remainder : {"drop", "passthrough"} or list of columns, default="drop"
         What happens to the other columns: all are dropped, all are passed through by value (equal
         values come out alike), or those listed are, outside of the guarantee. The sensitive ones
-        are always dropped, and so is the column that tells people apart (`groups` of
+        are always dropped, and so is the column that tells people apart (`person` of
         `ScoreCells`). Fixed when `fit` is called.
     alphabet : {"auto", "values", "cells"}, TreeCells or ScoreCells, default="auto"
         "values": each combination of values is a symbol of X. "cells": rows that are alike share

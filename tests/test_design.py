@@ -215,7 +215,7 @@ class TestAuto:
     )
     def test_takes_column_generation_for_large_alphabets(self, shape, options, solver):
         joint = np.random.default_rng(0).random(shape)
-        mechanism = design_mechanism(joint, 0.2, **options, tol=1e-2)
+        mechanism = design_mechanism(joint, 0.2, solver_options={"tol": 1e-2}, **options)
         assert mechanism.solver == solver
 
     @pytest.mark.parametrize("measure", ["kl", "l1", "chi2", "alpha_lift"])

@@ -9,7 +9,9 @@ from skprivacy import design_mechanism
 JOINT = np.array([[0.90, 0.08, 0.40], [0.025, 0.82, 0.05], [0.075, 0.10, 0.55]]) / 3
 tolerances = np.geomspace(0.3, 1e-4, 24)
 path = [
-    design_mechanism(JOINT, 0.1, scope="average", solver="optimal", tol=tolerance)
+    design_mechanism(
+        JOINT, 0.1, scope="average", solver="optimal", solver_options={"tol": tolerance}
+    )
     for tolerance in tolerances
 ]
 lower, upper = [m.utility for m in path], [m.upper_bound for m in path]

@@ -166,7 +166,7 @@ class Cells(BaseEstimator, ABC):
 
     max_cells: int
     #: The column that tells people apart, where they may have several rows.
-    groups: Any = None
+    person: Any = None
 
     @abstractmethod
     def learn(self, task: CellTask) -> Partition:

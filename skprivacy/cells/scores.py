@@ -127,7 +127,7 @@ class ScoreCells(Cells):
         `LogisticRegression` and `GaussianNB`.
     max_cells : int, default=64
         How many cells there are at most.
-    groups : str or int, default=None
+    person : str or int, default=None
         The column of X, by name or position, that tells whose row a row is, where a person may
         have several: integers or texts, none missing. No row is then scored by a model that has
         seen another row of that person. `fit` and `transform` read the column; it is not part of
@@ -151,10 +151,10 @@ class ScoreCells(Cells):
     name: ClassVar[str] = "score"
     needs_target: ClassVar[bool] = True
 
-    def __init__(self, estimator: Any = None, max_cells: int = 64, groups: Any = None) -> None:
+    def __init__(self, estimator: Any = None, max_cells: int = 64, person: Any = None) -> None:
         self.estimator = estimator
         self.max_cells = max_cells
-        self.groups = groups
+        self.person = person
 
     def check(self) -> None:
         super().check()
@@ -163,9 +163,9 @@ class ScoreCells(Cells):
         if model is not None and not is_model:
             told = "The 'estimator' parameter of ScoreCells must be a classifier with "
             raise TypeError(told + f"predict_proba. Got {self.estimator!r}.")
-        if isinstance(self.groups, list | bool | np.ndarray) or callable(self.groups):
+        if isinstance(self.person, list | bool | np.ndarray) or callable(self.person):
             requirement = "the name or the position of one column, or None"
-            raise TypeError(message("ScoreCells", "groups", requirement, self.groups))
+            raise TypeError(message("ScoreCells", "person", requirement, self.person))
 
     @one_thread()
     def learn(self, task: CellTask) -> ScorePartition:
@@ -257,7 +257,7 @@ def _folds_of(task: CellTask) -> IntArray:
         return folds_of_rows(task.columns, task.codes)
     if len(np.unique(task.folds)) < 2:
         told = "The rows are of so few people that no model can be learned from some of them, "
-        why = "and score the others: use rows of more people, or leave out ", Named("groups")
+        why = "and score the others: use rows of more people, or leave out ", Named("person")
         raise ValueError(Message(told, *why, "."))
     return task.folds
 

@@ -59,7 +59,7 @@ for models of one column, and beside columns that are published; the others are 
   skprivacy sanitize more.csv target.csv --sensitive sex --columns bmi --bins 3 \\
       --epsilon 0.1 --utility target --target heavy
   skprivacy sanitize more.csv scored.csv --sensitive sex --columns bmi,blood_pressure \\
-      --epsilon 0.1 --target heavy --alphabet cells --max-cells 8 --groups patient
+      --epsilon 0.1 --target heavy --alphabet cells --max-cells 8 --person patient
   skprivacy sanitize more.csv published.csv --sensitive sex --columns bmi --bins 2 \\
       --epsilon 0.2 --beside heavy --no-progress
 codes, rare values, and columns that are copied although they leak:

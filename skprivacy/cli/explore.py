@@ -101,7 +101,7 @@ def cost_of_rows(mechanism: Mechanism, tables: Any, design: dict[str, Any]) -> C
     # A round share well above what is kept, which more rows might keep.
     aim = _ROUND * floor((kept + _MADE_UP_FOR * (alone - kept)) / _ROUND)
     n_cells = sum(secret.p_sx.size for secret in secrets if secret.p_sx is not None)
-    if aim <= kept + _HARDLY or n_cells > _MOST_CELLS or mechanism.groups is not None:
+    if aim <= kept + _HARDLY or n_cells > _MOST_CELLS or mechanism.strata is not None:
         return CostOfRows(kept, alone)
     asked = {name: value for name, value in design.items() if name != "n_samples"}
     try:
@@ -200,9 +200,9 @@ class _Table:
 
     def _beside(self, p_sx: FloatArray) -> float:
         """Return what columns beside the release reveal alone: no smaller budget allows them."""
-        if "groups" not in self.design:
+        if "beside" not in self.design:
             return 0.0
-        codes, _ = pd.factorize(pd.Series(self.design["groups"]))
+        codes, _ = pd.factorize(pd.Series(self.design["beside"]))
         more = 1 + _ROUNDING if self.design["confidence"] is None else _SURELY
         return more * self._unchanged(p_sx @ np.eye(codes.max() + 1)[codes])
 

@@ -18,7 +18,7 @@ from ..transformer import PrivacyFunnelTransformer
 from .values import UTILITIES
 
 # Options that name one column, and where their names are.
-_ONE = {"--target": "target_column", "--groups": "groups", "--record-ids": "record_ids"}
+_ONE = {"--target": "target_column", "--person": "person", "--record-ids": "record_ids"}
 
 _NO_HEADER = (
     "Nor does it have any other column that is named: if its first line is a row, and not a "
@@ -129,7 +129,7 @@ def released_columns(options: argparse.Namespace, names: Sequence[str]) -> list[
         raise ValueError(
             "--remainder passthrough needs --columns: without it, all other columns are released."
         )
-    others = {*options.sensitive, options.target_column, options.groups}
+    others = {*options.sensitive, options.target_column, options.person}
     others.add(getattr(options, "record_ids", None))
     others |= {*(options.beside or ()), *(() if remainder == "drop" else remainder)}
     return [name for name in names if name not in others]
@@ -194,7 +194,7 @@ def _utility(options: argparse.Namespace) -> str:
 
 def _alphabet(options: argparse.Namespace) -> Any:
     """Return what symbols are; options that are about cells mean that there are cells."""
-    given = {name: getattr(options, name) for name in ("max_cells", "groups")}
+    given = {name: getattr(options, name) for name in ("max_cells", "person")}
     about_cells = {name: value for name, value in given.items() if value is not None}
     if not about_cells:
         return options.alphabet
@@ -203,8 +203,8 @@ def _alphabet(options: argparse.Namespace) -> Any:
         raise ValueError(f"--{option} is about cells: leave out --alphabet values.")
     if options.target_column is not None:
         return ScoreCells(**about_cells)
-    if options.groups is not None:
-        raise ValueError("--groups is about cells that keep a target: name it with --target.")
+    if options.person is not None:
+        raise ValueError("--person is about cells that keep a target: name it with --target.")
     return TreeCells(**about_cells)
 
 

@@ -132,10 +132,10 @@ def clear_progress() -> None:
 # What the library calls a parameter, the command line calls an option.
 _SAME_NAMES = (
     "allow_leaking", "alphabet", "beside", "columns", "confidence", "edges", "epsilon",
-    "force", "groups", "handle_unknown", "header", "max_categories", "max_cells", "max_factor",
-    "max_shift", "max_outputs", "measure", "min_frequency", "names", "output", "proportions",
-    "record_ids", "remainder", "scope", "sensitive", "smoothing", "solver", "solver_options",
-    "target", "utility",
+    "force", "handle_unknown", "header", "max_categories", "max_cells", "max_factor",
+    "max_shift", "max_outputs", "measure", "min_frequency", "names", "output", "person",
+    "proportions", "record_ids", "remainder", "scope", "sensitive", "smoothing", "solver",
+    "solver_options", "target", "utility",
 )  # fmt: skip
 OPTIONS = {
     **{name: f"--{name.replace('_', '-')}" for name in _SAME_NAMES},

@@ -158,7 +158,7 @@ DESIGN: Options = {
         _NUMBER,
         "how many cells there are at most, with --alphabet cells (default: 400, with --target 64)",
     ),
-    "--groups": (
+    "--person": (
         _COLUMN,
         "column with a person id, if people have several rows: with cells for a --target, no "
         "row is scored by a model of other rows of that person; it is never released",

@@ -199,7 +199,7 @@ def _transformer(options: argparse.Namespace, source: Source) -> PrivacyFunnelTr
     if options.record_ids:
         id_position(source, options.record_ids)
         check_own_column(options.record_ids, list(named))
-    named.add(options.groups)
+    named.add(options.person)
     copied = _copied(options, [name for name in source.names if name not in named])
     return transformer.set_params(remainder=copied or "drop")
 

@@ -25,7 +25,7 @@ SOLVERS = (
     "one_per_label",
     "column_generation",
     "algorithm1",
-    "max_lift",
+    "lift_polytope",
     "best_partition",
     "subset_merging",
     "watchdog",

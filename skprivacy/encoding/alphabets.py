@@ -41,7 +41,7 @@ class Alphabet(ABC):
     #: Whether symbols are kinds of rows, which no combination of values names.
     of_cells: ClassVar[bool] = False
     #: The value of the columns beside X that each symbol belongs to; None without any.
-    groups: IntArray | None = None
+    strata: IntArray | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # Lookup tables, and what is shown, are worked out again where they are used.

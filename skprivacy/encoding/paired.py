@@ -54,7 +54,7 @@ class PairedAlphabet(Alphabet):
         return self.inner.of_cells
 
     @property
-    def groups(self) -> IntArray:  # type: ignore[override]
+    def strata(self) -> IntArray:  # type: ignore[override]
         return self.pairs[:, 0]
 
     @property
@@ -122,7 +122,7 @@ class PairedAlphabet(Alphabet):
         """The pair of each z and each symbol of X; the last entry of a z is for unknown ones."""
         n_z, n_x = self.beside.n_symbols, self.inner.n_symbols
         table = np.repeat(-1 - np.arange(n_z)[:, None], n_x + 1, axis=1)
-        table[self.groups, self.x_symbols] = np.arange(self.n_symbols)
+        table[self.strata, self.x_symbols] = np.arange(self.n_symbols)
         return table.reshape(-1).astype(narrow(np.array(max(n_z, self.n_symbols))).dtype)
 
     def decode(
@@ -135,7 +135,7 @@ class PairedAlphabet(Alphabet):
     ) -> list[tuple[list[Any], IntArray]]:
         values_of_z = np.empty((self.beside.n_symbols, len(self.beside.columns)), dtype=np.intp)
         values_of_z[self.beside.symbols[self.beside.member_of]] = self.beside.members
-        of_output = values_of_z[self.groups[symbol_of_output]]
+        of_output = values_of_z[self.strata[symbol_of_output]]
         return [
             (list(column.values), look_up(narrow(places), outputs))
             for column, places in zip(self.beside.columns, of_output.T, strict=True)
@@ -159,7 +159,7 @@ class PairedAlphabet(Alphabet):
 
     def column_codes(self) -> list[IntArray | None]:
         of_x, of_z = self.inner.column_codes(), self.beside.column_codes()
-        pairs = [*((c, self.x_symbols) for c in of_x), *((c, self.groups) for c in of_z)]
+        pairs = [*((c, self.x_symbols) for c in of_x), *((c, self.strata) for c in of_z)]
         return [None if codes is None else codes[symbols] for codes, symbols in pairs]
 
     def rules(self) -> list[Any]:
@@ -168,7 +168,7 @@ class PairedAlphabet(Alphabet):
     def can_be_read(self, symbols: IntArray) -> bool:
         return self.inner.can_be_read(np.unique(self.x_symbols[symbols]))
 
-    def group_names(self, names: Sequence[Hashable]) -> list[str]:
+    def stratum_names(self, names: Sequence[Hashable]) -> list[str]:
         """Return what each z is called; names : of the columns."""
         parts = [_parts(label) for label in self.beside.labels]
         return [

@@ -140,10 +140,10 @@ class FileTable(CountedTable):
 
     def prepare(self, roles: ColumnRoles, counted: CountedColumns, edges: Edges) -> None:
         self._edges = dict(edges)
-        self._families = dict.fromkeys(edges, "numbers") | dict.fromkeys(counted.groups, "str")
+        self._families = dict.fromkeys(edges, "numbers") | dict.fromkeys(counted.person, "str")
         self._open = {*counted.in_table} - {*self._families}
         if self._with_sample or roles.kept_positions:
-            others = *roles.s_positions, *roles.kept_positions, roles.group_position
+            others = *roles.s_positions, *roles.kept_positions, roles.person_position
             positions = {*roles.read_positions, *others}
             names = [name for p, name in enumerate(self.names) if p in positions]
             self._sample = RowSample(names, whole=counted.in_table)

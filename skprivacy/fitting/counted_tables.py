@@ -177,17 +177,17 @@ def _counted(
 ) -> CountedColumns:
     parts = roles.s_positions, roles.x_positions, roles.beside_positions
     s, x, z = (tuple(roles.name(p) for p in part) for part in parts)
-    groups = roles.group_names
+    person = roles.person_names
     if not settings.has_target:
-        return CountedColumns(s, x, groups=groups, beside=z)
-    if not isinstance(target, str) or target not in table.names or target in (*s, *groups):
+        return CountedColumns(s, x, person=person, beside=z)
+    if not isinstance(target, str) or target not in table.names or target in (*s, *person):
         given = target if isinstance(target, str | None) else type(target).__name__
-        apart = " and does not tell people apart" if groups else ""
+        apart = " and does not tell people apart" if person else ""
         told = f" must name a column of {table.where} that is not sensitive{apart}"
         got = InPython(", with utility='target'"), f". Got {given!r}; "
         has = f"{table.where} has {table.names}."
         raise ValueError(Message(Parameter(*table.target), told, *got, has))
-    return CountedColumns(s, x, (target,), groups, z)
+    return CountedColumns(s, x, (target,), person, z)
 
 
 def _rows(
@@ -195,7 +195,7 @@ def _rows(
 ) -> tuple[LabelledRows, NamedColumns]:
     """Count values where they are few enough, else cells; return values of X as well."""
     cells = cells_of(settings)
-    if not counted.groups or cells is None:  # otherwise each key would be a row of its own
+    if not counted.person or cells is None:  # otherwise each key would be a row of its own
         names = list(dict.fromkeys(counted.in_table))
         try:
             found = table.count(names, edges_of(settings.n_bins, counted.x), tallies.MOST_DISTINCT)
@@ -236,8 +236,8 @@ def _teachers(
     buckets = Buckets.of(settings, counted, cells)
     sizes = table.sizes(buckets, N_BUCKETS)
     sample = Sample.of_sizes(buckets, sizes, int(sizes.sum()))
-    names = [name for name in dict.fromkeys(counted.in_table) if name not in counted.groups]
-    kept = sample.kept(counted.groups)
+    names = [name for name in dict.fromkeys(counted.in_table) if name not in counted.person]
+    kept = sample.kept(counted.person)
     found = table.count([*names, NUMBER], {}, _MOST_TEACHERS, kept)
     return sample.weighted(_checked(settings, table, found.labelled(counted)))
 

@@ -198,12 +198,12 @@ def evaluated(
     objective, s_columns = _objective(fitted, held_out), held_out.rows.s_columns
 
     p_x = np.bincount(held_out.x_codes, held_out.rows.weights, _n_symbols(fitted))
-    unseen, groups = [_unseen(mechanism.x_labels)], mechanism.groups
+    unseen, strata = [_unseen(mechanism.x_labels)], mechanism.strata
     if isinstance(fitted.alphabet, PairedAlphabet):
         unseen = [("unseen", label) for label in fitted.alphabet.beside.labels]
-    if groups is not None:
-        groups = np.append(groups, np.unique(groups))
-    about = (*mechanism.x_labels, *unseen), mechanism.y_labels, objective, groups
+    if strata is not None:
+        strata = np.append(strata, np.unique(strata))
+    about = (*mechanism.x_labels, *unseen), mechanism.y_labels, objective, strata
     channel = Channel(_channel(fitted), p_x / p_x.sum(), *about)
 
     def under(codes: IntArray, labels: Labels) -> Leakage:

@@ -189,13 +189,13 @@ def _at(values: Any, chosen: IntArray) -> Any:
 class CountedColumns:
     """The names of columns that are counted together: of S, of X, of a target, and beside X.
 
-    groups : the column that tells people apart, if any. Their folds are counted, no keys.
+    person : the column that tells people apart, if any. Their folds are counted, no keys.
     """
 
     s: tuple[Any, ...]
     x: tuple[Any, ...]
     target: tuple[Any, ...] | None = None
-    groups: tuple[Any, ...] = ()
+    person: tuple[Any, ...] = ()
     beside: tuple[Any, ...] = ()
 
     @classmethod
@@ -209,17 +209,17 @@ class CountedColumns:
     def names(self) -> list[Any]:
         """All names; the target may be a column of X as well."""
         targets = (f"the target {name!r}" for name in self.target or ())
-        folds = (f"the fold of {name!r}" for name in self.groups)
+        folds = (f"the fold of {name!r}" for name in self.person)
         return [*self.s, *self.x, *targets, *folds, *self.beside]
 
     @property
     def in_table(self) -> list[Any]:
         """What the table calls them, in the order of `names`."""
-        return [*self.s, *self.x, *(self.target or ()), *self.groups, *self.beside]
+        return [*self.s, *self.x, *(self.target or ()), *self.person, *self.beside]
 
     def in_cells(self) -> CountedColumns:
         """Return the columns with one in place of X: the number of its cell."""
-        return replace(self, x=(NUMBER,), groups=())
+        return replace(self, x=(NUMBER,), person=())
 
     def columns(self, rows: LabelledRows) -> list[pd.Series]:
         """Return the columns of some rows in the order of `names`."""
@@ -244,7 +244,7 @@ class CountedColumns:
         s, x = named(self.s), named(self.x)
         target = None if self.target is None else named(self.target)
         sums = counts if weights is None else weights, counts, squares
-        others = named(self.groups), named(self.beside)
+        others = named(self.person), named(self.beside)
         return LabelledRows(s, x, target, *sums, is_coarse, cells, *others)
 
 
@@ -321,13 +321,13 @@ def read_inputs(
         check_no_copy(levels, roles.s_names, s_columns, owner)
         index = dict(zip(labels_of(levels), levels, strict=True))
     settings.check_names(table.names or range(table.n_columns), tuple(s_columns))
-    folds = None if settings.groups is None else folds_in(roles, table, owner)
+    folds = None if settings.person is None else folds_in(roles, table, owner)
     rows = LabelledRows(
         s_columns,
         table.named(roles.x_positions),
         target_columns(owner, y, s_columns) if settings.has_target else None,
         weights,
-        folds={} if folds is None else {settings.groups: pd.Series(folds)},
+        folds={} if folds is None else {settings.person: pd.Series(folds)},
         beside=table.named(roles.beside_positions),
     )
     passed = table.named(roles.kept_positions)
@@ -346,16 +346,16 @@ def roles_of(
     apart: Sequence[int] = (),
 ) -> ColumnRoles:
     """Return which columns of a table are what; apart : released only if they are named."""
-    owner, groups = settings.owner, list[int]()
+    owner, person = settings.owner, list[int]()
     published: tuple[int, ...] = ()
-    if settings.groups is not None:
-        groups = table.positions("ScoreCells", "groups", [settings.groups])
+    if settings.person is not None:
+        person = table.positions("ScoreCells", "person", [settings.person])
     if settings.beside is not None:
         published = beside_positions(settings, table, s_positions)
     listed = () if isinstance(settings.remainder, str) else settings.remainder
     named = table.positions(owner, "remainder", listed)
     if settings.columns is None:
-        others = [*s_positions, *apart, *published, *named, *groups]
+        others = [*s_positions, *apart, *published, *named, *person]
         found = [p for p in range(table.n_columns) if p not in others]
     else:
         found = table.positions(owner, "columns", settings.columns)
@@ -365,8 +365,8 @@ def roles_of(
             why = InPython(f"the 'columns' of {owner}", Named("columns"))
             raise ValueError(Message(said, why, ": it cannot be protected and released."))
     roles = {"sensitive": s_positions, "beside": published, "remainder": named, "columns": found}
-    for parameter in (name for name, own in roles.items() if groups and groups[0] in own):
-        of_people = f"The column {table.label(groups[0])!r} is named by ", Named("groups")
+    for parameter in (name for name, own in roles.items() if person and person[0] in own):
+        of_people = f"The column {table.label(person[0])!r} is named by ", Named("person")
         never = ", which tells whose row a row is and is never released, and by ", Named(parameter)
         raise ValueError(Message(*of_people, *never, ": leave it out of one of them."))
     if published:
@@ -375,7 +375,7 @@ def roles_of(
         told = Parameter("columns", owner), " must name at least one column that is not "
         raise ValueError(Message(*told, f"sensitive. Got {settings.columns!r}."))
     s_names = tuple(dict.fromkeys([*s_names, *map(table.label, s_positions)]))
-    special = [*found, *s_positions, *groups]
+    special = [*found, *s_positions, *person]
     if both := [table.label(position) for position in named if position in special]:
         twice = (
             Parameter("remainder", owner),
@@ -385,8 +385,8 @@ def roles_of(
     every = range(table.n_columns) if settings.remainder == "passthrough" else sorted(named)
     kept = tuple(p for p in every if p not in special and p not in published)
     of_all = table.names, table.n_columns, tuple(found), tuple(s_positions), s_names, kept
-    group = next(iter(groups), None)
-    return ColumnRoles(*of_all, group_position=group, beside_positions=published)
+    group = next(iter(person), None)
+    return ColumnRoles(*of_all, person_position=group, beside_positions=published)
 
 
 def roles_of_names(

@@ -168,9 +168,9 @@ def _code_x(
         check_known(settings, rows.cells)
         (of_row,) = rows.x_columns.values()
         return rows.cells.alphabet, of_row.to_numpy(dtype=np.int32), rows.cells.names
-    if tuple(rows.folds) != (() if settings.groups is None else (settings.groups,)):
+    if tuple(rows.folds) != (() if settings.person is None else (settings.person,)):
         # Batches may be older than the column that tells people apart now.
-        told = "These rows were counted with other ", Named("groups"), ", and cannot be counted "
+        told = "These rows were counted with other ", Named("person"), ", and cannot be counted "
         raise ValueError(Message(*told, "again: leave them as they were, or start again."))
     names = tuple(rows.x_columns)
     if (cells := cells_of(settings)) is None:
@@ -292,10 +292,10 @@ def design_options(
     settings: Settings, rows: LabelledRows, coded: CodedRows, loss: FloatArray
 ) -> dict[str, Any]:
     """Return what `design_mechanism` is asked for, besides counts and a budget."""
-    groups, alphabet = {}, coded.alphabet
+    beside, alphabet = {}, coded.alphabet
     if isinstance(alphabet, PairedAlphabet):
-        names = alphabet.group_names(list(rows.beside))
-        groups["groups"] = [names[z] for z in alphabet.groups]
+        names = alphabet.stratum_names(list(rows.beside))
+        beside["beside"] = [names[z] for z in alphabet.strata]
     return {
         "measure": settings.measure,
         "scope": settings.scope,
@@ -304,8 +304,8 @@ def design_options(
         "max_outputs": settings.max_outputs,
         "confidence": settings.confidence,
         "n_samples": None if settings.confidence is None else coded.n_effective,
-        **groups,
-        **(settings.solver_options or {}),
+        **beside,
+        "solver_options": settings.solver_options,
     }
 
 
@@ -315,12 +315,11 @@ def _design(settings: Settings, inputs: FitInputs, coded: CodedRows) -> Mechanis
     asked = design_options(settings, inputs.rows, coded, loss)
     counts = coded.counts.astype(float) + settings.smoothing
     secrets, owner = coded.secrets, "PrivacyFunnelTransformer"
-    options = {name: asked.pop(name) for name in settings.solver_options or {}}
-    solver = asked.pop("solver")
+    solver, solver_options = asked.pop("solver"), asked.pop("solver_options")
     task = DesignTask.checked(owner, secrets.tables(counts), secrets.budgets.values(), **asked)
     arrange = _arrangement(task, coded.alphabet, loss)
     finishing = {"arrange": arrange, "as_sampled": as_sampled}
-    mechanism = design_task(task, secrets.budgets, owner, solver, options, **finishing)
+    mechanism = design_task(task, secrets.budgets, owner, solver, solver_options, **finishing)
     x_labels = tuple(coded.alphabet.labels)
     assert mechanism.symbol_of_output is not None
     return mechanism.renamed(
@@ -337,15 +336,15 @@ def _arrangement(task: DesignTask, alphabet: Alphabet, loss: FloatArray) -> Arra
     Of cells, outputs that say nearly the same about X, or the target, are merged. They differ in
     what they say about S: merged, they say less about it, and on more rows each.
     """
-    p_x, utility, groups = task.p_x, task.utility, task.groups
+    p_x, utility, strata = task.p_x, task.utility, task.strata
     if alphabet.of_cells and isinstance(utility, Target):
         loss = utility.surprise()
 
     def arranged(channel: FloatArray) -> tuple[FloatArray, IntArray]:
         if alphabet.of_cells:
             allowance = _MERGED_UTILITY * utility.of_channel(p_x, channel)
-            channel = tidied(channel, p_x, utility, allowance, groups)
-        return named_outputs(channel, p_x, utility, loss, groups)
+            channel = tidied(channel, p_x, utility, allowance, strata)
+        return named_outputs(channel, p_x, utility, loss, strata)
 
     return arranged
 
@@ -437,8 +436,8 @@ class _RawRows:
         parts = [_factorized(column, series, name) for column, (name, series) in columns]
         codes: list[IntArray] = [code.astype(np.intp) + 1 for code, _ in parts]  # missing: 0
         sizes = [len(values) + 1 for _, values in parts]
-        if (groups := x.alphabet.groups) is not None:  # one raw row is in several pairs
-            codes, sizes = [*codes, groups[x.x_codes]], [*sizes, int(groups.max()) + 1]
+        if (strata := x.alphabet.strata) is not None:  # one raw row is in several pairs
+            codes, sizes = [*codes, strata[x.x_codes]], [*sizes, int(strata.max()) + 1]
         distinct, of_row = combine(codes, sizes)
         distinct = distinct[:, : len(parts)]
         symbols = np.empty(len(distinct), dtype=np.intp)
@@ -529,7 +528,7 @@ def _utility_before_cuts(
         within = np.bincount(raw.symbols, information, len(p_x))
         whole = float(entropy(p_x) + p_x @ within)
         return _share(mechanism.utility - least, whole - least)
-    if isinstance(objective, Guess) and mechanism.groups is None:
+    if isinstance(objective, Guess) and mechanism.strata is None:
         likeliest = np.zeros(len(p_x))
         np.maximum.at(likeliest, raw.symbols, shares)
         blind = (p_x * likeliest).max()
@@ -556,7 +555,7 @@ def _closeness(
     mechanism: Mechanism, columns: Sequence[ComparedColumn], column_weights: Sequence[float]
 ) -> float:
     """Return how much closer values are to the raw ones than if nothing were released."""
-    if mechanism.groups is not None:
+    if mechanism.strata is not None:
         return np.nan
     p_x, p_symbol = mechanism.p_x, named_channel(mechanism).p_symbol
     pairs = list(zip(column_weights, columns, strict=True))

@@ -91,14 +91,14 @@ class KeptRows(RowNumbers):
 
     buckets: Buckets
     is_kept: npt.NDArray[np.bool]
-    groups: tuple[Any, ...]
+    person: tuple[Any, ...]
 
     @property
     def read(self) -> tuple[Any, ...]:
-        return tuple(dict.fromkeys([*self.buckets.read, *self.groups]))
+        return tuple(dict.fromkeys([*self.buckets.read, *self.person]))
 
     def of_table(self, columns: NamedColumns) -> IntArray:
-        folds = next((folds_of_keys(columns[name], name) for name in self.groups), 0)
+        folds = next((folds_of_keys(columns[name], name) for name in self.person), 0)
         kept = self.is_kept[self.buckets.of_table(columns)]
         return np.where(kept, folds, UNKNOWN).astype(np.int32)
 
@@ -120,10 +120,10 @@ class Sample:
         is_small = n_rows <= MOST_ROWS
         return cls(buckets, None if is_small else kept_buckets(sizes, MOST_ROWS))
 
-    def kept(self, groups: tuple[Any, ...]) -> KeptRows:
-        """Return the rows that teach; groups : the column that tells people apart, if any."""
+    def kept(self, person: tuple[Any, ...]) -> KeptRows:
+        """Return the rows that teach; person : the column that tells people apart, if any."""
         is_kept = np.ones(N_BUCKETS, bool) if self.factors is None else self.factors > 0
-        return KeptRows(self.buckets, is_kept, groups)
+        return KeptRows(self.buckets, is_kept, person)
 
     def weighted(self, rows: LabelledRows) -> LabelledRows:
         """Return the rows that teach, among some that hold all of these."""

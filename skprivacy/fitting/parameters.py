@@ -28,11 +28,6 @@ _OF_DESIGN = (
     "solver_options", "alphabet", "n_bins", "min_frequency", "max_categories", "smoothing",
 )  # fmt: skip
 
-# What else designs are asked for: a solver must not be told otherwise.
-_NOT_OF_SOLVERS = frozenset({
-    "measure", "scope", "utility", "solver", "max_outputs", "confidence", "n_samples", "groups",
-})  # fmt: skip
-
 
 @dataclass(frozen=True, eq=False)
 class Settings:
@@ -107,12 +102,6 @@ class Settings:
         elif not isinstance(self.random_state, np.random.RandomState | np.random.Generator | None):
             requirement = "an int, a RandomState, a Generator or None"
             raise TypeError(message(owner, "random_state", requirement, self.random_state))
-        if not isinstance(self.solver_options, dict | None):
-            requirement = "a dict or None"
-            raise TypeError(message(owner, "solver_options", requirement, self.solver_options))
-        if taken := _NOT_OF_SOLVERS.intersection(self.solver_options or {}):
-            requirement = f"without {min(taken)!r}, which is no option of a solver"
-            raise ValueError(message(owner, "solver_options", requirement, self.solver_options))
 
     @property
     def has_target(self) -> bool:
@@ -133,9 +122,9 @@ class Settings:
         return weights
 
     @property
-    def groups(self) -> Any:
+    def person(self) -> Any:
         """The column that tells people apart, None if there is none."""
-        return self.alphabet.groups if isinstance(self.alphabet, Cells) else None
+        return self.alphabet.person if isinstance(self.alphabet, Cells) else None
 
     def for_batches(self) -> Settings:
         """Return the settings for rows that came in batches: what is left open stays values."""

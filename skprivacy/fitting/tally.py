@@ -144,16 +144,16 @@ class RowNumbers(ABC):
 class RowSymbols(RowNumbers):
     """The symbols of some columns; -1 or less for values that `fit` did not see.
 
-    names : of these columns; groups : the column that tells people apart, if any.
+    names : of these columns; person : the column that tells people apart, if any.
     """
 
     alphabet: Alphabet
     names: tuple[Any, ...]
-    groups: tuple[Any, ...]
+    person: tuple[Any, ...]
 
     @property
     def read(self) -> tuple[Any, ...]:
-        return (*self.names, *self.groups)
+        return (*self.names, *self.person)
 
     def of_columns(self, columns: NamedColumns, folds: IntArray | None = None) -> IntArray:
         """Return the symbol of each row; columns : these and any others; folds : of the rows."""
@@ -161,7 +161,7 @@ class RowSymbols(RowNumbers):
         return self.alphabet.encode(series, self.names, folds)[0]
 
     def of_table(self, columns: NamedColumns) -> IntArray:
-        folds = next((folds_of_keys(columns[name], name) for name in self.groups), None)
+        folds = next((folds_of_keys(columns[name], name) for name in self.person), None)
         return self.of_columns(columns, folds)
 
 

@@ -59,8 +59,8 @@ def mechanism_content(
     }
     if channel.symbol_of_output is not None:
         content["names"] = channel.symbol_of_output.tolist()
-    if channel.groups is not None:
-        content["groups"] = channel.groups.tolist()
+    if channel.strata is not None:
+        content["strata"] = channel.strata.tolist()
     if first.confidence is not None:
         content |= {"confidence": float(others["confidence"]), "n_samples": first.n_samples}
     content["secrets"] = [
@@ -84,7 +84,7 @@ def _joint_content(leakage: Leakage) -> dict[str, Any]:
 def _recorded(channel: Channel) -> Utility:
     """Return a utility without data, but with its figures."""
     recorded = channel.objective.recorded(channel.p_x, channel.matrix)
-    if isinstance(recorded, RecordedUtility) and channel.groups is not None:
+    if isinstance(recorded, RecordedUtility) and channel.strata is not None:
         return recorded.with_least(channel.least_utility)
     return recorded
 
@@ -95,7 +95,7 @@ def read_mechanism(
     """Return the fields of the mechanism at some place; its guarantees are checked."""
     there = place.members()
     has_joint = "p_x" not in there
-    optional = [key for key in ("names", "groups", *_OF_POPULATION, "together") if key in there]
+    optional = [key for key in ("names", "strata", *_OF_POPULATION, "together") if key in there]
     if any(key in there for key in _OF_POPULATION):
         optional = [*dict.fromkeys([*optional, *_OF_POPULATION])]
     part = place.keys(*_KEYS, *optional, *([] if has_joint else ["p_x"]))
@@ -152,13 +152,13 @@ def _read_channel(part: Mapping[str, Place], p_x: FloatArray, utility: Utility |
     x_labels, y_labels, n_x = part["x_labels"].labels(), part["y_labels"].labels(), len(p_x)
     matrix = _read_probabilities(part["channel"], n_x, len(y_labels))
     _check_sums(part["channel"], "[{}]", matrix.sum(axis=1))
-    objective, groups, names = _read_utility(part["objective"], utility, n_x), None, None
-    if "groups" in part:
-        groups = part["groups"].integers(n_x, low=0, high=n_x - 1)
+    objective, strata, names = _read_utility(part["objective"], utility, n_x), None, None
+    if "strata" in part:
+        strata = part["strata"].integers(n_x, low=0, high=n_x - 1)
     if "names" in part:
         names = part["names"].integers(len(y_labels), low=0, high=n_x - 1)
     with part["channel"].making():
-        return Channel(matrix, p_x, x_labels, y_labels, objective, groups, names)
+        return Channel(matrix, p_x, x_labels, y_labels, objective, strata, names)
 
 
 def _read_probabilities(place: Place, length: int | None, width: int | None = None) -> FloatArray:

@@ -52,7 +52,7 @@ class Figures(Frozen):
     posterior: FloatArray = of_channel("posterior")
     x_labels: Labels = of_channel("x_labels")
     y_labels: Labels = of_channel("y_labels")
-    groups: IntArray | None = of_channel("groups")
+    strata: IntArray | None = of_channel("strata")
     objective: Utility = of_channel("objective")
     utility: float = of_channel("utility")
     normalized_utility: float = of_channel("normalized_utility")

@@ -86,7 +86,7 @@ class OfChannel(Frozen):
     p_x: FloatArray = of_channel("p_x")
     p_y: FloatArray = of_channel("p_y")
     y_labels: Labels = of_channel("y_labels")
-    groups: IntArray | None = of_channel("groups")
+    strata: IntArray | None = of_channel("strata")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

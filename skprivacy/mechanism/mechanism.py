@@ -283,7 +283,7 @@ class Mechanism(BudgetFigures):
         joints = {name: self._joint_of(table) for name, table in tables.items()}
         p_x = next(iter(joints.values())).p_x
         labels, objective = (self.x_labels, self.y_labels), self.objective.elsewhere()
-        channel = Channel(self.channel, p_x, *labels, objective, self.groups)
+        channel = Channel(self.channel, p_x, *labels, objective, self.strata)
         secrets = {
             name: Leakage(channel, joint.p_sx, joint.s_labels, self.measure)
             for name, joint in joints.items()

@@ -65,10 +65,10 @@ def leakage(
 
 
 @overload
-def max_lift(s: ColumnsLike, y: ColumnsLike, *, per_output: Literal[False] = ...) -> float: ...
+def largest_lift(s: ColumnsLike, y: ColumnsLike, *, per_output: Literal[False] = ...) -> float: ...
 @overload
-def max_lift(s: ColumnsLike, y: ColumnsLike, *, per_output: Literal[True]) -> pd.Series: ...
-def max_lift(s: ColumnsLike, y: ColumnsLike, *, per_output: bool = False) -> float | pd.Series:
+def largest_lift(s: ColumnsLike, y: ColumnsLike, *, per_output: Literal[True]) -> pd.Series: ...
+def largest_lift(s: ColumnsLike, y: ColumnsLike, *, per_output: bool = False) -> float | pd.Series:
     """Return the largest P(s|y) / P(s): how much likelier a value of S can become.
 
     Parameters
@@ -80,11 +80,11 @@ def max_lift(s: ColumnsLike, y: ColumnsLike, *, per_output: bool = False) -> flo
 
     Examples
     --------
-    >>> from skprivacy.metrics import max_lift
-    >>> max_lift(["a", "a", "b", "b"], [0, 0, 0, 1])
+    >>> from skprivacy.metrics import largest_lift
+    >>> largest_lift(["a", "a", "b", "b"], [0, 0, 0, 1])
     2.0
     """
-    sample = observed(s, y, "max_lift")
+    sample = observed(s, y, "largest_lift")
     lifts = lift(sample.posteriors, sample.prior).max(axis=1)
     return pd.Series(lifts, sample.y_values) if per_output else float(lifts.max())
 
@@ -136,14 +136,14 @@ def chi2_leakage(s: ColumnsLike, y: ColumnsLike, *, per_output: bool = False) ->
 
 
 @overload
-def alpha_lift(
+def alpha_lift_leakage(
     s: ColumnsLike, y: ColumnsLike, *, alpha: float = ..., per_output: Literal[False] = ...
 ) -> float: ...
 @overload
-def alpha_lift(
+def alpha_lift_leakage(
     s: ColumnsLike, y: ColumnsLike, *, alpha: float = ..., per_output: Literal[True]
 ) -> pd.Series: ...
-def alpha_lift(
+def alpha_lift_leakage(
     s: ColumnsLike, y: ColumnsLike, *, alpha: float = 2.0, per_output: bool = False
 ) -> float | pd.Series:
     """Return the logarithm of the alpha-norm of the lift, averaged over y.
@@ -159,11 +159,11 @@ def alpha_lift(
 
     Examples
     --------
-    >>> from skprivacy.metrics import alpha_lift
-    >>> round(alpha_lift(["a", "a", "b", "b"], [0, 0, 1, 1]), 4)
+    >>> from skprivacy.metrics import alpha_lift_leakage
+    >>> round(alpha_lift_leakage(["a", "a", "b", "b"], [0, 0, 1, 1]), 4)
     0.3466
     """
-    return _average_or_each(observed(s, y, "alpha_lift"), AlphaLift(alpha), per_output)
+    return _average_or_each(observed(s, y, "alpha_lift_leakage"), AlphaLift(alpha), per_output)
 
 
 @overload

@@ -148,8 +148,7 @@ class PrivacyUtilityDisplay:
         solvers = [solvers] if isinstance(solvers, str) else solvers
         options: dict[str, Any] = {}
         if not solvers:
-            own = transformer.solver_options or {}
-            options = {"max_outputs": transformer.max_outputs, **own}
+            options = {name: getattr(transformer, name) for name in OWN}
         paths = {
             solver if isinstance(solver, str) else solver.name: path_around(
                 mechanism, solver, epsilons, is_own=not solvers, **options
@@ -219,6 +218,10 @@ class PrivacyUtilityDisplay:
             self.ax_.plot(budgets, bound, color="0.2", ls=":", lw=1.4, zorder=3, label=certified)
 
 
+# Parameters of a transformer that hold for its own solver only.
+OWN = "max_outputs", "solver_options"
+
+
 def path_around(
     mechanism: Mechanism,
     solver: str | Solver,
@@ -250,7 +253,7 @@ def path_around(
         solver=solver,
         confidence=mechanism.confidence,
         n_samples=mechanism.n_samples,
-        groups=mechanism.groups,
+        beside=mechanism.strata,
         **options,
     )
     designed = iter(path)
@@ -265,7 +268,7 @@ def _around(mechanism: Mechanism, around: FloatArray) -> list[dict[Any, float]]:
         if not np.isfinite(budget):
             budget = secret.leakage_in(secret.scope)
         middle[name] = budget if 0 < budget < np.inf else 0.01
-    least = 0.0 if mechanism.groups is None else _least_factor(mechanism, middle)
+    least = 0.0 if mechanism.strata is None else _least_factor(mechanism, middle)
     factors = [float(factor) for factor in around if factor >= min(least, 1.0)]
     return [{name: factor * each for name, each in middle.items()} for factor in factors]
 

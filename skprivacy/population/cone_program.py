@@ -12,7 +12,7 @@ weights are as large as those of normals of the budget, and in proportion to ``1
 is exact for two groups and for kl near the prior. The peak, ``max w``, is what a few more rows of
 a group would add if all of them had the symbol that tells most: it matters for groups with few
 rows. All terms are convex and positively homogeneous, so that outputs with a margin form a convex
-cone. Where published columns divide X into faces, the peak is compared with ``1 / P(face)``.
+cone. Where published columns divide X into strata, the peak is compared with ``1 / P(stratum)``.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SMALLEST_GAUGE, _LARGEST_GAUGE, _HALVINGS = 1e-12, 1e6, 60
 class RobustBudget:
     """The outputs that keep a budget of epsilon with a margin.
 
-    counts : of pairs (s, x) with at least two groups, every symbol of X with rows; faces : of the
+    counts : of pairs (s, x) with at least two groups, every symbol of X with rows; strata : of the
     symbols; more_rows : how many rows of a group may have been missed; by_group : whether rows of
     a polyhedral budget have noises of their own, larger ones for rare groups, instead of a peak.
 
@@ -65,7 +65,7 @@ class RobustBudget:
         counts: FloatArray,
         measure: Measure,
         epsilon: float,
-        faces: IntArray | None = None,
+        strata: IntArray | None = None,
         more_rows: float = 3.0,
         by_group: bool = False,
     ) -> None:
@@ -76,8 +76,8 @@ class RobustBudget:
         self.given_s = joint / self.p_s[:, None]
         self.measure, self.threshold = measure, float(measure.threshold(epsilon))
         self.normals, self.is_exact = self._first_normals(epsilon)
-        faces = np.zeros(len(self.p_x), dtype=int) if faces is None else faces
-        self.flat = 1 / np.bincount(faces, self.p_x)[faces]
+        strata = np.zeros(len(self.p_x), dtype=int) if strata is None else strata
+        self.flat = 1 / np.bincount(strata, self.p_x)[strata]
         missed = more_rows / (self.n_rows * self.p_s + more_rows)
         self.peak_cost = 0.0 if by_group else float((self.normals.max(axis=0) * missed).max())
         sizes = (self.normals**2 / self.p_s).sum(axis=1)

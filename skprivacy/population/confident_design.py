@@ -29,7 +29,7 @@ def softened(
     channel: FloatArray,
     p_x: FloatArray,
     limits: Callable[[FloatArray], Reached],
-    groups: IntArray | None = None,
+    strata: IntArray | None = None,
 ) -> FloatArray:
     """Return the channel with outputs closer to independence until its limits keep the budgets.
 
@@ -40,8 +40,8 @@ def softened(
     if limit <= 1:
         return channel
     per_output = np.clip(per_output.max(axis=0), _SMALLEST_LIMIT, _LARGEST_LIMIT)
-    best, low, high = telling_nothing(p_x, groups), 0.0, float(per_output.max())
-    nothing = independent(channel, p_x, groups)
+    best, low, high = telling_nothing(p_x, strata), 0.0, float(per_output.max())
+    nothing = independent(channel, p_x, strata)
     cap = 0.98 * high * float(np.clip(1 / limit, 0.05, 1.0))
     for _ in range(_CAPS):
         closer = _closer(channel, nothing, np.minimum(1.0, cap / per_output))
@@ -57,27 +57,27 @@ def diluted(
     channel: FloatArray,
     p_x: FloatArray,
     limits: Callable[[FloatArray], Reached],
-    groups: IntArray | None = None,
+    strata: IntArray | None = None,
 ) -> FloatArray:
     """Return the channel mixed with independence until its limits keep the budgets.
 
     That is for a small excess: what all outputs tell falls by the same share, and so do limits.
     """
-    nothing, mixed, kept = independent(channel, p_x, groups), channel, 1.0
+    nothing, mixed, kept = independent(channel, p_x, strata), channel, 1.0
     for _ in range(_DILUTIONS):
         if (limit := limits(mixed).limit) <= 1:
             return mixed
         kept *= _JUST_BELOW / limit
         mixed = kept * channel + (1 - kept) * nothing
-    return softened(channel, p_x, limits, groups)
+    return softened(channel, p_x, limits, strata)
 
 
 _SOFTER = diluted, softened
 
 
-def telling_nothing(p_x: FloatArray, groups: IntArray | None) -> FloatArray:
+def telling_nothing(p_x: FloatArray, strata: IntArray | None) -> FloatArray:
     """Return a constant output, or one for each group of X where that is known anyway."""
-    return np.ones((len(p_x), 1)) if groups is None else np.eye(groups.max() + 1)[groups]
+    return np.ones((len(p_x), 1)) if strata is None else np.eye(strata.max() + 1)[strata]
 
 
 def _closer(channel: FloatArray, nothing: FloatArray, shares: FloatArray) -> FloatArray:
@@ -140,7 +140,7 @@ class ConfidentDesign:
 
     def solve(self, budgets: Budgets) -> Solution:
         """Return the channel of the largest utility that is found, for all symbols of X."""
-        nothing = telling_nothing(self._p_x, self._task.groups)
+        nothing = telling_nothing(self._p_x, self._task.strata)
         self._check_room(nothing, budgets)
         finite = {name: epsilon for name, epsilon in budgets.items() if epsilon < np.inf}
         unchanged = self._merged(self._expanded(np.eye(int(self._seen.sum()))))
@@ -157,7 +157,7 @@ class ConfidentDesign:
 
         The search is not made again: what it ended with is calibrated anew.
         """
-        nothing = telling_nothing(self._p_x, self._task.groups)
+        nothing = telling_nothing(self._p_x, self._task.strata)
         if not share:
             return nothing
         self._share = share
@@ -199,13 +199,13 @@ class ConfidentDesign:
     ) -> FloatArray | None:
         task, measure = self._task, self._task.measure
         more = 1.0 if task.scope == "per_output" else _MORE_THAN_AVERAGE
-        faces, more_rows = task.faces[self._seen], -math.log(1 - self._confidence)
+        strata, more_rows = task.stratum_of_symbol[self._seen], -math.log(1 - self._confidence)
         robust = [
             RobustBudget(
                 self._counts[name][:, self._seen],
                 measure,
                 more * epsilon,
-                faces,
+                strata,
                 more_rows,
                 by_group,
             )
@@ -217,7 +217,7 @@ class ConfidentDesign:
             return self._reached(self._expanded(channel), finite)
 
         utility = task.utility.restricted(self._seen)
-        search = ConfidentSearch(robust, limits, utility, faces, task.max_outputs)
+        search = ConfidentSearch(robust, limits, utility, strata, task.max_outputs)
         attempt = search.run(self._confidence, self._starts(budgets))
         if attempt is None:
             return None
@@ -233,7 +233,7 @@ class ConfidentDesign:
         def limits(channel: FloatArray) -> Reached:
             return self._reached(channel, finite)
 
-        self._again += [partial(s, channel, self._p_x, limits, self._task.groups) for s in _SOFTER]
+        self._again += [partial(s, channel, self._p_x, limits, self._task.strata) for s in _SOFTER]
 
     def _starts(self, budgets: Budgets) -> Iterator[FloatArray]:
         """Yield designs for the sample, of the symbols that occur."""
@@ -254,7 +254,7 @@ class ConfidentDesign:
 
         Where none of those that are tried is, the last one is softened.
         """
-        nothing = telling_nothing(self._p_x, self._task.groups)
+        nothing = telling_nothing(self._p_x, self._task.strata)
         channel = best = nothing
         # Shares and their limits: the largest known to do, the smallest known not to.
         low, high, share = (0.0, 0.0), (np.inf, np.inf), 1.0
@@ -281,7 +281,7 @@ class ConfidentDesign:
         def limits(channel: FloatArray) -> Reached:
             return self._reached(channel, finite)
 
-        return softened(channel, self._p_x, limits, self._task.groups)
+        return softened(channel, self._p_x, limits, self._task.strata)
 
     def _reached(self, channel: FloatArray, finite: Budgets) -> Reached:
         found = reached(self._limits, finite, channel)
@@ -289,20 +289,20 @@ class ConfidentDesign:
 
     def _expanded(self, channel: FloatArray) -> FloatArray:
         """Return a channel for symbols with rows as one for all: the others tell nothing."""
-        return expanded(channel, self._p_x, self._task.groups)
+        return expanded(channel, self._p_x, self._task.strata)
 
     def _merged(self, channel: FloatArray) -> FloatArray:
         task, most = self._task, self._task.max_outputs
         if most is None:
             return channel
-        return merged_to(channel, self._p_x, task.utility, most, task.groups)
+        return merged_to(channel, self._p_x, task.utility, most, task.strata)
 
     def _utility(self, channel: FloatArray) -> float:
         return self._task.utility.of_channel(self._p_x, channel)
 
     def _check_room(self, nothing: FloatArray, budgets: Budgets) -> None:
         """Check that rows exclude that columns beside the release exceed a budget alone."""
-        if self._task.groups is None:
+        if self._task.strata is None:
             return
         scope, of_average = self._task.scope, self._task.scope == "average"
         channel = nothing, self._task.measure, self._confidence

@@ -147,8 +147,8 @@ class _Tried:
 class ConfidentSearch:
     """The search for one set of budgets.
 
-    budgets : of the secrets; limits : of channels; utility : what is to be kept; faces : the value
-    of published columns for each symbol, no output has symbols of two; max_outputs : or None.
+    budgets : of the secrets; limits : of channels; utility : what is to be kept; strata : the
+    stratum of each symbol; max_outputs : or None.
     """
 
     def __init__(
@@ -156,12 +156,12 @@ class ConfidentSearch:
         budgets: Sequence[RobustBudget],
         limits: Callable[[FloatArray], Reached],
         utility: Utility,
-        faces: IntArray,
+        strata: IntArray,
         max_outputs: int | None = None,
     ) -> None:
         self._budgets, self._limits, self._utility = budgets, limits, utility
-        self._faces, self._max_outputs = faces, max_outputs
-        self._p_x, self._n_x = budgets[0].p_x, len(faces)
+        self._strata, self._max_outputs = strata, max_outputs
+        self._p_x, self._n_x = budgets[0].p_x, len(strata)
         as_loss = utility.as_loss(self._n_x)
         self._loss = None if as_loss is None else as_loss[0]
         self._span = utility.span(self._p_x)
@@ -173,8 +173,8 @@ class ConfidentSearch:
         """Return the best attempt; starts : channels to begin with, where labels do not do it."""
         z = 0.15 + float(ndtri(1 - 2 * (1 - confidence) / max(self._n_x, 2.1)))
         beta = z / self._root_n
-        if self._loss is not None:  # a label is on the face of the symbol that it is best for
-            best = self._calibrated(self._loss.T, self._faces[self._loss.argmin(axis=0)], beta)
+        if self._loss is not None:  # a label is on the stratum of the symbol that it is best for
+            best = self._calibrated(self._loss.T, self._strata[self._loss.argmin(axis=0)], beta)
         else:
             best = self._from_starts(list(starts), beta)
         return None if best is None else self._improved(best)
@@ -195,15 +195,15 @@ class ConfidentSearch:
         p_y = joint.sum(axis=1, keepdims=True)
         return np.where(p_y > 0, joint / np.where(p_y > 0, p_y, 1.0), self._p_x)
 
-    def _faces_of(self, channel: FloatArray) -> IntArray:
-        return self._faces[channel.argmax(axis=0)]
+    def _strata_of(self, channel: FloatArray) -> IntArray:
+        return self._strata[channel.argmax(axis=0)]
 
     def _utility_of(self, channel: FloatArray) -> float:
         return self._utility.of_channel(self._p_x, channel)
 
-    def _program(self, faces: IntArray, channel: FloatArray | None = None) -> ConeProgram:
+    def _program(self, strata: IntArray, channel: FloatArray | None = None) -> ConeProgram:
         known = None if channel is None else channel > _NEGLIGIBLE
-        return ConeProgram(self._budgets, self._faces[:, None] == faces, known)
+        return ConeProgram(self._budgets, self._strata[:, None] == strata, known)
 
     def _ascended(
         self, program: ConeProgram, losses: FloatArray, betas: FloatArray, most: int
@@ -224,10 +224,10 @@ class ConfidentSearch:
             losses = np.where(used[:, None], self._losses(channel), losses)
         return best, losses
 
-    def _margins(self, faces: IntArray, beta: float, shape: FloatArray) -> FloatArray:
-        """Return beta for each secret and output; what a face tells anyway must remain allowed."""
-        present, places = np.unique(faces, return_inverse=True)
-        centres, margins = (self._faces[:, None] == present).astype(float), []
+    def _margins(self, strata: IntArray, beta: float, shape: FloatArray) -> FloatArray:
+        """Return beta for each secret and output; what a stratum tells anyway stays allowed."""
+        present, places = np.unique(strata, return_inverse=True)
+        centres, margins = (self._strata[:, None] == present).astype(float), []
         for budget, own in zip(self._budgets, shape, strict=True):
             gauge, noise = budget.parts(centres, beta)
             most = np.where(noise > 1e-9, 0.999 * (1 - gauge) / np.maximum(noise, 1e-9), np.inf)
@@ -239,7 +239,7 @@ class ConfidentSearch:
     def _calibrated(
         self,
         losses: FloatArray,
-        faces: IntArray,
+        strata: IntArray,
         beta: float,
         shape: FloatArray | None = None,
         start: FloatArray | None = None,
@@ -248,21 +248,21 @@ class ConfidentSearch:
 
         losses : of outputs; shape : of their margins; start : a similar channel, if there is one.
         """
-        shape = np.ones((len(self._budgets), len(faces))) if shape is None else shape
-        program, within, beyond, before = self._program(faces, start), None, None, None
+        shape = np.ones((len(self._budgets), len(strata))) if shape is None else shape
+        program, within, beyond, before = self._program(strata, start), None, None, None
         tried: set[float] = set()
         for i in range(_MOST_PROGRAMS):
             beta = float(_on_grid(beta, _GRID))
             if beta in tried:
                 break
             tried.add(beta)
-            margins = self._margins(faces, beta, shape)
+            margins = self._margins(strata, beta, shape)
             steps = self._later_steps if i else self._first_steps
             channel, losses = self._ascended(program, losses, margins, steps)
             if channel is None:
                 beta *= 1.1
                 continue
-            found = _Tried(beta, self._judged(channel, faces, losses)[1].limit, channel)
+            found = _Tried(beta, self._judged(channel, strata, losses)[1].limit, channel)
             is_free = within is not None and abs(within.reached - found.reached) < _SAME
             if found.reached > 1:
                 beyond = found if beyond is None or beta > beyond.beta else beyond
@@ -275,12 +275,12 @@ class ConfidentSearch:
             beta, before = _next_beta(found, within, beyond, before), found
         if within is None:
             return None
-        channel = self._mixed(within, beyond, faces, losses)
-        channel, reached, kept = self._judged(channel, faces, losses)
+        channel = self._mixed(within, beyond, strata, losses)
+        channel, reached, kept = self._judged(channel, strata, losses)
         return Attempt(channel, self._utility_of(channel), reached, within.beta, shape[:, kept])
 
     def _mixed(
-        self, within: _Tried, beyond: _Tried | None, faces: IntArray, losses: FloatArray
+        self, within: _Tried, beyond: _Tried | None, strata: IntArray, losses: FloatArray
     ) -> FloatArray:
         """Return a mixture of two channels, output by output, that is just within the budgets."""
         best = within.channel
@@ -291,7 +291,7 @@ class ConfidentSearch:
             part = ((1 + _CLOSE) / 2 - low[1]) / max(high[1] - low[1], 1e-12)
             share = low[0] + float(np.clip(part, 0.05, 0.95)) * (high[0] - low[0])
             channel = (1 - share) * within.channel + share * beyond.channel
-            limit = self._judged(channel, faces, losses)[1].limit
+            limit = self._judged(channel, strata, losses)[1].limit
             if limit > 1:
                 high = share, limit
                 continue
@@ -301,16 +301,16 @@ class ConfidentSearch:
         return best
 
     def _judged(
-        self, channel: FloatArray, faces: IntArray, losses: FloatArray
+        self, channel: FloatArray, strata: IntArray, losses: FloatArray
     ) -> tuple[FloatArray, Reached, IntArray]:
         """Return the channel without rare outputs, its limits, and which outputs are left.
 
-        losses : of outputs. A rare one is merged into the one of its face with the smallest loss.
+        losses : of outputs. A rare one joins the one of its stratum with the smallest loss.
         """
         kept = self._p_x @ channel >= _RAREST
         channel = channel.copy()
         for y in np.flatnonzero(~kept):
-            others = np.flatnonzero(kept & (faces == faces[y]))
+            others = np.flatnonzero(kept & (strata == strata[y]))
             if not len(others):
                 kept[y] = True
                 continue
@@ -318,7 +318,7 @@ class ConfidentSearch:
             channel[:, others[cost.argmin()]] += channel[:, y]
         channel, places = normalised(channel[:, kept]), np.flatnonzero(kept)
         if self._max_outputs is not None and channel.shape[1] > self._max_outputs:
-            channel = merged_to(channel, self._p_x, self._utility, self._max_outputs, self._faces)
+            channel = merged_to(channel, self._p_x, self._utility, self._max_outputs, self._strata)
             places = places[: channel.shape[1]]
         return channel, self._limits(channel), places
 
@@ -342,8 +342,8 @@ class ConfidentSearch:
         self, channel: FloatArray, beta: float, shape: FloatArray | None = None
     ) -> Attempt | None:
         """Return the attempt that a channel leads to."""
-        losses, faces = self._losses(channel), self._faces_of(channel)
-        return self._calibrated(losses, faces, beta, shape, channel)
+        losses, strata = self._losses(channel), self._strata_of(channel)
+        return self._calibrated(losses, strata, beta, shape, channel)
 
     def _reshaped(self, attempt: Attempt) -> Attempt | None:
         """Return the attempt in which each output has the margin that its own limit needs."""
@@ -363,7 +363,7 @@ class ConfidentSearch:
 
         Of many outputs, a tenth is merged at once.
         """
-        merging = Merging(attempt.channel, self._p_x, self._utility, self._faces)
+        merging = Merging(attempt.channel, self._p_x, self._utility, self._strata)
         n_outputs, shape = len(merging), attempt.shape
         if n_outputs > _FEW_OUTPUTS:
             for _ in range(n_outputs // 10):
@@ -377,12 +377,12 @@ class ConfidentSearch:
 
     def _promise(self, channel: FloatArray, beta: float, shape: FloatArray) -> float:
         """Return the utility that a channel leads to, for each share of the budget it reaches."""
-        losses, faces = self._losses(channel), self._faces_of(channel)
-        margins = self._margins(faces, beta, shape)
-        found, losses = self._ascended(self._program(faces, channel), losses, margins, 1)
+        losses, strata = self._losses(channel), self._strata_of(channel)
+        margins = self._margins(strata, beta, shape)
+        found, losses = self._ascended(self._program(strata, channel), losses, margins, 1)
         if found is None:
             return -np.inf
-        channel, reached, _ = self._judged(found, faces, losses)
+        channel, reached, _ = self._judged(found, strata, losses)
         gain = self._utility_of(channel) - self._utility.smallest(self._p_x)
         return gain / max(reached.limit, 1e-3)
 
@@ -407,35 +407,35 @@ class ConfidentSearch:
         return best
 
     def _mostly_unchanged(self) -> FloatArray:
-        """Return X with some noise, within its face."""
-        nothing = (self._faces[:, None] == self._faces) * self._p_x
+        """Return X with some noise, within its stratum."""
+        nothing = (self._strata[:, None] == self._strata) * self._p_x
         return 0.9 * np.eye(self._n_x) + 0.1 * nothing / nothing.sum(axis=1, keepdims=True)
 
     def _ascended_from(self, channel: FloatArray, beta: float) -> FloatArray:
         """Return the channel that programs lead to from some channel, or what tells nothing."""
-        faces = self._faces_of(channel)
-        margins = self._margins(faces, beta, np.ones((len(self._budgets), len(faces))))
-        start, program = self._losses(channel), self._program(faces, channel)
+        strata = self._strata_of(channel)
+        margins = self._margins(strata, beta, np.ones((len(self._budgets), len(strata))))
+        start, program = self._losses(channel), self._program(strata, channel)
         found, _ = self._ascended(program, start, margins, self._first_steps)
         if found is None:
-            return (self._faces[:, None] == np.unique(self._faces)).astype(float)
+            return (self._strata[:, None] == np.unique(self._strata)).astype(float)
         return found[:, self._p_x @ found > _RAREST]
 
     def _best_mixture(self, found: list[FloatArray], beta: float) -> FloatArray:
         """Return the best mixture of outputs that were found, and of blocks of symbols."""
         joint = np.vstack([budget.p_s[:, None] * budget.given_s for budget in self._budgets])
         parts, channels = [], []
-        for face in np.unique(self._faces):
-            symbols = self._faces == face
+        for stratum in np.unique(self._strata):
+            symbols = self._strata == stratum
             centre = np.where(symbols, self._p_x, 0.0) / self._p_x[symbols].sum()
-            outputs = [self._posteriors(c)[self._faces_of(c) == face] for c in found]
+            outputs = [self._posteriors(c)[self._strata_of(c) == stratum] for c in found]
             outputs.append(blocks(joint / len(self._budgets), symbols))
             points = self._on_rays(np.vstack(outputs), centre, beta)[:, symbols]
             program = MixtureProgram(centre[symbols], self._utility.restricted(symbols))
             parts.append(symbols)
             channels.append(program.solve(Points.from_dense(points)).channel)
         channel, allowance = side_by_side(parts, channels), _TIDY * self._span
-        return tidied(channel, self._p_x, self._utility, allowance, self._faces)
+        return tidied(channel, self._p_x, self._utility, allowance, self._strata)
 
     def _on_rays(self, points: FloatArray, centre: FloatArray, beta: float) -> FloatArray:
         """Return points between the centre and `points`, as far out as all margins allow."""

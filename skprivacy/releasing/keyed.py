@@ -65,7 +65,7 @@ def fingerprint(release: Release) -> bytes:
         [str(roles.name(position)) for position in roles.read_positions],
         [_symbols_of(column) for column in alphabet.read_columns],
         *alphabet.rules(),
-        *map(str, roles.group_names),
+        *map(str, roles.person_names),
         list(release.channel.shape),
         release.channel.astype("<f8").tobytes().hex(),
     ]

@@ -29,19 +29,19 @@ def named_outputs(
     p_x: FloatArray,
     utility: Utility,
     loss: FloatArray,
-    groups: IntArray | None,
+    strata: IntArray | None,
 ) -> tuple[FloatArray, IntArray]:
     """Return the outputs in the order of their names, and the symbol that each is named after.
 
-    loss : of reading each symbol of X (rows) as each (columns); groups : the value beside X of
+    loss : of reading each symbol of X (rows) as each (columns); strata : the value beside X of
     each symbol: those that share one share their outputs.
     """
-    faces = [np.arange(len(p_x))]
-    if groups is not None:
-        faces = [np.flatnonzero(groups == z) for z in np.unique(groups)]
+    parts = [np.arange(len(p_x))]
+    if strata is not None:
+        parts = [np.flatnonzero(strata == z) for z in np.unique(strata)]
     channels, names = [], []
-    for symbols in faces:
-        here = channel if groups is None else channel[:, channel[symbols].any(axis=0)]
+    for symbols in parts:
+        here = channel if strata is None else channel[:, channel[symbols].any(axis=0)]
         # The average scope can have one output too many.
         here = merged_to(here, p_x, utility, len(symbols))
         p_xy = p_x[symbols, None] * here[symbols]
@@ -165,7 +165,7 @@ def _from_posteriors(fitted: Fitted, columns: NamedColumns, there: list[str]) ->
         beside = [fitted.roles.name(position) for position in fitted.roles.beside_positions]
         z, _ = alphabet.beside.encode(_chosen(columns, beside, there), beside)
         rows = [*rows, pd.Series(z)]
-        given_y = np.column_stack([given_y, alphabet.groups[fitted.symbol_of_output]])
+        given_y = np.column_stack([given_y, alphabet.strata[fitted.symbol_of_output]])
     different, index = np.unique(np.column_stack(rows).astype(float), axis=0, return_inverse=True)
     distances = np.array([np.abs(row - given_y).max(axis=1) for row in different])
     nearest = np.where(distances.min(axis=1) <= _CLOSE, distances.argmin(axis=1), -1)

@@ -375,7 +375,7 @@ def folds_of_keys(keys: pd.Series, name: Hashable) -> IntArray:
     texts = [_text(key, name) for key in distinct.tolist()]
     is_missing = np.append([text == "" for text in texts], True)
     if n_missing := int(np.count_nonzero(is_missing[codes])):
-        told = f"The column {name!r}, which ", Named("groups")
+        told = f"The column {name!r}, which ", Named("person")
         why = f" names, is missing in {n_missing:,} of {len(keys):,} rows: give such a row a "
         raise ValueError(Message(*told, why, "key of its own, or leave it out."))
     raw = (text.encode(errors="surrogatepass") for text in texts)
@@ -390,7 +390,7 @@ def _text(key: Any, name: Hashable) -> str:
     is_number = isinstance(key, numbers.Real) and not isinstance(key, bool | np.bool)
     if is_number and (isinstance(key, numbers.Integral) or float(key).is_integer()):
         return str(int(key))
-    told = f"The column {name!r}, which ", Named("groups"), " names, must hold integers or texts. "
+    told = f"The column {name!r}, which ", Named("person"), " names, must hold integers or texts. "
     why = f"Got a value of type {type(key).__name__}: convert them first"
     raise TypeError(Message(*told, why, InPython(", for instance with .astype(str)"), "."))
 

@@ -23,6 +23,7 @@ from ..measures import SCOPES, Measure, every_measure
 from ..measures.measure import leakage_in, output_values
 from ..plotting import LeakageDisplay, MechanismDisplay, PrivacyUtilityDisplay, path_around
 from ..plotting.canvas import MOST_TICKS, text_of_measure, text_of_solver
+from ..plotting.trade_off import OWN
 from ..solvers import Solver
 from ..utilities import UTILITY_ROUNDING, Utility
 from .layout import BLANK, Figure, Section, Table, facts
@@ -254,8 +255,8 @@ def pictures(
 
 
 def _curve(summary: ReleaseSummary, mechanism: Any, settings: Settings) -> Figure:
-    options = {"max_outputs": settings.max_outputs, **(settings.solver_options or {})}
-    path = path_around(mechanism, settings.solver, is_own=True, **options)
+    own: dict[str, Any] = {name: getattr(settings, name) for name in OWN}
+    path = path_around(mechanism, settings.solver, is_own=True, **own)
 
     def curve(is_dark: bool) -> Any:
         return PrivacyUtilityDisplay.from_path(path, chosen=mechanism.epsilon).figure_

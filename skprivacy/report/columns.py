@@ -106,7 +106,7 @@ class Columns:
 def columns_of(fitted: Fitted, summary: ReleaseSummary) -> Columns:
     """Return the columns of what was fitted."""
     roles = fitted.roles
-    apart = () if roles.group_position is None else (roles.group_position,)
+    apart = () if roles.person_position is None else (roles.person_position,)
     left = {*roles.order, *roles.s_positions, *apart}
     dropped = [position for position in range(roles.n_columns) if position not in left]
     positions = roles.kept_positions, dropped, apart
@@ -268,7 +268,7 @@ def _lost_combinations(fitted: Fitted) -> Iterator[str]:
     """Yield a line for what the columns of X never show together; pools are no values."""
     training, alphabet = fitted.training, fitted.alphabet
     assert training is not None
-    if alphabet.of_cells or len(alphabet.columns) + (alphabet.groups is not None) < 2:
+    if alphabet.of_cells or len(alphabet.columns) + (alphabet.strata is not None) < 2:
         return
     shares = training.counts.sum(axis=0) / training.counts.sum()
     has_weights = training.effective_rows != training.n_rows

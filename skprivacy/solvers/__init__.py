@@ -6,7 +6,7 @@ from typing import Any
 from .._messages import InPython, Message, Owner, Setting
 from .._validation import check_choice, message
 from ..geometry import Points
-from .algorithm1 import Algorithm1Solver, MaxLiftSolver
+from .algorithm1 import Algorithm1Solver, LiftPolytopeSolver
 from .baselines import (
     BestPartitionSolver,
     Chi2DesignSolver,
@@ -26,7 +26,7 @@ _CLASSES = (
     OnePerLabelSolver,
     ColumnGenerationSolver,
     Algorithm1Solver,
-    MaxLiftSolver,
+    LiftPolytopeSolver,
     BestPartitionSolver,
     SubsetMergingSolver,
     WatchdogSolver,
@@ -43,7 +43,7 @@ __all__ = [
     "ColumnGenerationSolver",
     "DesignTask",
     "GreedyFunnelSolver",
-    "MaxLiftSolver",
+    "LiftPolytopeSolver",
     "OnePerLabelSolver",
     "OptimalSolver",
     "Points",
@@ -56,12 +56,14 @@ __all__ = [
 
 
 def get_solver(
-    solver: str | Solver, options: dict[str, Any], owner: str, task: DesignTask
+    solver: str | Solver, options: dict[str, Any] | None, owner: str, task: DesignTask
 ) -> Solver:
     """Return a solver object from a name and its options, or the object itself.
 
     "auto" is decided by the task.
     """
+    if not isinstance(options, dict | None):
+        raise TypeError(message(owner, "solver_options", "a dict or None", options))
     if isinstance(solver, Solver):
         if options:
             both = f"{owner} got the options {sorted(options)} in addition to the solver object "
@@ -71,9 +73,10 @@ def get_solver(
         check_solver_name(owner, "solver", solver)
         if solver == "auto":
             solver, defaults = automatic(task)
-            options = defaults | options
+            options = defaults | (options or {})
         # All shipped solvers are dataclasses, which the type of their base class cannot express.
         allowed = [field.name for field in fields(SOLVERS[solver])]  # type: ignore[arg-type]
+        options = options or {}
         if unknown := sorted(set(options) - set(allowed)):
             raise TypeError(
                 f"{owner} got an unexpected option {unknown[0]!r} for solver {solver!r}, which "

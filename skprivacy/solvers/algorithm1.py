@@ -81,7 +81,7 @@ def excess_over(task: DesignTask, epsilon: float) -> Callable[[FloatArray], floa
 
 
 @dataclass(frozen=True)
-class MaxLiftSolver(Solver):
+class LiftPolytopeSolver(Solver):
     """The best mechanism whose lifts are bounded: Section II-B of the paper.
 
     Optimal for `max_lift` and `lip`. For any other measure it uses the lift bound that implies
@@ -99,18 +99,18 @@ class MaxLiftSolver(Solver):
     --------
     >>> from skprivacy import design_mechanism
     >>> uniform = [[0.25, 0, 0, 0], [0, 0.25, 0, 0], [0, 0, 0.25, 0], [0, 0, 0, 0.25]]
-    >>> mechanism = design_mechanism(uniform, 0.25, measure="max_lift", solver="max_lift")
+    >>> mechanism = design_mechanism(uniform, 0.25, measure="max_lift", solver="lift_polytope")
     >>> round(mechanism.utility, 8)
     0.17008204
     """
 
     engine: Engine = "parametric"
     max_bases: int = DEFAULT_MAX_BASES
-    name: ClassVar[str] = "max_lift"
+    name: ClassVar[str] = "lift_polytope"
 
     def __post_init__(self) -> None:
-        check_choice("MaxLiftSolver", "engine", self.engine, {"parametric", "cdd"})
-        check_integer("MaxLiftSolver", "max_bases", self.max_bases, low=1)
+        check_choice("LiftPolytopeSolver", "engine", self.engine, {"parametric", "cdd"})
+        check_integer("LiftPolytopeSolver", "max_bases", self.max_bases, low=1)
 
     def solve_path(self, task: DesignTask, epsilons: Sequence[float]) -> Iterator[Solution]:
         """Take steps 1 to 3 of the paper for each epsilon."""

@@ -89,7 +89,7 @@ class ColumnGenerationSolver(Solver):
     >>> import numpy as np
     >>> from skprivacy import design_mechanism
     >>> joint = np.random.default_rng(0).random((3, 30))
-    >>> mechanism = design_mechanism(joint, 0.02, solver="column_generation", tol=1e-3)
+    >>> mechanism = design_mechanism(joint, 0.02, solver=ColumnGenerationSolver(tol=1e-3))
     >>> mechanism.normalized_utility > 0.6
     True
     """

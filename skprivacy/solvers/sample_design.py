@@ -1,7 +1,7 @@
-"""Designs for the joint distributions as they are: of one or more secrets, on one or more faces.
+"""Designs for the joint distributions as they are: of one or more secrets, on one or more strata.
 
 Solvers know one secret, and nothing beside the release. Per output, several secrets are
-one stacked secret, and every face is a design of its own; on average, each budget has a price.
+one stacked secret, and every stratum is a design of its own; on average, each budget has a price.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from ..utilities import DEFAULT_TOL, Utility
 from ..utilities.utility import Through
 from .optimal import OptimalSolver
 from .problem import OccurringSymbols
-from .several_secrets import AverageBudgets, Face, Secret, faces_of, secrets_of, side_by_side
+from .several_secrets import AverageBudgets, Secret, Stratum, secrets_of, side_by_side, strata_of
 from .solver import DesignTask, Solution, Solver, automatic, warn_of_gap
 
-# The solvers that a budget on average of several secrets, or faces, can be made of.
+# The solvers that a budget on average of several secrets, or strata, can be made of.
 _ANY_AVERAGE = ("optimal", "column_generation", "one_per_label")
 
 # These certify what they find: a larger gap than this, as a share of the utility, is told of.
@@ -42,7 +42,7 @@ class SampleDesign:
     def __init__(self, task: DesignTask, choose: Callable[[DesignTask], Solver]) -> None:
         self._task, self._choose = task, choose
         # One secret, and nothing beside the release, is a task as solvers know it.
-        self._is_plain = len(task.secrets) == 1 and task.groups is None
+        self._is_plain = len(task.secrets) == 1 and task.strata is None
         self._used: dict[str, None] = {}
         self._occurs = task.p_x > 0
         self._p_x = task.p_x[self._occurs]
@@ -72,7 +72,7 @@ class SampleDesign:
             gap, span = solution.upper_bound - reached, self._utility.span(self._p_x)
             if span and gap / span > _LARGE_GAP:
                 warn_of_gap("The search", "")
-        channel = expanded(normalised(solution.channel), self._task.p_x, self._task.groups)
+        channel = expanded(normalised(solution.channel), self._task.p_x, self._task.strata)
         return Solution(channel, solution.upper_bound, "+".join(self._used) or "unchanged")
 
     @cached_property
@@ -97,16 +97,16 @@ class SampleDesign:
     def of_symbols_that_occur(self, budgets: Mapping[Any, float]) -> Solution:
         """Return the solution for the symbols that occur."""
         secrets = secrets_of(self._task, budgets)
-        faces = faces_of(self._task, secrets)
-        self._check_room(budgets, faces)
+        strata = strata_of(self._task, secrets)
+        self._check_room(budgets, strata)
         if not secrets:
-            return self._joined(faces, [_unchanged(face.utility, face.p_x) for face in faces])
-        if self._task.groups is None and len(secrets) == 1:
-            task = self._task.about(secrets[0].joint, utility=faces[0].utility)
+            return self._joined(strata, [_unchanged(each.utility, each.p_x) for each in strata])
+        if self._task.strata is None and len(secrets) == 1:
+            task = self._task.about(secrets[0].joint, utility=strata[0].utility)
             return _with_one_secret(task, secrets[0].epsilon, self._chosen(task))
-        if self._task.groups is None and len({secret.epsilon == 0 for secret in secrets}) == 2:
+        if self._task.strata is None and len({secret.epsilon == 0 for secret in secrets}) == 2:
             return self._after_perfect_privacy(budgets)
-        return self._together(secrets, faces)
+        return self._together(secrets, strata)
 
     def _bound(
         self, solution: Solution, reached: float, budgets: Mapping[Any, float]
@@ -122,7 +122,7 @@ class SampleDesign:
         return max(min(credible), reached) if credible else None
 
     def _bounds_of(self, joint: Joint, epsilon: float) -> list[float]:
-        """Return bounds by one of the secrets: other budgets, and faces, only allow less."""
+        """Return bounds by one of the secrets: other budgets, and strata, only allow less."""
         known = joint.without_empty().without_copies()
         task = self._task.about(known, utility=self._utility)
         bounds = [task.measure.information(epsilon) + self._utility.given_sensitive(known)]
@@ -132,26 +132,26 @@ class SampleDesign:
             bounds += [] if found.upper_bound is None else [found.upper_bound]
         return bounds
 
-    def _together(self, secrets: list[Secret], faces: list[Face]) -> Solution:
+    def _together(self, secrets: list[Secret], strata: list[Stratum]) -> Solution:
         if self._task.scope == "average":
-            return AverageBudgets(self._task, self._chosen, secrets, faces).solve()
+            return AverageBudgets(self._task, self._chosen, secrets, strata).solve()
         epsilon, solutions = float(any(secret.epsilon > 0 for secret in secrets)), []
-        for face in faces:
-            if len(face.p_x) == 1:
-                solutions.append(_unchanged(face.utility, face.p_x))
+        for stratum in strata:
+            if len(stratum.p_x) == 1:
+                solutions.append(_unchanged(stratum.utility, stratum.p_x))
                 continue
-            task = face.per_output()
+            task = stratum.per_output()
             solutions.append(self._chosen(task).prepared(task)(epsilon))
-        return self._joined(faces, solutions)
+        return self._joined(strata, solutions)
 
-    def _joined(self, faces: list[Face], solutions: list[Solution]) -> Solution:
-        """Return the solutions of faces side by side, with what they bound together."""
+    def _joined(self, strata: list[Stratum], solutions: list[Solution]) -> Solution:
+        """Return the solutions of strata side by side, with what they bound together."""
         bound = self._utility.offset(self._p_x)
-        for face, solution in zip(faces, solutions, strict=True):
-            most = face.utility.of_identity(face.p_x)
+        for stratum, solution in zip(strata, solutions, strict=True):
+            most = stratum.utility.of_identity(stratum.p_x)
             most = most if solution.upper_bound is None else min(most, solution.upper_bound)
-            bound += face.share * (most - face.utility.offset(face.p_x))
-        symbols, channels = [face.symbols for face in faces], [s.channel for s in solutions]
+            bound += stratum.share * (most - stratum.utility.offset(stratum.p_x))
+        symbols, channels = [stratum.symbols for stratum in strata], [s.channel for s in solutions]
         return Solution(side_by_side(symbols, channels), bound)
 
     def _after_perfect_privacy(self, budgets: Mapping[Any, float]) -> Solution:
@@ -171,7 +171,7 @@ class SampleDesign:
         bounds = [first.upper_bound, self._for_some(self._task, lenient).upper_bound]
         with suppress(SolverError):
             secrets = secrets_of(self._task, budgets)
-            nearly = self._together(secrets, faces_of(self._task, secrets))
+            nearly = self._together(secrets, strata_of(self._task, secrets))
             bounds.append(nearly.upper_bound)
             found += [nearly.channel] if self._is_within(nearly.channel, budgets) else []
         best = max(found, key=self._value)
@@ -191,8 +191,8 @@ class SampleDesign:
         known = {name: self._known(self._task.secrets[name]) for name in names}
         secrets = {name: Joint.numbered(p_sx @ channel) for name, p_sx in known.items()}
         through = Through(self._utility, self._p_x[:, None] * channel / p_k)
-        faces = np.zeros(len(p_k), dtype=int)
-        return replace(self._task, secrets=secrets, utility=through, faces=faces)
+        strata = np.zeros(len(p_k), dtype=int)
+        return replace(self._task, secrets=secrets, utility=through, stratum_of_symbol=strata)
 
     def _is_within(self, channel: FloatArray, budgets: Mapping[Any, float]) -> bool:
         """Whether a channel for the symbols that occur keeps all budgets."""
@@ -222,19 +222,19 @@ class SampleDesign:
         self._used[solver.name] = None
         return solver
 
-    def _check_room(self, budgets: Mapping[Any, float], faces: list[Face]) -> None:
+    def _check_room(self, budgets: Mapping[Any, float], strata: list[Stratum]) -> None:
         """Check that the columns beside the release do not exceed a budget by themselves."""
-        if self._task.groups is None:
+        if self._task.strata is None:
             return
         finite = [name for name in self._task.secrets if budgets[name] < np.inf]
-        shares = np.array([face.share for face in faces])
+        shares = np.array([stratum.share for stratum in strata])
         for i, name in enumerate(finite):
-            starts = np.array([face.starts[i] for face in faces])
+            starts = np.array([stratum.starts[i] for stratum in strata])
             is_average, worst = self._task.scope == "average", int(starts.argmax())
             value = float(shares @ starts) if is_average else float(starts[worst])
             leakage = float(self._task.measure.inverse(value))
             if not leakage <= self._task.measure.budget(budgets[name]):
-                label = self._task.face_labels[worst]
+                label = self._task.stratum_labels[worst]
                 raise _too_much_beside(name, label, leakage, budgets[name], is_average)
 
 

@@ -52,13 +52,13 @@ def secrets_of(task: DesignTask, budgets: Mapping[Any, float]) -> list[Secret]:
     found = []
     for name in [name for name in task.secrets if budgets[name] < np.inf]:
         joint = task.secrets[name].without_empty()
-        joint = joint.without_copies() if task.groups is None else joint
+        joint = joint.without_copies() if task.strata is None else joint
         measure = _NEARLY_INDEPENDENT if budgets[name] == 0 else task.measure
         found.append(Secret(joint, budgets[name], measure))
     return found
 
 
-class Face:
+class Stratum:
     """The part of a task whose symbols share one value of the columns that are published.
 
     Its centre is P(X|z), which tells what z tells.
@@ -79,11 +79,11 @@ class Face:
         self.share = float(p_x[symbols].sum())
         self.p_x = p_x[symbols] / self.share
         self.utility = task.utility.restricted(task.p_x > 0).restricted(symbols)
-        # P(S, X) of each secret, given that X is on this face.
+        # P(S, X) of each secret, given that X is on this stratum.
         self._tables = [secret.joint.p_sx[:, symbols] for secret in secrets]
         if not symbols.all():
             self._tables = [table / table.sum() for table in self._tables]
-        self._is_whole = task.groups is None
+        self._is_whole = task.strata is None
 
     @cached_property
     def starts(self) -> list[float]:
@@ -93,7 +93,7 @@ class Face:
 
     def per_output(self) -> DesignTask:
         """Return the task in which every output keeps every budget; its epsilon is 1."""
-        # g of what tells nothing is subtracted: it need not be what the centre of a face tells.
+        # g of what tells nothing is subtracted: it need not be what the centre of a stratum tells.
         is_zero = all(secret.epsilon == 0 for secret in self._secrets)
         allowed: list[_Allowed] = []
         for secret in self._secrets:
@@ -104,7 +104,7 @@ class Face:
     def on_average(self, rooms: FloatArray, weights: FloatArray) -> DesignTask:
         """Return the task in which outputs share one budget: a weighted sum over secrets.
 
-        rooms : how much each secret may leak beyond what the centres of all faces do. Minus its
+        rooms : how much each secret may leak beyond what the centres of all strata do. Minus its
         tangent at the centre, g averages to that excess, and it is never negative.
         """
         allowed: list[_Allowed] = [(s, r, None) for s, r in zip(self.starts, rooms, strict=True)]
@@ -138,10 +138,10 @@ class Face:
         return DesignTask({None: Joint.numbered(stack)}, measure, scope, self.utility)
 
 
-def faces_of(task: DesignTask, secrets: list[Secret]) -> list[Face]:
-    """Return the faces of a task: one for all symbols, unless columns are published beside."""
-    faces = task.faces[task.p_x > 0]
-    return [Face(task, secrets, faces == z) for z in np.unique(faces)]
+def strata_of(task: DesignTask, secrets: list[Secret]) -> list[Stratum]:
+    """Return the strata of a task: one for all symbols, unless columns are published beside."""
+    strata = task.stratum_of_symbol[task.p_x > 0]
+    return [Stratum(task, secrets, strata == z) for z in np.unique(strata)]
 
 
 def side_by_side(parts: Sequence[BoolArray], channels: Sequence[FloatArray]) -> FloatArray:
@@ -156,11 +156,11 @@ def side_by_side(parts: Sequence[BoolArray], channels: Sequence[FloatArray]) -> 
     return whole
 
 
-# Budgets on average: shared between faces, and between several secrets.
+# Budgets on average: shared between strata, and between several secrets.
 #
-# The utility of a face is a concave function of its share of the budget. Each design tells it at
-# one place, chords between places bound it from below, chords beyond them from above; further
-# designs are made where the two differ most.
+# The utility of a stratum is a concave function of its share of the budget. Each design gives
+# one value of it, chords between places bound it from below, chords beyond them from above;
+# further designs are made where the two differ most.
 
 
 # The search ends at this share of the largest utility, or after so many rounds.
@@ -177,10 +177,10 @@ _INDEPENDENT = 1e-12
 
 
 class BudgetShares:
-    """The budget of 1 on average over all faces, shared between them."""
+    """The budget of 1 on average over all strata, shared between them."""
 
-    def __init__(self, kept: list[Kept]) -> None:
-        self._kept, self._shares = kept, np.array([each.face.share for each in kept])
+    def __init__(self, kept: list[UtilityByBudget]) -> None:
+        self._kept, self._shares = kept, np.array([each.stratum.share for each in kept])
 
     def solve(self) -> tuple[list[FloatArray], float]:
         """Return a channel for each part, and what all parts together cannot exceed."""
@@ -219,26 +219,28 @@ class BudgetShares:
         return total, budgets
 
 
-class Kept:
-    """The utility of one face as a function of its budget: designs so far, and what they bound.
+class UtilityByBudget:
+    """The utility of one stratum as a function of its budget: designs so far, and what they bound.
 
-    largest : the utility of the face unchanged.
+    largest : the utility of the stratum unchanged.
     """
 
-    def __init__(self, face: Face, task: DesignTask, solve: Callable[[float], Solution]) -> None:
-        self.face, self._solve = face, solve
-        self.largest = face.utility.of_identity(face.p_x)
+    def __init__(
+        self, stratum: Stratum, task: DesignTask, solve: Callable[[float], Solution]
+    ) -> None:
+        self.stratum, self._solve = stratum, solve
+        self.largest = stratum.utility.of_identity(stratum.p_x)
         unchanged = leakage_unchanged("average", task.measure, task.joint.p_sx)
         is_free = unchanged <= _INDEPENDENT
         # For each design: its budget, what it reaches, its bound, and its channel.
         # A measure may be zero for more than what tells nothing, which a budget of zero asks for.
         self._made = [] if is_free else [self._design(_SAME_BUDGET * unchanged)]
         budget = 0.0 if is_free else unchanged
-        self._made.append((budget, self.largest, self.largest, np.eye(len(face.p_x))))
+        self._made.append((budget, self.largest, self.largest, np.eye(len(stratum.p_x))))
 
     def _design(self, budget: float) -> tuple[float, float, float, FloatArray]:
         solution, bound = self._solve(budget), self.largest
-        reached = self.face.utility.of_channel(self.face.p_x, normalised(solution.channel))
+        reached = self.stratum.utility.of_channel(self.stratum.p_x, normalised(solution.channel))
         if solution.upper_bound is not None:
             bound = max(reached, min(bound, solution.upper_bound))
         return budget, reached, bound, solution.channel
@@ -329,7 +331,7 @@ def _concave(curve: FloatArray) -> FloatArray:
     return np.array(hull)
 
 
-# Several secrets: each has a price, and faces share what there is. -------------------------------
+# Several secrets: each has a price, and strata share what there is.
 #
 # For any weights, a weighted sum over secrets is one budget, whose optimum bounds all of them; the
 # prices of a linear program over all outputs found so far are the next weights.
@@ -355,9 +357,9 @@ _ATTEMPTS = [options | also for options in (_TOLERANCES, {}) for also in _ALSO]
 
 
 class AverageBudgets:
-    """Budgets on average: prices of secrets, and shares of faces.
+    """Budgets on average: prices of secrets, and shares of strata.
 
-    secrets : those with a finite budget; faces : all parts of X.
+    secrets : those with a finite budget; strata : all parts of X.
     """
 
     def __init__(
@@ -365,14 +367,14 @@ class AverageBudgets:
         task: DesignTask,
         choose: Callable[[DesignTask], Solver],
         secrets: list[Secret],
-        faces: list[Face],
+        strata: list[Stratum],
     ) -> None:
-        self._choose, self._faces, self._n_secrets = choose, faces, len(secrets)
+        self._choose, self._strata, self._n_secrets = choose, strata, len(secrets)
         occurs = task.p_x > 0
         self._p_x, self._utility = task.p_x[occurs], task.utility.restricted(occurs)
-        # How much more each secret may leak than the centres of faces do.
+        # How much more each secret may leak than the centres of strata do.
         thresholds = np.array([secret.threshold for secret in secrets])
-        starts = [sum(f.share * f.starts[i] for f in faces) for i in range(len(secrets))]
+        starts = [sum(f.share * f.starts[i] for f in strata) for i in range(len(secrets))]
         self._rooms = np.maximum(thresholds - starts, _NO_ROOM * np.abs(thresholds))
         self._points = np.zeros((0, len(self._p_x)))
         self._charges = np.zeros((0, len(secrets)))
@@ -380,7 +382,7 @@ class AverageBudgets:
     def solve(self) -> Solution:
         """Return the best mixture of what was found for any prices, with the least bound."""
         self._add(np.eye(len(self._p_x)))
-        self._add(np.stack([face.symbols.astype(float) for face in self._faces], axis=1))
+        self._add(np.stack([stratum.symbols.astype(float) for stratum in self._strata], axis=1))
         channel, prices = self._mixed()
         best, bound, idle = self._utility.of_channel(self._p_x, channel), np.inf, 0
         weights = stable = np.full(self._n_secrets, 1 / self._n_secrets)
@@ -407,16 +409,17 @@ class AverageBudgets:
 
     def _for_weights(self, weights: FloatArray) -> Solution:
         """Return the solution with one budget: a weighted sum over secrets."""
-        tasks = [face.on_average(self._rooms, weights) for face in self._faces]
+        tasks = [stratum.on_average(self._rooms, weights) for stratum in self._strata]
         solves = [self._choose(task).prepared(task) for task in tasks]
-        if len(self._faces) == 1:
+        if len(self._strata) == 1:
             return solves[0](1.0)
-        each = zip(self._faces, tasks, solves, strict=True)
-        channels, bound = BudgetShares([Kept(*one) for one in each]).solve()
-        for face in self._faces:
-            bound -= face.share * face.utility.offset(face.p_x)
+        each = zip(self._strata, tasks, solves, strict=True)
+        channels, bound = BudgetShares([UtilityByBudget(*one) for one in each]).solve()
+        for stratum in self._strata:
+            bound -= stratum.share * stratum.utility.offset(stratum.p_x)
         bound += self._utility.offset(self._p_x)
-        return Solution(side_by_side([face.symbols for face in self._faces], channels), bound)
+        symbols = [stratum.symbols for stratum in self._strata]
+        return Solution(side_by_side(symbols, channels), bound)
 
     def _add(self, channel: FloatArray) -> None:
         """Add the posteriors of a channel to those that may be mixed, with what they take."""
@@ -424,11 +427,11 @@ class AverageBudgets:
         points = normalised(joint[joint.sum(axis=1) > 0])
         charges = np.zeros((len(points), self._n_secrets))
         one = np.ones(self._n_secrets)
-        for face in self._faces:
-            here = np.flatnonzero(points[:, face.symbols].any(axis=1))
-            task = face.on_average(self._rooms, one)
+        for stratum in self._strata:
+            here = np.flatnonzero(points[:, stratum.symbols].any(axis=1))
+            task = stratum.on_average(self._rooms, one)
             assert isinstance(task.measure, Stacked)
-            own = points[np.ix_(here, np.flatnonzero(face.symbols))]
+            own = points[np.ix_(here, np.flatnonzero(stratum.symbols))]
             posteriors = task.joint.sensitive_posterior(Points.from_dense(own))
             shares = [block.value(posteriors) for block in task.measure.blocks]
             charges[here] = np.maximum(np.stack(shares, axis=1), 0.0)

@@ -20,7 +20,7 @@ from .._validation import about, check_confidence, check_integer, check_real, me
 from ..fidelity import label_distances
 from ..geometry import normalised
 from ..geometry.lift_polytopes import count_bases
-from ..joint import Joint, check_groups, confidence_of_each, joints_of, stacked_joint
+from ..joint import Joint, check_beside, confidence_of_each, joints_of, stacked_joint
 from ..measures import Measure, check_scope, get_measure
 from ..utilities import DEFAULT_TOL, Distortion, Utility, get_utility
 
@@ -114,12 +114,12 @@ class DesignTask:
         How often the budgets are to hold for the population, and how many rows the joint was
         counted from. Solvers may ignore them: they design for the joint, and are asked for smaller
         budgets.
-    faces : ndarray of int
-        The face of each symbol: the number of its value in the columns published beside the
-        release. Everybody sees the face, so every output belongs to one: P(X|y) lies on a face of
-        the simplex. Solvers get a single face.
-    face_labels : tuple
-        The values that the faces stand for; empty where nothing is published beside the release.
+    stratum_of_symbol : ndarray of int
+        The number of each symbol's value in the columns published beside the release. Symbols
+        with the same value are a stratum. Everybody sees the stratum, so every output belongs to
+        one: P(X|y) lies on a face of the simplex. Solvers get a single stratum.
+    stratum_labels : tuple
+        The values that the strata stand for; empty where nothing is published beside the release.
 
     Examples
     --------
@@ -138,12 +138,12 @@ class DesignTask:
     max_outputs: int | None = None
     confidence: float | None = None
     n_samples: float | None = None
-    faces: IntArray = None  # type: ignore[assignment]  # all the same, once made
-    face_labels: Labels = ()
+    stratum_of_symbol: IntArray = None  # type: ignore[assignment]  # all the same, once made
+    stratum_labels: Labels = ()
 
     def __post_init__(self) -> None:
-        if self.faces is None:
-            object.__setattr__(self, "faces", np.zeros(len(self.p_x), dtype=int))
+        if self.stratum_of_symbol is None:
+            object.__setattr__(self, "stratum_of_symbol", np.zeros(len(self.p_x), dtype=int))
 
     @cached_property
     def joint(self) -> Joint:
@@ -158,9 +158,9 @@ class DesignTask:
         return next(iter(self.secrets.values())).p_x
 
     @property
-    def groups(self) -> IntArray | None:
-        """The faces, None where nothing is published beside the release."""
-        return self.faces if self.face_labels else None
+    def strata(self) -> IntArray | None:
+        """The strata, None where nothing is published beside the release."""
+        return self.stratum_of_symbol if self.stratum_labels else None
 
     @property
     def confidence_of_each(self) -> float | None:
@@ -175,7 +175,7 @@ class DesignTask:
 
     def about(self, joint: Joint, **changed: Any) -> DesignTask:
         """Return the same task about another joint distribution of a single secret."""
-        plain: dict[str, Any] = {"faces": None, "face_labels": ()}
+        plain: dict[str, Any] = {"stratum_of_symbol": None, "stratum_labels": ()}
         return replace(self, secrets={None: joint}, **plain, **changed)
 
     @classmethod
@@ -190,7 +190,7 @@ class DesignTask:
         max_outputs: int | None = None,
         confidence: float | None = None,
         n_samples: float | None = None,
-        groups: Sequence[Hashable] | npt.ArrayLike | None = None,
+        beside: Sequence[Hashable] | npt.ArrayLike | None = None,
     ) -> DesignTask:
         """Return the task that these arguments of `owner` describe, as in `design_mechanism`."""
         secrets = joints_of(p_sx, owner)
@@ -206,14 +206,14 @@ class DesignTask:
         if max_outputs is not None:
             check_integer(owner, "max_outputs", max_outputs, low=1)
         rows = _check_rows(table, confidence, n_samples, owner)
-        faces, labels = check_groups(groups, joint.p_x, max_outputs, owner)
-        if measure.jumps and (len(secrets) > 1 or faces is not None):
-            requirement = "one without a jump to infinity for several secrets or groups"
+        strata, labels = check_beside(beside, joint.p_x, max_outputs, owner)
+        if measure.jumps and (len(secrets) > 1 or strata is not None):
+            requirement = "one without a jump to infinity for several secrets or columns beside"
             raise ValueError(message(owner, "measure", requirement, measure))
-        if faces is not None and isinstance(utility, Distortion):
-            utility = utility.within(faces)
-        beside: tuple[Any, Labels] = faces, labels
-        return cls(secrets, measure, scope, utility, max_outputs, *rows, *beside)
+        if strata is not None and isinstance(utility, Distortion):
+            utility = utility.within(strata)
+        of_symbols: tuple[Any, Labels] = strata, labels
+        return cls(secrets, measure, scope, utility, max_outputs, *rows, *of_symbols)
 
 
 # Searches that stop at a tolerance, or at a time. -----------------------------------------------
@@ -347,7 +347,7 @@ def automatic(task: DesignTask) -> tuple[str, dict[str, Any]]:
     if scope == "per_output" and measure.is_lift_box:
         low, _ = measure.implied_deviations(1.0) or (-1.0, 1.0)
         few = count_bases(n_s, n_x, rank, sides=1 if low == -1 else 2) <= _MOST_BASES
-        return ("max_lift" if few else "column_generation"), {}
+        return ("lift_polytope" if few else "column_generation"), {}
     if rank <= 2 and scope == "per_output":
         return "optimal", {}
     if count_bases(n_s, n_x, rank) <= _MOST_BASES:

@@ -320,7 +320,7 @@ class ColumnRoles:
     names : of all columns, or None for an array; x_positions : the columns that are replaced;
     s_positions : those that hold S; s_names : what S is called, even where it came separately from
     the table; kept_positions : the columns that are passed through; of_cells : whether rows are
-    released as cells; group_position : the column that tells people apart, which is read and never
+    released as cells; person_position : the column with person ids, which is read and never
     released; beside_positions : the columns that come out unchanged under the budget. No others
     come out.
     """
@@ -332,7 +332,7 @@ class ColumnRoles:
     s_names: tuple[Any, ...] = ()
     kept_positions: tuple[int, ...] = ()
     of_cells: bool = False
-    group_position: int | None = None
+    person_position: int | None = None
     beside_positions: tuple[int, ...] = ()
 
     @property
@@ -358,7 +358,7 @@ class ColumnRoles:
     @property
     def read(self) -> list[int]:
         """The columns that `transform` reads."""
-        return self.order if self.group_position is None else [*self.order, self.group_position]
+        return self.order if self.person_position is None else [*self.order, self.person_position]
 
     def keeping(self, names: Container[Any]) -> ColumnRoles:
         """Return the roles with fewer columns passed through: only those with these names."""
@@ -412,15 +412,15 @@ class ColumnRoles:
         return {p: table.names.index(self.names[p]) for p in self.read}
 
     @property
-    def group_names(self) -> tuple[Any, ...]:
+    def person_names(self) -> tuple[Any, ...]:
         """The name of the column that tells people apart, if there is one."""
-        return () if self.group_position is None else (self.name(self.group_position),)
+        return () if self.person_position is None else (self.name(self.person_position),)
 
     def about_groups(self, missing: Container[Any]) -> str:
         """Say what the column that tells people apart is needed for, if it is missing."""
         return "".join(
             f" {name!r} tells which rows are of the same person: it is read, and not released."
-            for name in self.group_names
+            for name in self.person_names
             if name in missing
         )
 
@@ -431,6 +431,6 @@ class ColumnRoles:
 
     def group_in(self, table: Table, owner: str) -> int | None:
         """Return where in `table` the column is that tells people apart, None if there is none."""
-        if self.group_position is None:
+        if self.person_position is None:
             return None
-        return replace(self, kept_positions=()).match(table, owner)[self.group_position]
+        return replace(self, kept_positions=()).match(table, owner)[self.person_position]

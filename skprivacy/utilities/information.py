@@ -208,7 +208,7 @@ class RecordedUtility(Utility):
         figures._least = float(least)
         return figures
 
-    def least(self, p_x: FloatArray, groups: IntArray | None) -> float:
+    def least(self, p_x: FloatArray, strata: IntArray | None) -> float:
         return self.smallest(p_x) if self._least is None else self._least
 
     def elsewhere(self) -> Utility:

@@ -177,9 +177,9 @@ class Distortion(Utility):
         """Return the distortion of symbols in a row, each one step from the next."""
         return cls.of_symbols(np.abs(np.subtract.outer(range(n_x), range(n_x))))
 
-    def within(self, groups: IntArray) -> Distortion:
+    def within(self, strata: IntArray) -> Distortion:
         """Return the distortion where no symbol is read as one of another group."""
-        is_other = groups[:, None] != groups
+        is_other = strata[:, None] != strata
         loss = self.loss + is_other * (1 + self.loss.max(initial=0.0))
         return Distortion.of_symbols(loss, of_cells=self.of_cells)
 

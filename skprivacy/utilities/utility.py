@@ -91,11 +91,11 @@ class Utility(ABC):
         """Return the utility of releasing nothing: no mechanism needs to have less."""
         return 0.0
 
-    def least(self, p_x: FloatArray, groups: IntArray | None) -> float:
+    def least(self, p_x: FloatArray, strata: IntArray | None) -> float:
         """Return the utility of releasing nothing, or nothing but the group of each symbol."""
-        if groups is None:
+        if strata is None:
             return self.smallest(p_x)
-        beside = np.eye(groups.max() + 1)[groups]
+        beside = np.eye(strata.max() + 1)[strata]
         return self.of_channel(p_x, beside[:, beside.any(axis=0)])
 
     def of_identity(self, p_x: FloatArray) -> float:

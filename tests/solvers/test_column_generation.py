@@ -29,7 +29,7 @@ class TestColumnGeneration:
             joint = np.random.default_rng(seed).random(shape)
             best = optimal(joint, epsilon, tol=1e-4, **options)
             mechanism = design_mechanism(
-                joint, epsilon, solver="column_generation", tol=tol, **options
+                joint, epsilon, solver="column_generation", solver_options={"tol": tol}, **options
             )
             assert mechanism.utility >= 0.995 * best.utility
             assert mechanism.utility <= best.upper_bound + 1e-9
@@ -50,7 +50,7 @@ class TestColumnGeneration:
         joint = np.random.default_rng(1).random((3, 10))
         best = optimal(joint, 0.05, utility=utility)
         mechanism = design_mechanism(
-            joint, 0.05, utility=utility, solver="column_generation", tol=tol
+            joint, 0.05, utility=utility, solver="column_generation", solver_options={"tol": tol}
         )
         assert mechanism.utility >= 0.995 * best.utility
 
@@ -83,7 +83,9 @@ class TestColumnGeneration:
         joint = np.random.default_rng(0).random((5, 60))
         match = "Column generation has stopped because its max_time"
         with pytest.warns(ConvergenceWarning, match=match) as caught:
-            mechanism = design_mechanism(joint, 0.02, solver="column_generation", max_time=1.0)
+            mechanism = design_mechanism(
+                joint, 0.02, solver="column_generation", solver_options={"max_time": 1.0}
+            )
         assert caught[0].filename == __file__
         assert mechanism.max_leakage <= 0.02 * (1 + 1e-9)
         assert mechanism.normalized_utility > 0.1

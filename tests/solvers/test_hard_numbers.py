@@ -23,7 +23,9 @@ class TestHardNumbers:
         rng = np.random.default_rng(0)
         joint = rng.random((2, 4))
         joint[1] = joint[0] * (1 + 1e-8 * rng.random(4))
-        other = design_mechanism(joint, 1e-9, measure="l1", solver="algorithm1", candidates="all")
+        other = design_mechanism(
+            joint, 1e-9, measure="l1", solver="algorithm1", solver_options={"candidates": "all"}
+        )
         assert optimal(joint, 1e-9, measure="l1").upper_bound >= other.utility
 
     @pytest.mark.parametrize("measure", ["kl", "chi2", "alpha_lift"])

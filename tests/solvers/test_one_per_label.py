@@ -222,7 +222,7 @@ def test_there_is_one_output_for_each_label():
 
 def test_a_larger_alphabet_is_certified():
     joint = a_joint(3, (5, 40))
-    mechanism = design_mechanism(joint, 0.02, utility=steps(40), tol=1e-3)
+    mechanism = design_mechanism(joint, 0.02, utility=steps(40), solver_options={"tol": 1e-3})
     assert mechanism.gap <= 1e-3 * steps(40).span(mechanism.p_x)
     assert 0 < mechanism.normalized_utility < 1
 
@@ -240,7 +240,7 @@ def test_paths_and_the_smallest_budget():
 def test_it_stops_in_time_with_a_bound_that_is_true():
     joint, utility = a_joint(5, (4, 20)), steps(20)
     with pytest.warns(ConvergenceWarning, match="one output per label .* max_time"):
-        early = design_mechanism(joint, 0.02, utility=utility, max_time=0)
+        early = design_mechanism(joint, 0.02, utility=utility, solver_options={"max_time": 0})
     late = design_mechanism(joint, 0.02, utility=utility)
     assert early.utility <= late.utility <= early.upper_bound
 

@@ -182,7 +182,11 @@ class TestEarlyStop:
         joint = np.random.default_rng(0).random((4, 7))
         with pytest.warns(ConvergenceWarning):
             path = privacy_utility_path(
-                joint, [0.01, 0.05, 0.1, 0.7], measure="chi2", solver="optimal", max_vertices=100
+                joint,
+                [0.01, 0.05, 0.1, 0.7],
+                measure="chi2",
+                solver="optimal",
+                solver_options={"max_vertices": 100},
             )
         for mechanism in path:
             assert mechanism.max_leakage <= mechanism.epsilon * (1 + 1e-9)
@@ -312,7 +316,12 @@ class TestPath:
         thresholds = np.linspace(measure.threshold(0.01), measure.threshold(0.25), 9)
         epsilons = [float(measure.inverse(t)) for t in thresholds]
         path = privacy_utility_path(
-            joint, epsilons, measure=measure, scope="average", solver="optimal", tol=1e-6
+            joint,
+            epsilons,
+            measure=measure,
+            scope="average",
+            solver="optimal",
+            solver_options={"tol": 1e-6},
         )
         utilities = np.array([m.utility for m in path])
         assert (np.diff(utilities) >= 0).all()
@@ -489,7 +498,9 @@ class TestOneHundredJoints:
         for joint in np.random.default_rng(0).random((100, 4, 7)):
             options = {"solver": "optimal", "scope": scope, "start": "algorithm1"}
             ours = privacy_utility_path(joint, self.EPSILONS, **options)
-            theirs = privacy_utility_path(joint, path, solver="algorithm1", eps_last=1.0)
+            theirs = privacy_utility_path(
+                joint, path, solver="algorithm1", solver_options={"eps_last": 1.0}
+            )
             gains.append([
                 one.normalized_utility - theirs[i].normalized_utility
                 for one, i in zip(ours, at, strict=True)

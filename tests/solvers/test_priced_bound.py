@@ -137,8 +137,12 @@ def test_column_generation_proves_the_optimum_of_the_other_solver(
     joint = random_joint(3, (4, 7))
     options = {"measure": measure, "scope": scope}
     options["utility"] = random_target(3, 7) if has_target else MutualInformation()
-    ours = design_mechanism(joint, epsilon, solver="column_generation", tol=1e-3, **options)
-    best = design_mechanism(joint, epsilon, solver="optimal", tol=1e-3, **options)
+    ours = design_mechanism(
+        joint, epsilon, solver="column_generation", solver_options={"tol": 1e-3}, **options
+    )
+    best = design_mechanism(
+        joint, epsilon, solver="optimal", solver_options={"tol": 1e-3}, **options
+    )
     assert best.utility <= ours.upper_bound + 1e-9
     assert ours.utility <= best.upper_bound + 1e-9
     assert ours.gap <= 1.2e-3 * ours.objective.span(ours.p_x)
@@ -146,7 +150,7 @@ def test_column_generation_proves_the_optimum_of_the_other_solver(
 
 def test_six_groups_and_sixteen_symbols_are_proven():
     joint = random_joint(5, (6, 16))
-    mechanism = design_mechanism(joint, 0.02, tol=1e-3)
+    mechanism = design_mechanism(joint, 0.02, solver_options={"tol": 1e-3})
     assert mechanism.solver == "column_generation"
     assert mechanism.normalized_utility == pytest.approx(0.7003, abs=1e-3)
     assert mechanism.normalized_upper_bound - mechanism.normalized_utility <= 1.1e-3
@@ -167,7 +171,9 @@ def check_random_bounds(seeds, largest, tol):
             if rng.random() < 0.3:
                 options["utility"] = random_target(seed, shape[1], int(rng.integers(2, 5)))
             ours = design_mechanism(joint, epsilon, solver="column_generation", **options)
-            best = design_mechanism(joint, epsilon, solver="optimal", max_time=5, **options)
+            best = design_mechanism(
+                joint, epsilon, solver="optimal", solver_options={"max_time": 5}, **options
+            )
             about = seed, shape, epsilon, options
             assert ours.leakage_in(ours.scope) <= epsilon * (1 + 1e-9) + 1e-12, about
             assert best.utility <= ours.upper_bound + 1e-9, about
@@ -188,6 +194,10 @@ def test_a_box_without_a_price_of_leakage_does_not_leave_its_parts_without_one()
     """At the prices of this table the whole box needs none: its parts then stayed above 0.25."""
     joint = random_joint(2, (5, 12))
     mechanism = design_mechanism(
-        joint, 0.02, solver="column_generation", tol=0.02, utility=random_target(2, 12)
+        joint,
+        0.02,
+        solver="column_generation",
+        utility=random_target(2, 12),
+        solver_options={"tol": 0.02},
     )
     assert mechanism.gap <= 0.021 * mechanism.objective.span(mechanism.p_x)

@@ -148,7 +148,9 @@ class TestBestPartition:
             design_mechanism(joint, 0.1, solver="best_partition")
         with pytest.raises(ValueError, match="'max_symbols' .* Got 0 "):
             BestPartitionSolver(max_symbols=0)
-        mechanism = design_mechanism(joint, 9.0, solver="best_partition", max_symbols=11)
+        mechanism = design_mechanism(
+            joint, 9.0, solver="best_partition", solver_options={"max_symbols": 11}
+        )
         assert_allclose(mechanism.normalized_utility, 1.0)
 
     def test_of_equally_useful_partitions_it_takes_the_one_that_leaks_least(self):
@@ -403,4 +405,4 @@ class TestEverywhere:
     def test_one_without_options_says_so(self):
         match = "unexpected option 'tol' for solver 'watchdog', which takes none"
         with pytest.raises(TypeError, match=match):
-            design_mechanism(THREE_BY_THREE, 0.1, solver="watchdog", tol=1e-3)
+            design_mechanism(THREE_BY_THREE, 0.1, solver="watchdog", solver_options={"tol": 1e-3})

@@ -53,7 +53,9 @@ class TestMaxLift:
     def test_three_by_three(self, measure, engine):
         if engine == "cdd":
             imported_cdd()
-        path = privacy_utility_path(THREE_BY_THREE, THREE_EPSILONS, measure=measure, engine=engine)
+        path = privacy_utility_path(
+            THREE_BY_THREE, THREE_EPSILONS, measure=measure, solver_options={"engine": engine}
+        )
         assert [m.solver for m in path] == ["max_lift"] * 3
         assert_allclose([m.utility for m in path], OPTIMUM[measure], atol=2e-8)
         if engine == "parametric":
@@ -190,7 +192,11 @@ class TestAlgorithm1:
     def test_figure_3(self):
         published = pd.read_csv(PUBLISHED / "fig3a_utility.csv")
         path = privacy_utility_path(
-            EXAMPLE_1, published["epsilon"], measure="chi2", solver="algorithm1", candidates="all"
+            EXAMPLE_1,
+            published["epsilon"],
+            measure="chi2",
+            solver="algorithm1",
+            solver_options={"candidates": "all"},
         )
         ours = np.array([m.normalized_utility for m in path])
         wanted = published["epsilon"] >= 0.01 - 1e-9
@@ -219,7 +225,9 @@ class TestAlgorithm1:
         # With |S| = 2 the budget is an interval of P(S=0|y); all pairs at its ends are optimal.
         joint = np.random.default_rng(2).random((2, 6))
         joint /= joint.sum()
-        mechanism = design_mechanism(joint, 0.03, candidates="all", solver="algorithm1")
+        mechanism = design_mechanism(
+            joint, 0.03, solver="algorithm1", solver_options={"candidates": "all"}
+        )
         assert_allclose(mechanism.utility, _best_of_interval(joint, 0.03), atol=1e-8)
 
     @settings(max_examples=25)
@@ -253,7 +261,9 @@ class TestAlgorithm1:
 
     def test_eps_last_must_exceed_epsilon(self):
         with pytest.raises(ValueError, match=r"'eps_last' .* larger than 0\.2.* Got 0\.1 instead"):
-            design_mechanism(THREE_BY_THREE, 0.2, solver="algorithm1", eps_last=0.1)
+            design_mechanism(
+                THREE_BY_THREE, 0.2, solver="algorithm1", solver_options={"eps_last": 0.1}
+            )
 
     @pytest.mark.parametrize("measure", [L1(), Chi2()], ids=repr)
     def test_the_paper_as_written_has_no_solution_for_l1_and_chi2(self, measure):
@@ -460,9 +470,11 @@ def test_a_large_joint_is_refused_with_a_way_out():
 def test_a_solver_object_is_taken_as_it_is():
     solver = Algorithm1Solver(candidates="all")
     by_object = design_mechanism(THREE_BY_THREE, 0.1, solver=solver)
-    by_name = design_mechanism(THREE_BY_THREE, 0.1, solver="algorithm1", candidates="all")
+    by_name = design_mechanism(
+        THREE_BY_THREE, 0.1, solver="algorithm1", solver_options={"candidates": "all"}
+    )
     assert by_object.utility == by_name.utility
     with pytest.raises(TypeError, match=r"\['delta'\] in addition to the solver object"):
-        design_mechanism(THREE_BY_THREE, 0.1, solver=solver, delta=0.1)
+        design_mechanism(THREE_BY_THREE, 0.1, solver=solver, solver_options={"delta": 0.1})
     with pytest.raises(TypeError, match=r"write Algorithm1Solver\(\), not the class"):
         design_mechanism(THREE_BY_THREE, 0.1, solver=Algorithm1Solver)
