@@ -207,20 +207,18 @@ def design_mechanism(
         "column_generation" (large alphabets), "lift_polytope" (bounded lifts, optimal for
         `max_lift` and `lip` per output), or "auto" for one of these, named in `Mechanism.solver`.
         For comparison: "algorithm1" (the paper's), "best_partition", "subset_merging",
-        "watchdog", "greedy_funnel" (symbols merged, no noise), "randomized_response",
-        "chi2_design".
+        "watchdog", "greedy_funnel" (merged, no noise), "randomized_response", "chi2_design".
     max_outputs : int, default=None
         Merge outputs, at the least cost in utility, until at most this many are left. That never
         adds leakage. `upper_bound` is still about any number of outputs.
     confidence : float, default=None
-        How often the budget is to hold for the population the rows of `p_sx` were drawn from, such
-        as 0.95. None: it holds for `p_sx` itself, and the true leakage mostly exceeds it.
+        How often the budget holds for the population the rows of `p_sx` were drawn from, such as
+        0.95. None: it holds for `p_sx` itself, and the true leakage mostly exceeds it.
     n_samples : float, default=None
         With a confidence, the number of independent rows behind `p_sx`. None: `p_sx` has counts.
     beside : list, default=None
-        For each symbol of X, its stratum: the value of columns published unchanged beside the
-        output. No output then mixes strata, and the budget holds for the output and these columns
-        together.
+        For each symbol of X, the value of columns published unchanged beside the output. No output
+        then mixes these values, and the budget holds for output and columns together.
     solver_options : dict, default=None
         Options of the solver, such as ``{"tol": 1e-4}``; see its class in `skprivacy.solvers`.
 
@@ -246,16 +244,14 @@ def design_mechanism(
     >>> bool(mechanism.max_leakage <= 0.02 * (1 + 1e-9))
     True
 
-    A budget for the population allows less, from 160 rows:
+    With a confidence, 160 rows allow less:
 
     >>> careful = design_mechanism(counts, epsilon=0.02, confidence=0.95)
     >>> careful.utility < mechanism.utility
     True
     >>> bool(careful.population_limit.max_leakage <= 0.02)
     True
-
-    Beside a published column, no output mixes its values:
-
+    >>> # Beside a published column, no output mixes its values.
     >>> beside = design_mechanism(counts, epsilon=0.2, beside=["old", "old", "young"])
     >>> bool(((beside.channel > 0).sum(axis=0) <= 2).all())
     True

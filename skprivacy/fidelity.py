@@ -308,26 +308,21 @@ class RawX:
     utility: float
 
 
-def compared_columns(alphabet: Alphabet, in_order: Sequence[bool]) -> list[ComparedColumn]:
+def compared_columns(
+    alphabet: Alphabet, in_order: Sequence[bool], by_rank: bool = False
+) -> list[ComparedColumn]:
     """Return all columns, in their bins.
 
-    in_order : whether the values of each column have an order even if they are categories.
+    in_order : whether the values of each column have an order even if they are categories;
+    by_rank : whether places are mid-ranks, as in `gower`.
     """
-    return [
-        _compared(alphabet, position, *_placed(column, in_order[position]))
-        for position, column in enumerate(alphabet.columns)
-    ]
-
-
-def ranked_columns(alphabet: Alphabet, in_order: Sequence[bool]) -> list[ComparedColumn]:
-    """Return all columns with mid-ranks as places, as in `gower`."""
-    ranked = []
+    columns = []
     for position, column in enumerate(alphabet.columns):
         places, unit = _placed(column, in_order[position])
-        if places is not None:
+        if by_rank and places is not None:
             places = mid_ranks(places, column.weights, places)
-        ranked.append(_compared(alphabet, position, places, unit))
-    return ranked
+        columns.append(_compared(alphabet, position, places, unit))
+    return columns
 
 
 def mid_ranks(values: FloatArray, weights: FloatArray, at: FloatArray) -> FloatArray:
@@ -532,9 +527,8 @@ def fidelity_of_symbols(named: NamedChannel) -> Fidelity:
     places = np.array(labels, dtype=float) if are_numbers else None
     found = spread(symbols, symbols, None, (n_x, n_x), places, places)
     column = ComparedColumn(found, np.eye(n_x))
-    whole = _fidelity(named, float(named.p_x @ named.kept), ["X"], [column])
     gone = _gone("X", labels, named.p_x, named.p_x @ named.p_symbol, np.zeros(n_x, dtype=bool))
-    return replace(whole, never_released=_by_rows(gone))
+    return _fidelity(named, float(named.p_x @ named.kept), ["X"], [column], gone)
 
 
 def fidelity_of_columns(
@@ -552,17 +546,16 @@ def fidelity_of_columns(
     """
     columns = compared_columns(alphabet, in_order)
     unchanged = float(named.p_x @ (named.p_symbol * alphabet.matches()).sum(axis=1))
-    whole = _fidelity(named, unchanged, names, columns)
+    gone = () if alphabet.of_cells else _gone_from(named, alphabet, names)
+    whole = _fidelity(named, unchanged, names, columns, gone)
     whole = replace(whole, raw_utility=raw_utility, of_cells=alphabet.of_cells)
     if raw is not None and any(raw):
         pairs = zip(raw, columns, strict=True)
         raw_columns = _figures(named, names, [before or after for before, after in pairs])
         whole = replace(whole, raw_columns=raw_columns)
     if alphabet.of_cells:
-        swaps, worst = whole.swaps[:0], whole.worst_swap[:0]
-        return replace(whole, swaps=swaps, worst_swap=worst, never_released=_by_rows(()))
-    gone = _by_rows(_gone_from(named, alphabet, names))
-    return replace(whole, pooled=float(named.p_x @ alphabet.is_pool), never_released=gone)
+        return replace(whole, swaps=whole.swaps[:0], worst_swap=whole.worst_swap[:0])
+    return replace(whole, pooled=float(named.p_x @ alphabet.is_pool))
 
 
 def _gone_from(
@@ -597,11 +590,12 @@ def _fidelity(
     unchanged: float,
     names: Sequence[Hashable],
     columns: Sequence[ComparedColumn],
+    gone: Iterable[tuple[Any, ...]],
 ) -> Fidelity:
-    is_replaced, figures = named.is_replaced, _figures(named, names, columns)
-    swaps, worst = named.swaps(5), named.swaps(1, is_replaced)
-    swaps = swaps[swaps["rows"] > _FEW_ROWS]
-    return Fidelity(unchanged, float(named.p_x @ is_replaced), figures, swaps, worst)
+    replaced, figures = named.is_replaced, _figures(named, names, columns)
+    swaps, worst, never_released = named.swaps(5), named.swaps(1, replaced), _by_rows(gone)
+    swaps, share = swaps[swaps["rows"] > _FEW_ROWS], float(named.p_x @ replaced)
+    return Fidelity(unchanged, share, figures, swaps, worst, never_released=never_released)
 
 
 def _figures(

@@ -90,8 +90,8 @@ def _recorded(channel: Channel) -> Utility:
 
 def read_mechanism(
     place: Place, measure: Measure | None, utility: Utility | None
-) -> dict[str, Any]:
-    """Return the fields of the mechanism at a place, after checking its guarantees."""
+) -> tuple[Any, ...]:
+    """Return the fields of the mechanism at a place, in order, after checking its guarantees."""
     members = place.members()
     has_joint = "p_x" not in members
     optional = [key for key in ("names", "strata", "together", "p_x") if key in members]
@@ -124,14 +124,7 @@ def read_mechanism(
         joint = _read_joint(part["together"], n_x)
         with part["together"].making():
             together = Leakage(channel, *joint, asked)
-    return {
-        "y_given_x": channel,
-        "secrets": secrets,
-        "solver": solver,
-        "upper_bound": upper_bound,
-        "confidence": confidence,
-        "together": together,
-    }
+    return channel, secrets, solver, upper_bound, confidence, together
 
 
 def _read_name(place: Place, n_secrets: int) -> Any:
@@ -188,7 +181,7 @@ def _read_utility(place: Place, given: Utility | None, n_x: int) -> Utility:
         return given
     cls = _shipped(place, "utility", {**UTILITIES, EachColumn.name: EachColumn})
     if cls is Distortion:
-        part = place.keys("name", "loss", *(["of_cells"] if "of_cells" in place.value else []))
+        part = _keys(place, "loss", optional="of_cells")
         of_cells = "of_cells" in part and part["of_cells"].flag()
         return cls.of_symbols(part["loss"].numbers(n_x, n_x, low=0), of_cells=of_cells)
     if cls is Guess and "of_cells" in place.value:
@@ -202,14 +195,18 @@ def _read_utility(place: Place, given: Utility | None, n_x: int) -> Utility:
     if cls is EachColumn:
         part = place.keys("name", "p_vx", "scale")
         return EachColumn(_read_target(part["p_vx"], n_x), float(part["scale"].number(low=0)))
-    part = place.keys("name", "p_vx", *(["whole"] if "whole" in place.value else []))
+    part = _keys(place, "p_vx", optional="whole")
     target = _read_target(part["p_vx"], n_x)
     target.whole = float(part["whole"].number(low=0)) if "whole" in part else 0.0
     return target
 
 
+def _keys(place: Place, required: str, optional: str) -> dict[str, Place]:
+    return place.keys("name", required, *([optional] if optional in place.value else []))
+
+
 def _read_recorded(place: Place, name: str) -> RecordedUtility:
-    part = place.keys("name", "recorded", *(["least"] if "least" in place.value else []))
+    part = _keys(place, "recorded", optional="least")
     n_figures = min(max(part["recorded"].length(), 2), 3)  # with a third one for cells
     recorded = RecordedUtility(name, *part["recorded"].numbers(n_figures, low=0))
     return recorded.with_least(float(part["least"].number(low=0))) if "least" in part else recorded

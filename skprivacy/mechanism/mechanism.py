@@ -645,7 +645,7 @@ def make_mechanism(place: Place, measure: Measure | None, utility: Utility | Non
     """Return the mechanism at a place of a document, after checking that its parts fit."""
     read = read_mechanism(place, measure, utility)
     with place.making():
-        return Mechanism(**read)
+        return Mechanism(*read)
 
 
 def named_channel(mechanism: Mechanism) -> NamedChannel:

@@ -151,10 +151,7 @@ _CONVEX = (KL, L1, Chi2, AlphaLift)
 _CONVEX_EVERYWHERE = (L1, Chi2)
 
 # The largest number of groups of S: the number of vertices grows like 4 to the power of it.
-_MOST_GROUPS: dict[type[Measure], int] = {
-    **dict.fromkeys(_OF_LIFTS, 1000),
-    **dict.fromkeys(_CONVEX, 8),
-}
+_MOST_GROUPS: dict[Any, int] = dict.fromkeys(_OF_LIFTS, 1000) | dict.fromkeys(_CONVEX, 8)
 
 
 def largest_values(measure: Measure, limits: PopulationLimits) -> FloatArray:
@@ -482,23 +479,9 @@ def certify(counts: FloatArray, candidate: Candidate, terms: Terms) -> LeakageBo
         bound = max(average, float(measure.inverse(largest_average(largest, limits.p_y))))
     else:
         bound = float("nan")
-    return LeakageBounds(
-        measure,
-        candidate.scope,
-        terms.confidence,
-        terms.n_settings,
-        int(n),
-        len(counts),
-        candidate.y_labels,
-        _leakages(measure, values),
-        _leakages(measure, largest),
-        average,
-        bound,
-    )
-
-
-def _leakages(measure: Measure, values: FloatArray) -> FloatArray:
-    return readonly(np.array(measure.inverse(values), dtype=float))
+    asked = measure, candidate.scope, terms.confidence, terms.n_settings
+    each = (readonly(np.array(measure.inverse(v), dtype=float)) for v in (values, largest))
+    return LeakageBounds(*asked, int(n), len(counts), candidate.y_labels, *each, average, bound)
 
 
 def check_measure(measure: Measure, n_groups: int) -> None:
