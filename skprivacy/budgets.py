@@ -181,10 +181,10 @@ def mechanism_for_utility(
         relax: tuple[Any, ...] = ("relax the measure.",)
         if max_outputs is not None:
             relax = "allow more outputs: ", Setting("max_outputs", max_outputs), "."
-        told = f" is {needed}, which no budget allows: {task.measure!r} keeps "
+        problem = f" is {needed}, which no budget allows: {task.measure!r} keeps "
         most = f" at {limit(above.utility, 6)} or less. Ask for less, or "
         kept = InPython("normalized_utility", "the utility")
-        raise ValueError(about(owner, "utility_at_least", told, kept, most, *relax))
+        raise ValueError(about(owner, "utility_at_least", problem, kept, most, *relax))
     if below.utility >= needed - UTILITY_ROUNDING:
         return below.mechanism
     if above.factor == np.inf:
@@ -300,10 +300,10 @@ def rows_needed(
         # No number of rows suffices for a budget of zero, or with a group of S without rows.
         most, source = utility_from(_MOST_ROWS), f"from {_MOST_ROWS:,.0f} rows"
     if most < needed - UTILITY_ROUNDING:
-        told = f" is {needed}, which no number of rows allows: "
+        problem = f" is {needed}, which no number of rows allows: "
         budget, kept = Setting("epsilon", as_given(budgets)), f" keeps {most:.3g} {source}. "
         advice = "Ask for less, or use a larger ", Named("epsilon"), "."
-        raise ValueError(about(owner, "utility_at_least", told, budget, kept, *advice))
+        raise ValueError(about(owner, "utility_at_least", problem, budget, kept, *advice))
     return _fewest_rows(utility_from, needed)
 
 

@@ -151,8 +151,8 @@ def _named(
     if not names:
         raise ValueError(message(_OWNER, "solvers", "at least one solver", solvers))
     if repeated := sorted({name for name in names if names.count(name) > 1}):
-        told = f" has {repeated[0]!r} more than once: pass a dict with a name for each."
-        raise ValueError(about(_OWNER, "solvers", told))
+        problem = f" has {repeated[0]!r} more than once: pass a dict with a name for each."
+        raise ValueError(about(_OWNER, "solvers", problem))
     return dict(named)
 
 

@@ -251,9 +251,8 @@ def design_mechanism(
     True
     >>> bool(careful.population_limit.max_leakage <= 0.02)
     True
-    >>> # Beside a published column, no output mixes its values.
     >>> beside = design_mechanism(counts, epsilon=0.2, beside=["old", "old", "young"])
-    >>> bool(((beside.channel > 0).sum(axis=0) <= 2).all())
+    >>> bool(((beside.channel > 0).sum(axis=0) <= 2).all())  # none mixes old and young
     True
     """
     owner = "design_mechanism"

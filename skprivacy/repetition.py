@@ -26,7 +26,7 @@ MOST_CELLS = 4_000_000
 # Outputs whose likelihoods agree to this many digits are proportional.
 _DIGITS = 12
 
-# The largest number of releases that is told apart, as it fits into a float.
+# More releases than this change nothing, and do not fit into a float.
 _MOST_RELEASES = 2**1000
 
 
@@ -160,7 +160,7 @@ _Figures = tuple[float, float, float, float]
 
 @dataclass(frozen=True, eq=False)
 class _Release:
-    """A channel under a joint; symbols and outputs that releases do not tell apart are merged."""
+    """A channel under a joint; symbols and outputs that act alike are merged."""
 
     p_sx: FloatArray
     channel: FloatArray

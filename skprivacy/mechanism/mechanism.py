@@ -14,7 +14,7 @@ import pandas as pd
 from .._json import Place, label_key, read_document, write_document
 from .._typing import FloatArray, IntArray, Labels, Scope, TableLike
 from .._validation import about, message
-from ..channels import OWNER, Channel, Frozen, doc_of, of_channel
+from ..channels import OWNER, Channel, doc_of, of_channel
 from ..describing import ReleaseSummary, limit
 from ..fidelity import Fidelity, NamedChannel, closest_names, fidelity_of_symbols
 from ..joint import Joint, as_joint, confidence_of_each
@@ -28,7 +28,7 @@ from ..utilities import (
     get_utility,
 )
 from .content import mechanism_content, read_mechanism
-from .guarantee import Guarantee, Leakage, PopulationLeakage
+from .guarantee import ChannelFigures, Guarantee, Leakage, PopulationLeakage
 
 
 def of_secret(kind: type[Leakage], name: str) -> Any:
@@ -45,26 +45,20 @@ def of_all(name: str, doc: str) -> Any:
     return property(attrgetter(f"_first.{name}"), doc=doc)
 
 
-class Figures(Frozen):
+class Figures(ChannelFigures):
     """The figures of a channel, and of its secret if there is only one.
 
     If there are several secrets, the figures of each are in `secrets`.
     """
 
-    y_given_x: Channel
     secrets: Mapping[Any, Any]
     together: Leakage | None
 
     _kind: ClassVar[str] = "evaluation"
     _first: Any  # of the secrets
 
-    channel: FloatArray = of_channel("matrix")
-    p_x: FloatArray = of_channel("p_x")
-    p_y: FloatArray = of_channel("p_y")
     posterior: FloatArray = of_channel("posterior")
     x_labels: Labels = of_channel("x_labels")
-    y_labels: Labels = of_channel("y_labels")
-    strata: IntArray | None = of_channel("strata")
     objective: Utility = of_channel("objective")
     utility: float = of_channel("utility")
     normalized_utility: float = of_channel("normalized_utility")
@@ -515,8 +509,8 @@ class Mechanism(BudgetFigures):
         tables = p_sx if isinstance(p_sx, Mapping) else {next(iter(self.secrets)): p_sx}
         if tables.keys() != self.secrets.keys():
             got = f"tables for {list(p_sx)}" if isinstance(p_sx, Mapping) else "one table"
-            told = f" must be a dict with a table for each of {list(self.secrets)}. Got {got}."
-            raise ValueError(about("Mechanism.evaluate", "p_sx", told))
+            problem = f" must be a dict with a table for each of {list(self.secrets)}. Got {got}."
+            raise ValueError(about("Mechanism.evaluate", "p_sx", problem))
         joints = {name: self._joint_of(table) for name, table in tables.items()}
         p_x = next(iter(joints.values())).p_x
         labels, objective = (self.x_labels, self.y_labels), self.objective.elsewhere()
@@ -543,8 +537,8 @@ class Mechanism(BudgetFigures):
             p_sx = p_sx.iloc[:, [given[key] for key in known]]
         joint, n_x = as_joint(p_sx, owner), len(self.x_labels)
         if len(joint.x_labels) != n_x:
-            told = f" must have {n_x} columns, one per symbol of X. Got {len(joint.x_labels)}."
-            raise ValueError(about(owner, "p_sx", told))
+            problem = f" must have {n_x} columns, one per symbol of X. Got {len(joint.x_labels)}."
+            raise ValueError(about(owner, "p_sx", problem))
         return joint
 
     def _figures(self) -> Iterator[str]:

@@ -480,26 +480,29 @@ def certify(counts: FloatArray, candidate: Candidate, terms: Terms) -> LeakageBo
     else:
         bound = float("nan")
     asked = measure, candidate.scope, terms.confidence, terms.n_settings
-    each = (readonly(np.array(measure.inverse(v), dtype=float)) for v in (values, largest))
-    return LeakageBounds(*asked, int(n), len(counts), candidate.y_labels, *each, average, bound)
+    leakage, most = (readonly(np.array(measure.inverse(v), float)) for v in (values, largest))
+    sizes, names = (int(n), len(counts)), candidate.y_labels
+    return LeakageBounds(*asked, *sizes, names, leakage, most, average, bound)
 
 
 def check_measure(measure: Measure, n_groups: int) -> None:
     """Check that a bound is proven for a measure, and feasible for a number of groups of S."""
     most = _MOST_GROUPS.get(type(measure))  # no bound is proven for a subclass
     if most is None:
-        told = f" must be one of skprivacy's own: no bound is proven for {measure!r}."
-        raise ValueError(about(_OWNER, "measure", told))
+        problem = f" must be one of skprivacy's own: no bound is proven for {measure!r}."
+        raise ValueError(about(_OWNER, "measure", problem))
     if n_groups > most:
-        told = f", the most that {measure.name} supports: cut numbers into bins, or pool groups."
-        raise ValueError(Message(f"The rows have more than {most:,} groups of ", SENSITIVE, told))
+        advice = f", the most that {measure.name} supports: cut numbers into bins, or pool groups."
+        raise ValueError(
+            Message(f"The rows have more than {most:,} groups of ", SENSITIVE, advice)
+        )
 
 
 def _check_rows(counts: FloatArray) -> None:
     """Check that every group has rows; the message names no group."""
     if len(counts) < 2:
-        told = ": there is nothing to compare it with."
-        raise ValueError(Message("The rows have a single group of ", SENSITIVE, told))
+        problem = ": there is nothing to compare it with."
+        raise ValueError(Message("The rows have a single group of ", SENSITIVE, problem))
     if missing := int((counts.sum(axis=1) == 0).sum()):
         raise ValueError(
             f"{missing} of the {len(counts)} groups of S seen by fit have no row here: nothing "

@@ -440,27 +440,20 @@ def _block(budgets: Sequence[RobustBudget], symbols: IntArray) -> tuple[list[_Co
         others = np.arange(2 * n_s if has_others else 0) + at + n_s + 2
         columns.append(_Columns(np.arange(n_s) + at, at + n_s, at + n_s + 1, others))
         at += n_s + 2 + len(others)
-    return columns, _rows(budgets, symbols, columns, at)
-
-
-def _rows(
-    budgets: Sequence[RobustBudget], symbols: IntArray, columns: list[_Columns], size: int
-) -> _Rows:
-    """Return the rows of an output to which some symbols lead, without beta."""
-    unit, n_symbols, rows = np.eye(size), len(symbols), _Rows()
+    unit, n_symbols, rows = np.eye(at), len(symbols), _Rows()
     g, q, peak = unit[:n_symbols], unit[n_symbols], unit[n_symbols + 1]
     rows.equal.append((budgets[0].p_x[symbols] @ g - q)[None])
     rows.at_most += [-g, g - peak]
-    for budget, at in zip(budgets, columns, strict=True):
-        lifts, t = unit[at.lifts], unit[at.room]
+    for budget, places in zip(budgets, columns, strict=True):
+        lifts, t = unit[places.lifts], unit[places.room]
         room = t + budget.peak_cost * (peak - budget.flat[symbols[0]] * q) - q
         rows.equal += [budget.given_s[:, symbols] @ g - lifts, room[None]]
         spread = _spread(budget, symbols, g, lifts)
-        rows.second_order.append(-np.vstack([unit[at.noise], spread]))
+        rows.second_order.append(-np.vstack([unit[places.noise], spread]))
         cone = _cone_of(budget)
         add_budget = _linear if cone is None else _CONES[cone]
-        add_budget(rows, budget, _Variables(q, lifts - q, t, unit[at.others]))
-    return rows
+        add_budget(rows, budget, _Variables(q, lifts - q, t, unit[places.others]))
+    return columns, rows
 
 
 def _spread(
