@@ -309,7 +309,7 @@ def population_limits(
 ) -> PopulationLeakage:
     """Return the limits of a channel in the population `counts` were drawn from.
 
-    By default the same counts give the same limits. is_rough : as in `upper_limits`.
+    By default the same counts give the same limits. is_rough : as in `limits_of`.
     """
     draws = draws_of_limits(counts, confidence, n_draws, random_state)
     limits = limits_of(leakage.channel, draws, leakage.measure, confidence, is_rough)

@@ -237,17 +237,15 @@ def upper_limits(
     *,
     n_draws: int | None = None,
     random_state: Seed = 0,
-    is_rough: bool = False,
     with_average: bool = True,
 ) -> UpperLimits:
     """Return limits of what a channel P(y|x) leaks in the population `counts` were drawn from.
 
-    The same counts and seed give the same limits. n_draws : None for enough of them; is_rough :
-    use the posterior alone, which is faster if S has many groups; with_average : whether to limit
-    the average too, which takes as long as all other limits.
+    The same counts and seed give the same limits. n_draws : None for enough of them;
+    with_average : whether to limit the average too, which takes as long as all other limits.
     """
     draws = draws_of_limits(counts, confidence, n_draws, random_state)
-    return limits_of(channel, draws, measure, confidence, is_rough, with_average)
+    return limits_of(channel, draws, measure, confidence, with_average=with_average)
 
 
 def limit_unchanged(
@@ -272,7 +270,8 @@ def limits_of(
     Each is the larger of two: the same order statistic over joints from the posterior, and over
     joints with one more row where it reveals most. With one more row, the limit is that of Clopper
     and Pearson if a single cell matters, and like that of Fay and Feuer if several do: no prior
-    vouches for a group with only a handful of rows.
+    vouches for a group with only a handful of rows. is_rough : use the posterior alone, which is
+    faster if S has many groups.
     """
     batches = []
     for batch in draws:
