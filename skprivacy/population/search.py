@@ -180,7 +180,7 @@ class ConfidentSearch:
 
     def again(self, attempt: Attempt) -> Attempt | None:
         """Return an attempt calibrated again, after limits have changed."""
-        return self._again(attempt.channel, attempt.beta, attempt.shape)
+        return self._attempt_from(attempt.channel, attempt.beta, attempt.shape)
 
     # Programs -----------------------------------------------------------------------------------
 
@@ -326,14 +326,14 @@ class ConfidentSearch:
             # The merger with the largest utility for its limit.
             merged = list(self._mergers(best))
             fewer = max(merged, key=lambda one: self._promise(*one)) if merged else None
-            changed = [self._reshaped(best), fewer and self._again(*fewer)]
+            changed = [self._reshaped(best), fewer and self._attempt_from(*fewer)]
             new = max(filter(None, changed), key=_by_utility, default=best)
             if new.utility < best.utility + _WORTH_A_CHANGE * self._span:
                 return max(best, new, key=_by_utility)
             best = new
         return best
 
-    def _again(
+    def _attempt_from(
         self, channel: FloatArray, beta: float, shape: FloatArray | None = None
     ) -> Attempt | None:
         """Return the attempt that starts from a channel."""
@@ -351,7 +351,7 @@ class ConfidentSearch:
         if not np.isfinite(needed).any() or not (middle := np.nanmedian(needed)) > 0:
             return None
         relative = np.clip(np.where(np.isfinite(needed), needed / middle, 1.0), 0.5, 2.0)
-        return self._again(attempt.channel, attempt.beta, _on_grid(relative, _COARSE_GRID))
+        return self._attempt_from(attempt.channel, attempt.beta, _on_grid(relative, _COARSE_GRID))
 
     def _mergers(self, attempt: Attempt) -> Iterator[tuple[FloatArray, float, FloatArray]]:
         """Yield (channel, beta, shape) with one output merged with another, for each output.
@@ -387,12 +387,12 @@ class ConfidentSearch:
         """Return the best attempt from several starts, and from blocks of symbols."""
         if not self._has_few:
             found = [self._ascended_from(s, beta) for s in starts or [self._mostly_unchanged()]]
-            return self._again(max(found, key=self._utility_of), beta)
+            return self._attempt_from(max(found, key=self._utility_of), beta)
         starts = [*starts, self._mostly_unchanged()]
         best: Attempt | None = None
         for _ in range(_ROUNDS):
             found = [self._ascended_from(start, beta) for start in starts]
-            attempt = self._again(self._best_mixture(found, beta), beta)
+            attempt = self._attempt_from(self._best_mixture(found, beta), beta)
             if attempt is None:
                 return best
             if best and attempt.utility < best.utility + _WORTH_A_CHANGE * self._span:
