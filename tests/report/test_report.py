@@ -140,7 +140,7 @@ class TestText:
         text = re.sub(r"\s+", " ", str(PrivacyReport.from_estimator(transformer)))
         assert "band and zip released" in text
         assert "average over all released values" in text
-        assert "of what band and zip tells about the target" in text
+        assert "of the information in band and zip about the target" in text
         assert "made coarser, without noise" in text
 
     def test_sensitive_features_beside_the_frame(self):
