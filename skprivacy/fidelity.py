@@ -371,7 +371,7 @@ def _compared(
     alphabet: Alphabet, position: int, places: FloatArray | None, unit: str
 ) -> ComparedColumn:
     """Return a column; places : those of its values, None without an order."""
-    own, symbols, weights = alphabet.held(position)
+    own, symbols, weights = alphabet.occurrences(position)
     by_symbol = alphabet.shown_shares(position)
     at = None
     if places is not None:
