@@ -360,7 +360,7 @@ def _compared(
     alphabet: Alphabet, position: int, places: FloatArray | None, unit: str
 ) -> ComparedColumn:
     """Return a column; places : of its values, None without an order."""
-    held, symbols, weights = alphabet.held(position)
+    held, symbols, weights = alphabet.occurrences(position)
     by_symbol = alphabet.shown_shares(position)
     at = None
     if places is not None:
