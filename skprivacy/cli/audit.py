@@ -12,7 +12,8 @@ from typing import Any
 import pandas as pd
 
 from .._messages import aligned, in_points
-from ..describing import SecretSummary, figure, limit
+from ..describing import SecretSummary
+from ..describing.numbers import figure, limit
 from ..encoding import learn_alphabet
 from ..engines.file_tables import kind_of
 from ..engines.files import held_out_table, read_from, sample_source

@@ -13,7 +13,7 @@ import pandas as pd
 from .._messages import aligned, part_of
 from .._typing import FloatArray
 from ..datasets import load_diabetes_patients
-from ..describing import limit, percent, rounded_up
+from ..describing.numbers import limit, percent, rounded_up
 from ..design import design_mechanism, privacy_utility_path
 from ..encoding import learn_column
 from ..engines.file_tables import written

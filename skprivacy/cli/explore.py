@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._messages import doing, part_of, taken
+from .._messages import doing, on_each_result, part_of
 from .._typing import CountArray, FloatArray, IntArray
 from ..budgets import epsilon_for_shift, factor_for, mechanism_for_utility, rows_needed
-from ..describing import ReleaseSummary, limit, percent, rounded_down
+from ..describing import ReleaseSummary
+from ..describing.numbers import limit, percent, rounded_down
 from ..design import design_mechanism, privacy_utility_path
 from ..engines.file_tables import check_free, written
 from ..engines.files import count_source
@@ -254,7 +255,7 @@ def curve(options: argparse.Namespace) -> None:
     factors = options.epsilons or found.factors()
     budgets = [given(found.budgets(factor)) for factor in factors]
     rows = _CurveRows(options, found, max(_WIDTH, *(len(as_option(each)) for each in budgets)))
-    with taken(rows.print) if options.out is None else nullcontext():
+    with on_each_result(rows.print) if options.out is None else nullcontext():
         path = privacy_utility_path(given(found.tables), budgets, **found.design)
     table = pd.DataFrame([_figures(found.summary(mechanism)) for mechanism in path])
     if suffix is not None:

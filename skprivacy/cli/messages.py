@@ -32,14 +32,9 @@ from .._messages import (
     message_of,
     watched,
 )
-from ..describing import (
-    compared_values,
-    limit,
-    listed_swaps,
-    never_released,
-    plain,
-    rows_unchanged,
-)
+from ..describing.face_value import compared_values, listed_swaps, never_released, rows_unchanged
+from ..describing.numbers import limit
+from ..describing.summary import plain
 from ..engines.file_tables import PIPE, is_pipe
 from ..fidelity import Fidelity
 

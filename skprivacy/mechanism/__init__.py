@@ -1,7 +1,7 @@
 """The answer: a channel that provably keeps the budget of every secret, with all its figures."""
 
 from ..channels import Channel
-from ..describing import name_of_secret
+from ..describing.numbers import name_of_secret
 from .evaluation import Evaluation
 from .guarantee import (
     FAR_ABOVE,

@@ -14,7 +14,8 @@ from .._messages import Message, Parameter
 from .._typing import FloatArray, IntArray, Labels, Scope, TableLike
 from .._validation import message
 from ..channels import OWNER, Channel, of_channel
-from ..describing import ReleaseSummary, limit
+from ..describing import ReleaseSummary
+from ..describing.numbers import limit
 from ..fidelity import Fidelity, NamedChannel, closest_names, fidelity_of_symbols
 from ..joint import as_joint, confidence_of_each
 from ..measures import Measure

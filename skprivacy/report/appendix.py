@@ -17,7 +17,9 @@ import sklearn
 from .._typing import FilePath
 from .._validation import check_integer, message
 from ..cells import Cells
-from ..describing import DOES_NOT_APPLY, ReleaseSummary, SecretSummary, limit
+from ..describing import ReleaseSummary, SecretSummary
+from ..describing.face_value import DOES_NOT_APPLY
+from ..describing.numbers import limit
 from ..fitting.parameters import Settings
 from ..measures import SCOPES, Measure, every_measure
 from ..measures.measure import leakage_in, output_values

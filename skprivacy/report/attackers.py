@@ -12,7 +12,8 @@ import pandas as pd
 
 from .._messages import in_points
 from .._typing import ColumnsLike, CountArray, TableLike
-from ..describing import SecretSummary, percent, shown
+from ..describing import SecretSummary
+from ..describing.numbers import percent, shown
 from ..encoding.columns import FEWEST_ROWS
 from ..fitted import Fitted
 from ..fitting.inputs import sensitive_columns

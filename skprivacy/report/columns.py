@@ -10,14 +10,9 @@ import numpy as np
 import pandas as pd
 
 from .._typing import BoolArray, FloatArray
-from ..describing import (
-    ReleaseSummary,
-    compared_values,
-    limit,
-    listed_swaps,
-    rows_unchanged,
-    shown,
-)
+from ..describing import ReleaseSummary
+from ..describing.face_value import compared_values, listed_swaps, rows_unchanged
+from ..describing.numbers import limit, shown
 from ..encoding.columns import FEWEST_ROWS
 from ..fidelity import Fidelity, compared_columns
 from ..fitted import Fitted

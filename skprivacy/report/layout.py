@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from ..describing import CAUTION, PASS
+from ..describing.verdict import CAUTION, PASS
 from ..plotting import svg_of
 
 # A cell to be filled in by hand.

@@ -5,19 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from ..describing import (
-    CAUTION,
-    DOES_NOT_APPLY,
-    NO_VERDICT,
-    PASS,
-    ReleaseSummary,
-    SecretSummary,
-    figure,
-    limit,
-    percent,
-    rounded_up,
-    shown,
-)
+from ..describing import ReleaseSummary, SecretSummary
+from ..describing.face_value import DOES_NOT_APPLY
+from ..describing.numbers import figure, limit, percent, rounded_up, shown
+from ..describing.verdict import CAUTION, NO_VERDICT, PASS
 from ..fidelity import Fidelity
 from ..measures import KL
 from ..mechanism import FAR_ABOVE, USUAL_CONFIDENCE

@@ -10,7 +10,8 @@ from typing import Self
 
 from .._typing import ColumnsLike, FilePath, TableLike
 from .._validation import check_real, message
-from ..describing import CAUTION, PASS, ReleaseSummary
+from ..describing import ReleaseSummary
+from ..describing.verdict import CAUTION, PASS
 from ..fitted import Fitted
 from ..fitting.fitted_estimator import fitted_of, settings_of
 from ..fitting.parameters import Settings

@@ -21,7 +21,7 @@ import pytest
 from skprivacy import PrivacyFunnelTransformer
 from skprivacy.cli import main
 from skprivacy.datasets import load_diabetes_bands
-from skprivacy.describing import limit as limit_text
+from skprivacy.describing.numbers import limit as limit_text
 from skprivacy.fitting import learn as encode_and_design
 from skprivacy.fitting import tally
 from skprivacy.measures import KL

@@ -15,7 +15,7 @@ from example_tables import funnel, people, quiet_fit
 
 import skprivacy
 from skprivacy import PrivacyFunnelTransformer, PrivacyReport, TreeCells, design_mechanism
-from skprivacy.describing import limit
+from skprivacy.describing.numbers import limit
 from skprivacy.fitting.fitted_estimator import fitted_of, settings_of
 from skprivacy.measures import KL, AlphaLift
 from skprivacy.metrics import population_leakage
