@@ -20,9 +20,7 @@ from ..transformer import PrivacyFunnelTransformer
 
 
 def outputs_and_mechanism(
-    released: ColumnsLike,
-    mechanism: Mechanism | PrivacyFunnelTransformer,
-    owner: str,
+    released: ColumnsLike, mechanism: Mechanism | PrivacyFunnelTransformer, owner: str
 ) -> tuple[Mechanism, IntArray]:
     """Return the mechanism, and the output of each released row."""
     if isinstance(mechanism, PrivacyFunnelTransformer):

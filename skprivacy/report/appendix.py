@@ -233,7 +233,7 @@ def pictures(
     """Return pictures of the mechanism; with_curve : also what other budgets would keep."""
     names = (
         f"S is {listed(summary.protected)}; X is {summary.x_name()} before the release, and Y "
-        f"after it. P is a share of all rows, P(S | y) a share of the rows with one released value."
+        f"after it. P is a share of all rows, P(S | y) of the rows with one released value."
     )
     figures = [_curve(summary, mechanism, settings)] if with_curve else []
     figures += [_channel(mechanism), *map(_leakage_of, summary.secrets.values())]

@@ -83,14 +83,15 @@ def attack_section(
     again = "a fresh release of each" if settings.random_state is None else "their release"
     text = (
         f"Models were trained to guess {secret.name} on parts of {n_rows:,} rows with {again}, "
-        f"and tested on the other rows: from the columns before binning and pooling (raw), and from "
-        f"the released ones. The advantage is the difference to a blind guess."
+        f"and tested on the other rows: from the columns before binning and pooling (raw), and "
+        f"from the released ones. The advantage is the difference to a blind guess."
     )
     table = Table(f"How well {secret.name} can be guessed", _attacks(figures, attacked.confidence))
     compared = (
         f"The best possible attacker is right in {secret.secret.attacker_accuracy:.1%} of the "
-        f"rows (see 'What leaks'): it knows how the release was made, and need not learn that from "
-        f"rows. From the released columns alone, models are right no more often, except by chance."
+        f"rows (see 'What leaks'): it knows how the release was made, and need not learn that "
+        f"from rows. From the released columns alone, models are right no more often, except by "
+        f"chance."
     )
     if _hides_what_leaks(secret):
         compared += " No guess can show here what the release leaks, and so these cannot either."

@@ -200,7 +200,7 @@ class TestText:
         transformer = quiet_fit(funnel(2.0), people(900), sample_weight=weights)
         text = flat(PrivacyReport.from_estimator(transformer))
         limits = population_leakage(transformer)
-        assert f"900 rows, as good as {limits.n_samples} equally weighted ones" in text
+        assert f"900 rows, worth {limits.n_samples} equally weighted ones" in text
         assert limit(limits.max_leakage) in text
 
     def test_the_curve_is_as_sure_as_the_release(self):
