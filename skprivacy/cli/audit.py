@@ -27,13 +27,15 @@ from ..metrics.attack import attack_notes
 from ..population.certificate import LeakageBounds
 from ..transformer import PrivacyFunnelTransformer
 from .inputs import check_needed, found_in, not_there, secret_keys, source_of
-from .messages import key_of, say
+from .messages import say
 
 
 def audit_file(options: argparse.Namespace) -> None:
     """Attack released columns, of the same file or of another one."""
     with source_of(options) as source:
-        secrets = _secrets(options)
+        secrets: Any = 1.0  # a budget, which is not used, for all columns jointly
+        if options.secrets is not None:
+            secrets = secret_keys("--secrets", dict.fromkeys(options.secrets, 1.0), options)
         columns = _columns_of_in(options, source.names)
         limit = most_rows(len(source.names))  # for both files, to sample the same rows
         rows, n_rows = sample_source(source, limit)
@@ -55,27 +57,6 @@ def audit_file(options: argparse.Namespace) -> None:
         attacks.append({"secret": name, "attacks": table.to_dict("records"), "notes": notes})
         lines += ["", *_audit_lines(table, name, len(rows))]
     say(options, {"rows": n_rows, "rows_attacked": len(rows), "secrets": attacks}, lines[1:])
-
-
-def _secrets(options: argparse.Namespace) -> Any:
-    """Return the secrets to guess with a budget each, which is not used; 1.0: all jointly."""
-    if options.secrets is None:
-        return 1.0
-    secrets = secret_keys(dict.fromkeys(options.secrets, 1.0), options.sensitive)
-    parts = {key: key if isinstance(key, tuple) else (key,) for key in secrets}
-    for key, names in parts.items():
-        if not {*names} <= {*options.sensitive} or len({*names}) < len(names):
-            raise ValueError(
-                f"--secrets names {key_of(key)!r}, which is neither a column of --sensitive nor "
-                f"several of them joined by a plus."
-            )
-    guessed = {name for names in parts.values() for name in names}
-    if absent := [name for name in options.sensitive if name not in guessed]:
-        raise ValueError(
-            f"--secrets leaves out the sensitive column {absent[0]!r}: add it, alone or joined to "
-            f"others by a plus, or leave it out of --sensitive."
-        )
-    return secrets
 
 
 def _columns_of_in(options: argparse.Namespace, there: Sequence[str]) -> list[str] | None:

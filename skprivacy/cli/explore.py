@@ -470,7 +470,7 @@ def _counted(options: argparse.Namespace, factors: Sequence[float] = ()) -> _Tab
     """
     proportions: dict[Any, float] = {None: 1.0}
     if options.proportions is not None:
-        proportions = secret_keys(options.proportions, options.sensitive)
+        proportions = secret_keys("--proportions", options.proportions, options)
     is_asked = options.proportions is not None or factors
     smallest = {name: min(factors, default=1.0) * each for name, each in proportions.items()}
     budget = {"epsilon": given(smallest)} if is_asked else {}

@@ -135,12 +135,30 @@ def released_columns(options: argparse.Namespace, names: Sequence[str]) -> list[
     return [name for name in names if name not in others]
 
 
-def secret_keys(figures: Mapping[str, float], sensitive: Sequence[str]) -> dict[Any, float]:
-    """Return figures by column, or by a tuple of columns that were joined by a plus."""
-    return {
-        text if text in sensitive or "+" not in text else tuple(text.split("+")): figure
-        for text, figure in figures.items()
-    }
+def secret_keys(
+    option: str, figures: Mapping[str, float], options: argparse.Namespace
+) -> dict[Any, float]:
+    """Return figures by column, or by a tuple of columns that were joined by a plus.
+
+    Check that they are columns of --sensitive, all of which must be named.
+    """
+    keys: dict[str, tuple[str, ...]] = {}
+    for text in figures:
+        keys[text] = (text,) if text in options.sensitive else tuple(text.split("+"))
+        if unknown := [name for name in keys[text] if name not in options.sensitive]:
+            raise ValueError(
+                f"{option} names {unknown[0]!r}, which is not a column of --sensitive: name its "
+                f"columns, alone or joined by a plus."
+            )
+        if len({*keys[text]}) < len(keys[text]):
+            raise ValueError(f"{option} names a column of {text!r} twice.")
+    named = {name for names in keys.values() for name in names}
+    if missing := [name for name in options.sensitive if name not in named]:
+        raise ValueError(
+            f"{option} does not name the sensitive column {missing[0]!r}: add it, alone or joined "
+            f"to others by a plus."
+        )
+    return {names if len(names) > 1 else text: figures[text] for text, names in keys.items()}
 
 
 def transformer_for(

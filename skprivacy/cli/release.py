@@ -172,7 +172,7 @@ def _transformer(options: argparse.Namespace, source: Source) -> PrivacyFunnelTr
     """Return a transformer, after checking that IN has a column of ids."""
     epsilon = options.epsilon
     if isinstance(epsilon, dict):  # by secrets: a column, or several joined by a plus
-        epsilon = secret_keys(epsilon, options.sensitive)
+        epsilon = secret_keys("--epsilon", epsilon, options)
     transformer = transformer_for(
         options,
         source.names,
