@@ -19,19 +19,6 @@ from ..tables.frames import are_made_up, coded
 from ..transformer import PrivacyFunnelTransformer
 
 
-def outputs_and_mechanism(
-    released: ColumnsLike, mechanism: Mechanism | PrivacyFunnelTransformer, owner: str
-) -> tuple[Mechanism, IntArray]:
-    """Return the mechanism, and the output of each released row."""
-    if isinstance(mechanism, PrivacyFunnelTransformer):
-        fitted = fitted_of(mechanism)
-        return fitted.mechanism, outputs_of(fitted, released, mechanism.output)
-    if not isinstance(mechanism, Mechanism):
-        requirement = "a Mechanism or a fitted PrivacyFunnelTransformer"
-        raise TypeError(message(owner, "mechanism", requirement, mechanism))
-    return mechanism, _outputs(released, mechanism.y_labels, owner)
-
-
 def _outputs(released: ColumnsLike, y_labels: Labels, owner: str) -> IntArray:
     """Return the output of each released row."""
     codes, values = coded(released, "released")
@@ -157,7 +144,15 @@ def estimate_distribution(
     2  2      0.19            0.01
     """
     owner = "estimate_distribution"
-    mechanism, outputs = outputs_and_mechanism(released, mechanism, owner)
+    if isinstance(mechanism, PrivacyFunnelTransformer):
+        fitted = fitted_of(mechanism)
+        outputs = outputs_of(fitted, released, mechanism.output)
+        mechanism = fitted.mechanism
+    elif isinstance(mechanism, Mechanism):
+        outputs = _outputs(released, mechanism.y_labels, owner)
+    else:
+        requirement = "a Mechanism or a fitted PrivacyFunnelTransformer"
+        raise TypeError(message(owner, "mechanism", requirement, mechanism))
     inverse, known = _left_inverse(mechanism)
     labels = pd.Index(mechanism.x_labels, name="x", tupleize_cols=False)
     n_y, n_rows = len(mechanism.y_labels), len(outputs)

@@ -133,9 +133,11 @@ def interval(counts: CountArray, confidence: float, random_state: Seed) -> tuple
         share = -np.expm1(np.log(tail) / counts.sum())  # (1 - share)^n = tail
         return 0.0, float(entropy(np.array([share, 1 - share])) if share < 0.5 else np.log(2))
     by_chance = plain(chance_tables(counts, _DRAWS, rng))
+    estimate, variance = jackknife(counts)
+    reach = norm.ppf(1 - tail) * np.sqrt(variance)
     intervals = [
         _by_ratio(counts, tail, by_chance),
-        _by_jackknife(counts, tail),
+        [estimate - reach, estimate + reach],
         _by_posterior(counts, tail, by_chance.mean(), rng),
     ]
     lows, highs = zip(*intervals, strict=True)
@@ -152,12 +154,6 @@ def _by_ratio(counts: CountArray, tail: float, by_chance: FloatArray) -> list[fl
     ratio = 2 * n * plain(counts) / scale
     shares = 1 - tail, tail
     return [scale * _noncentrality(ratio, freedom, share) / (2 * n) for share in shares]
-
-
-def _by_jackknife(counts: CountArray, tail: float) -> tuple[float, float]:
-    estimate, variance = jackknife(counts)
-    reach = norm.ppf(1 - tail) * np.sqrt(variance)
-    return estimate - reach, estimate + reach
 
 
 def _by_posterior(

@@ -243,31 +243,25 @@ def pictures(
 def _curve(summary: ReleaseSummary, mechanism: Any, settings: Settings) -> Figure:
     options: dict[str, Any] = {name: getattr(settings, name) for name in OWN}
     path = path_around(mechanism, settings.solver, is_own=True, **options)
-
-    def curve(is_dark: bool) -> Any:
-        return PrivacyUtilityDisplay.from_path(path, chosen=mechanism.epsilon).figure_
-
     budgets = ", ".join(f"{limit(s.epsilon, 6)} about {s.name}" for s in summary.secrets.values())
     return Figure(
         "What is kept at each budget",
         f"What is kept at each budget: {summary.kept:.1%} at epsilon = {budgets}. A larger budget "
         f"keeps more, and allows more to leak.",
-        curve,
+        lambda is_dark: PrivacyUtilityDisplay.from_path(path, chosen=mechanism.epsilon).figure_,
     )
 
 
 def _channel(mechanism: Any) -> Figure:
-    def channel(is_dark: bool) -> Any:
-        display = MechanismDisplay(mechanism)
-        return display.plot(cmap="Blues_r" if is_dark else "Blues").figure_
-
     n_x, n_y = mechanism.channel.shape
     return Figure(
         "The channel",
         f"The channel: for each of {_drawn(n_x)} symbols of X (rows), the probability of each of "
         f"{_drawn(n_y)} released values (columns). The most frequent value makes up "
         f"{np.max(mechanism.p_y):.0%} of the release.",
-        channel,
+        lambda is_dark: (
+            MechanismDisplay(mechanism).plot(cmap="Blues_r" if is_dark else "Blues").figure_
+        ),
     )
 
 
@@ -277,11 +271,6 @@ def _drawn(n: int, which: str = "commonest") -> str:
 
 def _leakage_of(secret: SecretSummary) -> Figure:
     limits: Any = secret.limits
-    mechanism: Any = secret.secret
-
-    def leakage(is_dark: bool) -> Any:
-        return LeakageDisplay.from_mechanism(mechanism, limits=limits).figure_
-
     drawn = _drawn(secret.release.mechanism.channel.shape[1], "most leaking")
     return Figure(
         f"Leakage of each released value about {secret.name}",
@@ -290,7 +279,7 @@ def _leakage_of(secret: SecretSummary) -> Figure:
         f"a limit for one value, and the dashed line at {limit(limits.max_leakage)} is a limit "
         f"for all of them at once. Right: the distribution of {secret.name} given each value, and "
         f"in all rows.",
-        leakage,
+        lambda is_dark: LeakageDisplay.from_mechanism(secret.secret, limits=limits).figure_,
     )
 
 

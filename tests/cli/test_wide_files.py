@@ -72,7 +72,7 @@ def test_what_other_options_name_is_not_released(people, capsys):
     assert list(pd.read_csv("out.csv")) == X
     said = capsys.readouterr().out
     assert "age, town, pay and owner replaced, score copied unchanged" in said
-    assert "No mechanism within the budget keeps more than" in said
+    assert "no mechanism within the budget keeps more than" in said
     assert "Each column of a released row is drawn separately from the rows of a cell" in said
     assert "pooled" not in said
     options = [*DESIGN, "--columns", "pay,bought", "--target", "bought", "--bins", 3]
