@@ -72,7 +72,7 @@ def needed_columns(table: LazyTable, release: Release, source: NoiseSource) -> l
     missing = [name for name in (*own, *source.columns) if name not in table.names]
     if missing:
         told = f"X lacks the columns {missing} that {release.owner} needs. "
-        raise ValueError(told + f"It has {table.names}.{roles.about_groups(missing)}")
+        raise ValueError(told + f"It has {table.names}.{roles.person_hint(missing)}")
     return list(dict.fromkeys([*own, *source.columns]))
 
 

@@ -180,7 +180,7 @@ def _rows_of_table(
 
 def _read_positions(fitted: Fitted, table: Table, owner: str) -> list[int]:
     """Return where the columns are that tell symbols: X, those beside it, and keys of people."""
-    group = fitted.roles.group_in(table, owner)
+    group = fitted.roles.person_in(table, owner)
     return [*fitted.roles.read_in(table, owner), *([] if group is None else [group])]
 
 

@@ -30,10 +30,10 @@ from ..encoding.values import coded, coded_by_offset
 from ..fidelity import (
     ComparedColumn,
     RawX,
+    compared_columns,
     gower,
     mid_ranks,
     places_of,
-    ranked_columns,
     spread,
     unit_of,
 )
@@ -409,7 +409,7 @@ def raw_x(
     if not settings.has_distances:
         return RawX(compared, _utility_before_cuts(mechanism, raw, coded.v_codes, rows.weights))
     in_order = [type_.is_ordered for type_ in inputs.x_types]
-    pairs = zip(columns, ranked_columns(alphabet, in_order), strict=True)
+    pairs = zip(columns, compared_columns(alphabet, in_order, by_rank=True), strict=True)
     ranked = [other if column is None else column.ranked() for column, other in pairs]
     return RawX(compared, _closeness(mechanism, ranked, settings.column_weights(rows.x_names)))
 
