@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import chain
 from multiprocessing import parent_process
 from numbers import Real
+from string import Formatter
 from threading import RLock
 from types import FrameType
 from typing import Any, Self, TypeAlias, TypeVar
@@ -159,6 +160,27 @@ class Message(str):
         self = super().__new__(cls, "".join(map(str, flat)))
         self.parts = flat
         return self
+
+    @classmethod
+    def of(cls, template: str, **fields: Any) -> Self:
+        """Return a template with its fields filled in.
+
+        A field that is not given is the parameter of that name; {S} and {X} are what formulas call
+        the sensitive and the released columns.
+
+        >>> Message.of("{columns} names {column!r}, which {why}.", column="age", why="is missing")
+        "columns names 'age', which is missing."
+        """
+        parts: list[str | Mention] = []
+        for text, name, form, conversion in Formatter().parse(template):
+            parts.append(text)
+            if name is None:
+                continue
+            value = fields.get(name, {"S": SENSITIVE, "X": RELEASED}.get(name, Named(name)))
+            if not isinstance(value, Mention | Message):
+                value = format(repr(value) if conversion == "r" else value, form or "")
+            parts.append(value)
+        return cls(*parts)
 
     def __reduce__(self) -> tuple[type[Self], tuple[str | Mention, ...]]:
         return type(self), self.parts
