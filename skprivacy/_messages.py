@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 import warnings
 from abc import ABC, abstractmethod
+from ast import literal_eval
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from multiprocessing import parent_process
 from numbers import Real
+from string import Formatter
 from threading import RLock
 from types import FrameType
 from typing import Any, Self, TypeAlias, TypeVar
@@ -157,6 +159,30 @@ class Message(str):
         self = super().__new__(cls, "".join(map(str, flat)))
         self.parts = flat
         return self
+
+    @classmethod
+    def of(cls, template: str, **values: object) -> Self:
+        """Return a message by a template.
+
+        ``{name}`` is one of the values, S, X, or else a parameter; ``{name=value}`` is a setting.
+
+        >>> Message.of("{column!r}: set {alphabet='cells'}, or mend {columns}.", column=7)
+        "7: set alphabet='cells', or mend columns."
+        """
+        values = {"S": SENSITIVE, "X": RELEASED, **values}
+        parts: list[str | Mention] = []
+        for text, name, form, conversion in Formatter().parse(template):
+            parts.append(text)
+            if name is None:
+                continue
+            parameter, is_setting, value = name.partition("=")
+            if is_setting:
+                parts.append(Setting(parameter, literal_eval(value)))
+            elif isinstance(part := values.get(name, Named(name)), Mention | Message):
+                parts.append(part)
+            else:
+                parts.append(format(repr(part) if conversion == "r" else part, form or ""))
+        return cls(*parts)
 
     def __reduce__(self) -> tuple[type[Self], tuple[str | Mention, ...]]:
         return type(self), self.parts

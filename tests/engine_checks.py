@@ -288,7 +288,7 @@ class EngineChecks:
         settings, lazy = funnel(0.05, columns=["noise", "id"]), self.lazily(rows, 3)
         with pytest.raises(ValueError, match=r"edges, n_bins.* share a symbol: alphabet='cells'"):
             clone(settings).set_params(alphabet="values").fit(lazy)
-        with pytest.raises(ValueError, match="'id' has a value of its own .* out of columns"):
+        with pytest.raises(ValueError, match="'id' has a different value .* out of columns"):
             clone(settings).set_params(alphabet="cells").fit(lazy)
         with pytest.warns(match="too many combinations .* alphabet='cells' .* n_bins, or"):
             fitted = settings.set_params(columns=["noise", "band"]).fit(lazy)

@@ -133,6 +133,7 @@ class FileTable(CountedTable):
         is_watched: bool = False,
     ) -> None:
         self.source, self.names, self._is_watched = source, source.names, is_watched
+        self.title = source.input.name
         self._families, self._edges = dict(families or {}), dict[Any, BinsLike]()
         # Columns whose texts may be numbers or not, as long as no row is known to settle it.
         self._open: set[Any] = set()
@@ -223,9 +224,6 @@ class FileTable(CountedTable):
 
     def types(self, names: Sequence[str], values: NamedColumns) -> tuple[ColumnType, ...]:
         return tuple(self.source.type_of(self.names.index(n), values[n]) for n in names)
-
-    def no_rows(self, owner: str) -> ValueError:
-        return ValueError(f"{self.source.input.name} has no rows.")
 
 
 def count_source(

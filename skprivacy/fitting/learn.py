@@ -54,7 +54,7 @@ from ..utilities import (
     entropy,
     guess_of_cells,
 )
-from .inputs import FitInputs, LabelledRows, code_beside, has_few_values, most_beside
+from .inputs import FitInputs, LabelledRows, code_beside, has_few_values
 from .leak_warnings import (
     Budget,
     Judgement,
@@ -227,7 +227,8 @@ def _pooled(
     """Pool the rarest symbols where the design would take long."""
     n_x, kept = alphabet.n_symbols, most_symbols(n_s)
     if rows.beside:
-        kept = min(kept, most_beside(code_beside(settings, rows)[0].n_symbols))
+        # More pairs of z and a symbol of X would make channels too large for memory.
+        kept = min(kept, max(2, 2000 // code_beside(settings, rows)[0].n_symbols))
     if settings.solver != "auto" or n_x <= kept:
         return alphabet, codes
     pooled, symbols = alphabet.pooled(kept)

@@ -276,7 +276,7 @@ class TestWarnings:
         one, other = rng.integers(2, size=(2, 4000))
         xor = pd.DataFrame({"one": one, "other": other, "x": one ^ other})
         funnel = PrivacyFunnelTransformer({"one": 0.01, "other": 0.01}, sensitive=["one", "other"])
-        assert said(funnel, xor, "About all sensitive columns together")
+        assert said(funnel, xor, "about all sensitive columns together")
         assert funnel.mechanism_.together.max_leakage > 0.6
         bounded = funnel.set_params(epsilon={**funnel.epsilon, ("one", "other"): 0.05})
         assert fit_quietly(bounded, xor).mechanism_.together.max_leakage <= 0.05 * ROUNDING
