@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from skprivacy import privacy_utility_path
+from skprivacy.solvers import Algorithm1Solver
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from reference import naive_algorithm1
@@ -33,7 +34,7 @@ STAGES = {
 
 def path(joint, epsilons, **options):
     """Run our path."""
-    return privacy_utility_path(joint, epsilons, measure="kl", solver="algorithm1", **options)
+    return privacy_utility_path(joint, epsilons, measure="kl", solver=Algorithm1Solver(**options))
 
 
 def seconds(function, *arguments, **options):

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from skprivacy import design_mechanism, privacy_utility_path
+from skprivacy.solvers import Algorithm1Solver, OptimalSolver
 
 EPSILONS = (0.005, 0.02, 0.05, 0.1, 0.2)
 TABLE = (0.005, 0.02, 0.05, 0.1, 0.2, 0.5)
@@ -71,9 +72,9 @@ def mean_seconds(joints, options):
 def gains(n):
     """Print the mean normalised utility of Algorithm 1, as in the paper, and of the optimum."""
     solvers = {
-        "Algorithm 1": {"solver": "algorithm1", "eps_last": 1.0},
-        "optimum, every output": {"solver": "optimal", "start": "algorithm1"},
-        "optimum, on average": {"solver": "optimal", "start": "algorithm1", "scope": "average"},
+        "Algorithm 1": {"solver": Algorithm1Solver(eps_last=1.0)},
+        "optimum, every output": {"solver": OptimalSolver(start="algorithm1")},
+        "optimum, on average": {"solver": OptimalSolver(start="algorithm1"), "scope": "average"},
     }
     rows = {name: [] for name in solvers}
     for joint in random_joints(n, (4, 7)):
@@ -107,7 +108,7 @@ def columns():
                 design_mechanism, joint, 0.02, scope=scope, solver="column_generation"
             )
             certified, best = timed(
-                design_mechanism, joint, 0.02, scope=scope, solver="optimal", tol=1e-4
+                design_mechanism, joint, 0.02, scope=scope, solver=OptimalSolver(tol=1e-4)
             )
             print(
                 f"  {shape[0]} x {shape[1]:<5} {scope:<11} {seconds:6.1f} s, "
@@ -148,7 +149,7 @@ def show_proof(name, joint, epsilon, scope, **options):
 def local():
     """Print the optimum on the 3 x 3 joint where local solvers stop early."""
     seconds, best = timed(
-        design_mechanism, THREE_BY_THREE, 0.1, scope="average", solver="optimal", tol=1e-7
+        design_mechanism, THREE_BY_THREE, 0.1, scope="average", solver=OptimalSolver(tol=1e-7)
     )
     print(
         f"\nThe privacy funnel of the 3 x 3 joint at epsilon .1: {best.utility:.6f} nats, at most "
@@ -187,7 +188,7 @@ def real(file):
             for scope in SCOPES:
                 seconds, best = timed(
                     design_mechanism, table, epsilon, measure=measure, scope=scope,
-                    solver="optimal", tol=1e-4,
+                    solver=OptimalSolver(tol=1e-4),
                 )  # fmt: skip
                 print(
                     f"  {name} {table.shape[0]} x {table.shape[1]}, {measure} {epsilon} {scope}: "

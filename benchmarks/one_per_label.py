@@ -50,12 +50,16 @@ def seconds(run: Callable[[], object]):
     return time.perf_counter() - began, result
 
 
-def print_design(n_s, n_x, scope, utility, options):
+def print_design(n_s, n_x, scope, utility, epsilon, max_time):
     """Print a line for one design."""
     joint = ordered_joint(n_s, n_x)
     took, mechanism = seconds(
         lambda: design_mechanism(
-            joint, scope=scope, utility=utility, solver_options={"tol": TOL}, **options
+            joint,
+            scope=scope,
+            utility=utility,
+            solver_options={"tol": TOL, "max_time": max_time},
+            epsilon=epsilon,
         )
     )
     gap = mechanism.gap / mechanism.objective.span(mechanism.p_x)
@@ -66,7 +70,8 @@ def print_design(n_s, n_x, scope, utility, options):
 def print_series(n_s, n_x, scope):
     """Print lines for a path and for the smallest budget that keeps half of the utility."""
     joint = ordered_joint(n_s, n_x)
-    options = {"scope": scope, "utility": Distortion(rows_between(joint.sum(axis=0))), "tol": TOL}
+    utility = Distortion(rows_between(joint.sum(axis=0)))
+    options = {"scope": scope, "utility": utility, "solver_options": {"tol": TOL}}
     warm, _ = seconds(lambda: privacy_utility_path(joint, EPSILONS, **options))
     cold, _ = seconds(
         lambda: [design_mechanism(joint, epsilon, **options) for epsilon in EPSILONS]
@@ -98,8 +103,7 @@ def main():
         loss = Distortion(rows_between(ordered_joint(n_s, n_x).sum(axis=0)))
         for utility in (loss, "guess"):
             for scope in SCOPES:
-                limits = {"epsilon": options.epsilon, "max_time": most}
-                print_design(n_s, n_x, scope, utility, limits)
+                print_design(n_s, n_x, scope, utility, options.epsilon, most)
     for n_s, n_x in SERIES[: options.series]:
         for scope in SCOPES:
             print_series(n_s, min(n_x, options.most_symbols), scope)

@@ -68,8 +68,8 @@ def excess(tables, budgets, options, **more):
     """Return by what share the worst secret exceeds its budget, zero or less if none does."""
     mechanism = design_mechanism(tables, budgets, **options, **more)
     measure, scope = options["measure"], options["scope"]
-    if (groups := more.get("groups")) is not None:
-        used = [{groups[x] for x in np.flatnonzero(y)} for y in mechanism.channel.T]
+    if (beside := more.get("beside")) is not None:
+        used = [{beside[x] for x in np.flatnonzero(y)} for y in mechanism.channel.T]
         assert all(len(group) == 1 for group in used)
     return max(
         (leakage(mechanism.channel, table, measure, scope) - budgets[name] - 1e-11)
@@ -87,8 +87,8 @@ def print_random(n_cases, beside):
         budgets = {name: float(10 ** rng.uniform(-3.5, 0)) for name in tables}
         if beside:
             n_x = next(iter(tables.values())).shape[1]
-            more["groups"] = [int(z) for z in np.sort(rng.integers(0, 2, n_x))]
-            z = np.eye(2)[more["groups"]]
+            more["beside"] = [int(z) for z in np.sort(rng.integers(0, 2, n_x))]
+            z = np.eye(2)[more["beside"]]
             z = z[:, z.any(axis=0)]
             about = options["measure"], options["scope"]
             alone = {name: leakage(z, table, *about) for name, table in tables.items()}

@@ -30,9 +30,9 @@ from skprivacy import privacy_utility_path
 
 SOLVERS = {
     "algorithm1": ALGORITHM1,
-    "best_partition": {"solver": "best_partition"},
-    "subset_merging": {"solver": "subset_merging"},
-    "max_lift": {"solver": "lift_polytope"},
+    "best_partition": "best_partition",
+    "subset_merging": "subset_merging",
+    "max_lift": "lift_polytope",
 }
 FIGURES = {
     "utility": lambda mechanism: mechanism.normalized_utility,
@@ -56,7 +56,7 @@ LABELS = {
 def curves_of_joint(joint):
     """Return the three panels for one joint."""
     paths = {
-        name: privacy_utility_path(joint, EPSILONS, measure="kl", **solver)
+        name: privacy_utility_path(joint, EPSILONS, measure="kl", solver=solver)
         for name, solver in SOLVERS.items()
     }
     return panels_of(paths, FIGURES)

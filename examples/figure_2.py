@@ -18,8 +18,8 @@ from skprivacy import privacy_utility_path
 
 SOLVERS = {
     "algorithm1": ALGORITHM1,
-    "best_partition": {"solver": "best_partition"},
-    "subset_merging": {"solver": "subset_merging"},
+    "best_partition": "best_partition",
+    "subset_merging": "subset_merging",
 }
 FIGURES = {
     "utility": lambda mechanism: mechanism.normalized_utility,
@@ -43,7 +43,7 @@ def curves_of_joint(joint):
     panels = {}
     for measure in ("l1", "chi2"):
         paths = {
-            name: privacy_utility_path(joint, EPSILONS, measure=measure, **solver)
+            name: privacy_utility_path(joint, EPSILONS, measure=measure, solver=solver)
             for name, solver in SOLVERS.items()
         }
         panels |= panels_of(paths, FIGURES, row=measure)

@@ -13,6 +13,7 @@ import pandas as pd
 from paper_figures import difference, panels_of, parse_options, read_published, save
 
 from skprivacy import privacy_utility_path
+from skprivacy.solvers import Algorithm1Solver
 
 JOINT = np.array([[0.25, 0.4], [0.75, 0.6]]) * [0.25, 0.75]  # P(S|X) and P(X)
 EPSILONS = np.arange(1, 79) / 1000
@@ -45,7 +46,7 @@ if __name__ == "__main__":
     options = parse_options(__doc__)
     paths = {
         "algorithm1": path("algorithm1", solver="algorithm1"),
-        "all": path("all", solver="algorithm1", candidates="all"),
+        "all": path("all", solver=Algorithm1Solver(candidates="all")),
         "theory": path("theory", solver="chi2_design"),
     }
     panels = panels_of(paths, FIGURES)

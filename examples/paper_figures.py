@@ -12,17 +12,13 @@ import pandas as pd
 from joblib import Parallel, delayed
 from tqdm import tqdm
 
+from skprivacy.solvers import Algorithm1Solver
+
 PUBLISHED = Path(__file__).parent / "published"
 
 # The paper's parameters, its Section IV.
 EPSILONS = np.arange(1, 201) * 0.0025
-ALGORITHM1 = {
-    "solver": "algorithm1",
-    "delta": 0.05,
-    "n_between": 5,
-    "n_last": 500,
-    "eps_last": 1.0,
-}
+ALGORITHM1 = Algorithm1Solver(delta=0.05, n_between=5, n_last=500, eps_last=1.0)
 
 COLORS = {
     "algorithm1": "tab:red",

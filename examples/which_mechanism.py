@@ -35,7 +35,7 @@ EPSILONS = np.geomspace(0.001, 0.3, 16)
 STYLES = {
     "auto": ("black", "auto"),
     "algorithm1": ("tab:red", "Algorithm 1"),
-    "max_lift": ("tab:blue", "bounded lifts"),
+    "lift_polytope": ("tab:blue", "bounded lifts"),
     "best_partition": ("tab:orange", "best partition"),
     "subset_merging": ("tab:green", "subset merging"),
     "greedy_funnel": ("tab:brown", "greedy funnel"),

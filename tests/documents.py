@@ -56,7 +56,7 @@ def mechanisms():
         {"measure": Lip(lower=0.3), "utility": "guess"},
         {"utility": target, "measure": "max_lift"},
         {"epsilon": np.inf, "measure": "chi2"},
-        {"epsilon": 0.5, "groups": ["a", "a", "b"], "utility": target},
+        {"epsilon": 0.5, "beside": ["a", "a", "b"], "utility": target},
     ):
         mechanism = design_mechanism(joint, **{"epsilon": 0.05} | options)
         yield mechanism.to_json()

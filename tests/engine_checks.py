@@ -169,7 +169,7 @@ class EngineChecks:
         if options:  # cells are learned from some rows, and counted in all of them
             monkeypatch.setattr(tally, "MOST_DISTINCT", 1000)
             counted = clone(settings).fit(lazy).mechanism_
-            assert counted.groups.max() == 5
+            assert counted.strata.max() == 5
             assert counted.max_leakage <= 0.3 * (1 + 1e-9)
 
     def test_edges(self, rows):
@@ -267,7 +267,7 @@ class EngineChecks:
 
     def test_rows_of_a_person_stay_together(self, rows):
         rows["person"] = rows["id"].to_numpy()[::-1] // 3
-        cells = quick_scores().set_params(groups="person")
+        cells = quick_scores().set_params(person="person")
         given = {"columns": COLUMNS, "alphabet": cells, "utility": "target"}
         settings, lazy = funnel(0.05, **given), self.lazily(rows, 3)
         here = quiet_fit(clone(settings), rows, rows["label"])

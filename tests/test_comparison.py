@@ -148,7 +148,7 @@ class TestTable:
 
     def test_what_auto_takes_is_not_there_twice(self):
         table = compare_mechanisms(THREE_BY_THREE, [0.05], measure="max_lift")
-        assert "max_lift" not in set(table["solver"])
+        assert "lift_polytope" not in set(table["solver"])
 
     def test_dtypes(self):
         table = compare_mechanisms(THREE_BY_THREE, [0.05], ["watchdog"])

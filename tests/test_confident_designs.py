@@ -265,10 +265,6 @@ class TestFewRows:
             made = design_mechanism([[1, 1], [0, 0], [0, 0]], 0.001, confidence=0.95)
         assert made.population_limit.max_leakage <= 0.001
 
-    def test_rows_needed_takes_no_number_of_rows(self):
-        with pytest.raises(TypeError, match="takes no n_samples: how many rows are needed"):
-            rows_needed(COUNTS, 0.02, 0.3, n_samples=500)
-
     def test_rows_needed_are_enough_and_not_far_too_many(self):
         enough = rows_needed(JOINT, 0.02, 0.5)
         kept = [

@@ -6,6 +6,7 @@ from reference import THREE_BY_THREE, entropy
 
 from skprivacy import design_mechanism, privacy_utility_path
 from skprivacy.measures import MEASURES, AlphaLift, Lip
+from skprivacy.solvers import Algorithm1Solver
 from skprivacy.utilities import Target
 
 ALL_MEASURES = [*sorted(MEASURES), AlphaLift(5), Lip(lower=0.1)]
@@ -71,9 +72,10 @@ class TestBadInput:
             ({"utility": np.array([1, 2])}, TypeError, "'utility' .* Got ndarray of shape"),
             ({"solver": "magic"}, ValueError, "'solver' .*{'algorithm1', 'auto', .*'optimal', .*'watchdog'}.* Got 'magic'"),
             ({"solver": 3}, TypeError, "'solver' .* Got 3"),
-            ({"solver": "max_lift", "delta": 0.1}, TypeError,
-             "unexpected option 'delta' for solver 'max_lift', which takes engine, max_bases"),
-            ({"detla": 0.1}, TypeError, "unexpected option 'detla' for solver 'optimal'"),
+            ({"solver": "lift_polytope", "solver_options": {"delta": 0.1}}, TypeError,
+             "unexpected option 'delta' for solver 'lift_polytope', which takes engine, max_bases"),
+            ({"solver_options": 3}, TypeError, "'solver_options' .* Got 3"),
+            ({"solver_options": {"detla": 0.1}}, TypeError, "unexpected option 'detla' for solver 'optimal'"),
         ],
     )  # fmt: skip
     def test_the_rest(self, options, error, text):
@@ -93,7 +95,7 @@ class TestSpecialCases:
 
     @pytest.mark.parametrize("epsilon", [50.0, 1e6, np.inf])
     def test_a_huge_budget_releases_x(self, measure, epsilon):
-        for solver in ("auto", "algorithm1", "max_lift"):
+        for solver in ("auto", "algorithm1", "lift_polytope"):
             mechanism = design_mechanism(THREE_BY_THREE, epsilon, measure=measure, solver=solver)
             if measure == Lip(lower=0.1):  # a bound of its own that no epsilon lifts
                 lifts = mechanism.sensitive_posterior / THREE_BY_THREE.sum(axis=1)
@@ -172,7 +174,7 @@ class TestInvariance:
         joint = rng.random((3, 6))
         options = {"measure": measure}
         if measure not in ("max_lift", "lip"):
-            options |= {"solver": "algorithm1", "candidates": "all"}
+            options |= {"solver": Algorithm1Solver(candidates="all")}
         expected = design_mechanism(joint, 0.05, **options)
         split = np.vstack([joint[:1] * 0.3, joint[:1] * 0.7, joint[1:]])
         assert_allclose(
@@ -199,7 +201,7 @@ class TestAuto:
         }
         assert solvers == {
             "kl": "optimal", "l1": "optimal", "chi2": "optimal", "alpha_lift": "optimal",
-            "max_lift": "max_lift", "lip": "max_lift", "parity": "optimal",
+            "max_lift": "lift_polytope", "lip": "lift_polytope", "parity": "optimal",
         }  # fmt: skip
         average = design_mechanism(THREE_BY_THREE, 0.1, measure="max_lift", scope="average")
         assert average.solver == "optimal"

@@ -8,7 +8,6 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from figures import prose_of
 from scripts import changed, run_script
 
 import skprivacy
@@ -57,43 +56,12 @@ def test_the_reference_is_about_names_that_are_there_and_once():
     assert sorted(summarised_names()) == sorted(name for _, name in documented)
 
 
-def test_every_page_of_the_reference_is_listed_and_begins_with_a_table():
-    pages = {page.stem: page.read_text() for page in (DOCS / "api").glob("*.rst")}
-    index = (DOCS / "api.rst").read_text()
-    assert sorted(re.findall(r"^   api/(\w+)$", index, flags=re.MULTILINE)) == sorted(pages)
-    assert sorted(re.findall(r"^   \* - :doc:`api/(\w+)`$", index, re.MULTILINE)) == sorted(pages)
-    assert len(pages) <= 14
-    for text in pages.values():
-        tables, _, _ = text.rpartition(".. autosummary::")
-        assert tables
-        assert not re.search(r"^\.\. auto(?:class|function|exception)::", tables, re.MULTILINE)
-
-
 def test_the_page_of_the_transformer_groups_every_parameter_once():
     page = (DOCS / "api" / "transformer.rst").read_text()
     groups = page.partition("Which parameters to set")[2].partition("The class")[0]
     parameters = set(skprivacy.PrivacyFunnelTransformer().get_params())
     named = [n for n in re.findall(r"``(\w+)(?:=[\w.]+)?``", groups) if n in parameters]
     assert sorted(named) == sorted(parameters)
-
-
-def test_the_readme_is_short():
-    assert 600 <= len((ROOT / "README.md").read_text().split()) <= 800
-
-
-def test_every_decision_is_listed_and_fits_on_a_screen():
-    folder = DOCS / "decisions"
-    pages = {page.stem: page.read_text() for page in folder.glob("*.rst")}
-    listed = re.findall(r"^   (\w+)$", pages.pop("index"), flags=re.MULTILINE)
-    assert sorted(listed) == sorted(pages)
-    for text in pages.values():
-        assert re.findall(r"^\*(\w+)\.\*", text, re.M) == [
-            "Question",
-            "Decision",
-            "Reasons",
-            "Price",
-        ]
-        assert len(text.splitlines()) <= 16
 
 
 def methods_of(cls):
@@ -200,20 +168,6 @@ def test_every_example_has_its_place_in_the_gallery():
     patterns = re.findall(r"\.\./examples/(\S+\.py)", text)
     shown = {path.name for pattern in patterns for path in (ROOT / "examples").glob(pattern)}
     assert shown == {p.name for p in (ROOT / "examples").glob("*.py")} - {"paper_figures.py"}
-
-
-@pytest.mark.parametrize("page", ["index.rst", "privacy_officer.rst", "installation.rst"])
-def test_pages_for_everybody_have_no_symbols(page):
-    prose = prose_of((DOCS / page).read_text(), page)
-    assert len(prose.split()) < 600
-    assert not re.search(r"\b(?:[SXYV]|[Ee]psilon|nats?)\b", prose)
-
-
-def test_every_word_of_the_glossary_is_explained_once():
-    lines = (DOCS / "glossary.rst").read_text().splitlines()
-    words = [line.strip().lower() for line in lines if re.match(r"   \w", line)]
-    assert len(words) > 40
-    assert len(set(words)) == len(words)
 
 
 def test_nobody_is_told_to_install_from_pypi():

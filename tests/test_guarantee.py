@@ -50,7 +50,7 @@ def _threshold(measure, epsilon):
 def test_sweep_of_hard_joints(measure, n_joints):
     rng = np.random.default_rng(20)
     for i in range(n_joints):
-        check(random_joint(rng), measure, solver=("auto", "algorithm1", "max_lift")[i % 3])
+        check(random_joint(rng), measure, solver=("auto", "algorithm1", "lift_polytope")[i % 3])
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_simple_mechanisms_on_hard_joints(measure, scope, solver, n_joints):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("measure", MEASURES, ids=str)
-@pytest.mark.parametrize("solver", ["auto", "algorithm1", "max_lift", *SIMPLE])
+@pytest.mark.parametrize("solver", ["auto", "algorithm1", "lift_polytope", *SIMPLE])
 def test_sweep_of_a_thousand_hard_joints(measure, solver):
     rng = np.random.default_rng(21)
     for _ in range(1000):

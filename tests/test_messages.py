@@ -302,7 +302,7 @@ class TestCommands:
             ("in.csv --columns x --solver chi2_design --measure chi2 --confidence none",
              "as many groups of the sensitive columns as released values, none of them a mixture of "
              "others. Got 2 and 3. Use --solver optimal."),
-            ("in.csv --columns id --bins 60 --solver max_lift --measure max_lift --confidence none "
+            ("in.csv --columns id --bins 60 --solver lift_polytope --measure max_lift --confidence none "
              "--sensitive few", "A table of 8 groups of the sensitive columns and 60 released values has"),
             ("in.csv --columns x --solver greedy_funnel", "needs --scope average. skprivacy got"),
             ("in.csv --columns few,x --solver best_partition",

@@ -63,7 +63,7 @@ mpl.use("agg")
 
 # Members of a mechanism, an evaluation and a certificate.
 OF_CHANNEL = [
-    "channel", "p_x", "p_y", "posterior", "x_labels", "y_labels", "groups",
+    "channel", "p_x", "p_y", "posterior", "x_labels", "y_labels", "strata",
     "symbol_of_output", "objective", "utility", "normalized_utility",
     "normalized_upper_bound", "upper_bound", "gap", "is_certified", "cell_utility",
     "mutual_information", "least_utility", "independent", "unseen", "solver",
@@ -80,7 +80,7 @@ OF_BUDGET = [
     "advantage_bound", "allows_certainty", "population_limit",
 ]  # fmt: skip
 OF_EVALUATION = [
-    "channel", "p_x", "p_y", "posterior", "x_labels", "y_labels", "groups", "objective",
+    "channel", "p_x", "p_y", "posterior", "x_labels", "y_labels", "strata", "objective",
     "measure", "utility", "normalized_utility", "cell_utility", "mutual_information",
     *OF_SECRET,
 ]  # fmt: skip
@@ -417,7 +417,7 @@ def test_drawn(pair, name):
 
 TABLE = pd.crosstab(ROWS["sex"], ROWS["trio"]).set_axis([10, 20, 40], axis=1)
 SMALL = pd.crosstab(ROWS["sex"], ROWS["label"])  # for what takes many designs
-FACES = [0, 1, 0]
+BESIDE = [0, 1, 0]
 TARGET = pd.crosstab(ROWS["label"], ROWS["trio"]).to_numpy()
 
 
@@ -447,8 +447,8 @@ def side_by_side(side, **options):
 
 CALLS = {
     "design": designed,
-    "design beside": lambda side: designed(side, 0.2, groups=FACES),
-    "design beside on average": lambda side: designed(side, 0.15, groups=FACES, scope="average"),
+    "design beside": lambda side: designed(side, 0.2, beside=BESIDE),
+    "design beside on average": lambda side: designed(side, 0.15, beside=BESIDE, scope="average"),
     "design for a target": lambda side: designed(side, utility=Target(TARGET)),
     "design for closeness": lambda side: designed(side, utility="distortion"),
     "design with a confidence": lambda side: designed(side, confidence=0.9, n_samples=200),

@@ -94,8 +94,8 @@ def test_importing_does_not_import_what_is_optional(library, imported):
 def test_only_the_second_engine_needs_cdd(monkeypatch):
     monkeypatch.setitem(sys.modules, "cdd", None)  # as if it were not installed
     joint, options = [[3, 1, 2], [1, 3, 1], [1, 1, 4]], {"measure": "max_lift"}
-    skprivacy.design_mechanism(joint, 0.1, solver="max_lift", **options)
-    second = solvers.MaxLiftSolver(engine="cdd")
+    skprivacy.design_mechanism(joint, 0.1, solver="lift_polytope", **options)
+    second = solvers.LiftPolytopeSolver(engine="cdd")
     with pytest.raises(ImportError) as raised:
         skprivacy.design_mechanism(joint, 0.1, solver=second, **options)
     assert str(raised.value) == (

@@ -85,12 +85,6 @@ def test_other_systems_run_the_main_command_and_tests_that_exist(jobs):
     assert all((ROOT / "tests" / path).exists() for path in paths)
 
 
-def test_the_first_command_is_run_without_a_compiler():
-    lines = (ROOT / ".ci/run").read_text().splitlines()
-    assert 'run_bare main "${commands[0]}"' in lines
-    assert 'run test "${commands[1]}"' in lines
-
-
 def test_the_page_about_contributing_is_the_file_at_the_root():
     text = (ROOT / "CONTRIBUTING.md").read_text()
     assert (
@@ -102,19 +96,3 @@ def test_the_page_about_contributing_is_the_file_at_the_root():
     named = re.findall(r"``((?:docs|tests|\.ci|\.github)/[\w./]+|[A-Z_]+\.md)``", text)
     assert len(named) > 10
     assert not [name for name in named if not (ROOT / name).exists()]
-
-
-def test_issue_templates_have_a_name_and_warn_of_real_data():
-    folder = ROOT / ".github" / "ISSUE_TEMPLATE"
-    assert yaml.safe_load((folder / "config.yml").read_text()) == {"blank_issues_enabled": True}
-    for path in folder.glob("*.md"):
-        _, head, body = path.read_text().split("---\n", maxsplit=2)
-        assert set(yaml.safe_load(head)) == {"name", "about", "labels"}
-        assert body.strip()
-    assert "SECURITY.md" in (folder / "bug_report.md").read_text()
-    assert "data about real people" in (ROOT / ".github/pull_request_template.md").read_text()
-
-
-def test_the_security_policy_says_what_counts_and_how_to_report():
-    headings = re.findall(r"^## (.*)$", (ROOT / "SECURITY.md").read_text(), flags=re.MULTILINE)
-    assert headings == ["What counts", "What does not", "How to report", "What to expect"]

@@ -121,16 +121,16 @@ class TestChecksum:
 
 class TestVersion:
     def test_it_is_in_every_file(self, documents):
-        assert {json.loads(text)["version"] for _, text in documents} == {3}
+        assert {json.loads(text)["version"] for _, text in documents} == {4}
 
     @pytest.mark.parametrize(
         ("version", "sentence"),
         [
             (2, "has format version 2, which this version of skprivacy does not read: write it again with to_json"),
-            (4, "has format version 4; this version of skprivacy reads version 3: update skprivacy"),
+            (5, "has format version 5; this version of skprivacy reads version 4: update skprivacy"),
             (10**30, "update skprivacy"),
-            (0, "has format version 0; this version of skprivacy reads version 3."),
-            (3.0, "has format version 3.0"),
+            (0, "has format version 0; this version of skprivacy reads version 4."),
+            (4.0, "has format version 4.0"),
             (True, "has format version true"),
             ("3", 'has format version "3"'),
             (None, "has format version null"),
@@ -406,7 +406,7 @@ class TestTransformer:
             (["beside", "pair_weights", 0], 0, "beside.pair_weights[0] must be positive"),
             (["beside", "columns", 0, "symbols", 1], 0, "beside.columns[0].symbols must have every number"),
             (["beside", "columns", 0, "edges"], [1.0, 2.0, 3.0], "beside.columns[0]"),
-            (["mechanism", "groups", 0], 1, "mechanism.groups[0] must be the first number of its pair"),
+            (["mechanism", "strata", 0], 1, "mechanism.strata[0] must be the first number of its pair"),
             (["names"], "swapped", "names[0] must be a symbol with the same columns beside it"),
         ],
     )  # fmt: skip
@@ -422,8 +422,8 @@ class TestTransformer:
 
     def test_groups_without_columns_beside_it(self, fitted):
         n_x = len(json.loads(fitted)["mechanism"]["x_labels"])
-        text = edited(fitted, "mechanism", "groups", to=[0] * n_x)
-        assert "mechanism must be a mechanism without groups" in refusal(
+        text = edited(fitted, "mechanism", "strata", to=[0] * n_x)
+        assert "mechanism must be a mechanism without strata" in refusal(
             PrivacyFunnelTransformer, text
         )
 

@@ -32,8 +32,8 @@ RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame({"sex": list("mf") * 300, "band": RNG.choice(list("uvw"), 600)})
 OTHER = FRAME.assign(band="x")
 JOINT = np.random.default_rng(0).random((5, 12))
-LATE = {"solver": "optimal", "max_time": 0}
-QUICK = {"solver": "column_generation", "max_time": 0}
+LATE = {"solver": "optimal", "solver_options": {"max_time": 0}}
+QUICK = {"solver": "column_generation", "solver_options": {"max_time": 0}}
 
 
 def funnel(**options):

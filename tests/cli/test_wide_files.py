@@ -92,7 +92,7 @@ def test_a_mechanism_with_models_is_applied_elsewhere(people, capsys):
 def test_rows_of_a_person_stay_together(people, capsys, curve):
     people["person"] = np.arange(len(people)) // 3
     people.to_csv("people.csv", index=False)
-    options = [*DESIGN, "--confidence", "none", "--groups", "person"]
+    options = [*DESIGN, "--confidence", "none", "--person", "person"]
     options += ["--report", "r.html", *curve]
     options += ["--target", "bought", "--max-cells", 8, "--save-mechanism", "m.json"]
     options += ["--columns", "age,pay,score", "--remainder", "passthrough", "--allow-leaking"]
@@ -105,11 +105,11 @@ def test_rows_of_a_person_stay_together(people, capsys, curve):
     assert run("apply", "m.json", "new.csv", "new_out.csv") == 1
     assert "'person' tells which rows are of the same person" in capsys.readouterr().err
     assert run("certify", "m.json", "people.csv", "--sensitive", "sex") == 0
-    assert run("sanitize", "people.csv", "o.csv", *DESIGN, "--groups", "person") == 1
-    assert "--groups is about cells that keep a target" in capsys.readouterr().err
-    wrong = ["--groups", "age", "--target", "bought", "--columns", "age,pay"]
+    assert run("sanitize", "people.csv", "o.csv", *DESIGN, "--person", "person") == 1
+    assert "--person is about cells that keep a target" in capsys.readouterr().err
+    wrong = ["--person", "age", "--target", "bought", "--columns", "age,pay"]
     assert run("sanitize", "people.csv", "o.csv", *DESIGN, *wrong) == 1
-    assert "'age' is named by --groups" in capsys.readouterr().err
+    assert "'age' is named by --person" in capsys.readouterr().err
 
 
 def test_without_an_extra_nothing_is_begun(people, capsys, monkeypatch):

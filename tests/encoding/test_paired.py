@@ -24,10 +24,10 @@ class TestPairs:
         alphabet, codes = learned()
         assert alphabet.labels == [("a", 1), ("b", 1), ("c", 1), ("b", 2), ("c", 2)]
         assert codes.tolist() == [0, 1, 3, 4, 0, 2]
-        assert alphabet.groups.tolist() == [0, 0, 0, 1, 1]
+        assert alphabet.strata.tolist() == [0, 0, 0, 1, 1]
         assert alphabet.x_symbols.tolist() == [0, 1, 2, 1, 2]
         assert alphabet.weights.tolist() == [2, 1, 1, 1, 1]
-        assert alphabet.group_names(["z"]) == ["z = 1", "z = 2"]
+        assert alphabet.stratum_names(["z"]) == ["z = 1", "z = 2"]
 
     def test_weights(self):
         alphabet, _ = learned(np.array([1.0, 2, 3, 4, 5, 6]))

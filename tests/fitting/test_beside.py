@@ -80,9 +80,9 @@ class TestGuarantee:
         mechanism = fitted.mechanism_
         assert mechanism.leakage_in(asked["scope"]) <= options.get("epsilon", 0.05) * (1 + 1e-9)
         # No output occurs with two values of what is published.
-        groups = mechanism.groups[mechanism.channel.argmax(axis=0)]
-        assert (mechanism.groups[:, None] == groups)[mechanism.channel > 0].all()
-        assert (mechanism.groups[mechanism.symbol_of_output] == groups).all()
+        groups = mechanism.strata[mechanism.channel.argmax(axis=0)]
+        assert (mechanism.strata[:, None] == groups)[mechanism.channel > 0].all()
+        assert (mechanism.strata[mechanism.symbol_of_output] == groups).all()
         evaluated = fitted.evaluate(rows, rows["label"])
         assert evaluated.max_leakage == pytest.approx(mechanism.max_leakage)
         assert evaluated.normalized_utility <= 1 + 1e-9
@@ -235,7 +235,7 @@ class TestAfterwards:
     def test_released_rows_are_read_back(self, rows, output):
         fitted = funnel(output=output).fit(rows)
         outputs = outputs_of(fitted_of(fitted), fitted.transform(rows), output)
-        groups = fitted.mechanism_.groups[fitted.mechanism_.symbol_of_output][outputs]
+        groups = fitted.mechanism_.strata[fitted.mechanism_.symbol_of_output][outputs]
         assert (np.array(["high", "low"])[groups] == rows["paid"]).all()
 
     def test_two_loads_are_one_transformer(self, rows):

@@ -80,7 +80,7 @@ ROUTES = {
 SETTINGS = {
     "tree": {"alphabet": TreeCells(max_cells=12)},
     "scores": {"alphabet": quick_scores(), "utility": "target"},
-    "people": {"alphabet": quick_scores().set_params(groups="person"), "utility": "target"},
+    "people": {"alphabet": quick_scores().set_params(person="person"), "utility": "target"},
 }
 
 

@@ -18,7 +18,7 @@ from skprivacy.mechanism import Channel, Guarantee
 from skprivacy.utilities import Target, get_utility
 
 # What a channel and a guarantee are made of.
-CHANNEL = "channel", "p_x", "x_labels", "y_labels", "objective", "groups", "symbol_of_output"
+CHANNEL = "channel", "p_x", "x_labels", "y_labels", "objective", "strata", "symbol_of_output"
 GUARANTEE = "p_sx", "s_labels", "measure", "scope"
 
 
@@ -221,7 +221,7 @@ class TestOnlyNamesCanBeChanged:
     """A channel that was judged is never replaced by one that was not."""
 
     @pytest.mark.parametrize(
-        "field", [{"matrix": np.eye(3)}, {"p_x": [0.9, 0.05, 0.05]}, {"groups": None}]
+        "field", [{"matrix": np.eye(3)}, {"p_x": [0.9, 0.05, 0.05]}, {"strata": None}]
     )
     def test_other_fields_are_refused(self, field):
         mechanism = design_mechanism(THREE_BY_THREE, 0.02)

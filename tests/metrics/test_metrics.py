@@ -76,7 +76,7 @@ class TestNumbers:
             ("l1", metrics.l1_leakage),
             ("chi2", metrics.chi2_leakage),
             ("max_lift", metrics.maximal_leakage),
-            ("alpha_lift", metrics.alpha_lift),
+            ("alpha_lift", metrics.alpha_lift_leakage),
         ]:
             figures = design_mechanism(COUNTS, np.inf, measure=measure)
             assert_allclose(metric(S, Y), figures.average_leakage)
@@ -85,12 +85,12 @@ class TestNumbers:
             for scope in ("per_output", "average"):
                 ours = metrics.leakage(S, Y, measure=measure, scope=scope)
                 assert_allclose(ours, figures.leakage_in(scope))
-        assert_allclose(metrics.max_lift(S, Y), mechanism.max_lift)
+        assert_allclose(metrics.largest_lift(S, Y), mechanism.max_lift)
         assert_allclose(metrics.total_variation(S, Y), metrics.l1_leakage(S, Y) / 2)
         assert_allclose(metrics.leakage(S, Y), mechanism.max_leakage)
 
     def test_series_are_labelled_by_released_values(self):
-        each = metrics.max_lift(S, np.array(["a", "b", "c"])[Y], per_output=True)
+        each = metrics.largest_lift(S, np.array(["a", "b", "c"])[Y], per_output=True)
         assert each.index.tolist() == ["a", "b", "c"]
         p_s = COUNTS.sum(axis=1) / COUNTS.sum()
         assert_allclose(each, (COUNTS / COUNTS.sum(axis=0) / p_s[:, None]).max(axis=0))
@@ -131,7 +131,7 @@ class TestReport:
         report = metrics.leakage_report(S, Y)
         assert_allclose(report.loc["l1", "average"], metrics.l1_leakage(S, Y))
         assert_allclose(
-            report.loc["maximal leakage", "worst_output"], np.log(metrics.max_lift(S, Y))
+            report.loc["maximal leakage", "worst_output"], np.log(metrics.largest_lift(S, Y))
         )
         assert (report["average"] > report["average_baseline"]).all()
         low, high = metrics.mutual_information_interval(S, Y)

@@ -38,7 +38,7 @@ BY_MEASURE = pytest.mark.parametrize(("measure", "epsilon"), MEASURES, ids=repr)
 UTILITIES = pytest.mark.parametrize("utility", [MutualInformation(), Guess()], ids=repr)
 
 
-def design(counts, measure=None, epsilon=0.02, utility=None, confidence=0.95, faces=None):
+def design(counts, measure=None, epsilon=0.02, utility=None, confidence=0.95, strata=None):
     """Return a channel for one secret, the search starting from nothing but the symbols."""
     counts, measure = np.asarray(counts, float), measure or KL()
     limits = {None: ChannelLimits(counts, measure, "per_output", confidence)}
@@ -46,7 +46,7 @@ def design(counts, measure=None, epsilon=0.02, utility=None, confidence=0.95, fa
         [RobustBudget(counts, measure, epsilon)],
         lambda channel: reached(limits, {None: epsilon}, channel),
         utility or MutualInformation(),
-        np.zeros(counts.shape[1], dtype=int) if faces is None else np.asarray(faces),
+        np.zeros(counts.shape[1], dtype=int) if strata is None else np.asarray(strata),
     )
     return search.run(confidence, []).channel
 
@@ -99,7 +99,7 @@ class TestRobustBudget:
         assert budget.peak(single) > 3 * budget.peak(broad)
 
     def test_what_a_face_tells_anyway_is_no_peak(self):
-        budget = RobustBudget(COUNTS, KL(), 0.5, faces=np.arange(7) % 2)
+        budget = RobustBudget(COUNTS, KL(), 0.5, strata=np.arange(7) % 2)
         centres = np.stack([np.arange(7) % 2 == face for face in (0, 1)], axis=1).astype(float)
         assert_allclose(budget.peak(centres), 0, atol=1e-12)
 
@@ -169,13 +169,13 @@ class TestConeProgram:
         assert_allclose(costs[1], costs[0], rtol=2e-3)
         assert (fewer > 0).sum() < 1000 < (whole > 0).sum()
 
-    def test_outputs_stay_within_their_faces(self):
+    def test_outputs_stay_within_their_strata(self):
         budget = RobustBudget(COUNTS, KL(), 0.5)
-        faces = np.arange(7) % 2
-        channel = ConeProgram([budget], faces[:, None] == faces).solve(
+        strata = np.arange(7) % 2
+        channel = ConeProgram([budget], strata[:, None] == strata).solve(
             1 - np.eye(7), np.full((1, 7), 0.05)
         )
-        assert (channel[faces[:, None] != faces] == 0).all()
+        assert (channel[strata[:, None] != strata] == 0).all()
         assert_allclose(channel.sum(axis=1), 1)
 
     def test_two_secrets_are_kept_at_once(self):

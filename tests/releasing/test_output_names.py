@@ -11,7 +11,7 @@ from skprivacy.releasing.output_names import named_outputs
 
 def named(mechanism, channel, loss):
     """The outputs of a channel and their names, as fit finds them."""
-    return named_outputs(channel, mechanism.p_x, mechanism.objective, loss, mechanism.groups)
+    return named_outputs(channel, mechanism.p_x, mechanism.objective, loss, mechanism.strata)
 
 
 class TestNaming:

@@ -90,8 +90,8 @@ def test_joints_of_every_kind(measure, scope):
 def test_guesses_are_as_good_as_the_general_solvers_know(n_joints):
     for seed in range(n_joints):
         joint = a_joint(seed, (2 + seed % 2, 3 + seed % 4))
-        measure, other = (("kl", "optimal"), ("max_lift", "max_lift"))[seed // 2 % 2]
-        scope = "per_output" if other == "max_lift" else ("per_output", "average")[seed % 2]
+        measure, other = (("kl", "optimal"), ("max_lift", "lift_polytope"))[seed // 2 % 2]
+        scope = "per_output" if other == "lift_polytope" else ("per_output", "average")[seed % 2]
         options = {"utility": "guess", "scope": scope, "measure": measure}
         ours = design_mechanism(joint, 0.03, **options)
         before = design_mechanism(joint, 0.03, solver=other, **options)
@@ -196,7 +196,8 @@ def test_budgets_in_any_order(scope, many, monkeypatch):
 
 def test_tiny_budgets_end():
     joint = [[0.123, 0.0, 0.19, 0.193, 0.198], [0.0, 0.101, 0.111, 0.0, 0.084]]
-    options = {"measure": "chi2", "scope": "average", "utility": "guess", "tol": 1e-3}
+    options = {"measure": "chi2", "scope": "average", "utility": "guess"}
+    options["solver_options"] = {"tol": 1e-3}
     mechanism = design_mechanism(joint, 1.2e-6, **options)
     other = design_mechanism(joint, 1.2e-6, solver="optimal", **options)
     assert mechanism.utility == pytest.approx(other.utility, abs=2e-3)
@@ -288,7 +289,7 @@ def test_a_measure_that_jumps_has_no_tangents(utility):
     for seed in range(5):
         joint = a_joint(seed, (2, 6))
         mechanism = design_mechanism(joint, 0.3, measure=measure, utility=utility)
-        assert mechanism.solver == "max_lift"
+        assert mechanism.solver == "lift_polytope"
         assert mechanism.gap < 1e-6
     with pytest.raises(ValueError, match="needs a measure without a jump to infinity"):
         design_mechanism(joint, 0.3, measure=measure, utility="guess", solver="one_per_label")

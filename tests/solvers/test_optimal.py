@@ -24,6 +24,7 @@ from test_solvers import OPTIMUM, THREE_EPSILONS
 from skprivacy import design_mechanism, privacy_utility_path
 from skprivacy.budgets import mechanism_for_utility
 from skprivacy.measures import AlphaLift, Lip, get_measure
+from skprivacy.solvers import OptimalSolver
 from skprivacy.utilities import Guess, MutualInformation, Target
 
 # The optimum on average for the 3 x 3 joint at epsilon .05, .1 and .3.
@@ -62,8 +63,8 @@ def every_pair(measures):
     )
 
 
-def optimal(joint, epsilon, **options):
-    return design_mechanism(joint, epsilon, solver="optimal", **options)
+def optimal(joint, epsilon, tol=1e-5, **options):
+    return design_mechanism(joint, epsilon, solver=OptimalSolver(tol=tol), **options)
 
 
 def certified(mechanism, tol):
@@ -170,7 +171,7 @@ class TestEarlyStop:
         )
         with pytest.warns(ConvergenceWarning, match=match) as caught:
             mechanism = design_mechanism(
-                joint, 0.05, measure="chi2", scope=scope, solver="optimal", **options
+                joint, 0.05, measure="chi2", scope=scope, solver=OptimalSolver(**options)
             )
         assert caught[0].filename == __file__
         assert mechanism.leakage_in(scope) <= 0.05 * (1 + 1e-9)
@@ -195,7 +196,7 @@ class TestEarlyStop:
     def test_a_path_has_room_for_every_budget(self):
         # 8,000 vertices are enough for each of these budgets alone.
         joint, epsilons = np.random.default_rng(0).random((4, 7)), np.geomspace(0.005, 0.1, 12)
-        options = {"scope": "average", "solver": "optimal", "max_vertices": 8000}
+        options = {"scope": "average", "solver": OptimalSolver(max_vertices=8000)}
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             path = privacy_utility_path(joint, epsilons, **options)
@@ -204,7 +205,8 @@ class TestEarlyStop:
     def test_no_warning_otherwise(self):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            optimal(THREE_BY_THREE, 0.1, max_time=100.0, max_vertices=10**5)
+            solver = OptimalSolver(max_time=100.0, max_vertices=10**5)
+            design_mechanism(THREE_BY_THREE, 0.1, solver=solver)
 
 
 class TestSpecialCases:
@@ -496,7 +498,7 @@ class TestOneHundredJoints:
         gains, path = [], np.arange(1, 201) * 0.0025  # the paper's
         at = [round(epsilon / 0.0025) - 1 for epsilon in self.EPSILONS]
         for joint in np.random.default_rng(0).random((100, 4, 7)):
-            options = {"solver": "optimal", "scope": scope, "start": "algorithm1"}
+            options = {"solver": OptimalSolver(start="algorithm1"), "scope": scope}
             ours = privacy_utility_path(joint, self.EPSILONS, **options)
             theirs = privacy_utility_path(
                 joint, path, solver="algorithm1", solver_options={"eps_last": 1.0}

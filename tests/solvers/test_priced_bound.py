@@ -167,12 +167,18 @@ def check_random_bounds(seeds, largest, tol):
             joint /= joint.sum()
             epsilon = float(10 ** rng.uniform(-4, -0.3))
             measure, scope = str(rng.choice(["kl", "chi2"])), str(rng.choice(SCOPES))
-            options = {"measure": measure, "scope": scope, "tol": tol}
+            options = {"measure": measure, "scope": scope}
             if rng.random() < 0.3:
                 options["utility"] = random_target(seed, shape[1], int(rng.integers(2, 5)))
-            ours = design_mechanism(joint, epsilon, solver="column_generation", **options)
+            ours = design_mechanism(
+                joint, epsilon, solver="column_generation", solver_options={"tol": tol}, **options
+            )
             best = design_mechanism(
-                joint, epsilon, solver="optimal", solver_options={"max_time": 5}, **options
+                joint,
+                epsilon,
+                solver="optimal",
+                solver_options={"tol": tol, "max_time": 5},
+                **options,
             )
             about = seed, shape, epsilon, options
             assert ours.leakage_in(ours.scope) <= epsilon * (1 + 1e-9) + 1e-12, about

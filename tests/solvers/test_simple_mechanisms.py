@@ -15,7 +15,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skprivacy import PrivacyFunnelTransformer, SolverError, design_mechanism, privacy_utility_path
 from skprivacy.measures import Lip, get_measure
-from skprivacy.solvers import BestPartitionSolver, column_generation
+from skprivacy.solvers import (
+    BestPartitionSolver,
+    ColumnGenerationSolver,
+    OptimalSolver,
+    column_generation,
+)
 from skprivacy.solvers.baselines import all_partitions
 from skprivacy.utilities import Target
 
@@ -252,8 +257,8 @@ class TestChi2Design:
     def test_with_three_symbols_it_is_nearly_optimal_for_small_epsilon(self):
         for epsilon in (0.01, 0.05):
             ours, optimum = (
-                design_mechanism(THREE_BY_THREE, epsilon, measure="chi2", solver=solver, **options)
-                for solver, options in (("chi2_design", {}), ("optimal", {"tol": 1e-7}))
+                design_mechanism(THREE_BY_THREE, epsilon, measure="chi2", solver=solver)
+                for solver in ("chi2_design", OptimalSolver(tol=1e-7))
             )
             assert 0.99 * optimum.utility <= ours.utility <= optimum.upper_bound
 
@@ -341,7 +346,9 @@ class TestColumnGenerationIsNotWorse:
 
     def check(self, joint, epsilon, measure, scope, slack=1e-11, **options):
         problem = {"measure": measure, "scope": scope}
-        ours = design_mechanism(joint, epsilon, solver="column_generation", **problem, **options)
+        ours = design_mechanism(
+            joint, epsilon, solver=ColumnGenerationSolver(**options), **problem
+        )
         for solver in [*MERGING, "randomized_response", "greedy_funnel", "chi2_design"]:
             try:
                 other = design_mechanism(joint, epsilon, solver=solver, **problem)

@@ -23,7 +23,7 @@ from skprivacy import SolverError, design_mechanism, privacy_utility_path
 from skprivacy.geometry import Points
 from skprivacy.joint import as_joint
 from skprivacy.measures import L1, AlphaLift, Chi2, Lip
-from skprivacy.solvers import Algorithm1Solver, DesignTask, MaxLiftSolver
+from skprivacy.solvers import Algorithm1Solver, DesignTask, LiftPolytopeSolver
 from skprivacy.solvers.algorithm1 import Candidates
 from skprivacy.solvers.linear_program import MixtureProgram
 from skprivacy.utilities import MutualInformation
@@ -39,7 +39,7 @@ OPTIMUM = {
     "lip": (0.00324208, 0.01279277, 0.10876334),
 }
 THREE_EPSILONS = (0.05, 0.1, 0.3)
-ALL = {"solver": "algorithm1", "candidates": "all"}
+ALL = {"solver": "algorithm1", "solver_options": {"candidates": "all"}}
 PUBLISHED = Path(__file__).parents[2] / "examples" / "published"
 
 
@@ -56,7 +56,7 @@ class TestMaxLift:
         path = privacy_utility_path(
             THREE_BY_THREE, THREE_EPSILONS, measure=measure, solver_options={"engine": engine}
         )
-        assert [m.solver for m in path] == ["max_lift"] * 3
+        assert [m.solver for m in path] == ["lift_polytope"] * 3
         assert_allclose([m.utility for m in path], OPTIMUM[measure], atol=2e-8)
         if engine == "parametric":
             assert all(m.gap < 1e-8 for m in path)
@@ -76,7 +76,7 @@ class TestMaxLift:
     @pytest.mark.parametrize("measure", ["kl", "l1", "chi2", AlphaLift(2), AlphaLift(5)], ids=repr)
     def test_other_measures_get_the_bound_that_implies_their_budget(self, measure):
         for mechanism in privacy_utility_path(
-            THREE_BY_THREE, THREE_EPSILONS, measure=measure, solver="max_lift"
+            THREE_BY_THREE, THREE_EPSILONS, measure=measure, solver="lift_polytope"
         ):
             _, implied = mechanism.measure.implied_deviations(mechanism.epsilon)
             assert mechanism.max_lift - 1 <= implied * (1 + 1e-9)
@@ -87,7 +87,7 @@ class TestMaxLift:
         # For another measure, or on average, better mechanisms exist.
         largest = entropy(THREE_BY_THREE.sum(axis=0))
         for options in ({"measure": "kl"}, {"measure": "max_lift", "scope": "average"}):
-            mechanism = design_mechanism(THREE_BY_THREE, 0.1, solver="max_lift", **options)
+            mechanism = design_mechanism(THREE_BY_THREE, 0.1, solver="lift_polytope", **options)
             assert_allclose(mechanism.upper_bound, largest)
 
     def test_asymmetric_lip_lies_between_symmetric_lip_and_max_lift(self):
@@ -149,18 +149,16 @@ class TestAlgorithm1:
         for joint in np.random.default_rng(1).random((3, 4, 6)):
             joint /= joint.sum()
             epsilons = np.arange(1, 13) * 0.02
-            ours = utilities(joint, epsilons, solver="algorithm1", eps_last=0.9, n_last=60)
+            ours = utilities(joint, epsilons, solver=Algorithm1Solver(eps_last=0.9, n_last=60))
             naive = naive_algorithm1(joint, epsilons, eps_last=0.9, n_last=60)
             assert_allclose(ours, naive, atol=1e-9)
 
     @pytest.mark.parametrize("measure", ["kl", "l1", "chi2", AlphaLift(2), AlphaLift(5)], ids=repr)
     def test_between_the_max_lift_mechanism_and_the_optimum(self, measure):
         options = {"measure": measure}
-        lift = utilities(THREE_BY_THREE, THREE_EPSILONS, solver="max_lift", **options)
+        lift = utilities(THREE_BY_THREE, THREE_EPSILONS, solver="lift_polytope", **options)
         window = utilities(THREE_BY_THREE, THREE_EPSILONS, solver="algorithm1", **options)
-        all_ = utilities(
-            THREE_BY_THREE, THREE_EPSILONS, solver="algorithm1", candidates="all", **options
-        )
+        all_ = utilities(THREE_BY_THREE, THREE_EPSILONS, **ALL, **options)
         optimum = OPTIMUM[measure]
         assert (np.array(lift) <= np.array(window) + 1e-9).all()
         assert (np.array(window) <= np.array(all_) + 1e-9).all()
@@ -208,12 +206,10 @@ class TestAlgorithm1:
         published = pd.read_csv(PUBLISHED / "fig1a_utility.csv").set_index("epsilon")
         epsilons = np.arange(1, 201) * 0.0025
         joints = np.random.default_rng(0).random((100, 4, 7))
-        for name, options in {"algorithm1": {"eps_last": 1.0}, "max_lift": {}}.items():
+        curves_of = {"algorithm1": Algorithm1Solver(eps_last=1.0), "max_lift": "lift_polytope"}
+        for name, solver in curves_of.items():
             curves = [
-                [
-                    m.normalized_utility
-                    for m in privacy_utility_path(j, epsilons, solver=name, **options)
-                ]
+                [m.normalized_utility for m in privacy_utility_path(j, epsilons, solver=solver)]
                 for j in joints
             ]
             ours = pd.Series(np.mean(curves, axis=0), index=epsilons.round(4))
@@ -239,8 +235,8 @@ class TestAlgorithm1:
     def test_utility_does_not_fall_along_a_path(self, seed, measure, candidates):
         joint = random_joint(np.random.default_rng(seed), largest=(4, 6))
         epsilons = [0.0, 0.001, 0.01, 0.03, 0.1, 0.3, 1.0, 4.0]
-        options = {"solver": "algorithm1", "candidates": candidates, "n_last": 50}
-        path = utilities(joint, epsilons, measure=measure, **options)
+        solver = Algorithm1Solver(candidates, n_last=50)
+        path = utilities(joint, epsilons, measure=measure, solver=solver)
         assert (np.diff(path) >= -1e-8).all()
 
     def test_an_unsorted_path_is_a_sorted_one_in_the_order_given(self):
@@ -253,11 +249,14 @@ class TestAlgorithm1:
 
     def test_a_sequence_of_grid_sizes(self):
         joint = np.random.default_rng(4).random((3, 5))
-        options = {"solver": "algorithm1", "n_last": 20}
-        same = utilities(joint, [0.05, 0.1, 0.2], n_between=(4, 4), **options)
-        assert same == utilities(joint, [0.05, 0.1, 0.2], n_between=4, **options)
+
+        def path(n_between):
+            solver = Algorithm1Solver(n_between=n_between, n_last=20)
+            return utilities(joint, [0.05, 0.1, 0.2], solver=solver)
+
+        assert path((4, 4)) == path(4)
         with pytest.raises(ValueError, match=r"sequence of 2 for 3 epsilons\. Got \(4,\)"):
-            utilities(joint, [0.05, 0.1, 0.2], n_between=(4,), **options)
+            path((4,))
 
     def test_eps_last_must_exceed_epsilon(self):
         with pytest.raises(ValueError, match=r"'eps_last' .* larger than 0\.2.* Got 0\.1 instead"):
@@ -357,7 +356,9 @@ class TestAverageScope:
 
 
 class TestOwnMeasure:
-    @pytest.mark.parametrize("solver", ["auto", "algorithm1", "max_lift", "column_generation"])
+    @pytest.mark.parametrize(
+        "solver", ["auto", "algorithm1", "lift_polytope", "column_generation"]
+    )
     @pytest.mark.parametrize("scope", ["per_output", "average"])
     def test_works_with_every_solver_and_scope(self, solver, scope):
         joint = np.random.default_rng(0).random((3, 5))
@@ -447,8 +448,12 @@ class TestLinearProgram:
 @pytest.mark.parametrize(
     ("make", "error", "text"),
     [
-        (lambda: MaxLiftSolver(engine="qhull"), ValueError, "'engine' .*{'cdd', 'parametric'}"),
-        (lambda: MaxLiftSolver(max_bases=0), ValueError, "'max_bases' .* Got 0 "),
+        (
+            lambda: LiftPolytopeSolver(engine="qhull"),
+            ValueError,
+            "'engine' .*{'cdd', 'parametric'}",
+        ),
+        (lambda: LiftPolytopeSolver(max_bases=0), ValueError, "'max_bases' .* Got 0 "),
         (lambda: Algorithm1Solver(candidates="some"), ValueError, "'candidates' .* Got 'some' "),
         (lambda: Algorithm1Solver(delta=1.5), ValueError, r"'delta' .*\[0, 1\].* Got 1\.5 "),
         (lambda: Algorithm1Solver(n_between=0), ValueError, "'n_between' .* Got 0 "),

@@ -37,7 +37,7 @@ def visits(n_people=400, seed=0):
 def funnel(**options):
     """Return a transformer for these rows."""
     model = HistGradientBoostingClassifier(max_iter=20, min_samples_leaf=5)
-    cells = ScoreCells(model, max_cells=8, groups=options.pop("groups", "person"))
+    cells = ScoreCells(model, max_cells=8, person=options.pop("person", "person"))
     given = {"utility": "target", "alphabet": cells, "random_state": 0, "epsilon": 0.1}
     return PrivacyFunnelTransformer(**given | {"sensitive": "s", "columns": X} | options)
 
@@ -62,14 +62,14 @@ def fitted():
 def information(transformer, rows):
     """Return what the cell of a row says about S, in nats."""
     found, folds = fitted_of(transformer), None
-    if found.roles.group_position is not None:
+    if found.roles.person_position is not None:
         folds = folds_of_keys(rows["person"], "person")
     cells, _ = found.alphabet.encode([rows[name] for name in X], X, folds)
     return mutual_info_score(rows["s"], cells)
 
 
 def test_cells_know_as_much_about_new_people(fitted):
-    without = quiet(funnel(groups=None).fit, TABLE, ROWS["bought"])
+    without = quiet(funnel(person=None).fit, TABLE, ROWS["bought"])
     new = [visits(seed=seed) for seed in (1, 2, 3)]
     elsewhere = [np.mean([information(of, rows) for rows in new]) for of in (fitted, without)]
     assert information(fitted, ROWS) < elsewhere[0] + 0.01
@@ -96,7 +96,7 @@ class TestFolds:
 
     @pytest.mark.parametrize("keys", [[1.5, 2], [True, False], [b"x"], [np.inf]])
     def test_keys_are_integers_or_texts(self, keys):
-        with pytest.raises(TypeError, match="'person', which groups names, must hold integers"):
+        with pytest.raises(TypeError, match="'person', which person names, must hold integers"):
             folds_of_keys(pd.Series(keys), "person")
 
     @pytest.mark.parametrize("missing", [None, np.nan, "", pd.NA])
@@ -129,7 +129,7 @@ class TestTheColumn:
             frame = found if isinstance(found, pd.DataFrame) else found.to_pandas()
             assert_array_equal(frame, here)
         array = quiet(
-            funnel(sensitive=5, columns=[0, 1, 2, 3], groups=4).fit,
+            funnel(sensitive=5, columns=[0, 1, 2, 3], person=4).fit,
             TABLE.to_numpy(),
             ROWS["bought"],
         )
@@ -143,7 +143,7 @@ class TestTheColumn:
 
     def test_it_is_part_of_the_fingerprint(self, fitted):
         renamed = TABLE.rename(columns={"person": "who"})
-        other = quiet(funnel(groups="who").fit, renamed, ROWS["bought"])
+        other = quiet(funnel(person="who").fit, renamed, ROWS["bought"])
         ids = {"record_ids": np.arange(len(TABLE)), "secret_key": KEY}
         assert not other.transform(renamed, **ids).equals(fitted.transform(TABLE, **ids))
 
@@ -167,30 +167,30 @@ class TestTheColumn:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"groups": "who"}, "'groups' parameter of ScoreCells names the column 'who', which"),
-            ({"groups": "s"}, "'s' is named by groups, .* and by sensitive: leave it out"),
-            ({"groups": "a"}, "'a' is named by groups, .* and by columns: leave it out"),
-            ({"remainder": ["person"]}, "'person' is named by groups, .* and by remainder"),
+            ({"person": "who"}, "'person' parameter of ScoreCells names the column 'who', which"),
+            ({"person": "s"}, "'s' is named by person, .* and by sensitive: leave it out"),
+            ({"person": "a"}, "'a' is named by person, .* and by columns: leave it out"),
+            ({"remainder": ["person"]}, "'person' is named by person, .* and by remainder"),
         ],
     )
     def test_it_is_nothing_else(self, options, message):
         with pytest.raises(ValueError, match=message):
             funnel(**options).fit(TABLE, ROWS["bought"])
 
-    @pytest.mark.parametrize("groups", [["person"], True, len])
-    def test_it_is_one_column(self, groups):
+    @pytest.mark.parametrize("person", [["person"], True, len])
+    def test_it_is_one_column(self, person):
         with pytest.raises(TypeError, match="must be the name or the position of one column"):
-            funnel(groups=groups).fit(TABLE, ROWS["bought"])
+            funnel(person=person).fit(TABLE, ROWS["bought"])
 
     def test_one_person(self):
-        with pytest.raises(ValueError, match="so few people .* leave out groups"):
+        with pytest.raises(ValueError, match="so few people .* leave out person"):
             quiet(funnel().fit, TABLE.assign(person=7), ROWS["bought"])
 
 
 class TestFiles:
     def test_json_and_pickle(self, fitted):
         text = fitted.to_json()
-        assert json.loads(text)["layout"]["groups"] == "person"
+        assert json.loads(text)["layout"]["person"] == "person"
         ids = {"record_ids": np.arange(len(TABLE)), "secret_key": KEY}
         released = fitted.transform(TABLE, **ids)
         for same in (
@@ -201,11 +201,11 @@ class TestFiles:
             with pytest.raises(ValueError, match="lacks .*'person'"):
                 same.transform(TABLE[X])
 
-    @pytest.mark.parametrize("groups", ["a", "s", "nobody", 3])
-    def test_a_file_cannot_name_any_column(self, fitted, groups):
+    @pytest.mark.parametrize("person", ["a", "s", "nobody", 3])
+    def test_a_file_cannot_name_any_column(self, fitted, person):
         document = json.loads(fitted.to_json())
-        document["layout"]["groups"] = groups
-        with pytest.raises(ValueError, match=r"layout\.groups must be a column that is neither"):
+        document["layout"]["person"] = person
+        with pytest.raises(ValueError, match=r"layout\.person must be a column that is neither"):
             PrivacyFunnelTransformer.from_json(sealed(document))
 
     def test_a_file_of_other_cells_names_none(self):
@@ -213,8 +213,8 @@ class TestFiles:
             funnel(alphabet=TreeCells(max_cells=8), utility="mutual_information").fit, TABLE
         )
         document = json.loads(found.to_json())
-        document["layout"]["groups"] = "person"
-        with pytest.raises(ValueError, match=r"layout\.groups must be left out where"):
+        document["layout"]["person"] = "person"
+        with pytest.raises(ValueError, match=r"layout\.person must be left out where"):
             PrivacyFunnelTransformer.from_json(sealed(document))
 
     @pytest.mark.parametrize("kind", ["csv", "parquet"])
@@ -250,9 +250,9 @@ class TestBatches:
     def test_the_first_one_decides(self, alphabet):
         streamed = funnel().partial_fit(TABLE, ROWS["bought"])
         streamed.set_params(alphabet=alphabet)
-        with pytest.raises(AttributeError, match="other groups, .* or start again"):
+        with pytest.raises(AttributeError, match="other person, .* or start again"):
             streamed.mechanism_  # noqa: B018
         later = clone(streamed).partial_fit(TABLE, ROWS["bought"])
-        later.set_params(alphabet=ScoreCells(groups="person"))
-        with pytest.raises(AttributeError, match="other groups, .* or start again"):
+        later.set_params(alphabet=ScoreCells(person="person"))
+        with pytest.raises(AttributeError, match="other person, .* or start again"):
             later.mechanism_  # noqa: B018
