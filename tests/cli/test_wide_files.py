@@ -50,10 +50,7 @@ def test_a_whole_table_without_a_list_of_columns(people, capsys):
     assert facts["released"] == [*X, "bought"]
     assert facts["alphabet"] == "cells"
     told = " ".join(facts["warnings"])
-    assert (
-        "too many combinations of values, or mostly unique ones: rows that are alike"
-        in told
-    )
+    assert "too many combinations of values, or mostly unique ones: rows that are alike" in told
     assert "Set --alphabet cells to silence this warning, --alphabet values to keep" in told
     assert "Left out of the release: 'id', which has a different value" in told
     assert list(pd.read_csv("out.csv")) == [*X, "bought"]

@@ -134,7 +134,8 @@ class TestCells:
     def test_a_target_is_a_column_that_is_not_sensitive(self, file):
         for wrong in ("sex", "income", None):
             with pytest.raises(
-                ValueError, match="must name a column of the file that is neither sensitive.*, with"
+                ValueError,
+                match="must name a column of the file that is neither sensitive.*, with",
             ):
                 fit_file(self.cells(utility="target", alphabet="values"), file, target=wrong)
 

@@ -194,7 +194,10 @@ class TestErrors:
                 {"beside": "noise"},
                 "'noise', in beside: 4,000 values in 4,000 rows.* coarser",
             ),
-            ({"beside": ["zip", "size", "label", "count"]}, "in beside: 1,?[0-9]* values in 4,000 rows"),
+            (
+                {"beside": ["zip", "size", "label", "count"]},
+                "in beside: 1,?[0-9]* values in 4,000 rows",
+            ),
             ({"beside": "pay"}, "'beside' parameter .* names the column 'pay', which X does not"),
             ({"beside": "id"}, "names 'id', which is the index of X: .*reset_index"),
             ({"max_outputs": 1}, "'max_outputs' .* must be at least 2: no output is shared"),

@@ -296,7 +296,7 @@ class TestCells:
         fitted = streamed(self.settings(), frame, 2)
         for alphabet in ("values", "auto", "cells", TreeCells(max_cells=9)):
             fitted.set_params(alphabet=alphabet)
-            with pytest.raises(ValueError, match="counted by cells .* leave alphabet as it was"):
+            with pytest.raises(ValueError, match="counted by cells .* set alphabet as it was"):
                 fitted.transform(frame)
         fitted.set_params(alphabet=TreeCells(max_cells=12), epsilon=0.2)
         assert fitted.mechanism_.epsilon == 0.2

@@ -291,7 +291,7 @@ class TestWarnings:
     def test_an_index_is_judged_by_each_secret(self, frame):
         by_race = frame.sort_values("race", ignore_index=True)
         by_race.index = by_race.index.to_numpy() * 2
-        assert said(make(), by_race, "The index of X leaves")
+        assert said(make(), by_race, "The index of X is released")
 
     def test_small_groups_and_single_values(self, frame):
         few = frame[:300].assign(race=["z"] * 2 + ["p"] * 298)
