@@ -73,7 +73,7 @@ class SparkTable(QueriedTable):
     def _with_rows(self, names: Sequence[str]) -> DataFrame:
         """Return some columns, and the number of each row as the last one.
 
-        They get names of our own for now: Spark would read a dot as a field of a structure.
+        They get temporary names, because Spark reads a dot as a field of a structure.
         """
         columns = [_quoted(name).alias(f"column {i}") for i, name in enumerate(names)]
         # Not the number of the task: a task may compute several partitions.
@@ -102,7 +102,7 @@ def _quoted(name: str) -> Column:
 
 @dataclass(frozen=True)
 class Rewriting:
-    """What is done to an Arrow table, whose last column holds the row numbers."""
+    """A release of Arrow tables, whose last column holds row numbers."""
 
     names: list[str]
     release: Release
@@ -133,7 +133,7 @@ def _chosen(highest: np.uint64, batches: Iterable[pa.RecordBatch]) -> Iterator[p
 
 
 def _without_dictionaries(table: pa.Table) -> pa.Table:
-    """Return an Arrow table in a form that Spark accepts."""
+    """Return an Arrow table without dictionaries, which Spark does not accept."""
     for i, field in enumerate(table.schema):
         if pa.types.is_dictionary(field.type):
             table = table.set_column(i, field.name, table.column(i).cast(field.type.value_type))

@@ -231,7 +231,7 @@ class TestFiles:
         expected = fitted.transform(TABLE, record_ids=rows["id"], secret_key=KEY)
         assert released.columns.tolist() == X
         assert_array_equal(released, expected)
-        with pytest.raises(ValueError, match="not sensitive and does not tell people apart"):
+        with pytest.raises(ValueError, match="neither sensitive nor of person ids"):
             fit_file(funnel(), path, target="person")
 
 

@@ -962,7 +962,7 @@ class TestErrors:
             ),
             (["none.csv", "x.csv"], "none.csv: No such file or directory"),
             (["patients.csv", "no/x.csv"], "The folder 'no' does not exist"),
-            (["patients.csv", "x.xls"], "'x.xls' does not tell what kind of table it is"),
+            (["patients.csv", "x.xls"], "'x.xls' has no suffix of a kind of table"),
             (["patients.csv", "x.csv", "--report", "x.csv"], "are the same file"),
             (["patients.csv", "x.csv", "--purpose", "a study"], "name its file with --report"),
             (["patients.csv", "-", "--json"], "--json prints to the standard output"),

@@ -156,7 +156,7 @@ class TestLocations:
         assert kind_of(name, kind) == expected
 
     @pytest.mark.parametrize(
-        ("name", "text"), [("a.dat", "does not tell"), ("a.parquet.gz", "compressed already")]
+        ("name", "text"), [("a.dat", "has no suffix"), ("a.parquet.gz", "compressed already")]
     )
     def test_names_that_do_not_tell(self, name, text):
         with pytest.raises(ValueError, match=text):
