@@ -369,7 +369,7 @@ class EngineChecks:
             funnel().fit(lazy, sample_weight=np.ones(len(rows)))
         with pytest.raises(ValueError, match="'columns' parameter .* names the column 'age'"):
             funnel(columns=["age"]).fit(lazy)
-        with pytest.raises(ValueError, match="Found a frame with 0 rows"):
+        with pytest.raises(ValueError, match="has no rows"):
             funnel().fit(self.lazily(rows.iloc[:0], 1))
         with pytest.raises(TypeError, match="eager frame, but got a lazy one"):
             funnel().partial_fit(lazy)

@@ -34,8 +34,8 @@ class DaskTable(LazyTable):
         self, names: Sequence[Any], edges: Edges, limit: int, numbers: RowNumbers | None = None
     ) -> Distinct:
         count, merge = delayed(count_part, pure=False), delayed(merge_tallies, pure=False)
-        own = [name for name in names if name != NUMBER]
-        read = own if numbers is None else dict.fromkeys([*own, *numbers.read])
+        columns = [name for name in names if name != NUMBER]
+        read = columns if numbers is None else dict.fromkeys([*columns, *numbers.read])
         options = {"names": list(names), "edges": dict(edges), "limit": limit}
         shared = delayed(numbers, pure=False, traverse=False)  # sent once, not with every part
         tallies = [count(part, numbers=shared, **options) for part in self._parts(list(read))]

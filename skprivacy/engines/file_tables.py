@@ -25,7 +25,7 @@ from typing import Any, BinaryIO, TypeAlias, cast
 import pandas as pd
 from tqdm.auto import tqdm
 
-from .._messages import Message, Setting, doing, warn
+from .._messages import Message, doing, warn
 from .._typing import FilePath, IntArray
 from ..tables.table import ColumnType
 
@@ -140,8 +140,8 @@ def check_free(path: FilePath, force: bool = False) -> None:
     if not path.parent.is_dir():
         raise FileNotFoundError(f"The folder {str(path.parent)!r} does not exist.")
     if path.exists() and not force:
-        told = f"{str(path)!r} already exists: use "
-        raise FileExistsError(Message(told, Setting("force", True), " to replace it."))
+        template = "{path!r} already exists: use {force=True} to replace it."
+        raise FileExistsError(Message.of(template, path=str(path)))
 
 
 def is_pipe(path: FilePath) -> bool:

@@ -493,11 +493,12 @@ def release_rows(
         noise = BlockNoise(release, settings, source, record_ids, secret_key, seen)
         for block in source.watched_blocks("releasing", is_watched):
             table = as_table(block.frame(x_positions, families), owner)
-            own, of_block = range(len(x_positions)), noise.of(block, n_rows)
             folds = None
             if key_position is not None:
                 folds = folds_of_keys(block.column(key_position), source.names[key_position])
-            released = release.replacements(table, own, of_block, unknown, folds)
+            released = release.replacements(
+                table, range(len(x_positions)), noise.of(block, n_rows), unknown, folds
+            )
             parts: dict[str, Any] = {}
             for position in roles.order:
                 if position in roles.kept_positions:

@@ -65,8 +65,8 @@ class SparkTable(QueriedTable):
     def _numbered(self, numbers: RowNumbers, names: Sequence[str], number: str) -> SparkTable:
         needed = list(dict.fromkeys([*names, *numbers.read]))
         frame = self._with_rows(needed).drop("row")
-        own = frame.schema.fields[: len(names)]
-        schema = T.StructType([*own, T.StructField("number", T.IntegerType())])
+        number_field = T.StructField("number", T.IntegerType())
+        schema = T.StructType([*frame.schema.fields[: len(names)], number_field])
         find = partial(_numbered, needed, numbers, len(names))
         return SparkTable(frame.mapInArrow(find, schema).toDF(*names, number))
 
@@ -122,8 +122,8 @@ def _numbered(
     for batch in batches:
         found = numbers.of_frame(pa.table(batch.columns, names=names))
         parts = [*batch.columns[:n_kept], pa.array(found, type=pa.int32())]
-        own = pa.RecordBatch.from_arrays(parts, [*batch.schema.names[:n_kept], "number"])
-        yield own.filter(pa.array(found >= 0))
+        numbered = pa.RecordBatch.from_arrays(parts, [*batch.schema.names[:n_kept], "number"])
+        yield numbered.filter(pa.array(found >= 0))
 
 
 def _chosen(highest: np.uint64, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

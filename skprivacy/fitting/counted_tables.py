@@ -18,7 +18,7 @@ from ..encoding.columns import Edges
 from ..tables.table import ColumnRoles, ColumnType
 from . import tally as tallies
 from .inputs import CountedColumns, FitInputs, LabelledRows, read_inputs, roles_of_names
-from .learn import cells_taught_by
+from .learn import cells_learned_from
 from .learned_cells import (
     MOST_ROWS,
     Buckets,
@@ -26,7 +26,7 @@ from .learned_cells import (
     cells_of,
     default_cells,
     may_be_cells,
-    teaching_rows,
+    training_rows,
 )
 from .parameters import Settings
 from .tally import NUMBER, KnownCells, RowNumbers, RowSample, Tally, TooManyRowsError, edges_of
@@ -202,11 +202,11 @@ def _rows(
             rows = table.check_rows(found.labelled(counted))
             return rows, rows.x_columns
     assert cells is not None
-    teachers = _teachers(settings, table, counted, cells)
-    known = cells_taught_by(settings, teachers, cells)
+    training = _training_rows(settings, table, counted, cells)
+    known = cells_learned_from(settings, training, cells)
     edges = edges_of(settings.n_bins, ())
     rows = rows_by_number(table, counted, known, edges).labelled(counted.in_cells(), known)
-    return rows, teachers.x_columns
+    return rows, training.x_columns
 
 
 def rows_by_number(
@@ -217,7 +217,7 @@ def rows_by_number(
     return table.count([*names, NUMBER], edges, tallies.MOST_DISTINCT, numbers)
 
 
-def _teachers(
+def _training_rows(
     settings: Settings, table: CountedTable, counted: CountedColumns, cells: Cells
 ) -> LabelledRows:
     """Return the rows of a table that cells are learned from."""
@@ -252,7 +252,7 @@ def cells_instead(settings: Settings, n_columns: int, error: TooManyRowsError) -
 
 
 # Minimum rows seen before cells are learned from earlier batches rather than the current one.
-_FEWEST_TEACHERS = 1000
+_FEWEST_TRAINING_ROWS = 1000
 
 
 class Batches:
@@ -299,9 +299,9 @@ class Batches:
         """Count cells from now on, learned from the rows so far; rows : of the next batch."""
         counted = self._tally.unlimited()
         before = self.rows(counted) if self.n_rows else None
-        teachers = rows if before is None or self.n_rows < _FEWEST_TEACHERS else before
-        teachers = teaching_rows(settings, teachers, cells)
-        known = cells_taught_by(settings, teachers, cells)
+        training = rows if before is None or self.n_rows < _FEWEST_TRAINING_ROWS else before
+        training = training_rows(settings, training, cells)
+        known = cells_learned_from(settings, training, cells)
         tallied = self._counted.in_cells()
         tally = Tally(tallied.names, edges=self._tally.edges)
         if before is not None:

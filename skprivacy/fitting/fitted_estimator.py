@@ -186,4 +186,4 @@ def set_fitted(estimator: _Estimator, fitted: Fitted) -> _Estimator:
 
 def _categories(alphabet: Alphabet) -> list[npt.NDArray[np.object_]]:
     labels = (column.symbol_labels for column in alphabet.columns)
-    return [np.array([np.nan if x is None else x for x in own], dtype=object) for own in labels]
+    return [np.array([np.nan if x is None else x for x in each], dtype=object) for each in labels]

@@ -313,15 +313,6 @@ def warn_of_passed_through(
             advice=_advice_beside(found, few, with_least=True),
         )
         raise ValueError(text)
-    unclear = ", ".join(map(str, found.unclear))
-    if unclear and not allow_leaking:
-        text = Message.of(
-            "What the columns {unclear} reveal about {S} cannot be judged: nearly every row has a "
-            "different value, or types are mixed. Drop them; {allow_leaking=True} copies them "
-            "anyway.",
-            unclear=unclear,
-        )
-        raise ValueError(text)
     if found.leaking:
         text = Message.of(
             "Columns that are passed through reveal more about {S} on their own than {epsilon} "
@@ -332,13 +323,16 @@ def warn_of_passed_through(
             table=InPython(" See summary_.leaking for how much they reveal.", found.table()),
         )
         warn(text, PrivacyLeakWarning)
-    if unclear:
+    if found.unclear:
+        advice = Message.of("Drop them; {allow_leaking=True} copies them anyway.")
         text = Message.of(
-            "What the columns {unclear} reveal about {S} cannot be judged (nearly every row has a "
-            "different value, or types are mixed), and they are passed through: drop them if in "
-            "doubt.",
-            unclear=unclear,
+            "What the columns {unclear} reveal about {S} cannot be judged: nearly every row has a "
+            "different value, or types are mixed. {advice}",
+            unclear=", ".join(map(str, found.unclear)),
+            advice="They are copied: drop them if in doubt." if allow_leaking else advice,
         )
+        if not allow_leaking:
+            raise ValueError(text)
         warn(text, PrivacyLeakWarning)
 
 

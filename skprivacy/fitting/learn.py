@@ -65,7 +65,7 @@ from .leak_warnings import (
     warn_of_passed_through,
     warn_of_unjudged,
 )
-from .learned_cells import automatic_cells, cells_of, check_known, learn_cells, teaching_rows
+from .learned_cells import automatic_cells, cells_of, check_known, learn_cells, training_rows
 from .parameters import Settings, frozen
 from .tally import KnownCells
 
@@ -178,14 +178,14 @@ def _code_x(
         cells = automatic_cells(settings, rows, alphabet, x_codes, secrets.n_groups)
         if cells is None:
             return *_pooled(settings, rows, alphabet, x_codes, secrets.n_groups), names
-    teachers = teaching_rows(settings, rows, cells)
-    if teachers is rows:
+    training = training_rows(settings, rows, cells)
+    if training is rows:
         return learn_cells(settings, rows, cells, secrets, s_codes, v_codes)
-    known = cells_taught_by(settings, teachers, cells)
+    known = cells_learned_from(settings, training, cells)
     return known.alphabet, known.of_columns(rows.x_columns, rows.fold), known.names
 
 
-def cells_taught_by(settings: Settings, rows: LabelledRows, cells: Cells) -> KnownCells:
+def cells_learned_from(settings: Settings, rows: LabelledRows, cells: Cells) -> KnownCells:
     """Learn cells from some rows, by which other rows can be counted."""
     _, s_codes, secrets = code_sensitive(settings, rows)
     v_codes = _learn(settings, rows, rows.target)[1] if rows.target else None
@@ -407,15 +407,18 @@ def raw_x(
     if not (alphabet.is_pool.any() or any(column.is_cut for column in alphabet.columns)):
         return None
     raw = _RawRows.of(rows, coded)
-    both = enumerate(zip(alphabet.columns, alphabet.shown, strict=True))
-    columns = [_RawColumn(c, shown, raw, i) if c.is_cut else None for i, (c, shown) in both]
-    compared = tuple(None if column is None else column.compared() for column in columns)
+
+    def compared(by_rank: bool) -> list[ComparedColumn | None]:
+        both = enumerate(zip(alphabet.columns, alphabet.shown, strict=True))
+        return [_compared(c, s, raw, i, by_rank) if c.is_cut else None for i, (c, s) in both]
+
+    figures = tuple(compared(by_rank=False))
     if not settings.has_distances:
-        return RawX(compared, _utility_before_cuts(mechanism, raw, coded.v_codes, rows.weights))
+        return RawX(figures, _utility_before_cuts(mechanism, raw, coded.v_codes, rows.weights))
     in_order = [type_.is_ordered for type_ in inputs.x_types]
-    pairs = zip(columns, ranked_columns(alphabet, in_order), strict=True)
-    ranked = [other if column is None else column.ranked() for column, other in pairs]
-    return RawX(compared, _closeness(mechanism, ranked, settings.column_weights(rows.x_names)))
+    pairs = zip(compared(by_rank=True), ranked_columns(alphabet, in_order), strict=True)
+    ranked = [other if column is None else column for column, other in pairs]
+    return RawX(figures, _closeness(mechanism, ranked, settings.column_weights(rows.x_names)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -466,52 +469,29 @@ def _factorized(
     return pd.factorize(places_of(column, series))
 
 
-@dataclass(frozen=True, eq=False)
-class _RawColumn:
-    """A column that was cut: its alphabet, the values shown, and its position in the raw rows."""
+def _compared(
+    column: ColumnAlphabet, shown: ShownColumn, raw: _RawRows, position: int, by_rank: bool
+) -> ComparedColumn:
+    """Return the comparison of a column that was cut with its raw values.
 
-    column: ColumnAlphabet
-    shown: ShownColumn
-    rows: _RawRows
-    position: int
-
-    def compared(self) -> ComparedColumn:
-        """Return the column in its own unit."""
-        return self._compared(self._numbers, self._places, unit_of(self.column))
-
-    def ranked(self) -> ComparedColumn:
-        """Return the column with mid-ranks in place of numbers."""
-        numbers, codes = self._numbers, self._codes
+    by_rank : by mid-ranks in place of numbers.
+    """
+    numbers: FloatArray = np.asarray(raw.values[position], dtype=float)
+    codes = raw.codes[:, position]
+    shown_numbers = places_of(column, pd.Series(shown.values, dtype=object))
+    places, shown_places, unit = numbers, shown_numbers, unit_of(column)
+    if by_rank:
         known = codes != UNKNOWN
-        own = self.rows.weights[known]
-        weights: FloatArray = np.bincount(codes[known], own, len(numbers)).astype(float)
+        weights = np.bincount(codes[known], raw.weights[known], len(numbers)).astype(float)
         order = np.argsort(numbers)
-        below, ranks = np.cumsum(weights[order]), np.empty(len(numbers))
-        ranks[order] = (below - weights[order] / 2) / below[-1]
-        return self._compared(ranks, mid_ranks(numbers, weights, self._places), "")
-
-    @property
-    def _numbers(self) -> FloatArray:
-        return np.asarray(self.rows.values[self.position], dtype=float)
-
-    @property
-    def _codes(self) -> IntArray:
-        return self.rows.codes[:, self.position]
-
-    @property
-    def _places(self) -> FloatArray:
-        """The numbers that are shown."""
-        return places_of(self.column, pd.Series(self.shown.values, dtype=object))
-
-    def _compared(self, places: FloatArray, shown: FloatArray, unit: str) -> ComparedColumn:
-        """Return the column; places : of its raw values; shown : of the values shown."""
-        values = self.shown.values
-        as_missing = values.index(None) if None in values else UNKNOWN
-        own = np.append(_found(self._numbers, self._places), as_missing)[self._codes]
-        at, by_symbol = np.append(places, np.nan)[self._codes], self.shown.by_symbol()
-        rows = self.rows
-        found = spread(own, rows.symbols, rows.weights, by_symbol.shape, at, shown)
-        return ComparedColumn(found, by_symbol, unit)
+        below, places = np.cumsum(weights[order]), np.empty(len(numbers))
+        places[order] = (below - weights[order] / 2) / below[-1]
+        shown_places, unit = mid_ranks(numbers, weights, shown_numbers), ""
+    as_missing = shown.values.index(None) if None in shown.values else UNKNOWN
+    values = np.append(_found(numbers, shown_numbers), as_missing)[codes]
+    at, by_symbol = np.append(places, np.nan)[codes], shown.by_symbol()
+    found = spread(values, raw.symbols, raw.weights, by_symbol.shape, at, shown_places)
+    return ComparedColumn(found, by_symbol, unit)
 
 
 def _found(numbers: FloatArray, shown: FloatArray) -> IntArray:

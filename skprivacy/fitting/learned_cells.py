@@ -142,7 +142,7 @@ class Sample:
         return replace(rows, weights=weights, multiplicities=counts, squares=squares)
 
 
-def teaching_rows(settings: Settings, rows: LabelledRows, cells: Cells) -> LabelledRows:
+def training_rows(settings: Settings, rows: LabelledRows, cells: Cells) -> LabelledRows:
     """Return the rows that cells are learned from: the same rows, or a weighted sample."""
     if rows.n_rows <= MOST_ROWS:
         return rows
@@ -239,7 +239,7 @@ def check_known(settings: Settings, known: KnownCells) -> None:
     """Check that rows were counted by the cells that `alphabet` asks for now."""
     cells = cells_of(settings)
     is_open = cells is None and settings.alphabet != "values"
-    if not is_open and known.taught_as != frozen(cells):
+    if not is_open and known.asked_for != frozen(cells):
         template = (
             "These rows were counted by cells learned from earlier rows, and cannot be counted by "
             "others any more: set {alphabet} as it was, or start again."

@@ -159,10 +159,10 @@ class RowSymbols(RowNumbers):
 
 @dataclass(frozen=True, eq=False)
 class KnownCells(RowSymbols):
-    """Cells learned from some rows, by which other rows are counted; taught_as : the parameter."""
+    """Cells learned from some rows, by which other rows are counted; asked_for : the parameter."""
 
     alphabet: CellAlphabet
-    taught_as: Any
+    asked_for: Any
 
 
 def unlike(name: str, others: Container[Any]) -> str:
