@@ -2,11 +2,11 @@
 Choosing epsilon
 ================
 
-How large a budget should be is not a mathematical question. But mathematics can tell what each
-budget costs, and what it allows an attacker. Here are four views of the same choice, for the 442
-patients of scikit-learn's diabetes data. We release their blood pressure in five bands (X,
-released as Y) and protect their sex (S). The budget, epsilon, is the most that a released value
-may reveal about S, in nats.
+Mathematics cannot choose a budget, but it can compute what each budget costs, and what it allows
+an attacker. This example shows four views of the same choice, for the 442 patients of
+scikit-learn's diabetes data. We release their blood pressure in five bands (X, released as Y) and
+protect their sex (S). The budget, epsilon, is the most that a released value may reveal about S,
+in nats.
 """
 
 # %%
@@ -37,8 +37,8 @@ display.ax_.set_xlabel("budget ε (KL)")
 plt.show()
 
 # %%
-# At a budget of zero, Y reveals nothing about sex, but still tells a good deal about blood
-# pressure: there are five bands and only two sexes, so most of what X tells is not about S.
+# At a budget of zero, Y reveals nothing about sex, but still says a lot about blood pressure:
+# there are five bands and only two sexes, so most of the information in X is not about S.
 # Randomised response cannot exploit that. Where the curve is flat, a smaller epsilon costs almost
 # nothing.
 perfect = design_mechanism(counts, 0)
@@ -64,8 +64,8 @@ pd.DataFrame(
 # ----------------------
 # The best attacker knows the joint distribution and the channel, sees one released value and
 # guesses the sex. The *advantage* is how much more often that guess is right than the best blind
-# guess. The budget alone bounds it: for ``kl``, by the square root of epsilon over two. What the
-# designed mechanism really allows is less.
+# guess. The budget alone bounds it: for ``kl``, by the square root of epsilon over two. The
+# designed mechanism allows less.
 path = paths["every output"]
 figure, axis = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 bound = [100 * mechanism.advantage_bound for mechanism in path]
@@ -84,9 +84,9 @@ plt.show()
 # What the sample adds
 # --------------------
 # The budget holds under the joint distribution of S and X that was estimated from 442 rows. In the
-# population that they were drawn from, more may leak: ``population_leakage`` gives an upper
-# confidence limit. Below a certain epsilon a smaller budget helps little, because the estimation
-# error does not shrink with it; more rows do help.
+# population they were drawn from, more may leak: ``population_leakage`` gives an upper confidence
+# limit. Below a certain epsilon a smaller budget helps little, because the estimation error does
+# not shrink with it; more rows do help.
 rows = {"442 rows": 442, "10 times as many": 4420, "100 times as many": 44200}
 limits = pd.DataFrame(
     {
@@ -112,8 +112,8 @@ plt.show()
 #
 # The choice
 # ----------
-# Say that we need 70% of the utility. This is the mechanism for it, output by output: what each
-# one leaks in these rows, against the budget, and in the population.
+# Suppose that we need 70% of the utility. This is the leakage of each output of that mechanism, in
+# these rows and in the population, against the budget.
 chosen = needed[1]
 LeakageDisplay.from_mechanism(chosen, limits=population_leakage(chosen, 442))
 plt.show()

@@ -3,10 +3,9 @@ Removing a correlation is not hiding a variable
 ===============================================
 
 Fairlearn's ``CorrelationRemover`` subtracts from a column what a linear model of S, the sensitive
-column, explains. The result has no correlation with S, which is the purpose: nothing is left that
-a linear model can use. Whether S can be read from the result is another matter, and the tool
-promises nothing about it. If the column is discrete, each pair of a value and a group gets a value
-of its own, and whoever sees that value knows both.
+column, explains. The result has no correlation with S, so a linear model cannot use it. But S may
+still be readable from the result; the tool promises nothing about that. If the column is discrete,
+each pair of a value and a group gets its own value, which reveals both.
 
 Here the same attacker guesses S from the same column three times: from the original column, after
 the correlation is removed, and after ``PrivacyFunnelTransformer``. The table is simulated, with a

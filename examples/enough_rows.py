@@ -3,16 +3,16 @@ A budget that holds for other people too
 ========================================
 
 A release is designed with the rows of a table, and keeps its budget for these rows. But the rows
-are a sample. Does the release keep its budget for the people whom they stand for? Without a
-confidence it usually does not. With one it does, and pays for it with some of what is kept.
+are a sample. In the population they were drawn from, the release usually exceeds its budget. With
+a confidence it keeps the budget there too, at the cost of some utility.
 """
 
 # %%
 # A population that is known
 # --------------------------
-# To see what leaks in a population we have to know it. So let us pretend that the 442 patients of
-# scikit-learn's diabetes data are a population of many people with the same shares: their sex,
-# which must not leak, and their body mass index in four bands, which we want to release.
+# To measure leakage in a population we have to know it. So we take the shares of the 442 patients
+# of scikit-learn's diabetes data as a population: their sex must not leak, and their body mass
+# index in four bands is released.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -29,7 +29,7 @@ people.head()
 # -----------------------------
 # From this population we draw tables of several sizes. For each we design a release with a budget
 # of ``epsilon``, for the rows alone and with ``confidence=0.95``, and compute what both reveal in
-# the population, which the designs did not know.
+# the population.
 epsilon, found = 0.02, []
 rng = np.random.default_rng(0)
 shares = people.to_numpy() / people.to_numpy().sum()
@@ -54,8 +54,7 @@ figures.groupby(["rows", "design"])[["reveals", "kept"]].mean().unstack().round(
 # ----------
 # Left: what the worst released value reveals in the population, one dot for each table. Most
 # designs for the rows exceed the budget. Designs with a confidence stay below it. Right: what that
-# costs. With few rows little is known, and less can be released; the more rows there are, the less
-# it matters.
+# costs. The fewer rows there are, the less can be released.
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
 for name, group in figures.groupby("design", sort=False):
     shift = 0.92 if name == "for the rows" else 1.08
@@ -77,13 +76,13 @@ plt.show()
 # %%
 # How many rows would be enough?
 # ------------------------------
-# ``rows_needed`` answers that for a table of your own. With a confidence, about so many rows keep
-# 70% of the information about the body mass index:
+# ``rows_needed`` estimates how many rows keep 70% of the information about the body mass index,
+# with a confidence:
 print(f"about {rows_needed(people, epsilon, 0.7):,} rows")
 
 # %%
 # What next
 # ---------
-# The commands work with a confidence of 95% unless you say otherwise; in Python you ask for it
-# with ``PrivacyFunnelTransformer(epsilon, confidence=0.95)``. :doc:`/confidence` says what is
-# known about it, and what to do with few rows.
+# The commands use a confidence of 95% by default; in Python, set
+# ``PrivacyFunnelTransformer(epsilon, confidence=0.95)``. :doc:`/confidence` has the details, and
+# what to do with few rows.

@@ -2,17 +2,17 @@
 Tables that do not fit into memory
 ==================================
 
-All that a fit needs is how often each pair of values of S (the sensitive column) and X (the
-released ones) occurs, and a release is one draw for each row. Both can be done block by block, so
-memory does not grow with the file. On the command line this is ``skprivacy sanitize IN OUT``; here
-it is done from Python.
+A fit needs only how often each pair of values of S (the sensitive column) and X (the released
+ones) occurs, and a release is one draw for each row. Both work block by block, so memory does not
+grow with the file. This example does in Python what ``skprivacy sanitize IN OUT`` does on the
+command line.
 """
 
 # %%
 # A file
 # ------
-# A gigabyte would work just as well, but a few megabytes are enough to show it. The last column is
-# a number with millions of possible values.
+# A few megabytes are enough for an example. The last column is a number with millions of possible
+# values.
 import secrets
 import tempfile
 from pathlib import Path
@@ -43,10 +43,10 @@ with open(folder / "people.csv") as file:
 # %%
 # One pass to count, one to rewrite
 # ---------------------------------
-# To find the quantiles of a column with very many values, all of them would have to be kept. So we
+# Finding the quantiles of a column with very many values would mean keeping all of them, so we
 # give the edges of its bins instead. Each bin is shown as approximately its median. People will
-# read the released file, so values stay as close to the true ones as the budget allows:
-# ``utility="distortion"``. (A budget this small allows little, of which ``fit`` would warn.)
+# read the released file, so ``utility="distortion"`` keeps values as close to the true ones as the
+# budget allows.
 funnel = PrivacyFunnelTransformer(
     0.01,
     sensitive="sex",
@@ -67,15 +67,15 @@ print(f"{mechanism.normalized_utility:.1%} kept, at most {mechanism.normalized_u
 display = LeakageDisplay.from_estimator(funnel)
 
 # %%
-# Zip codes are copied as they are, and sex is left out.
+# Zip codes are copied unchanged, and sex is left out.
 released = pd.read_csv(folder / "released.csv.gz", dtype={"zip": str})
 print(released.head())
 
 # %%
 # Release on another machine
 # --------------------------
-# The fitted transformer travels as text: the encoder and the channel, without S and without rows.
-# It releases new rows as they come, in frames or in files.
+# The fitted transformer can be saved as text: the encoder and the channel, without S and without
+# rows. It releases new rows, in frames or in files.
 shipped = PrivacyFunnelTransformer.from_json(funnel.to_json())
 new = pd.DataFrame(
     {"zip": ["00007", "00012"], "education": ["PhD", "school"], "income": [81_000.0, 17_500.0]}
@@ -95,8 +95,8 @@ print(all(release.equals(monthly[0]) for release in monthly))
 # Batches from anywhere
 # ---------------------
 # ``partial_fit`` counts rows that come in batches, from a database for instance. After the last
-# batch the result is the same as that of one ``fit`` to all rows. (Dask, Spark and lazy polars
-# frames can be passed to ``fit`` and ``transform`` directly: :doc:`/beyond`.)
+# batch the result is the same as from one ``fit`` to all rows. (Dask, Spark and lazy polars frames
+# can be passed to ``fit`` and ``transform`` directly: :doc:`/beyond`.)
 streamed = clone(funnel).set_params(remainder="drop")
 for batch in pd.read_csv(folder / "people.csv", chunksize=50_000):
     streamed.partial_fit(batch)

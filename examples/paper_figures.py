@@ -1,4 +1,4 @@
-"""What the scripts for the paper's figures share: joints, parallel runs, CSV and PNG files.
+"""Shared code of the scripts for the paper's figures: joints, parallel runs, CSV and PNG files.
 
 Not an example itself; see ``figure_1.py``, ``figure_2.py`` and ``figure_3.py``.
 """

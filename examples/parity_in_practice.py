@@ -2,11 +2,10 @@
 Parity in practice, with Fairlearn
 ==================================
 
-Somebody else will train models on a table of yours, and you cannot tell which. Whatever they
-decide, it should not depend much on sex. Demographic parity asks just that: each sex is to be
-selected at nearly the same rate. Tools that work on a model can see to it for that model. Here the
-table itself is released such that it holds for every model that is trained on it and applied to
-it, with a certificate.
+Others will train models on your table, and you do not know which. Their decisions should not
+depend much on sex: by demographic parity, each sex is selected at nearly the same rate. Other
+tools achieve this for one model. Here the released table itself guarantees it, with a certificate,
+for every model that is trained on it and applied to it.
 
 This example needs Fairlearn: ``pip install fairlearn``.
 """
@@ -14,9 +13,9 @@ This example needs Fairlearn: ``pip install fairlearn``.
 # %%
 # A table
 # -------
-# It is simulated, with a seed, to look like a census: six columns, a sensitive one (sex) and
-# a target (whether the income is high). Half of the rows are for the design and for training, the
-# other half is kept apart.
+# The table is simulated, with a seed, to look like a census: six columns, a sensitive one (sex)
+# and a target (whether the income is high). Half of the rows are for the design and for training,
+# the other half is kept apart.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -94,8 +93,8 @@ print(f"{certificate.average_leakage:.3f} on these rows, at most {bound:.3f} in 
 # ----------------
 # No decision about a released row can select one sex more often than the other by more than this
 # bound, whichever model makes it and wherever its threshold lies. Four models are trained on the
-# raw rows and on the released ones. The last of them is out for trouble: its target is sex itself.
-# Fairlearn computes the difference in selection rates, here the largest at five thresholds.
+# raw rows and on the released ones. The last one is malicious: its target is sex itself. Fairlearn
+# computes the difference in selection rates, here the largest at five thresholds.
 models = {
     "logistic regression": LogisticRegression(max_iter=1000),
     "random forest": RandomForestClassifier(50, min_samples_leaf=5, random_state=0),
@@ -137,7 +136,7 @@ figures.round(3)
 # %%
 # On raw rows, the models select men far more often. On released rows no model exceeds the bound,
 # not even the one that tries to. Their AUC is lower than on raw rows: in this table men earn more,
-# and who may not tell men from women cannot use all that goes with income.
+# and a model that cannot tell men from women cannot use everything that is related to income.
 figure, axis = plt.subplots(figsize=(6.8, 3.6), layout="constrained")
 places = np.arange(len(models))
 for shift, kind, color, place in [

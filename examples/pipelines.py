@@ -4,12 +4,12 @@ Pipelines, grid search and routing
 
 ``PrivacyFunnelTransformer`` is a scikit-learn transformer. It works inside ``Pipeline`` and
 ``ColumnTransformer``. ``GridSearchCV`` can search its epsilon, the most that a release may reveal
-about the sensitive column, S. S can be passed to it as metadata. And it can keep just what a model
-needs instead of everything.
+about the sensitive column, S. You can pass S as metadata. The transformer can also keep just what
+a model needs.
 
 The data are the 442 patients of scikit-learn's diabetes data. A model predicts from blood
 pressure, body mass index and a blood value whether the disease has progressed more than the median
-a year later. What is released of these columns must not give away the patient's sex.
+a year later. The released columns must not give away the patient's sex.
 """
 
 # %%
@@ -31,7 +31,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from skprivacy import PrivacyFunnelTransformer
 from skprivacy.metrics import best_within_leakage, neg_leakage_scorer, utility_scorer
 
-# Values are swapped to keep information. People would mind; a model learns what they stand for.
+# This swaps values, which a model can learn to read and people cannot.
 
 diabetes = load_diabetes(as_frame=True, scaled=False)
 patients = diabetes.data[["sex", "bp", "bmi", "s5"]]
@@ -48,7 +48,7 @@ print(f"accuracy {scores.mean():.3f}")
 # What the model needs
 # --------------------
 # By default, as much as possible of X (the released columns) is kept. A model needs only what X
-# tells about its target, V. ``utility="target"`` keeps that, within the same budget; V is the y
+# says about its target, V. ``utility="target"`` keeps that, within the same budget; V is the y
 # that the pipeline passes to ``fit``. ``I(V;Y)`` is the information about V in the release Y.
 target = PrivacyFunnelTransformer(
     epsilon=0.02, sensitive="sex", columns=["bp", "bmi"], n_bins=3, utility="target"
@@ -96,7 +96,7 @@ columns.set_output(transform="pandas").fit_transform(patients).head(3).round(2)
 # On few rows the leakage comes out too large, because they differ by chance from the rows of the
 # design: on 221 rows even a budget of 0.001 seems to leak more than 0.01. So the accepted leakage
 # is set above the budgets that it is meant for. The accuracies differ by less than their error, so
-# the share of ``I(V;X)`` that is kept decides.
+# we choose by the share of ``I(V;X)`` that is kept.
 model = make_pipeline(
     PrivacyFunnelTransformer(
         sensitive="sex",
@@ -132,7 +132,7 @@ shown = pd.DataFrame(
 shown.round(3)
 
 # %%
-# The dashed line is the leakage that was accepted, the ring the budget that was chosen.
+# The dashed line is the accepted leakage, the ring the chosen budget.
 figure, axis = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 axis.plot(shown["leakage, held out"], shown["utility kept"], "o-", color="tab:blue")
 for epsilon, row in shown.iterrows():

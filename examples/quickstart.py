@@ -10,9 +10,9 @@ about the sex of that patient. It takes six steps: fit, look, read, release, att
 # %%
 # The table
 # ---------
-# ``sex`` is what must not leak; we call it S. ``band`` is what we want to release, X: the blood
-# pressure in five bands of about equal size. What is released in its place is called Y. The data
-# set codes sex as 1 and 2 and does not say which is which.
+# ``sex`` must not leak; we call it S. We want to release ``band``, X: the blood pressure in five
+# bands of about equal size. The release in its place is called Y. The data set codes sex as 1 and
+# 2 and does not say which is which.
 import matplotlib.pyplot as plt
 import pandas as pd
 from sklearn.datasets import load_diabetes
@@ -39,10 +39,10 @@ pd.crosstab(patients["sex"], patients["band"])
 # %%
 # Fit
 # ---
-# All it takes is one object, as in scikit-learn. The budget is in nats, the unit of information
-# when logarithms are natural: ``epsilon=0.005`` means that no released value moves the
-# distribution of sex by more than 0.005, measured as a Kullback-Leibler divergence.
-# ``random_state`` makes this page the same each time; leave it out when you release real data.
+# The budget is in nats, the unit of information when logarithms are natural: ``epsilon=0.005``
+# means that no released value moves the distribution of sex by more than 0.005, measured as a
+# Kullback-Leibler divergence. ``random_state`` makes this page the same each time; leave it out
+# when you release real data.
 funnel = PrivacyFunnelTransformer(epsilon=0.005, sensitive="sex", columns=["band"], random_state=0)
 funnel.fit(patients)
 mechanism = funnel.mechanism_
@@ -71,10 +71,10 @@ plt.show()
 # %%
 # At face value
 # -------------
-# The default design keeps as much information as possible, and does not care what a released band
-# is called: many of the highest are released as low. A model need not mind, but people who read
-# the table do. ``utility="distortion"`` keeps released bands close to the true ones instead,
-# within the same budget. ``mean_shift`` is how many bands a value moves.
+# The default design keeps as much information as possible, whatever a released band is called:
+# many of the highest are released as low. A model can learn that, but people who read the table
+# cannot. ``utility="distortion"`` keeps released bands close to the true ones instead, within the
+# same budget. ``mean_shift`` is how many bands a value moves.
 close = PrivacyFunnelTransformer(
     epsilon=0.005, sensitive="sex", columns=["band"], utility="distortion"
 )

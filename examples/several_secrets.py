@@ -2,9 +2,9 @@
 Several secrets, each with its own budget
 =========================================
 
-A patient's blood pressure is to be released. It must say next to nothing about the patient's sex,
-and not too much about their age. These are two secrets, and they are not equally delicate. So each
-gets a budget of its own.
+We release the blood pressure of patients. It must say next to nothing about a patient's sex, and
+not too much about their age. The two secrets are not equally sensitive, so each gets its own
+budget.
 """
 
 # %%
@@ -36,9 +36,9 @@ pd.crosstab(patients["pressure"], [patients["sex"]]).join(
 # Two ways to ask for it
 # ----------------------
 # ``epsilon`` is the most that a released value may say. A dict gives each secret its own: 0.005
-# for sex, 0.05 for age. The other way is to protect both as one, with a single budget. That must
-# then be the smaller of the two, and it is about all pairs of sex and age, so it costs more.
-# (Two warnings are silenced: 442 rows are few, and see the last section.)
+# for sex, 0.05 for age. The other way is to protect both as one, with a single budget. It must be
+# the smaller of the two, and covers all pairs of sex and age, so it costs more. (We silence two
+# warnings: 442 rows are few, and see the last section.)
 budgets = {"sex": 0.005, "age": 0.05}
 with warnings.catch_warnings():
     for kind in (FiniteSampleWarning, PrivacyLeakWarning):
@@ -55,7 +55,7 @@ for name, funnel in {"separate budgets": separate, "as one": as_one}.items():
 # %%
 # What each released value says about each secret
 # -----------------------------------------------
-# ``secrets`` has the figures for each of them. No bar exceeds its line, the budget.
+# ``secrets`` has the figures for each of them. No bar exceeds the budget, the red line.
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
 for axis, (name, secret) in zip(axes, separate.mechanism_.secrets.items(), strict=True):
     places = np.arange(len(secret.leakage))

@@ -2,19 +2,19 @@
 Which mechanism should I use?
 =============================
 
-Every mechanism, at the same budgets. The table is real: the 442 patients of scikit-learn's
+This example compares all mechanisms at the same budgets, on the 442 patients of scikit-learn's
 diabetes data. Blood pressure in eight bands (X) is released; sex and age group, taken together
-(S), must not be given away. To use your own table, say
+(S), must not be given away. For your own table, use
 ``--table rows.csv --sensitive sex --column education``.
 
 What it shows:
 
 - ``auto``, the default, keeps the most at every budget. Here it is the certified optimum: the
   column ``gap`` of the table proves that no mechanism keeps more.
-- If noise is not acceptable (the same value must always be released as the same value), take
+- If noise is not acceptable (equal values must always be released as equal values), use
   ``best_partition``; if X has more than ten values, ``subset_merging``.
-- ``randomized_response`` is what one would do by hand. The value that stays riskiest despite the
-  noise determines the noise for all of them.
+- ``randomized_response`` is the obvious approach. The value that stays riskiest despite the noise
+  determines the noise for all values.
 - If the budget has to hold only on average over outputs (released values) instead of for every
   one, the optimum keeps more, and so do merging and randomised response. Algorithm 1 and bounded
   lifts are made for budgets on every output, and gain nothing until the budget allows X itself.

@@ -2,16 +2,16 @@
 A whole table
 =============
 
-Ten columns about patients are to be released, and none of them may say much about the patients'
-sex. Releasing the columns one by one does not do it: each one alone says little, and all of them
-together say a lot. So rows that are alike share a *cell*, and whole rows are released.
+We release ten columns about patients that must not say much about the patients' sex. Releasing the
+columns one by one is not enough: each one alone says little, but all of them together say a lot.
+So similar rows share a *cell*, and whole rows are released.
 """
 
 # %%
 # The table
 # ---------
 # 442 patients of scikit-learn's diabetes data: age, body mass index, blood pressure, six blood
-# values, and how far the disease had gone a year later.
+# values, and the progression of the disease a year later.
 import warnings
 
 import matplotlib.pyplot as plt
@@ -53,9 +53,9 @@ one_by_one = columns.apply(
 # %%
 # As a whole
 # ----------
-# The same budget, for the rows as a whole. ``TreeCells`` cuts the table into cells of rows that
-# are alike; a row is released as a row of its own cell or, if that would say too much about sex,
-# of another one. ``cells_`` lists them.
+# The same budget, for the rows as a whole. ``TreeCells`` cuts the table into cells of similar
+# rows; a row is released as a row of its own cell or, if that would say too much about sex, of
+# another one. ``cells_`` lists them.
 funnel = PrivacyFunnelTransformer(**budget, alphabet=TreeCells(max_cells=16))
 released = funnel.fit_transform(columns, sensitive_features=sex)
 funnel.cells_[["rows", "rule"]].head(4)
@@ -67,7 +67,7 @@ released.head(3).round(1)
 # %%
 # Attack both
 # -----------
-# An attacker learns from some of the patients to guess sex, and is tested on the others. The
+# An attacker learns to guess sex from some of the patients, and is tested on the others. The
 # advantage is how much more often the attacker is right than a blind guess, which always names the
 # commoner sex.
 attacker = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
@@ -80,9 +80,8 @@ attacked.astype(float).round(3)
 # Look at it
 # ----------
 # Left: the attacker's advantage. The columns that were released one by one give sex away nearly as
-# well as the table itself does. Right, in the same colours: what the release is worth to somebody
-# who reads it, as the correlation of released values with true ones. This is the price: a few
-# cells cannot tell ten columns of every patient.
+# well as the table itself does. Right, in the same colours: the correlation of released values
+# with true ones. This is the price: a few cells cannot keep ten columns of every patient.
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
 points = 100 * attacked["advantage"]
 bars = axes[0].bar(points.index, points, color=["0.7", "tab:orange", "tab:green"])
@@ -101,8 +100,7 @@ plt.show()
 # %%
 # What next
 # ---------
-# 442 rows are few. With so few of them it is often better to leave out the columns that say most
-# about sex, if nobody needs them; :doc:`/trade_off` compares the two. With thousands of rows,
-# cells keep more; that page shows where they are ahead and where they are not.
-# :doc:`/whole_tables` has the details, and :doc:`/auto_examples/parity_in_practice` an example
-# for models.
+# With so few rows it is often better to leave out the columns that say most about sex, if nobody
+# needs them. With thousands of rows, cells keep more. :doc:`/trade_off` compares the two.
+# :doc:`/whole_tables` has the details, and :doc:`/auto_examples/parity_in_practice` an example for
+# models.

@@ -1,4 +1,4 @@
-"""What a released occupation says about sex together with income: copied, and beside it."""
+"""Leakage about sex of pairs of occupation and income, with income copied or beside it."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a cell is: a table of two columns, cut into cells, and what is released of it."""
+"""A table of two columns, cut into cells, and its release."""
 
 import warnings
 
@@ -23,7 +23,7 @@ table = pd.DataFrame({
 table["hours"] += ((2 * is_man - 1) * (table["age"] - 42) / 6).round(1)
 funnel = PrivacyFunnelTransformer(0.02, alphabet=TreeCells(max_cells=14), random_state=0)
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # of few rows: it is a picture
+    warnings.simplefilter("ignore")  # few rows are enough for a picture
     released = funnel.fit(table, sensitive_features=is_man).transform(table)
 
 # The cell of every point of the plane.
@@ -33,7 +33,7 @@ symbols = Symbols.of(fitted_of(funnel), list(plane))
 cells = symbols.of_table(dict(plane.items())).reshape(400, 400)
 mechanism = funnel.mechanism_
 before = mechanism.p_sx[1] / mechanism.p_sx.sum(axis=0)
-after = np.full(len(before), np.nan)  # of cells that no output is named after
+after = np.full(len(before), np.nan)  # NaN: no output is named after the cell
 after[mechanism.symbol_of_output] = mechanism.sensitive_posterior[:, 1]
 
 shades = LinearSegmentedColormap.from_list("groups", ["#7c3aed", "#f4f4f5", "#c2410c"])

@@ -1,4 +1,4 @@
-"""Ways to release a table, beside each other: many rows to fit, and few.
+"""Compare ways to release a table, with many rows to fit and with few.
 
 ``python docs/pictures/trade_off.py FILE`` writes the picture to a file.
 """

@@ -1,4 +1,4 @@
-"""Ways to release a whole table: what a model makes of it, and what an attacker finds out."""
+"""Ways to release a whole table: the AUC of a model against the AUC of an attacker."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 from house_style import QUIET, RELEASED, SENSITIVE, USEFUL
 
-# One table for each S, in it a part for each budget; here that of sex.
+# The file has a table for each S, with a part for each budget; this is the one of sex.
 # The plot directive runs scripts without their path, in their folder.
 MEASURED = Path(globals().get("__file__", "whole_table.py")).resolve().parents[1] / "measured"
 text = (MEASURED / "whole_table.txt").read_text().split("S = ")[1]
