@@ -26,7 +26,7 @@ from .fitting.fitted_estimator import (
 )
 from .fitting.held_out import certified, evaluated, terms_for
 from .fitting.inputs import counts_nothing, read_inputs
-from .fitting.learn import check_index_leak, code_rows, fit_mechanism
+from .fitting.learn import check_index, code_rows, fit_mechanism
 from .fitting.learned_cells import cells_of
 from .measures import Measure
 from .mechanism import Evaluation
@@ -299,7 +299,7 @@ class PrivacyFunnelTransformer(TransformerMixin, FittedEstimator):
             return self  # a stream may have empty batches, but the first one defines the columns
         inputs = read_inputs(settings, X, y, sensitive_features, sample_weight)
         if inputs.index:
-            check_index_leak(settings, inputs)
+            check_index(settings, inputs)
         batches = self._batches or Batches(settings, inputs)
         batches.add(settings, inputs)
         self._batches, self._fitted = batches, None

@@ -195,7 +195,7 @@ class TestNamesOfTheUser:
         )
         if name == "record_ids":
             return
-        assert f"The column {name!r} is both sensitive and one of --columns" in self.said(
+        assert f"The column {name!r} is both sensitive and in --columns" in self.said(
             capsys, quoted, sensitive=quoted
         )
         said = self.said(capsys, "x", "--remainder", quoted)

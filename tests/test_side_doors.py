@@ -558,8 +558,8 @@ class TestRemainder:
             ("noise", ValueError, "'remainder' parameter of PrivacyFunnelTransformer must be"),
             (3, TypeError, "'drop', 'passthrough' or a list of columns"),
             (["nose"], ValueError, "names the column 'nose', which X does not have"),
-            (["sex"], ValueError, "'sex', which is sensitive or released"),
-            (["band"], ValueError, "'band', which is sensitive or released"),
+            (["sex"], ValueError, "'sex' is both sensitive and in remainder"),
+            (["band"], ValueError, "'band' is both in columns and in remainder"),
         ],
     )
     def test_bad_ones(self, rows, remainder, error, text):

@@ -317,18 +317,14 @@ class Batches:
                 f"X has {batch.roles.n_columns} features, but {self._owner} is expecting "
                 f"{n_columns} features as input."
             )
-        passed = list(batch.passed_through)
-        if CountedColumns.of(batch.rows) != self._counted or passed != self._passed:
-            raise ValueError(
-                f"The columns of S, of the target, or passed through differ from those of the "
-                f"first batch: {self._owner}.partial_fit needs the same in every batch."
-            )
         if (batch.rows.weights is not None) != self._is_weighted:
             raise ValueError("sample_weight must be passed with every batch or with none.")
-        if batch.roles != self.roles:
+        columns = batch.roles, CountedColumns.of(batch.rows), list(batch.passed_through)
+        if columns != (self.roles, self._counted, self._passed):
             raise ValueError(
-                f"The columns of X differ from those of the first batch in name, order, or role "
-                f"in {self._owner}: {batch.roles.names} after {self.roles.names}."
+                f"The columns of X, S or the target differ from those of the first batch in name, "
+                f"order or role: {self._owner}.partial_fit needs the same in every batch. Got "
+                f"{batch.roles.names} after {self.roles.names}."
             )
 
     def rows(self, tally: Tally | None = None) -> LabelledRows:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Hashable, Sequence, Sized
+from collections.abc import Collection, Container, Hashable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from itertools import compress
+from itertools import combinations, compress
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from .._messages import InPython, Message, Named, Owner, warn
+from .._messages import Message, Named, Owner, warn
 from .._typing import ColumnsLike, FloatArray, IntArray, NamedColumns
 from .._validation import about, message
 from ..encoding import ValueAlphabet, learn_alphabet
@@ -27,9 +27,7 @@ from .tally import NUMBER, KnownCells
 _FEW_VALUES, _ROWS_OF_EACH = 20, 50
 
 
-def beside_positions(
-    settings: Settings, table: Table, s_positions: Container[int]
-) -> tuple[int, ...]:
+def beside_positions(settings: Settings, table: Table) -> tuple[int, ...]:
     """Return the columns that are published beside a release, in the order of the table."""
     given = settings.beside
     listed = [given] if isinstance(given, str | int) or callable(given) else list(given)
@@ -38,32 +36,12 @@ def beside_positions(
             where = f" names {name!r}, which is the index of X: make it a column first, "
             raise ValueError(about(settings.owner, "beside", where, "X.reset_index()."))
     found = table.positions(settings.owner, "beside", settings.beside)
-    for name in (table.label(position) for position in found if position in s_positions):
-        template = (
-            "The column {name!r} is both sensitive and in {beside}: it cannot be protected and "
-            "published. Leave it out of one of the two."
-        )
-        raise ValueError(Message.of(template, name=name))
-    return tuple(sorted(found))
-
-
-def _check_beside(
-    settings: Settings, table: Table, beside: Sequence[int], released: Container[int]
-) -> None:
-    """Refuse columns beside a release that are replaced as well, or that have bins."""
     bins = settings.n_bins if isinstance(settings.n_bins, dict) else {}
-    for position in beside:
-        name = table.label(position)
-        if position in released:
-            template = (
-                "The column {name!r} is both in {columns} and in {beside} of {owner}: it is "
-                "either replaced or published unchanged. Leave it out of one of the two."
-            )
-            raise ValueError(Message.of(template, name=name, owner=settings.owner))
-        if bins.get(name) is not None:
-            where = f" names the column {name!r}, which is published unchanged in "
-            advice = Named("beside"), ": cut it before fit, or release it too."
-            raise ValueError(about(settings.owner, "n_bins", where, *advice))
+    if cut := [name for name in map(table.label, found) if bins.get(name) is not None]:
+        where = f" names the column {cut[0]!r}, which is published unchanged in "
+        advice = Named("beside"), ": cut it before fit, or release it too."
+        raise ValueError(about(settings.owner, "n_bins", where, *advice))
+    return tuple(sorted(found))
 
 
 def code_beside(settings: Settings, rows: LabelledRows) -> tuple[ValueAlphabet, IntArray]:
@@ -338,7 +316,7 @@ def roles_of(
     person = [] if settings.person is None else [settings.person]
     person = table.positions("ScoreCells", "person", person)
     if settings.beside is not None:
-        beside = beside_positions(settings, table, s_positions)
+        beside = beside_positions(settings, table)
     listed = () if isinstance(settings.remainder, str) else settings.remainder
     remainder = table.positions(owner, "remainder", listed)
     if settings.columns is None:
@@ -346,38 +324,34 @@ def roles_of(
         x_positions = [p for p in range(table.n_columns) if p not in others]
     else:
         x_positions = table.positions(owner, "columns", settings.columns)
-        if both := [table.label(p) for p in x_positions if p in s_positions]:
-            template = (
-                "The column {name!r} is both sensitive and one of {columns}: it cannot be "
-                "protected and released."
-            )
-            columns = InPython(f"the 'columns' of {owner}", Named("columns"))
-            raise ValueError(Message.of(template, name=both[0], columns=columns))
-    parameters = "sensitive", "beside", "remainder", "columns"
-    roles = dict(zip(parameters, (s_positions, beside, remainder, x_positions), strict=True))
-    for parameter in (name for name, of in roles.items() if person and person[0] in of):
-        template = (
-            "The column {name!r} is named by {person}, whose person ids are never released, and "
-            "by {other}: leave it out of one of them."
-        )
-        name, other = table.label(person[0]), Named(parameter)
-        raise ValueError(Message.of(template, name=name, other=other))
-    _check_beside(settings, table, beside, x_positions)
+    roles = {"sensitive": s_positions, "person": person, "beside": beside, "columns": x_positions}
+    _check_one_role(table, roles | {"remainder": remainder})
     if not x_positions:
         got = f" must name at least one column that is not sensitive. Got {settings.columns!r}."
         raise ValueError(about(owner, "columns", got))
     s_names = tuple(dict.fromkeys([*s_names, *map(table.label, s_positions)]))
-    special = [*x_positions, *s_positions, *person]
-    if both := [table.label(position) for position in remainder if position in special]:
-        why = f" names the column {both[0]!r}, which is sensitive or released: it cannot be passed"
-        raise ValueError(about(owner, "remainder", why, " through."))
     every = range(table.n_columns) if settings.remainder == "passthrough" else sorted(remainder)
-    kept = tuple(p for p in every if p not in special and p not in beside)
+    kept = tuple(p for p in every if p not in (*x_positions, *s_positions, *person, *beside))
     x_and_s = tuple(x_positions), tuple(s_positions), s_names
     person_position = next(iter(person), None)
     return ColumnRoles(
         table.names, table.n_columns, *x_and_s, kept, False, person_position, beside
     )
+
+
+def _check_one_role(table: Table, roles: Mapping[str, Sequence[int]]) -> None:
+    """Check that no column is named by two parameters; roles : positions by parameter."""
+    for (one, positions), (other, more) in combinations(roles.items(), 2):
+        both = [position for position in positions if position in more]
+        if both and (one, other) != ("beside", "remainder"):
+            text = Message.of(
+                "The column {name!r} is both {one} and in {other}: it can have only one role. "
+                "Leave it out of one of the two.",
+                name=table.label(both[0]),
+                one="sensitive" if one == "sensitive" else Message("in ", Named(one)),
+                other=Named(other),
+            )
+            raise ValueError(text)
 
 
 def roles_of_names(

@@ -196,6 +196,10 @@ class Judgement:
         leaking = {name: x for name, x in known.items() if not np.isnan(x)}
         return cls(leaking, [name for name in known if name not in leaking])
 
+    def by_column(self) -> dict[Any, float]:
+        """Return the leakage of columns that exceed the budget, NaN for unclear ones."""
+        return self.leaking | dict.fromkeys(self.unclear, np.nan)
+
     def table(self) -> str:
         """Return a line for each column that leaks, after a line break."""
         rows = [["column", "leaks", "about"]]

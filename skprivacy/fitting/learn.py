@@ -91,12 +91,7 @@ def fit_mechanism(settings: Settings, inputs: FitInputs, *, allow_leaking: bool 
     roles, rows = inputs.roles, inputs.rows
     mechanism = _design(settings, inputs, coded)
     warn_of_bins(list(rows.s_columns), coded.sensitive, settings.n_bins)
-    of_index: dict[str, float] = {}
-    if inputs.index:
-        found = _leaking_columns(settings, inputs, of_s, inputs.index, in_order=True)
-        warn_of_index(found)
-        each = found.leaking | dict.fromkeys(found.unclear, np.nan)
-        of_index = {f"{name} (the index)": leakage for name, leakage in each.items()}
+    of_index = check_index(settings, inputs, of_s) if inputs.index else {}
     counted = coded.counts, coded.group_sizes, coded.n_effective
     warn_of_design(mechanism, coded.secrets, *counted)
     raw = raw_x(settings, inputs, coded, mechanism)
@@ -367,10 +362,17 @@ def _leaking_columns(
     return leaking_columns(budgets, columns, of_each, weights, **how)
 
 
-def check_index_leak(settings: Settings, inputs: FitInputs) -> None:
-    """Warn of an index of a batch that reveals more about S than the budget allows."""
-    of_s = code_sensitive(settings, inputs.rows)
-    warn_of_index(_leaking_columns(settings, inputs, of_s, inputs.index, in_order=True))
+def check_index(
+    settings: Settings, inputs: FitInputs, of_s: CodedSensitive | None = None
+) -> dict[str, float]:
+    """Return the leakage of levels of the index that exceed the budget, with a warning.
+
+    NaN for a level that cannot be judged.
+    """
+    of_s = of_s or code_sensitive(settings, inputs.rows)
+    found = _leaking_columns(settings, inputs, of_s, inputs.index, in_order=True)
+    warn_of_index(found)
+    return {f"{name} (the index)": leakage for name, leakage in found.by_column().items()}
 
 
 def _check_passed_through(
@@ -388,7 +390,7 @@ def _check_passed_through(
     found = _leaking_columns(settings, inputs, of_s, passed, written=inputs.written)
     few = [name for name in found.leaking if has_few_values(passed[name])]
     warn_of_passed_through(found, settings.epsilon, allow_leaking, few)
-    return {**found.leaking, **dict.fromkeys([*found.unclear, *unjudged], np.nan)}
+    return found.by_column() | dict.fromkeys(unjudged, np.nan)
 
 
 # The raw X, before it was cut and pooled: how much of it a release keeps.

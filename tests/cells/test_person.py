@@ -168,9 +168,9 @@ class TestTheColumn:
         ("options", "message"),
         [
             ({"person": "who"}, "'person' parameter of ScoreCells names the column 'who', which"),
-            ({"person": "s"}, "'s' is named by person, .* and by sensitive: leave it out"),
-            ({"person": "a"}, "'a' is named by person, .* and by columns: leave it out"),
-            ({"remainder": ["person"]}, "'person' is named by person, .* and by remainder"),
+            ({"person": "s"}, "'s' is both sensitive and in person: .* Leave it out"),
+            ({"person": "a"}, "'a' is both in person and in columns: .* Leave it out"),
+            ({"remainder": ["person"]}, "'person' is both in person and in remainder"),
         ],
     )
     def test_it_is_nothing_else(self, options, message):

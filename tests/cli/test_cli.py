@@ -444,7 +444,7 @@ class TestRemainder:
         assert self.sanitize("--remainder", "coin,zip", "--allow-leaking") == 0
         assert list(pd.read_csv("out.csv")) == ["bmi", "zip", "coin"]
         assert self.sanitize("--remainder", "sex") == 1
-        assert "'sex', which is sensitive or released" in capsys.readouterr().err
+        assert "'sex' is both sensitive and in --remainder" in capsys.readouterr().err
 
     def test_a_column_that_alone_exceeds_the_budget_is_refused(self, beside, capsys):
         assert self.sanitize("--remainder", "coin,club") == 1
@@ -1024,7 +1024,7 @@ class TestErrors:
         assert "mean 'sex'? It has the columns 'sex', 'blood_pressure', 'bmi', 'zip'.\n" in said
         arguments = ["--sensitive", "sex", "--columns", "sex", "--epsilon", 0.1]
         assert run("sanitize", "patients.csv", "x.csv", *arguments) == 1
-        assert "cannot be protected and released" in capsys.readouterr().err
+        assert "is both sensitive and in --columns" in capsys.readouterr().err
 
     @pytest.mark.parametrize(
         ("option", "text"),

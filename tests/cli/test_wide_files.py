@@ -106,7 +106,7 @@ def test_rows_of_a_person_stay_together(people, capsys, curve):
     assert "--person is about cells that keep a target" in capsys.readouterr().err
     wrong = ["--person", "age", "--target", "bought", "--columns", "age,pay"]
     assert run("sanitize", "people.csv", "o.csv", *DESIGN, *wrong) == 1
-    assert "'age' is named by --person" in capsys.readouterr().err
+    assert "'age' is both in --person and" in capsys.readouterr().err
 
 
 def test_without_an_extra_nothing_is_begun(people, capsys, monkeypatch):

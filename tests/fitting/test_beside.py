@@ -188,7 +188,7 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("options", "sentence"),
         [
-            ({"columns": ["band", "paid"]}, "'paid' is both in columns and in beside .*Leave it"),
+            ({"columns": ["band", "paid"]}, "'paid' is both in beside and in columns.*Leave it"),
             ({"beside": ["paid", "sex"]}, "'sex' is both sensitive and in beside"),
             (
                 {"beside": "noise"},
