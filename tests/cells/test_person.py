@@ -250,9 +250,9 @@ class TestBatches:
     def test_the_first_one_decides(self, alphabet):
         streamed = funnel().partial_fit(TABLE, ROWS["bought"])
         streamed.set_params(alphabet=alphabet)
-        with pytest.raises(AttributeError, match="other person, .* or start again"):
+        with pytest.raises(AttributeError, match="another person: .* or start again"):
             streamed.mechanism_  # noqa: B018
         later = clone(streamed).partial_fit(TABLE, ROWS["bought"])
         later.set_params(alphabet=ScoreCells(person="person"))
-        with pytest.raises(AttributeError, match="other person, .* or start again"):
+        with pytest.raises(AttributeError, match="another person: .* or start again"):
             later.mechanism_  # noqa: B018

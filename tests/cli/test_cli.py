@@ -92,7 +92,7 @@ class TestSanitize:
         )
         assert "at most epsilon = 0.02 about sex (kl; reached: 0.02)" in said
         assert said.splitlines()[-2:] == ["Wrote m.json.", "Wrote r.html."]
-        assert warned.startswith("skprivacy: warning: What the columns ['zip'] reveal about the")
+        assert warned.startswith("skprivacy: warning: What the columns zip reveal about the")
         assert "skprivacy: warning: --epsilon holds for these rows only" in warned
         assert warned.count("\n") == 2
         saved = PrivacyFunnelTransformer.from_json(Path("m.json").read_text())
@@ -268,7 +268,7 @@ class TestSanitize:
         ]
         assert run("sanitize", *arguments) == 0
         warned = capsys.readouterr().err
-        assert "the bin that a number falls into, not the number within its bin" in warned
+        assert "the bin of a number is protected, not the number" in warned
         assert "--categorical code. To choose the bins, give --edges" in warned
         assert run("sanitize", *arguments, "--categorical", "code", "--force", "--json") == 0
         facts = json.loads(capsys.readouterr().out)
@@ -466,7 +466,7 @@ class TestRemainder:
         assert self.sanitize("--remainder", "club") == 1
         assert "allows: club (0." in capsys.readouterr().err
         assert self.sanitize("--beside", "zip") == 1
-        assert "'zip', in --beside, has 442 values" in capsys.readouterr().err
+        assert "'zip', in --beside: 442 values" in capsys.readouterr().err
 
     def test_ids_are_copied_only_if_they_are_named(self, beside):
         run("key", "secret.key")
