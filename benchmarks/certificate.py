@@ -16,7 +16,7 @@ import numpy as np
 
 from skprivacy import design_mechanism
 from skprivacy.measures import MEASURES, get_measure
-from skprivacy.population.certificate import Candidate, Centre, certify, largest_distance
+from skprivacy.population.certificate import Candidate, Centre, Terms, certify, largest_distance
 
 EPSILON, N_DESIGNS, CONFIDENCE = 0.02, 10, 0.95
 
@@ -78,7 +78,7 @@ def simulate(population, n_samples):
     for candidate, exact in islice(cycle(zip(candidates, truths, strict=True)), n_samples):
         counts = population.counts(rng)
         for name, measure in measures.items():
-            got = certify(counts, candidate, measure, CONFIDENCE)
+            got = certify(counts, candidate, Terms(measure, CONFIDENCE))
             found[name].append((got.max_leakage_bound, got.average_leakage_bound, *exact[name]))
     return {name: np.array(figures) for name, figures in found.items()}
 

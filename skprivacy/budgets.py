@@ -1,4 +1,4 @@
-"""Design in reverse: from a required utility or a bearable shift to a budget."""
+"""Design in reverse: budgets for a required utility, or for a largest shift."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ._messages import InPython, Message, Named, Parameter, Setting, doing
+from ._messages import InPython, Named, Setting, doing
 from ._numerics import one_thread
 from ._typing import FloatArray, Scope
-from ._validation import check_confidence, check_real, message
+from ._validation import about, check_confidence, check_real, message
 from .describing import ALLOWS, limit
 from .design import AnyTable, Beside, Designer
 from .exceptions import BesideError
@@ -25,24 +25,21 @@ from .solvers import DesignTask, Solver
 from .solvers.solver import check_inverse
 from .utilities import UTILITY_ROUNDING, Utility
 
-_Design: TypeAlias = "Callable[[float], _Made]"
-_Kept: TypeAlias = Callable[[float], float]
+_Design: TypeAlias = "Callable[[float], _Scaled]"
+_UtilityOf: TypeAlias = Callable[[float], float]
 
-# The budget is found to within this share of itself; with a confidence, which is a search in a
-# search, roughly.
-_RTOL = 1e-4
-_ROUGH_RTOL = 0.01
-
-# Numbers of rows: the first to be tried, those beyond which none are, and how close is enough.
-_FIRST_ROWS, _MOST_ROWS, _ROUGH_ROWS = 1e3, 1e9, 1.1
+# Relative tolerance of budgets, without a confidence and with one: that is a search in a search.
+_RTOL, _ROUGH_RTOL = 1e-4, 0.01
 _ATOL = 1e-12
 
-# Factor between two arguments that are tried, as long as nothing is known.
+# Numbers of rows: the first and the largest to be tried; the factor that is close enough.
+_FIRST_ROWS, _MOST_ROWS, _ROUGH_ROWS = 1e3, 1e9, 1.1
+
+# Factor between two arguments that are tried until one is below and one above.
 _FAR = 4.0
 
-# A budget that exceeds a leakage by this much surely allows it.
-_ALLOWING_RTOL = 1e-12
-_ALLOWING_ATOL = 1e-15
+# A budget that exceeds a leakage by this much certainly allows it.
+_ALLOWING_RTOL, _ALLOWING_ATOL = 1e-12, 1e-15
 
 # Above this budget, only an infinite one is tried.
 _LARGEST = 1e3
@@ -54,27 +51,28 @@ def epsilon_for_shift(
     measure: str | Measure = "kl",
     max_factor: float | None = None,
 ) -> float:
-    """Return the largest budget with which no group's probability moves too far.
+    """Return the largest budget that keeps shifts of every group's probability below a limit.
 
     Parameters
     ----------
     p_s : array-like of shape (n_s,)
         The distribution of S, as probabilities or counts.
     max_shift : float
-        How far a released value may move the probability of any group: 0.05 is from 51% to between
-        46% and 56%.
+        The most that a released value may move the probability of any group: with 0.05, from 51%
+        to between 46% and 56%.
     measure : str or Measure, default="kl"
         As in `design_mechanism`.
     max_factor : float, default=None
-        How many times as likely a released value may make any group, at least 1. A shift alone
-        hardly protects rare groups: 0.05 lets 1% become 6%. None: the factor of the verdict that
-        allows the shift: 2 for up to 0.05, 3 for up to 0.15, else 5. Infinity for no limit.
+        The most by which a released value may multiply the probability of any group, at least 1.
+        A shift alone hardly protects rare groups: 0.05 lets 1% become 6%. None: the factor of the
+        verdict that allows the shift: 2 for up to 0.05, 3 for up to 0.15, else 5. Infinity for no
+        limit.
 
     Returns
     -------
     float
         An epsilon for the scope "per_output"; a budget on average bounds no single value. Infinity
-        where every budget keeps both limits.
+        if every budget keeps both limits.
 
     Examples
     --------
@@ -99,7 +97,7 @@ def epsilon_for_shift(
         requirement = "one for which fusing groups adds no leakage (is_monotone)"
         raise ValueError(message(owner, "measure", requirement, measure))
     smallest = np.inf
-    for p in _groups(p_s, owner):  # the others move together
+    for p in _group_shares(p_s, owner):  # against all other groups as one
         for end in (min(p + shift, p * factor), p - shift):
             if 0 <= end <= 1:
                 leakage = measure.leakage(np.array([end, 1 - end]), np.array([p, 1 - p]))
@@ -108,13 +106,13 @@ def epsilon_for_shift(
 
 
 def factor_for(shift: float) -> float:
-    """Return the factor of the best verdict that allows a shift, or else of the last."""
+    """Return the factor of the best verdict that allows a shift, or of the last verdict."""
     factors = [factor for points, factor in ALLOWS.values() if shift <= points]
     return factors[0] if factors else max(factor for _, factor in ALLOWS.values())
 
 
-def _groups(p_s: npt.ArrayLike, owner: str) -> FloatArray:
-    """Return the shares of the strata that occur; one alone cannot move."""
+def _group_shares(p_s: npt.ArrayLike, owner: str) -> FloatArray:
+    """Return the shares of the groups that occur; none if there is only one, which cannot move."""
     counts = np.asarray(p_s, dtype=float)
     if counts.ndim != 1 or not len(counts) or not (np.isfinite(counts) & (counts >= 0)).all():
         requirement = "a list of finite numbers that are not negative"
@@ -143,17 +141,15 @@ def mechanism_for_utility(
 ) -> Mechanism:
     """Return the Mechanism with the smallest epsilon that keeps a share of the utility.
 
-    It returns not a number but a mechanism that is ready for use; the budget is its `epsilon`.
-
     Parameters
     ----------
     p_sx : array-like or DataFrame of shape (n_s, n_x), or dict of them
         As in `design_mechanism`.
     utility_at_least : float, default=0.9
-        The `normalized_utility` that is needed, from 0 to 1.
+        The required `normalized_utility`, from 0 to 1.
     proportions : dict, default=None
-        For several secrets, how their budgets relate to each other: ``{"sex": 1, "race": 10}``
-        allows ten times as much about race. The budgets are a factor times these.
+        For several secrets, the proportions of their budgets: ``{"sex": 1, "race": 10}`` allows
+        ten times as much leakage about race. The budgets are a common factor times these.
     measure, scope, utility, solver, max_outputs, confidence, n_samples, beside, solver_options
         As in `design_mechanism`.
 
@@ -174,67 +170,69 @@ def mechanism_for_utility(
     """
     owner = "mechanism_for_utility"
     needed = check_real(owner, "utility_at_least", utility_at_least, low=0, high=1)
+    scale = _checked_proportions(owner, proportions, p_sx)
+    asked = measure, scope, utility, max_outputs, confidence, n_samples, beside
+    task = DesignTask.checked(owner, p_sx, [0.0], *asked)
+    everything = _allowing(task, scale, {n: joint.p_sx for n, joint in task.secrets.items()})
+    check_inverse(task.measure, [everything * each for each in scale.values()], owner)
+    design = _by_factor(Designer(task, owner, solver, solver_options), scale)
+    below, above = design(_allowing_nothing(task, scale)), design(everything)
+    if above.utility < needed - UTILITY_ROUNDING:
+        relax: tuple[Any, ...] = ("relax the measure.",)
+        if max_outputs is not None:
+            relax = "allow more outputs: ", Setting("max_outputs", max_outputs), "."
+        problem = f" is {needed}, which no budget allows: {task.measure!r} keeps "
+        most = f" at {limit(above.utility, 6)} or less. Ask for less, or "
+        kept = InPython("normalized_utility", "the utility")
+        raise ValueError(about(owner, "utility_at_least", problem, kept, most, *relax))
+    if below.utility >= needed - UTILITY_ROUNDING:
+        return below.mechanism
+    if above.factor == np.inf:
+        below, above = _finite(design, below, above, needed)
+    is_rough = confidence is not None and above.factor < np.inf
+    return (_rough_search if is_rough else _search)(design, below, above, needed).mechanism
+
+
+def _checked_proportions(
+    owner: str, proportions: Mapping[Any, float] | None, p_sx: AnyTable
+) -> dict[Any, float]:
+    """Return the proportions of the budgets by name of the secret."""
     scale = {None: 1.0}
     if isinstance(p_sx, Mapping):
         if proportions is None and len(p_sx) < 2:
             proportions = dict.fromkeys(p_sx, 1.0)
         scale = check_budgets(owner, proportions, p_sx, "proportions")
     elif proportions is not None:
-        requirement = "None where there is one table"
-        raise ValueError(message(owner, "proportions", requirement, proportions))
+        raise ValueError(message(owner, "proportions", "None for a single table", proportions))
     if not all(0 < each < np.inf for each in scale.values()):
         raise ValueError(message(owner, "proportions", "positive and finite", proportions))
-    asked = measure, scope, utility, max_outputs, confidence, n_samples, beside
-    task = DesignTask.checked(owner, p_sx, [0.0], *asked)
-    everything = _allowing(task, scale, {n: joint.p_sx for n, joint in task.secrets.items()})
-    check_inverse(task.measure, [everything * each for each in scale.values()], owner)
-    design = _by_factor(Designer(task, owner, solver, solver_options), scale)
-    nothing, enough = design(_allowing_nothing(task, scale)), design(everything)
-    if enough.normalized_utility < needed - UTILITY_ROUNDING:
-        raise ValueError(
-            Message(
-                Parameter("utility_at_least", owner),
-                f" is {needed}, which no budget allows: {task.measure!r} keeps ",
-                InPython("normalized_utility", "the utility"),
-                f" at {limit(enough.normalized_utility, 6)} or less. Ask for less, or ",
-                "relax the measure." if max_outputs is None else "allow more outputs: ",
-                *(() if max_outputs is None else (Setting("max_outputs", max_outputs), ".")),
-            )
-        )
-    if nothing.normalized_utility >= needed - UTILITY_ROUNDING:
-        return nothing.mechanism
-    if enough.epsilon == np.inf:
-        nothing, enough = _finite(design, nothing, enough, needed)
-    if confidence is None or enough.epsilon == np.inf:
-        return _search(design, nothing, enough, needed).mechanism
-    return _rough_search(design, nothing, enough, needed).mechanism
+    return scale
 
 
 @dataclass(frozen=True, eq=False)
-class _Made:
-    """A mechanism, and the factor of its budgets: for one secret, its budget itself."""
+class _Scaled:
+    """A mechanism whose budgets are a factor times the proportions."""
 
-    epsilon: float
+    factor: float
     mechanism: Mechanism
 
     @property
-    def normalized_utility(self) -> float:
+    def utility(self) -> float:
         return self.mechanism.normalized_utility
 
 
 def _by_factor(design: Designer, scale: Mapping[Any, float]) -> _Design:
     """Return a function that designs for a factor times the budgets in `scale`."""
-    kept: list[float] = []  # by the designs so far
+    utilities: list[float] = []  # of the designs so far
 
-    def made(factor: float) -> _Made:
-        before = f", the last kept {kept[-1]:.0%}" if kept else ""
-        doing(f"looking for a budget, design {len(kept) + 1}{before}")
-        budget = {name: factor * each for name, each in scale.items()}
-        found = _Made(factor, design(budget))
-        kept.append(found.normalized_utility)
+    def scaled(factor: float) -> _Scaled:
+        before = f", the last kept {utilities[-1]:.0%}" if utilities else ""
+        doing(f"looking for a budget, design {len(utilities) + 1}{before}")
+        found = _Scaled(factor, design({name: factor * each for name, each in scale.items()}))
+        utilities.append(found.utility)
         return found
 
-    return made
+    return scaled
 
 
 @one_thread
@@ -252,17 +250,17 @@ def rows_needed(
     beside: Beside | None = None,
     solver_options: dict[str, Any] | None = None,
 ) -> int:
-    """Return from about how many rows a design with a confidence keeps a share of the utility.
+    """Return about how many rows a design with a confidence needs to keep a share of the utility.
 
     Parameters
     ----------
     p_sx : array-like or DataFrame of shape (n_s, n_x), or dict of them
-        As in `design_mechanism`. Of counts, only the proportions matter: more rows are taken to be
-        like these.
+        As in `design_mechanism`. Of counts, only the proportions matter: more rows are assumed to
+        be like these.
     epsilon : float or dict
-        The budget, or that of each secret.
+        The budget, or a dict with the budget of each secret.
     utility_at_least : float
-        The `normalized_utility` that is needed, from 0 to 1.
+        The required `normalized_utility`, from 0 to 1.
     confidence : float, default=0.95
         How often the budget is to hold for the population.
     measure, scope, utility, solver, max_outputs, beside, solver_options
@@ -271,8 +269,8 @@ def rows_needed(
     Returns
     -------
     int
-        To within some 10%, rounded to two digits. Chance decides how much a given sample of that
-        size allows.
+        To within about 10%, rounded to two digits. How much a given sample of that size allows is
+        a matter of chance.
 
     Examples
     --------
@@ -288,64 +286,57 @@ def rows_needed(
     asked = measure, scope, utility, max_outputs, None, None, beside
     task = DesignTask.checked(owner, p_sx, budgets.values(), *asked)
 
-    def kept(n_samples: float) -> float:
+    def utility_from(n_samples: float) -> float:
         doing(f"looking for a number of rows, {n_samples:,.0f}")
         from_rows = replace(task, confidence=confidence, n_samples=n_samples)
         try:
             return Designer(from_rows, owner, solver, solver_options)(budgets).normalized_utility
         except BesideError:
-            return -np.inf  # so few rows do not even show that columns beside keep the budget
+            return -np.inf  # too few rows even to prove that columns beside are within the budget
 
     most = Designer(task, owner, solver, solver_options)(budgets).normalized_utility
-    kept_by_all = f"keeps {most:.3g} where the joint distribution is known"
+    source = "if the joint distribution is known"
     if most >= needed - UTILITY_ROUNDING:
-        # A budget of zero, or a group of S that no row shows.
-        most = kept(_MOST_ROWS)
-        kept_by_all = f"keeps {most:.3g} from {_MOST_ROWS:,.0f} rows"
+        # No number of rows suffices for a budget of zero, or with a group of S without rows.
+        most, source = utility_from(_MOST_ROWS), f"from {_MOST_ROWS:,.0f} rows"
     if most < needed - UTILITY_ROUNDING:
-        raise ValueError(
-            Message(
-                Parameter("utility_at_least", owner),
-                f" is {needed}, which no number of rows allows: ",
-                Setting("epsilon", as_given(budgets)),
-                f" {kept_by_all}. Ask for less, or use a larger ",
-                Named("epsilon"),
-                ".",
-            )
-        )
-    return _fewest_rows(kept, needed)
+        problem = f" is {needed}, which no number of rows allows: "
+        budget, kept = Setting("epsilon", as_given(budgets)), f" keeps {most:.3g} {source}. "
+        advice = "Ask for less, or use a larger ", Named("epsilon"), "."
+        raise ValueError(about(owner, "utility_at_least", problem, budget, kept, *advice))
+    return _fewest_rows(utility_from, needed)
 
 
-def _fewest_rows(kept: _Kept, needed: float) -> int:
-    """Return how many rows keep what is needed: by powers of four, then between two of them."""
+def _fewest_rows(utility_from: _UtilityOf, needed: float) -> int:
+    """Return the number of rows needed: try powers of four, then search between two of them."""
     low, high = (1.0, 0.0), (_MOST_ROWS, 1.0)
     tried = _FIRST_ROWS
     while low[0] < tried < high[0]:
-        found = tried, kept(tried)
+        found = tried, utility_from(tried)
         if found[1] >= needed - UTILITY_ROUNDING:
             high, tried = found, tried / _FAR
         else:
             low, tried = found, tried * _FAR
-    return int(float(f"{_smallest(kept, needed, low, high, _ROUGH_ROWS):.2g}"))
+    return int(float(f"{_smallest(utility_from, needed, low, high, _ROUGH_ROWS):.2g}"))
 
 
 def _smallest(
-    kept: _Kept,
+    utility_of: _UtilityOf,
     needed: float,
     low: tuple[float, float],
     high: tuple[float, float],
     factor: float,
 ) -> float:
-    """Return the smallest argument that keeps what is needed, up to a factor.
+    """Return the smallest argument with the needed utility, up to a factor.
 
-    low, high : arguments around it, with what they keep, which is about linear in their logarithm.
+    low, high : (argument, utility) below and above; utility is about linear in the logarithm.
     """
     step, stuck = factor**0.9, 0
     while (width := high[0] / low[0]) > factor:
         share = 0.5 if stuck > 1 else (needed - low[1]) / (high[1] - low[1])
-        # Next to an end, as far from it as ends the search if the argument is between the two.
+        # Not closer to an end than the step that ends the search if the answer is in between.
         tried = float(np.clip(low[0] * width**share, low[0] * step, high[0] / step))
-        found = tried, kept(tried)
+        found = tried, utility_of(tried)
         low, high = (low, found) if found[1] >= needed - UTILITY_ROUNDING else (found, high)
         stuck = stuck + 1 if high[0] / low[0] > np.sqrt(width) else 0
     return high[0]
@@ -354,29 +345,26 @@ def _smallest(
 def _allowing(
     task: DesignTask, scale: Mapping[Any, float], tables: Mapping[Any, FloatArray]
 ) -> float:
-    """Return the factor that allows X itself, or groups of it, and a little more for rounding.
+    """Return the factor of the budgets that allows releasing a column, rounded up a little.
 
-    tables : the joint of each secret with what is released.
+    tables : P(S, column) by name of the secret.
     """
     factor = max(_leakage_unchanged(task, p_sx) / scale[name] for name, p_sx in tables.items())
     return factor * (1 + _ALLOWING_RTOL) + _ALLOWING_ATOL
 
 
 def _leakage_unchanged(task: DesignTask, p_sx: FloatArray) -> float:
-    """Return what releasing X itself leaks, at most where there is a confidence."""
+    """Return the leakage of releasing X itself; with a confidence, its limit if that is larger."""
     unchanged = max(0.0, leakage_unchanged(task.scope, task.measure, p_sx))
     if task.confidence_of_each is None or task.n_samples is None:
         return unchanged
     counts: FloatArray = task.n_samples * p_sx
-    of_each = task.confidence_of_each
-    return max(unchanged, limit_unchanged(counts, task.measure, task.scope, of_each))
+    limit = limit_unchanged(counts, task.measure, task.scope, task.confidence_of_each)
+    return max(unchanged, limit)
 
 
 def _allowing_nothing(task: DesignTask, scale: Mapping[Any, float]) -> float:
-    """Return the smallest factor that allows anything: zero, unless columns are published beside.
-
-    These are then released by themselves.
-    """
+    """Return the smallest factor with a mechanism: zero, or what the columns beside leak."""
     if task.strata is None:
         return 0.0
     tables = {}
@@ -386,49 +374,51 @@ def _allowing_nothing(task: DesignTask, scale: Mapping[Any, float]) -> float:
     return _allowing(task, scale, tables)
 
 
-def _finite(design: _Design, below: _Made, above: _Made, needed: float) -> tuple[_Made, _Made]:
-    """Return two finite budgets around the one that is needed, if there are any."""
-    epsilon = 1.0
-    while epsilon < _LARGEST:
-        middle = design(epsilon)
-        if middle.normalized_utility >= needed - UTILITY_ROUNDING:
+def _finite(
+    design: _Design, below: _Scaled, above: _Scaled, needed: float
+) -> tuple[_Scaled, _Scaled]:
+    """Return designs with finite budgets around the needed utility, if there are any."""
+    factor = 1.0
+    while factor < _LARGEST:
+        middle = design(factor)
+        if middle.utility >= needed - UTILITY_ROUNDING:
             return below, middle
-        below, epsilon = middle, 2 * epsilon
+        below, factor = middle, 2 * factor
     return below, above
 
 
-def _rough_search(design: _Design, below: _Made, above: _Made, needed: float) -> _Made:
-    """Return the same as `_search`, roughly, from a few designs."""
-    made = {above.epsilon: above}
+def _rough_search(design: _Design, below: _Scaled, above: _Scaled, needed: float) -> _Scaled:
+    """Return the result of `_search` roughly, from a few designs."""
+    designs = {above.factor: above}
 
-    def kept(epsilon: float) -> float:
-        made[epsilon] = design(epsilon)
-        return made[epsilon].normalized_utility
+    def utility_of(factor: float) -> float:
+        designs[factor] = design(factor)
+        return designs[factor].utility
 
-    least = below.epsilon  # not zero if columns are published beside
-    high, tried = (above.epsilon, above.normalized_utility), max(above.epsilon / _FAR, least)
-    while (found := (tried, kept(tried)))[1] >= needed - UTILITY_ROUNDING and tried > _ATOL:
+    least = below.factor  # not zero if columns are published beside
+    high, tried = (above.factor, above.utility), max(above.factor / _FAR, least)
+    while (found := (tried, utility_of(tried)))[1] >= needed - UTILITY_ROUNDING and tried > _ATOL:
         high, tried = found, max(tried / _FAR, least)
-    return made[_smallest(kept, needed, found, high, 1 + _ROUGH_RTOL)]
+    return designs[_smallest(utility_of, needed, found, high, 1 + _ROUGH_RTOL)]
 
 
-def _search(design: _Design, below: _Made, above: _Made, needed: float) -> _Made:
-    """Return the mechanism of the smallest budget between two that keeps what is needed."""
+def _search(design: _Design, below: _Scaled, above: _Scaled, needed: float) -> _Scaled:
+    """Return the design with the smallest budgets between two that has the needed utility."""
     bisect = False
-    while np.isfinite(above.epsilon) and (
-        above.epsilon - below.epsilon > _RTOL * above.epsilon + _ATOL
+    while (
+        np.isfinite(above.factor)
+        and (width := above.factor - below.factor) > _RTOL * above.factor + _ATOL
     ):
         share = 0.5
         if not bisect:
             # A chord of a concave function is below it: its crossing is not too small.
-            kept = above.normalized_utility - below.normalized_utility
-            share = np.clip((needed - below.normalized_utility) / kept, 0.02, 0.98)
-        middle = design(below.epsilon + share * (above.epsilon - below.epsilon))
-        width = above.epsilon - below.epsilon
-        if middle.normalized_utility >= needed - UTILITY_ROUNDING:
+            gain = above.utility - below.utility
+            share = np.clip((needed - below.utility) / gain, 0.02, 0.98)
+        middle = design(below.factor + share * width)
+        if middle.utility >= needed - UTILITY_ROUNDING:
             above = middle
         else:
             below = middle
         # A chord alone may approach from one side only, in ever smaller steps.
-        bisect = above.epsilon - below.epsilon > 0.5 * width
+        bisect = above.factor - below.factor > 0.5 * width
     return above

@@ -429,3 +429,8 @@ def check_labels(name: str, labels: Labels | None, count: int) -> None:
     if not isinstance(labels, tuple) or len(labels) != count or len(keys) != count:
         given = "others" if name == "s_labels" else labels  # strata of S are not shown
         raise ValueError(message(OWNER, name, f"a tuple of {count} different names", given))
+
+
+def constant_output(p_x: FloatArray, strata: IntArray | None) -> FloatArray:
+    """Return the channel with a constant output, or one output per stratum of X."""
+    return np.ones((len(p_x), 1)) if strata is None else np.eye(strata.max() + 1)[strata]

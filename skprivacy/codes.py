@@ -1,7 +1,7 @@
 """Columns of integer codes: look up, pack and count them, in narrow types and small chunks.
 
-A code is a number from 0 on; -1 stands for what is missing or unknown. In a table indexed by code,
-the last entry is the one for -1.
+A code is a number from 0 on; -1 stands for a missing or unknown value. A table indexed by code
+has its entry for -1 at the end.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ UNKNOWN = -1
 
 _CHUNK = 1 << 15
 
-# Constants of splitmix64, a mixer of integers without structure.
+# Constants of splitmix64, a hash function for integers.
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
@@ -30,19 +30,19 @@ def chunks(n: int, size: int = _CHUNK) -> Iterator[slice]:
 
 
 def mixed(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Return words that look random, different ones for different words."""
+    """Return splitmix64 hashes, which look random; different words have different hashes."""
     words = (words ^ (words >> np.uint64(30))) * _FIRST
     words = (words ^ (words >> np.uint64(27))) * _SECOND
     return words ^ (words >> np.uint64(31))
 
 
 def narrow(codes: IntArray) -> IntArray:
-    """Return codes in the smallest dtype that holds them, and -1."""
+    """Return codes in the smallest dtype that can also hold -1."""
     return codes.astype(np.min_scalar_type(-int(codes.max(initial=0)) - 1))
 
 
 def look_up(table: npt.NDArray[Any], codes: IntArray) -> npt.NDArray[Any]:
-    """Return ``table[codes]``, by chunks: numpy widens codes to eight bytes, which stay cached."""
+    """Return ``table[codes]``, in chunks: numpy widens codes to 8 bytes, which stay cached."""
     found = np.empty(len(codes), dtype=table.dtype)
     for rows in chunks(len(codes)):
         table.take(codes[rows], out=found[rows], mode="wrap")
@@ -52,7 +52,7 @@ def look_up(table: npt.NDArray[Any], codes: IntArray) -> npt.NDArray[Any]:
 def take(table: IntArray, codes: IntArray) -> IntArray:
     """Return ``table[codes]`` for a table of codes, in the smallest dtype.
 
-    A table that changes nothing gives the codes themselves, which may be the caller's own.
+    The codes themselves, not a copy, are returned if the table is the identity.
     """
     if table[-1] == UNKNOWN and (table[:-1] == np.arange(len(table) - 1)).all():
         return codes
@@ -60,8 +60,8 @@ def take(table: IntArray, codes: IntArray) -> IntArray:
 
 
 def count(codes: IntArray, n: int, weights: FloatArray | None = None) -> CountArray:
-    """Return how often, or with what weight, each code below n occurs, and at the end -1."""
-    if weights is not None:  # in one go: another order of sums would round differently
+    """Return the count, or total weight, of each code below n, and of -1 at the end."""
+    if weights is not None:  # not in chunks: another order of sums would round differently
         shifted = np.add(codes, 1, dtype=np.intp, casting="unsafe")
         return np.roll(np.bincount(shifted, weights=weights, minlength=n + 1), -1)
     if n <= _FEW and codes.dtype.itemsize == 1:
@@ -74,16 +74,16 @@ def count(codes: IntArray, n: int, weights: FloatArray | None = None) -> CountAr
 
 
 def n_cells(sizes: Sequence[int]) -> float:
-    """Return the count of numbers that `pack` uses for columns with `sizes` codes."""
+    """Return how many numbers `pack` needs for columns with `sizes` codes."""
     return float(np.prod([size + 1.0 for size in sizes]))
 
 
 def pack(codes: Sequence[IntArray], sizes: Sequence[int]) -> IntArray:
-    """Return one number for each row of codes, from which all of them can be recovered.
+    """Return one number for each row of codes, from which `unpack` recovers the row.
 
-    Every column has room for -1, so nothing needs to be known about its rows. Numbers are in the
-    lexicographic order of the rows. The narrow type may overflow along the way, but the final sum
-    is right: it is computed modulo a number larger than itself.
+    Every column may contain -1. Numbers are in the lexicographic order of the rows. The narrow
+    type may overflow along the way, but the final sum is right: it is computed modulo a number
+    larger than itself.
     """
     dtype = np.min_scalar_type(int(n_cells(sizes)) - 1)
     packed = codes[0].astype(dtype)
@@ -95,10 +95,10 @@ def pack(codes: Sequence[IntArray], sizes: Sequence[int]) -> IntArray:
 
 
 def pack_few(rows: IntArray, sizes: Sequence[int]) -> IntArray:
-    """Return the numbers of `pack` for rows of codes, given as a table with one column each."""
+    """Return the numbers of `pack` for rows of codes, an array of shape (n, n_columns)."""
     return np.ravel_multi_index(tuple(rows.T + 1), [size + 1 for size in sizes])
 
 
 def unpack(packed: IntArray, sizes: Sequence[int]) -> IntArray:
-    """Return the rows of codes of packed numbers, as a table with one column each."""
+    """Return the rows of codes behind packed numbers, an array of shape (n, n_columns)."""
     return np.stack(np.unravel_index(packed, [size + 1 for size in sizes]), axis=1) - 1

@@ -23,11 +23,11 @@ from .utilities import BOUND_TOLERANCE, Utility
 
 _OWNER = "compare_mechanisms"
 
-# "auto" is one of these, except where something simpler is optimal.
+# "auto" is one of these, unless something simpler is optimal.
 _GENERAL = ("optimal", "column_generation")
 
-# How the columns of leakage begin.
-_WHICH: dict[Scope, str] = {"per_output": "worst", "average": "average"}
+# Prefixes of the columns of leakage.
+_PREFIXES: dict[Scope, str] = {"per_output": "worst", "average": "average"}
 
 
 @one_thread
@@ -44,17 +44,17 @@ def compare_mechanisms(
     n_samples: float | None = None,
     verbose: bool = False,
 ) -> pd.DataFrame:
-    """Design mechanisms with several solvers for several budgets, and put them side by side.
+    """Compare the mechanisms that several solvers design for several budgets.
 
     Parameters
     ----------
     p_sx : array-like or DataFrame of shape (n_s, n_x), or dict of them
         As in `design_mechanism`.
     epsilons : sequence of float, or of dict
-        The budgets; of several secrets, dicts.
+        The budgets; for several secrets, dicts.
     solvers : list of str or Solver, or dict, default=None
-        Names or objects, such as ``Algorithm1Solver(candidates="all")``; with a dict you choose
-        their names. None: "auto" and every other solver that serves the measure and scope.
+        Names or objects, such as ``Algorithm1Solver(candidates="all")``; a dict gives them names.
+        None: "auto" and every other solver that supports the measure and scope.
     measure, scope, utility, max_outputs, confidence, n_samples
         As in `design_mechanism`.
     verbose : bool, default=False
@@ -71,17 +71,16 @@ def compare_mechanisms(
         - `leakage`, which epsilon bounds, and with a confidence its `population_limit`;
         - `worst_kl`, `average_kl`, ...: leakage by every measure, of the worst output and on
           average, on the epsilon scale of the measure (`worst_max_lift` is a logarithm; alpha is
-          2 unless `measure` says otherwise); `max_lift`, the largest lift itself;
-        - `seconds` that the design took after those for smaller budgets: the smallest budget
-          bears the work that solvers share between budgets;
-        - `outputs`: how many symbols Y has;
-        - `gap`: how much more utility any mechanism could have at that budget, at most. The
-          tightest bound that any of the solvers has proved holds for all of them;
+          2 unless set in `measure`); `max_lift`, the largest lift itself;
+        - `seconds` of the design, after those for smaller budgets: work that solvers share
+          between budgets counts for the smallest budget;
+        - `outputs`: the number of symbols of Y;
+        - `gap`: the most utility that any other mechanism could add at that budget. The tightest
+          bound proved by any of the solvers holds for all of them;
         - `reason`: the error with which a solver failed. Its figures are then missing; the other
           rows are unaffected.
 
-        Of several secrets, each has columns of its own for its budget and what leaks about it:
-        `epsilon sex`, `leakage sex`, and so on.
+        With several secrets, each has its own columns: `epsilon sex`, `leakage sex`, and so on.
 
     Examples
     --------
@@ -97,11 +96,11 @@ def compare_mechanisms(
     asked = measure, scope, utility, max_outputs, confidence, n_samples
     every = [epsilon for each in budgets for epsilon in each.values()]
     task = DesignTask.checked(_OWNER, p_sx, every, *asked)
-    if solvers is None:  # "auto" and the other solvers that serve the task
-        taken, _ = automatic(OccurringSymbols(task).task)
-        others = (cls() for name, cls in SOLVERS.items() if name not in (*_GENERAL, taken))
+    if solvers is None:
+        used_by_auto, _ = automatic(OccurringSymbols(task).task)
+        others = (cls() for name, cls in SOLVERS.items() if name not in (*_GENERAL, used_by_auto))
         solvers = ["auto", *(s.name for s in others if s.requirement(task) is None)]
-    solvers = _named(_OWNER, solvers)
+    solvers = _named(solvers)
     increasing, measures = in_order(budgets), every_measure(task.measure)
     outcomes, total = _outcomes(task, solvers, increasing), len(solvers) * len(increasing)
     rows = {}
@@ -120,7 +119,7 @@ def compare_mechanisms(
 def _outcomes(
     task: DesignTask, solvers: dict[str, str | Solver], increasing: list[Budgets]
 ) -> Iterator[tuple[str, Budgets, float, Mechanism | Exception]]:
-    """Yield (name, budgets, seconds, mechanism or exception) of every design."""
+    """Yield (name, budgets, seconds, mechanism or exception) for every design."""
     for name, solver in solvers.items():
         left, path = increasing, None
         while left:
@@ -129,36 +128,36 @@ def _outcomes(
             try:
                 path = path or mechanism_path(task, left, _OWNER, solver)
                 outcome = next(path)
-            except Exception as error:  # whatever it is, it must not hide the other designs
+            except Exception as error:  # no error must hide the other designs
                 outcome, path = error, None
             yield name, left[0], time.perf_counter() - start, outcome
             left = left[1:]
 
 
 def _named(
-    owner: str, solvers: Iterable[str | Solver] | Mapping[str, str | Solver]
+    solvers: Iterable[str | Solver] | Mapping[str, str | Solver],
 ) -> dict[str, str | Solver]:
     """Return ``{name: solver}``, checked."""
     if isinstance(solvers, str | Solver) or not np.iterable(solvers):
-        raise TypeError(message(owner, "solvers", "a list or a dict of solvers", solvers))
+        raise TypeError(message(_OWNER, "solvers", "a list or a dict of solvers", solvers))
     named = [(s.name if isinstance(s, Solver) else s, s) for s in solvers]
     named = list(solvers.items()) if isinstance(solvers, Mapping) else named
     for name, solver in named:
         if not isinstance(solver, Solver):
-            check_solver_name(owner, "solvers", solver)
+            check_solver_name(_OWNER, "solvers", solver)
         if not isinstance(name, str):
-            raise TypeError(message(owner, "solvers", "a dict with names as keys", name))
+            raise TypeError(message(_OWNER, "solvers", "a dict with names as keys", name))
     names = [name for name, _ in named]
     if not names:
-        raise ValueError(message(owner, "solvers", "at least one solver", solvers))
+        raise ValueError(message(_OWNER, "solvers", "at least one solver", solvers))
     if repeated := sorted({name for name in names if names.count(name) > 1}):
-        told = f" has {repeated[0]!r} more than once: pass a dict with a name for each."
-        raise ValueError(about(owner, "solvers", told))
+        problem = f" has {repeated[0]!r} more than once: pass a dict with a name for each."
+        raise ValueError(about(_OWNER, "solvers", problem))
     return dict(named)
 
 
 def _of_each(column: str, figures: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return a figure of each secret by its column; without a name if there is only one."""
+    """Return ``{column: figure}``, with one column per secret if there are several."""
     if len(figures) == 1:
         return {column: next(iter(figures.values()))}
     return {f"{column} {name_of_secret(name)}": figure for name, figure in figures.items()}
@@ -184,11 +183,12 @@ def _figures(mechanism: Mechanism, measures: dict[str, Measure]) -> dict[str, An
 
 def _leakages(measures: dict[str, Measure]) -> dict[str, tuple[str, Scope]]:
     """Return the columns of leakage: ``{column: (name of the measure, scope)}``."""
-    found: dict[str, tuple[str, Scope]] = {}
-    for name, measure in measures.items():
-        scopes = [scope for scope in _WHICH if scope in measure.scopes]
-        found |= {f"{_WHICH[scope]}_{name}": (name, scope) for scope in scopes}
-    return found
+    return {
+        f"{prefix}_{name}": (name, scope)
+        for name, measure in measures.items()
+        for scope, prefix in _PREFIXES.items()
+        if scope in measure.scopes
+    }
 
 
 def _columns(task: DesignTask, measures: dict[str, Measure]) -> list[str]:
@@ -201,10 +201,10 @@ def _columns(task: DesignTask, measures: dict[str, Measure]) -> list[str]:
 
 
 def _table(rows: list[dict[str, Any]], columns: list[str], budgets: list[str]) -> pd.DataFrame:
-    """Return the rows as a DataFrame, with the gaps that all bounds together prove."""
+    """Return the rows as a DataFrame, with the gaps to the tightest bounds."""
     table = pd.DataFrame(rows, columns=columns)
     bound, of_budget = table.pop("upper_bound"), [table[column] for column in budgets]
-    # A bound that another solver exceeds was wrong, except within the tolerances of budgets.
+    # A bound that another solver exceeds by more than the tolerance of budgets is wrong.
     reached = table["utility"].groupby(of_budget).transform("max")
     bound = bound.where(bound >= reached - BOUND_TOLERANCE)
     bound = bound.groupby(of_budget).transform("min")

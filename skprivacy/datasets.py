@@ -1,4 +1,4 @@
-"""Real data to try things on."""
+"""Example data sets."""
 
 import numpy as np
 import pandas as pd
@@ -10,14 +10,14 @@ from ._validation import check_choice, check_integer
 def load_diabetes_joint(column: str = "bp", n_bands: int = 5) -> pd.DataFrame:
     """Return counts of sex (rows) by bands of a measurement (columns).
 
-    From the 442 patients of scikit-learn's diabetes data.
+    The data are the 442 patients of scikit-learn's diabetes data set.
 
     Parameters
     ----------
     column : str, default="bp"
         The measurement: "age", "bmi", "bp" (mean arterial pressure), "s1", ..., "s6".
     n_bands : int, default=5
-        How many bands of about equal size to cut it into.
+        Number of bands, of about equal size.
 
     Returns
     -------
@@ -33,7 +33,7 @@ def load_diabetes_joint(column: str = "bp", n_bands: int = 5) -> pd.DataFrame:
     1        sex 2        44         81          82
     """
     patients = _patients()
-    # The names of columns need not be strings; here they are.
+    # To mypy, column names need not be strings.
     check_choice("load_diabetes_joint", "column", column, set(patients) - {"sex"})  # type: ignore[arg-type]
     check_integer("load_diabetes_joint", "n_bands", n_bands, low=1)
     bands = _bands(patients[column], n_bands).rename(f"{column}_band")
@@ -41,14 +41,14 @@ def load_diabetes_joint(column: str = "bp", n_bands: int = 5) -> pd.DataFrame:
 
 
 def load_diabetes_patients() -> pd.DataFrame:
-    """Return a row for each patient: sex, blood pressure and body mass index.
+    """Return sex, blood pressure and body mass index of each patient.
 
-    The 442 patients of scikit-learn's diabetes data.
+    The data are the 442 patients of scikit-learn's diabetes data set.
 
     Returns
     -------
     DataFrame
-        The columns sex, a text, and blood_pressure and bmi, both numbers.
+        The columns sex (text), blood_pressure and bmi (numbers).
 
     Examples
     --------
@@ -62,14 +62,14 @@ def load_diabetes_patients() -> pd.DataFrame:
 
 
 def load_diabetes_bands(n_bands: int = 4) -> pd.DataFrame:
-    """Return a row for each patient: sex, and bands of blood pressure and body mass index.
+    """Return sex and bands of blood pressure and body mass index of each patient.
 
-    The patients of `load_diabetes_patients`.
+    The patients are those of `load_diabetes_patients`.
 
     Parameters
     ----------
     n_bands : int, default=4
-        How many bands of about equal size to cut each measurement into.
+        Number of bands for each measurement, of about equal size.
 
     Returns
     -------
@@ -101,10 +101,8 @@ def _patients() -> pd.DataFrame:
 
 def _bands(column: pd.Series, n_bands: int) -> pd.Series:
     """Return a column cut at quantiles, each band named by its ends."""
-    # Rounded: a quantile that equals a value must not fall next to it, as in some versions of
-    # pandas.
+    # Rounded, because some versions of pandas compute a quantile slightly off the value it equals.
     edges = np.unique(np.quantile(column, np.linspace(0, 1, n_bands + 1)).round(9)).tolist()
     bands = pd.cut(column, edges, include_lowest=True)
-    smallest = column.min()
-    ends = [(max(band.left, smallest), band.right) for band in bands.cat.categories]
+    ends = [(max(band.left, column.min()), band.right) for band in bands.cat.categories]
     return bands.cat.rename_categories([f"{left:g} to {right:g}" for left, right in ends])

@@ -15,40 +15,43 @@ from ._messages import RELEASED, SENSITIVE, InPython, Message, Named, doing, eac
 from ._numerics import one_thread
 from ._typing import FloatArray, IntArray, Scope, TableLike
 from ._validation import message
-from .channels import independent, merged_to, repaired
+from .channels import constant_output, independent, merged_to, repaired
 from .exceptions import FiniteSampleWarning
 from .joint import check_budgets
 from .measures import Measure
 from .mechanism import Channel, Guarantee, Leakage, Mechanism
-from .population.confident_design import ConfidentDesign, telling_nothing
+from .population.confident_design import ConfidentDesign
 from .solvers import DesignTask, Solution, Solver, get_solver
 from .solvers.sample_design import SampleDesign
 from .utilities import BOUND_TOLERANCE, Utility
 
-# What is done to a channel before it is judged: outputs may be merged and put in order, and get
-# the symbols of X that they are released as.
+# Merges and orders the outputs of a channel; also returns the symbols of X they are released as.
 Arrange: TypeAlias = Callable[[FloatArray], tuple[FloatArray, IntArray | None]]
 
+# A single table or budget, or several by name of the secret.
+AnyTable: TypeAlias = TableLike | Mapping[Any, TableLike]
+Budgets: TypeAlias = Mapping[Any, float]
+Beside: TypeAlias = Sequence[Hashable] | npt.ArrayLike
 
-# Where the limit of a channel exceeds a budget by the draws that judge it, another one is taken,
-# whose limit by the draws of the search is at most at such a share of what is allowed. The shares
-# are fixed beforehand: the draws that judge say yes or no, and calibrate nothing.
+# If the limit of a channel exceeds a budget for the draws that judge it, a channel is taken whose
+# limit for the draws of the search is within such a share of the budget. The shares are fixed in
+# advance: the draws that judge decide yes or no, and calibrate nothing.
 _CAUTION = (0.995, 0.985, 0.97, 0.94, 0.88, 0.76, 0.5, 0.0)
 
 
 def judge_and_repair(
     task: DesignTask,
     solution: Solution,
-    budgets: Mapping[Any, float],
+    budgets: Budgets,
     arrange: Arrange | None = None,
     as_sampled: Callable[[FloatArray], FloatArray] | None = None,
     cautious: Callable[[float], FloatArray] | None = None,
 ) -> Mechanism:
-    """Return the mechanism of a solution: outputs in order, repaired if need be, and judged.
+    """Return the mechanism of a solution, with outputs in order, repaired if needed, and judged.
 
     arrange : None for outputs without names; as_sampled : rounds a channel to the probabilities
-    that are sampled, so that these are what is judged; cautious : with a confidence, returns a
-    channel whose limits, by the draws of the search, are at most at some share of the budgets.
+    that are sampled, which are then judged; cautious : with a confidence, returns a channel whose
+    limits, for the draws of the search, are within a share of the budgets.
     """
     judge = Judge(task, budgets, as_sampled)
     channel, names = _in_order(solution.channel, task, arrange)
@@ -61,17 +64,19 @@ def judge_and_repair(
     if judged.excess() > 0:
         nothing = independent(channel, task.p_x, task.strata)
         judged = repaired(channel, nothing, partial(judge.of, names=names), Judged.excess)
-    bound = _credible(solution.upper_bound, solution.channel, task.p_x, task.utility)
+    bound, utility_of = solution.upper_bound, task.utility.of_channel
+    if bound is None or utility_of(task.p_x, solution.channel) > bound + BOUND_TOLERANCE:
+        bound = np.inf  # unknown, or wrong because it is exceeded
     return judged.mechanism(solution.solver or "", bound)
 
 
 def _in_order(
     channel: FloatArray, task: DesignTask, arrange: Arrange | None
 ) -> tuple[FloatArray, IntArray | None]:
-    """Return a channel with its outputs merged and in order, and the symbols of their names."""
+    """Return a channel with its outputs merged and in order, and the symbols they stand for."""
     if task.max_outputs is not None:
         channel = merged_to(channel, task.p_x, task.utility, task.max_outputs, task.strata)
-    # Outputs are ordered by the symbol that each makes likeliest, then by their probability.
+    # Order outputs by their likeliest symbol, then by their probability.
     likeliest = (task.p_x[:, None] * channel).argmax(axis=0)
     channel = channel[:, np.lexsort((-(task.p_x @ channel), likeliest))]
     return (channel, None) if arrange is None else arrange(channel)
@@ -83,18 +88,16 @@ class Judge:
     def __init__(
         self,
         task: DesignTask,
-        budgets: Mapping[Any, float],
+        budgets: Budgets,
         as_sampled: Callable[[FloatArray], FloatArray] | None,
     ) -> None:
         self._task, self._budgets, self._as_sampled = task, budgets, as_sampled
-        sure = task.confidence_of_each, task.n_samples
-        nothing = self._channel(telling_nothing(task.p_x, task.strata), None)
-        self._about = {
-            name: Leakage(nothing, joint.p_sx, joint.s_labels, task.measure, *sure)
+        asked = task.measure, task.confidence_of_each, task.n_samples
+        constant = self._channel(constant_output(task.p_x, task.strata), None)
+        self._leakages = {
+            name: Leakage(constant, joint.p_sx, joint.s_labels, *asked).with_kept_draws()
             for name, joint in task.secrets.items()
         }
-        if task.confidence is not None:
-            self._about = {n: about.with_kept_draws() for n, about in self._about.items()}
 
     def _channel(self, matrix: FloatArray, names: IntArray | None) -> Channel:
         task, y_labels = self._task, tuple(range(matrix.shape[1]))
@@ -104,28 +107,27 @@ class Judge:
         return Channel(matrix, task.p_x, x_labels, y_labels, task.utility, task.strata, names)
 
     def of(self, matrix: FloatArray, names: IntArray | None = None) -> Judged:
-        """Return what a channel leaks; names : the symbols of X that outputs are released as."""
+        """Return the leakage of a channel; names : the symbols of X that outputs stand for."""
         matrix = matrix if self._as_sampled is None else self._as_sampled(matrix)
         channel = self._channel(matrix, names)
-        leakages = {name: about.with_channel(channel) for name, about in self._about.items()}
+        leakages = {name: each.with_channel(channel) for name, each in self._leakages.items()}
         return Judged(self._task, self._budgets, channel, leakages)
 
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What a channel leaks about each secret, against its budget."""
+    """The leakage of a channel about each secret, and the budgets."""
 
     task: DesignTask
-    budgets: Mapping[Any, float]
+    budgets: Budgets
     channel: Channel
     leakages: Mapping[Any, Leakage]
 
     def excess(self) -> float:
-        """Return by how much it exceeds a budget, at most 0 if it exceeds none."""
-        measure, scope = self.task.measure, self.task.scope
-        allowed = {name: measure.budget(epsilon) for name, epsilon in self.budgets.items()}
+        """Return by how much the channel exceeds a budget, at most 0 if it exceeds none."""
+        allowed = {name: self.task.measure.budget(e) for name, e in self.budgets.items()}
         each = [
-            leakage.limit_in(scope) - allowed[name]
+            leakage.limit_in(self.task.scope) - allowed[name]
             for name, leakage in self.leakages.items()
             if allowed[name] < np.inf
         ]
@@ -140,32 +142,28 @@ class Judged:
         return Mechanism(self.channel, secrets, solver, upper_bound, self.task.confidence)
 
 
-def _credible(
-    upper_bound: float | None, channel: FloatArray, p_x: FloatArray, utility: Utility
-) -> float:
-    """Return a bound unless the utility exceeds it: the solver was then wrong, and knows none."""
-    if upper_bound is None or utility.of_channel(p_x, channel) > upper_bound + BOUND_TOLERANCE:
-        return np.inf
-    return upper_bound
-
-
 # A joint distribution in, mechanisms out: the functions around the solvers.
 
 
-# What a design with limits for outputs, rather than by one of the solvers, says of itself.
-_CONFIDENT = "confident"
-
-# What those who watch are told.
-_DESIGNING = "designing {} budgets"
-
-# With a smaller share of the utility than this there is a warning of too few rows.
+# Below this share of the utility, a warning says that there are too few rows.
 _HARDLY_ANY = 0.01
 
-
-# Those of one secret, and those of several by their names.
-AnyTable: TypeAlias = TableLike | Mapping[Any, TableLike]
-Budgets: TypeAlias = Mapping[Any, float]
-Beside: TypeAlias = Sequence[Hashable] | npt.ArrayLike
+_TOO_FEW_ROWS = Message(
+    "Almost nothing about ",
+    RELEASED,
+    " can be released: there are too few rows for ",
+    Named("epsilon"),
+    " with this ",
+    Named("confidence"),
+    InPython(". See rows_needed for how many would do", ""),
+    "; fewer values of ",
+    RELEASED,
+    " or groups of ",
+    SENSITIVE,
+    ", or a larger ",
+    Named("epsilon"),
+    ", help too.",
+)
 
 
 @one_thread
@@ -188,41 +186,39 @@ def design_mechanism(
     Parameters
     ----------
     p_sx : array-like or DataFrame of shape (n_s, n_x)
-        The joint distribution of S (rows) and X (columns), as probabilities or counts. Labels
-        are taken from a DataFrame, such as the one that `pandas.crosstab` returns. For several
-        secrets, a dict of such tables, all about the same X.
+        Joint distribution of S (rows) and X (columns), as probabilities or counts. A DataFrame,
+        such as the one `pandas.crosstab` returns, has the labels. For several secrets, a dict of
+        such tables, all with the same X.
     epsilon : float or dict
         The budget, from 0 (the output reveals nothing about S) to infinity (Y = X), in nats for
         the logarithmic measures. For several secrets, a dict with the budget of each. Separate
-        budgets bound no combination of secrets: for that, a table may be about a joint one.
+        budgets bound no combination of secrets; a table of combined groups does.
     measure : str or Measure, default="kl"
-        What leakage is: "kl", "l1", "chi2", "max_lift", "alpha_lift", "lip", "parity", or an
+        Measure of leakage: "kl", "l1", "chi2", "max_lift", "alpha_lift", "lip", "parity", or an
         object such as ``AlphaLift(alpha=5)`` or one of your own.
     scope : {"per_output", "average"}, default="per_output"
-        Whether every output must keep the budget, or all on average.
+        Whether the budget bounds every output, or their average.
     utility : str or Utility, default="mutual_information"
         What is maximised: "mutual_information" is I(X;Y), "guess" is the chance of guessing X
         from Y, ``Target(p_vx)`` is I(V;Y) for a target V, and "distortion" or
         ``Distortion(loss)`` is minus the expected loss of taking Y at face value.
     solver : str or Solver, default="auto"
         "optimal" (certified), "one_per_label" (certified, for a loss of labels),
-        "column_generation" (large alphabets), "lift_polytope" (bounded lifts,
-        optimal for `max_lift` and `lip` per output), or "auto": one of these; `Mechanism.solver`
-        says which. For comparison: "algorithm1" (the paper's), "best_partition",
-        "subset_merging", "watchdog", "greedy_funnel" (symbols merged, no noise),
-        "randomized_response", "chi2_design".
+        "column_generation" (large alphabets), "lift_polytope" (bounded lifts, optimal for
+        `max_lift` and `lip` per output), or "auto" for one of these, named in `Mechanism.solver`.
+        For comparison: "algorithm1" (the paper's), "best_partition", "subset_merging",
+        "watchdog", "greedy_funnel" (merged, no noise), "randomized_response", "chi2_design".
     max_outputs : int, default=None
-        Merge the two outputs whose merger costs least of the utility, until so many are left.
-        That never adds leakage. `upper_bound` is still about any number of outputs.
+        Merge outputs, at the least cost in utility, until at most this many are left. That never
+        adds leakage. `upper_bound` is still about any number of outputs.
     confidence : float, default=None
-        How often the budget is to hold for the population that the rows of `p_sx` were drawn from,
-        such as 0.95. None: it holds for `p_sx` itself, and the true leakage mostly exceeds it.
+        How often the budget holds for the population the rows of `p_sx` were drawn from, such as
+        0.95. None: it holds for `p_sx` itself, and the true leakage mostly exceeds it.
     n_samples : float, default=None
-        With a confidence, how many independent rows `p_sx` is from. None: `p_sx` has counts.
+        With a confidence, the number of independent rows behind `p_sx`. None: `p_sx` has counts.
     beside : list, default=None
-        For each symbol of X, the value of columns that are published beside the output, as they
-        are. No output then mixes symbols of different strata, and the budget holds for the output
-        and these columns together.
+        For each symbol of X, the value of columns published unchanged beside the output. No output
+        then mixes these values, and the budget holds for output and columns together.
     solver_options : dict, default=None
         Options of the solver, such as ``{"tol": 1e-4}``; see its class in `skprivacy.solvers`.
 
@@ -230,12 +226,12 @@ def design_mechanism(
     -------
     Mechanism
         Its leakage about every secret, computed from the floats of its channel, is at most
-        ``epsilon (1 + 1e-9) + 1e-12``; with a confidence, its `population_limit` too.
+        ``epsilon (1 + 1e-9) + 1e-12``, and with a confidence so is its `population_limit`.
 
     Raises
     ------
     SolverError
-        If the solver fails; there is then no mechanism.
+        If the solver fails.
 
     Examples
     --------
@@ -248,16 +244,13 @@ def design_mechanism(
     >>> bool(mechanism.max_leakage <= 0.02 * (1 + 1e-9))
     True
 
-    From 160 rows, less can be released without the risk that it says more in the population:
+    With a confidence, 160 rows allow less:
 
     >>> careful = design_mechanism(counts, epsilon=0.02, confidence=0.95)
     >>> careful.utility < mechanism.utility
     True
     >>> bool(careful.population_limit.max_leakage <= 0.02)
     True
-
-    Beside a column that is published, the same X may say less:
-
     >>> beside = design_mechanism(counts, epsilon=0.2, beside=["old", "old", "young"])
     >>> bool(((beside.channel > 0).sum(axis=0) <= 2).all())  # none mixes old and young
     True
@@ -286,9 +279,9 @@ def design_task(
     is_empty = mechanism.normalized_utility < _HARDLY_ANY and min(budgets.values()) > 0
     if task.confidence is not None and is_empty:
         for_rows = replace(task, confidence=None, n_samples=None)
-        alone = Designer(for_rows, owner, solver, solver_options)(budgets)
-        if alone.normalized_utility >= _HARDLY_ANY:  # so rows are what is missing
-            warn(_HARDLY_ANYTHING, FiniteSampleWarning)
+        without = Designer(for_rows, owner, solver, solver_options)(budgets)
+        if without.normalized_utility >= _HARDLY_ANY:  # so it is the rows that are missing
+            warn(_TOO_FEW_ROWS, FiniteSampleWarning)
     return mechanism
 
 
@@ -324,8 +317,8 @@ def privacy_utility_path(
     Returns
     -------
     list of Mechanism
-        One per epsilon, in the order given. A larger budget never has less utility; of several
-        budgets, all must be larger.
+        One per epsilon, in the order given. A larger budget never has less utility; for several
+        secrets, if all their budgets are larger.
 
     Examples
     --------
@@ -339,11 +332,16 @@ def privacy_utility_path(
     budgets = check_epsilons(owner, epsilons, p_sx)
     every = [epsilon for each in budgets for epsilon in each.values()]
     task = DesignTask.checked(owner, p_sx, every, *asked)
-    return mechanisms(task, budgets, owner, solver, solver_options, verbose)
+    distinct = in_order(budgets)
+    path = mechanism_path(task, distinct, owner, solver, solver_options)
+    path = each_done(path, "designing {} budgets", len(distinct))
+    bar = tqdm(path, total=len(distinct), unit="epsilon", disable=not verbose)
+    designs = dict(zip(map(_key, distinct), map(made, bar), strict=True))
+    return [designs[_key(each)] for each in budgets]
 
 
 def check_epsilons(owner: str, epsilons: Any, tables: Any) -> list[dict[Any, float]]:
-    """Return the budgets of each secret, if `epsilons` is a sequence of budgets."""
+    """Return the budgets by name of the secret, for each of a sequence of budgets."""
     what = "dict" if isinstance(tables, Mapping) else "float"
     if isinstance(epsilons, str | Mapping) or not np.iterable(epsilons):
         raise TypeError(message(owner, "epsilons", f"a sequence of {what}s", epsilons))
@@ -353,25 +351,8 @@ def check_epsilons(owner: str, epsilons: Any, tables: Any) -> list[dict[Any, flo
     return budgets
 
 
-def mechanisms(
-    task: DesignTask,
-    budgets: Sequence[Budgets],
-    owner: str,
-    solver: str | Solver,
-    solver_options: dict[str, Any] | None,
-    verbose: bool = False,
-) -> list[Mechanism]:
-    """Return one mechanism per budget, in the order given."""
-    distinct = in_order(budgets)
-    path = mechanism_path(task, distinct, owner, solver, solver_options)
-    path = each_done(path, _DESIGNING, len(distinct))
-    bar = tqdm(path, total=len(distinct), unit="epsilon", disable=not verbose)
-    designs = dict(zip(map(_key, distinct), map(made, bar), strict=True))
-    return [designs[_key(each)] for each in budgets]
-
-
 def in_order(budgets: Iterable[Budgets]) -> list[Budgets]:
-    """Return different budgets so that none comes after larger ones."""
+    """Return the distinct budgets, smaller ones first."""
     return sorted({_key(each): each for each in budgets}.values(), key=lambda b: sum(b.values()))
 
 
@@ -386,12 +367,12 @@ def mechanism_path(
     solver: str | Solver,
     solver_options: dict[str, Any] | None = None,
 ) -> Iterator[Mechanism]:
-    """Yield one mechanism per budget; where all budgets are larger, the utility is not less."""
+    """Yield one mechanism per budget; a larger budget never has less utility."""
     found: list[Mechanism] = []
     design = Designer(task, owner, solver, solver_options)
     for mechanism, budgets in zip(design.path(increasing), increasing, strict=True):
         for before in found:
-            # What smaller budgets allow, larger ones do too. Solvers fall short of that by
+            # A mechanism within smaller budgets is within larger ones. Solvers fall short of it by
             # rounding, heuristics such as subset merging by more.
             is_allowed = all(before.secrets[n].epsilon <= e for n, e in budgets.items())
             if is_allowed and before.utility > mechanism.utility:
@@ -415,8 +396,8 @@ class Designer:
         **finishing: Any,
     ) -> None:
         self._task, self._finishing = task, finishing
-        # A solver that was asked for by name is asked for smaller budgets.
-        self._is_free = isinstance(solver, str) and solver == "auto"
+        # A solver chosen by the user is kept with a confidence too, with smaller budgets.
+        self._is_automatic = isinstance(solver, str) and solver == "auto"
         self._for_sample = lambda: SampleDesign(
             task, lambda plain: get_solver(solver, solver_options, owner, plain)
         )
@@ -425,12 +406,13 @@ class Designer:
     def __call__(self, budgets: Budgets) -> Mechanism:
         if self._task.confidence is None:
             return self._judged(self._shared.solve(budgets), budgets)
-        # Nothing is shared between budgets: the search goes on from what solvers find, and the
-        # same budget must lead to the same design whichever ones came before it.
-        search = ConfidentDesign(self._task, self._for_sample().solve, self._is_free)
-        solution = search.solve(budgets)
-        if self._is_free:
-            solution = replace(solution, solver=_CONFIDENT)
+        # Nothing is shared between budgets: the search starts from the results of solvers, and a
+        # design must not depend on the budgets before it.
+        for_sample = self._for_sample().solve
+        search = ConfidentDesign(self._task, budgets, for_sample, self._is_automatic)
+        solution = search.solve()
+        if self._is_automatic:
+            solution = replace(solution, solver="confident")
         return self._judged(solution, budgets, cautious=search.cautious)
 
     def path(self, increasing: Sequence[Budgets]) -> Iterator[Mechanism]:
@@ -438,26 +420,7 @@ class Designer:
         if self._task.confidence is not None:
             yield from map(self, increasing)
             return
-        found = self._shared.path(increasing)
-        yield from map(self._judged, found, increasing)
+        yield from map(self._judged, self._shared.path(increasing), increasing)
 
     def _judged(self, solution: Solution, budgets: Budgets, **options: Any) -> Mechanism:
         return judge_and_repair(self._task, solution, budgets, **self._finishing, **options)
-
-
-_HARDLY_ANYTHING = Message(
-    "Almost nothing about ",
-    RELEASED,
-    " can be released: there are too few rows for ",
-    Named("epsilon"),
-    " with this ",
-    Named("confidence"),
-    InPython(". See rows_needed for how many would do", ""),
-    "; fewer values of ",
-    RELEASED,
-    " or groups of ",
-    SENSITIVE,
-    ", or a larger ",
-    Named("epsilon"),
-    ", help too.",
-)

@@ -1,4 +1,4 @@
-"""How far values are from each other, and how close released values are to the true ones."""
+"""Distances between values, and how close released values are to the true ones."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import linear_sum_assignment
 
+from ._numerics import NEGLIGIBLE
 from ._typing import BoolArray, FloatArray, IntArray, Labels
 from .codes import chunks
 from .encoding import Alphabet, ColumnAlphabet
@@ -20,26 +21,24 @@ from .encoding.values import as_numbers
 def label_distances(
     columns: pd.Index, p_x: FloatArray, column_weights: Sequence[float]
 ) -> FloatArray:
-    """Return the distance of each label (rows) from each (columns); p_x : how frequent they are.
+    """Return the distance of each label (rows) from each (columns); p_x : their frequencies.
 
-    A label of several levels is a row of several columns.
+    A label with several levels is a row of several columns.
     """
     levels = [columns.get_level_values(level) for level in range(columns.nlevels)]
     series = [pd.Series(level, index=range(len(level))) for level in levels]
-    names = list(range(len(series)))
     in_order = [getattr(each.dtype, "ordered", None) is True for each in series]
     options: list[dict[str, Any]] = [{"n_bins": None}] * len(series)
-    # Labels that never occur are labels all the same.
-    weights = np.maximum(p_x, np.finfo(float).tiny)
-    alphabet, symbols = learn_alphabet(series, names, weights, options)
+    weights = np.maximum(p_x, np.finfo(float).tiny)  # keeps labels that never occur
+    alphabet, symbols = learn_alphabet(series, list(range(len(series))), weights, options)
     return gower(alphabet, in_order, column_weights)[np.ix_(symbols, symbols)]
 
 
-# How far symbols are from each other, for values that are taken at face value: Gower's distance.
+# Gower's distance between symbols, for values taken at face value.
 #
-# In a column of categories two values are 0 or 1 apart; in one with an order they are apart by the
-# share of rows between them. Columns are averaged. A symbol that stands for several combinations
-# is as far from another one as their members are on average.
+# In a column of categories the distance of two values is 0 or 1; in an ordered column it is the
+# share of rows between them. Columns are averaged. The distance of symbols that stand for several
+# combinations is the mean distance of their members.
 
 
 def gower(
@@ -50,24 +49,24 @@ def gower(
     in_order : whether the values of each column have an order even if they are categories.
     """
     if alphabet.x_alphabet is not alphabet:  # columns beside X do not count
-        own = gower(alphabet.x_alphabet, in_order, column_weights)
-        return own[np.ix_(alphabet.x_symbols, alphabet.x_symbols)]
+        of_x = gower(alphabet.x_alphabet, in_order, column_weights)
+        return of_x[np.ix_(alphabet.x_symbols, alphabet.x_symbols)]
     distances = np.zeros((alphabet.n_symbols, alphabet.n_symbols))
     tables = alphabet.tables()
     for position, column in enumerate(alphabet.columns):
-        # How often the members of each symbol (rows) have each value.
+        # Shares of the values among the members of each symbol (rows).
         shares = np.ascontiguousarray(tables[position].T)
         shares /= shares.sum(axis=1, keepdims=True)
         has_order = in_order[position] or column.is_measured
         apart = _apart_in_order(column, shares) if has_order else 1 - shares @ shares.T
         distances += column_weights[position] * np.maximum(apart, 0.0)
     if isinstance(alphabet, ValueAlphabet):
-        np.fill_diagonal(distances, 0.0)  # values that share a symbol are read as that symbol
+        np.fill_diagonal(distances, 0.0)  # pooled values are read as their symbol
     return distances / sum(column_weights)
 
 
 def _apart_in_order(column: ColumnAlphabet, shares: FloatArray) -> FloatArray:
-    """Return the mean distance of mid-ranks; a missing value is 1 away from all others."""
+    """Return the mean distance of mid-ranks; it is 1 between a missing value and any other."""
     n_present = len(column.values) - column.has_missing
     order = np.arange(n_present)  # categories come in their order
     if column.is_measured:
@@ -75,7 +74,7 @@ def _apart_in_order(column: ColumnAlphabet, shares: FloatArray) -> FloatArray:
         order = np.argsort(as_numbers(values, "X"), kind="stable")
     weights, known = column.weights[:n_present][order], shares[:, :n_present][:, order]
     ranks = (np.cumsum(weights) - weights / 2) / weights.sum()
-    # E|a - b| is the integral of how often one is below a place, and the other is not.
+    # E|a - b| is the integral over places of the probability that exactly one of them is below.
     gaps = np.diff(ranks)
     below = np.cumsum(known, axis=1)[:, :-1]
     total = known.sum(axis=1)
@@ -85,30 +84,26 @@ def _apart_in_order(column: ColumnAlphabet, shares: FloatArray) -> FloatArray:
     return apart + apart.T + missing + missing.T
 
 
-# How close released values are to the true ones if they are taken at face value.
-
-
-# A variance below this share of the squares is rounding.
-_NO_VARIANCE = 1e-12
+# How close released values are to the true ones, taken at face value.
 
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """The rows of each symbol x, K being how many values the column may show.
+    """Distribution of the rows of each symbol x over the K values that the column may show.
 
-    own : (n_x, K), the share of the rows of x that have each of these values. In what follows,
-    p_x is P(X) and released : (n_x, K) is P(shown value | x).
+    held : (n_x, K), the share of the rows of x with each value. In the methods, p_x is P(X) and
+    released : (n_x, K) is P(shown value | x).
     """
 
-    own: FloatArray
+    held: FloatArray
 
     def unchanged(self, p_x: FloatArray, released: FloatArray) -> float:
-        """Return how often a value stays what it is."""
-        return float(p_x @ (self.own * released).sum(axis=1))
+        """Return how often a value stays the same."""
+        return float(p_x @ (self.held * released).sum(axis=1))
 
     def total_variation(self, p_x: FloatArray, released: FloatArray) -> float:
         """Return the total variation between the values before and after."""
-        before, after = p_x @ self.own, p_x @ released
+        before, after = p_x @ self.held, p_x @ released
         return float(0.5 * (np.abs(before - after).sum() + max(0.0, 1 - before.sum())))
 
     def distance(self, p_x: FloatArray, released: FloatArray) -> float:
@@ -117,16 +112,24 @@ class Spread:
 
     def distances(self, p_x: FloatArray) -> FloatArray:
         """Return the mean distance of all rows from each of the K shown values."""
-        return 1 - p_x @ self.own
+        return 1 - p_x @ self.held
+
+    def mean_shift(self, p_x: FloatArray, released: FloatArray) -> float:
+        """Return NaN: the values have no places."""
+        return np.nan
+
+    def correlation(self, p_x: FloatArray, released: FloatArray) -> float:
+        """Return NaN: the values have no places."""
+        return np.nan
 
 
 @dataclass(frozen=True, eq=False)
 class PlacedSpread(Spread):
-    """The same for values on a line; a missing one is 1 away from all others.
+    """A spread of values on a line; the distance of a missing value from any other is 1.
 
-    places : (K,), those of the shown values, NaN for a missing one; shares, sums : (n_x, n + 1),
-    the share of rows, and the sum of their places, in each gap between the n places that are not
-    NaN; squares : (n_x,), of their squared places. These are measured from `centre`.
+    places : (K,), places of the shown values, NaN if missing; shares, sums : (n_x, n + 1), the
+    share of rows, and the sum of their places, in each gap between the n places that are not NaN;
+    squares : (n_x,), the sum of squared places. Places in sums are measured from `centre`.
     """
 
     places: FloatArray
@@ -136,7 +139,7 @@ class PlacedSpread(Spread):
     centre: float
 
     def mean_shift(self, p_x: FloatArray, released: FloatArray) -> float:
-        """Return how far a value moves on average, where none is missing."""
+        """Return how far a value moves on average, if it is missing neither before nor after."""
         n_both = p_x @ (self._present * self._shown(released).sum(axis=1))
         return float(p_x @ self._shift(released) / n_both) if n_both > 0 else np.nan
 
@@ -147,16 +150,15 @@ class PlacedSpread(Spread):
 
     def distances(self, p_x: FloatArray) -> FloatArray:
         n, total = np.cumsum(p_x @ self.shares), np.cumsum(p_x @ self.sums)
-        places = self._line
-        apart = places * (2 * n[:-1] - n[-1]) + total[-1] - 2 * total[:-1]
+        apart = self._line * (2 * n[:-1] - n[-1]) + total[-1] - 2 * total[:-1]
         distances = np.full(len(self.places), n[-1])  # from a missing value
         distances[self._order] = np.maximum(apart, 0.0) + p_x @ (1 - self._present)
         return distances
 
     def correlation(self, p_x: FloatArray, released: FloatArray) -> float:
-        """Return the correlation between the values before and after, where none is missing.
+        """Return the correlation between the values before and after, if neither is missing.
 
-        0 if what is shown does not vary; NaN if there is nothing to vary with.
+        0 if the shown values do not vary; NaN if the values before do not.
         """
         shown, present = self._shown(released), self._present
         n_shown, x, y = shown.sum(axis=1), self.sums.sum(axis=1), shown @ self._line
@@ -175,21 +177,21 @@ class PlacedSpread(Spread):
 
     @property
     def _present(self) -> FloatArray:
-        """The share of the rows of each symbol in which the value is not missing."""
+        """Share of the rows of each symbol whose value is not missing."""
         return self.shares.sum(axis=1)
 
     @property
     def _order(self) -> IntArray:
-        """The shown values that are not missing, in their order."""
+        """Positions of the shown values that are not missing, in the order of their places."""
         return np.argsort(self.places, kind="stable")[: np.count_nonzero(~np.isnan(self.places))]
 
     @property
     def _line(self) -> FloatArray:
-        """Their places."""
+        """Places of the shown values that are not missing, in order, from `centre`."""
         return self.places[self._order] - self.centre
 
     def _shown(self, released: FloatArray) -> FloatArray:
-        """Return P(shown value | x) for these."""
+        """Return P(shown value | x) of the values that are not missing, in order."""
         return released[:, self._order]
 
     def _shift(self, released: FloatArray) -> FloatArray:
@@ -206,11 +208,11 @@ class PlacedSpread(Spread):
 def _variance(square: float, mean: float) -> float:
     """Return a variance, zero if it is rounding."""
     variance = square - mean**2
-    return variance if variance > _NO_VARIANCE * square else 0.0
+    return variance if variance > NEGLIGIBLE * square else 0.0
 
 
 def spread(
-    own: IntArray,
+    held: IntArray,
     symbols: IntArray,
     weights: FloatArray | None,
     shape: tuple[int, int],
@@ -219,36 +221,33 @@ def spread(
 ) -> Spread:
     """Return the spread of rows.
 
-    own : which of the shown values each has, -1 for none of them; symbols, weights : of the rows;
-    shape : (n_x, K); at : the place of each row, NaN where missing; places : of the shown values.
+    held : which of the shown values each row has, -1 for none of them; symbols, weights : of the
+    rows; shape : (n_x, K); at : place of each row, NaN if missing; places : of the shown values.
     """
     n_x, n_shown = shape
-    equal = np.zeros((n_x, n_shown + 1))  # those that have none of the values come last
+    counts = np.zeros((n_x, n_shown + 1))  # rows with none of the values come last
     for rows in chunks(len(symbols)):
-        column = np.where(own[rows] < 0, n_shown, own[rows])
-        equal += _summed(symbols[rows], column, _part(weights, rows), equal.shape)
-    totals = equal.sum(axis=1, keepdims=True)
+        column = np.where(held[rows] < 0, n_shown, held[rows])
+        weight = None if weights is None else weights[rows]
+        counts += _summed(symbols[rows], column, weight, counts.shape)
+    totals = counts.sum(axis=1, keepdims=True)
     n_rows = np.where(totals > 0, totals, 1.0)
-    shown = equal[:, :-1] / n_rows
+    shown = counts[:, :-1] / n_rows
     if at is None or places is None:
         return Spread(shown)
     known = np.sort(places[~np.isnan(places)])
     centre = float(known.mean()) if len(known) else 0.0
     gaps = np.zeros((3, n_x, len(known) + 1))
     for rows in chunks(len(symbols)):
-        here = at[rows] - centre
-        there = ~np.isnan(here)
-        here, of, weight = here[there], symbols[rows][there], _part(weights, rows)
-        gap = np.searchsorted(known - centre, here, side="right")
-        weight = np.ones(len(here)) if weight is None else weight[there]
+        place = at[rows] - centre
+        present = ~np.isnan(place)
+        place, symbol = place[present], symbols[rows][present]
+        gap = np.searchsorted(known - centre, place, side="right")
+        weight = np.ones(len(place)) if weights is None else weights[rows][present]
         for power, total in enumerate(gaps):
-            total += _summed(of, gap, weight * here**power, total.shape)
+            total += _summed(symbol, gap, weight * place**power, total.shape)
     shares, sums, squares = gaps / n_rows
     return PlacedSpread(shown, places, shares, sums, squares.sum(axis=1), centre)
-
-
-def _part(weights: FloatArray | None, rows: slice) -> FloatArray | None:
-    return None if weights is None else weights[rows]
 
 
 def _summed(
@@ -259,7 +258,7 @@ def _summed(
     return np.bincount(cells, weights, shape[0] * shape[1]).reshape(shape).astype(float)
 
 
-# The columns of an alphabet, before and after a release: what they held, and what they show.
+# The columns of an alphabet before and after a release.
 
 
 _NANOSECONDS_PER_DAY = 86_400e9
@@ -267,10 +266,10 @@ _NANOSECONDS_PER_DAY = 86_400e9
 
 @dataclass(frozen=True, eq=False)
 class ComparedColumn:
-    """One column: its values in rows, and what it shows.
+    """One column: its values in rows, and the values that it may show.
 
-    spread : of the rows among the values that it shows; by_symbol : (n_symbols, K), how often each
-    symbol is shown as each of these; unit : of their places.
+    spread : of the rows over the shown values; by_symbol : (n_symbols, K), P(shown value |
+    symbol); unit : of their places.
     """
 
     spread: Spread
@@ -278,26 +277,22 @@ class ComparedColumn:
     unit: str = ""
 
     def figures(self, p_x: FloatArray, p_symbol: FloatArray) -> dict[str, Any]:
-        """Return how faithful a release is; p_symbol : P(symbol that is released | symbol)."""
+        """Return the fidelity figures of a release; p_symbol : P(released symbol | symbol)."""
         released = p_symbol @ self.by_symbol
-        figures: dict[str, Any] = {
+        return {
             "unchanged": self.spread.unchanged(p_x, released),
-            "mean_shift": np.nan,
+            "mean_shift": self.spread.mean_shift(p_x, released),
             "unit": self.unit,
-            "correlation": np.nan,
+            "correlation": self.spread.correlation(p_x, released),
             "total_variation": self.spread.total_variation(p_x, released),
         }
-        if isinstance(self.spread, PlacedSpread):
-            figures["mean_shift"] = self.spread.mean_shift(p_x, released)
-            figures["correlation"] = self.spread.correlation(p_x, released)
-        return figures
 
     def distance(self, p_x: FloatArray, p_symbol: FloatArray) -> float:
-        """Return how far values are from those that are shown, on average."""
+        """Return the mean distance of the values before and after."""
         return self.spread.distance(p_x, p_symbol @ self.by_symbol)
 
     def distances(self, p_x: FloatArray) -> FloatArray:
-        """Return how far values are from each symbol, on average."""
+        """Return the mean distance of all values from each symbol."""
         return self.by_symbol @ self.spread.distances(p_x)
 
 
@@ -305,39 +300,33 @@ class ComparedColumn:
 class RawX:
     """X as it was before numbers were cut into bins and rare values were pooled.
 
-    columns : those that were cut, None for the others; utility : the share of the utility of the
-    raw X that a release keeps.
+    columns : the columns that were cut, None for the others; utility : the share of the utility of
+    the raw X that a release keeps.
     """
 
     columns: tuple[ComparedColumn | None, ...]
     utility: float
 
 
-def compared_columns(alphabet: Alphabet, in_order: Sequence[bool]) -> list[ComparedColumn]:
+def compared_columns(
+    alphabet: Alphabet, in_order: Sequence[bool], by_rank: bool = False
+) -> list[ComparedColumn]:
     """Return all columns, in their bins.
 
-    in_order : whether the values of each column have an order even if they are categories.
+    in_order : whether the values of each column have an order even if they are categories;
+    by_rank : whether places are mid-ranks, as in `gower`.
     """
-    columns = enumerate(zip(alphabet.columns, in_order, strict=True))
-    return [
-        _compared(alphabet, position, *_placed(column, has_order))
-        for position, (column, has_order) in columns
-    ]
-
-
-def ranked_columns(alphabet: Alphabet, in_order: Sequence[bool]) -> list[ComparedColumn]:
-    """Return all columns as `encoding.distances` sees them: places are mid-ranks."""
-    ranked = []
+    columns = []
     for position, column in enumerate(alphabet.columns):
         places, unit = _placed(column, in_order[position])
-        if places is not None:
+        if by_rank and places is not None:
             places = mid_ranks(places, column.weights, places)
-        ranked.append(_compared(alphabet, position, places, unit))
-    return ranked
+        columns.append(_compared(alphabet, position, places, unit))
+    return columns
 
 
 def mid_ranks(values: FloatArray, weights: FloatArray, at: FloatArray) -> FloatArray:
-    """Return the share of values below each of some places, plus half of those that equal it."""
+    """Return the share of values below each place in `at`, plus half of those equal to it."""
     known = ~np.isnan(values)
     order = np.argsort(values[known], kind="stable")
     sorted_, below = values[known][order], np.append(0.0, np.cumsum(weights[known][order]))
@@ -346,7 +335,7 @@ def mid_ranks(values: FloatArray, weights: FloatArray, at: FloatArray) -> FloatA
 
 
 def _placed(column: ColumnAlphabet, has_order: bool) -> tuple[FloatArray | None, str]:
-    """Return the place of each value of a column, and what places are measured in."""
+    """Return (place of each value of a column, unit of places)."""
     if column.is_measured:
         return places_of(column, pd.Series(list(column.values), dtype=object)), unit_of(column)
     if not has_order:
@@ -357,36 +346,36 @@ def _placed(column: ColumnAlphabet, has_order: bool) -> tuple[FloatArray | None,
 
 
 def places_of(column: ColumnAlphabet, values: pd.Series) -> FloatArray:
-    """Return values of a column of numbers or times as places, NaN where they are missing."""
+    """Return values of a column of numbers or times as places, NaN if missing."""
     numbers = as_numbers(values, "X")
     return numbers / _NANOSECONDS_PER_DAY if column.family == "times" else numbers
 
 
 def unit_of(column: ColumnAlphabet) -> str:
-    """Return what the places of a column of numbers or times are measured in."""
+    """Return the unit of places of a column of numbers or times."""
     return "days" if column.family == "times" else ""
 
 
 def _compared(
     alphabet: Alphabet, position: int, places: FloatArray | None, unit: str
 ) -> ComparedColumn:
-    """Return a column; places : those of its values, None without an order."""
-    own, symbols, weights = alphabet.held(position)
+    """Return a column; places : of its values, None without an order."""
+    held, symbols, weights = alphabet.occurrences(position)
     by_symbol = alphabet.shown_shares(position)
     at = None
     if places is not None:
-        at, places = places[own], np.append(places, np.nan)
-    found = spread(own, symbols, weights, by_symbol.shape, at, places)
+        at, places = places[held], np.append(places, np.nan)
+    found = spread(held, symbols, weights, by_symbol.shape, at, places)
     return ComparedColumn(found, by_symbol, unit)
 
 
-# Which symbol of X each output is read as, where nobody has named the outputs.
+# The symbol of X for each output without a name.
 
 
 def closest_names(p_xy: FloatArray, loss: FloatArray) -> IntArray:
-    """Return a symbol for each output, so that the expected loss is smallest.
+    """Return a symbol for each output, with the smallest expected loss.
 
-    p_xy : (n_x, n_y), P(X, Y); loss : of reading the symbol of the row as that of the column. No
+    p_xy : (n_x, n_y), P(X, Y); loss : of reading the symbol of a row as the symbol of a column. No
     two outputs get the same symbol, unless there are more outputs than symbols.
     """
     expected = p_xy.T @ loss
@@ -396,16 +385,11 @@ def closest_names(p_xy: FloatArray, loss: FloatArray) -> IntArray:
     return names
 
 
-# Fidelity: what a reader who takes released values at face value gets.
+# Fidelity of a release to readers who take released values at face value.
 
 
-_N_SWAPS = 5
-
-# Channels have entries that are rounding; swaps that concern fewer rows are not worth a line.
+# Swaps with a smaller share of the rows are not listed: channels have entries that are rounding.
 _FEW_ROWS = 1e-5
-
-# What is released less often than this is never released: it is rounding.
-_NEVER = 1e-12
 
 # A value is mostly released as others if less than this share of its rows keep it.
 _MOSTLY = 0.5
@@ -413,40 +397,40 @@ _MOSTLY = 0.5
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fidelity:
-    """How close released values are to the true ones: exact, from the channel.
+    """How close released values are to the true ones, computed exactly from the channel.
 
     Attributes
     ----------
     unchanged : float
-        The share of rows in which every column keeps its value, or its bin.
+        Share of rows in which every column keeps its value, or its bin.
     replaced : float
-        The share of rows whose values are mostly released as others.
+        Share of rows whose value is usually replaced by a different one.
     columns : DataFrame
-        One row per column. `unchanged`: the share of rows that keep their value, or their bin;
-        `mean_shift`: how far values with an order move on average, in `unit`: that of the numbers
-        themselves, days, or steps from one ordered category to the next; `correlation`: of the
-        values before and after; `total_variation`: how far the distributions before and after are
-        apart, from 0 to 1. NaN for what needs an order in a column without one.
+        One row per column. `unchanged`: share of rows that keep their value, or their bin;
+        `mean_shift`: how far ordered values move on average, in `unit`: the unit of the numbers
+        themselves, days, or steps from one ordered category to the next; `correlation`: between
+        the values before and after; `total_variation`: between the distributions before and after,
+        from 0 to 1. NaN if a figure needs an order and the column has none.
     swaps : DataFrame
-        The five swaps that concern most rows: `share` of those with `value` are `released_as`
-        another one; `rows` is the share of all rows that this concerns.
+        The five swaps with most rows: a `share` of the rows with `value` is `released_as` another
+        one, which is the share `rows` of all rows.
     worst_swap : DataFrame
-        The one that concerns most rows among values that are mostly released as others.
+        The swap with most rows among values that are usually replaced.
     pooled : float
-        The share of rows whose values are rare and share a symbol with others.
+        Share of rows whose values are rare and share a symbol with others.
     raw_columns : DataFrame or None
-        As `columns`, for numbers as they were before they were cut into bins. None where nothing
-        was cut, or where a transformer was loaded. NaN for numbers that were too many to count.
+        As `columns`, for numbers before they were cut into bins. None if nothing was cut, or if
+        the transformer was loaded. NaN for numbers that were too many to count.
     raw_utility : float
-        The share of the utility of X that is kept, if X is taken as it was before it was cut and
-        pooled: negative where a constant would be closer. NaN where that is not known.
+        Share of the utility that is kept of X before it was cut and pooled: negative if a constant
+        would be closer. NaN if unknown.
     of_cells : bool
         Whether symbols are cells: every column of a row is then drawn separately, and there are no
         swaps to list, nor values that are never released.
     never_released : DataFrame
-        The values, or bins, that some rows have and no row is released with, the most frequent
-        ones first: `column`, `value`, `rows`, the share of all rows that have it, and `is_rare`,
-        whether fewer than five rows do: these are better not named.
+        Values, or bins, of some rows with which no row is released, the most frequent ones first:
+        `column`, `value`, `rows` (the share of all rows with it), and `is_rare`, whether fewer
+        than five rows have it: such values are better not named.
 
     Examples
     --------
@@ -486,8 +470,7 @@ class Fidelity:
 class NamedChannel:
     """A channel whose outputs are read as symbols of X.
 
-    channel : P(Y|X); p_x : P(X); names : the symbol that each output is read as; labels : of the
-    symbols.
+    channel : P(Y|X); p_x : P(X); names : the symbol for each output; labels : of the symbols.
     """
 
     channel: FloatArray
@@ -497,7 +480,7 @@ class NamedChannel:
 
     @property
     def p_symbol(self) -> FloatArray:
-        """P(symbol that is released | symbol), of shape (n_x, n_x)."""
+        """P(released symbol | symbol), of shape (n_x, n_x)."""
         released = np.zeros((len(self.p_x), len(self.p_x)))
         np.add.at(released.T, self.names, self.channel.T)
         return released
@@ -509,11 +492,11 @@ class NamedChannel:
 
     @property
     def is_replaced(self) -> BoolArray:
-        """Which symbols are mostly released as others."""
+        """Mask of the symbols that are mostly released as others."""
         return self.kept < _MOSTLY
 
     def swaps(self, n: int, of: BoolArray | bool = True) -> pd.DataFrame:
-        """Return the swaps that concern most rows; of : the symbols that count."""
+        """Return the n swaps with most rows; of : mask of the symbols that count."""
         p_symbol = self.p_symbol
         rows = np.where(of, self.p_x, 0.0)[:, None] * p_symbol
         np.fill_diagonal(rows, 0.0)
@@ -537,16 +520,15 @@ def _objects(labels: Iterable[Any]) -> pd.Series:
 
 
 def fidelity_of_symbols(named: NamedChannel) -> Fidelity:
-    """Return the fidelity of symbols that nothing is known about but their labels."""
+    """Return the fidelity of symbols of which only the labels are known."""
     n_x, labels = len(named.p_x), named.labels
-    own = np.arange(n_x)
+    symbols = np.arange(n_x)
     are_numbers = all(isinstance(label, int | float | np.number) for label in labels)
     places = np.array(labels, dtype=float) if are_numbers else None
-    found = spread(own, own, None, (n_x, n_x), places, places)
+    found = spread(symbols, symbols, None, (n_x, n_x), places, places)
     column = ComparedColumn(found, np.eye(n_x))
-    whole = _fidelity(named, float(named.p_x @ named.kept), ["X"], [column])
     gone = _gone("X", labels, named.p_x, named.p_x @ named.p_symbol, np.zeros(n_x, dtype=bool))
-    return replace(whole, never_released=_by_rows(gone))
+    return _fidelity(named, float(named.p_x @ named.kept), ["X"], [column], gone)
 
 
 def fidelity_of_columns(
@@ -557,28 +539,23 @@ def fidelity_of_columns(
     raw: Sequence[ComparedColumn | None] | None = None,
     raw_utility: float = np.nan,
 ) -> Fidelity:
-    """Return the fidelity of columns, which an alphabet shows.
+    """Return the fidelity of the columns of an alphabet.
 
     names : of the columns; in_order : whether the values of each have an order even if they are
-    categories; raw : columns as they were before they were cut, None for those that were not.
+    categories; raw : columns before they were cut, None for those that were not.
     """
     columns = compared_columns(alphabet, in_order)
-    raw_columns = None
+    unchanged = float(named.p_x @ (named.p_symbol * alphabet.matches()).sum(axis=1))
+    gone = () if alphabet.of_cells else _gone_from(named, alphabet, names)
+    whole = _fidelity(named, unchanged, names, columns, gone)
+    whole = replace(whole, raw_utility=raw_utility, of_cells=alphabet.of_cells)
     if raw is not None and any(raw):
         pairs = zip(raw, columns, strict=True)
         raw_columns = _figures(named, names, [before or after for before, after in pairs])
-    whole = _fidelity(
-        named,
-        _unchanged(named, alphabet),
-        names,
-        columns,
-        0.0 if alphabet.of_cells else float(named.p_x @ alphabet.is_pool),
-        raw_columns,
-        raw_utility,
-        alphabet.of_cells,
-    )
-    gone = () if alphabet.of_cells else _gone_from(named, alphabet, names)
-    return replace(whole, never_released=_by_rows(gone))
+        whole = replace(whole, raw_columns=raw_columns)
+    if alphabet.of_cells:
+        return replace(whole, swaps=whole.swaps[:0], worst_swap=whole.worst_swap[:0])
+    return replace(whole, pooled=float(named.p_x @ alphabet.is_pool))
 
 
 def _gone_from(
@@ -595,11 +572,12 @@ def _gone(
     name: Hashable, labels: Labels, before: FloatArray, after: FloatArray, is_rare: BoolArray
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the values of a column that occur before and not after."""
-    for i in np.flatnonzero((before > 0) & (after[: len(before)] <= _NEVER)):
+    for i in np.flatnonzero((before > 0) & (after[: len(before)] <= NEGLIGIBLE)):
         yield name, labels[i], float(before[i]), bool(is_rare[i])
 
 
 def _by_rows(gone: Iterable[tuple[Any, ...]]) -> pd.DataFrame:
+    """Return (column, value, rows, is_rare) as a DataFrame, the largest share of rows first."""
     rows = sorted(gone, key=lambda each: -each[2])
     columns = [_objects(part) for part in zip(*rows, strict=True)] or [_objects(())] * 4
     names = ("column", "value", "rows", "is_rare")
@@ -612,14 +590,12 @@ def _fidelity(
     unchanged: float,
     names: Sequence[Hashable],
     columns: Sequence[ComparedColumn],
-    *rest: Any,
+    gone: Iterable[tuple[Any, ...]],
 ) -> Fidelity:
-    is_replaced, figures = named.is_replaced, _figures(named, names, columns)
-    swaps, worst = named.swaps(_N_SWAPS), named.swaps(1, is_replaced)
-    if rest and rest[-1]:
-        swaps, worst = swaps[:0], worst[:0]
-    swaps = swaps[swaps["rows"] > _FEW_ROWS]
-    return Fidelity(unchanged, float(named.p_x @ is_replaced), figures, swaps, worst, *rest)
+    replaced, figures = named.is_replaced, _figures(named, names, columns)
+    swaps, worst, never_released = named.swaps(5), named.swaps(1, replaced), _by_rows(gone)
+    swaps, share = swaps[swaps["rows"] > _FEW_ROWS], float(named.p_x @ replaced)
+    return Fidelity(unchanged, share, figures, swaps, worst, never_released=never_released)
 
 
 def _figures(
@@ -628,8 +604,3 @@ def _figures(
     index: Any = pd.Index(_objects(names), name="column", tupleize_cols=False)
     p_x, p_symbol = named.p_x, named.p_symbol
     return pd.DataFrame([column.figures(p_x, p_symbol) for column in columns], index=index)
-
-
-def _unchanged(named: NamedChannel, alphabet: Alphabet) -> float:
-    """Return how often all columns keep their value."""
-    return float(named.p_x @ (named.p_symbol * alphabet.matches()).sum(axis=1))

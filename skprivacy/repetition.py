@@ -1,4 +1,4 @@
-"""What several fresh releases of the same row, taken together, reveal about S."""
+"""Leakage of several fresh releases of the same row, taken together."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ from .measures.measure import leakage_in
 from .mechanism import Evaluation, Leakage, Mechanism, one_secret
 from .utilities import mutual_information
 
-# The number of counts of outputs times the numbers that each takes: this means half a second and
-# 200 MB. With |S| = 4 and |X| = |Y| = 7 it is reached by 180,000 counts, with k = 19.
+# Largest number of counts of outputs, times the numbers for each: half a second and 200 MB. With
+# |S| = 4 and |X| = |Y| = 7 there are 180,000 counts for k = 19.
 MOST_CELLS = 4_000_000
 
 # Outputs whose likelihoods agree to this many digits are proportional.
 _DIGITS = 12
 
-# A number of releases as a float: beyond this nothing changes any more.
+# More releases than this change nothing, and do not fit into a float.
 _MOST_RELEASES = 2**1000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RepeatedLeakage:
-    """What k fresh releases of the same row reveal about S: figures, or upper bounds on them.
+    """Leakage of k fresh releases of the same row: exact figures, or upper bounds on them.
 
     Attributes
     ----------
     k : int
-        How many releases.
+        Number of releases.
     measure : Measure
         The measure of leakage.
     is_exact : bool
-        Whether these are the figures themselves. Otherwise they are upper bounds on them.
+        Whether the figures are exact. Otherwise they are upper bounds.
     max_leakage, average_leakage : float
-        The leakage of the worst k outputs and on average over them, on the eps scale; the
-        average is NaN for a measure without one.
+        Leakage of the worst k outputs and on average over them, on the epsilon scale; the average
+        is NaN for a measure without one.
     sensitive_information : float
         ``I(S; Y_1, ..., Y_k)`` in nats.
     attacker_accuracy : float
@@ -68,7 +68,7 @@ class RepeatedLeakage:
     attacker_accuracy: float
 
     def leakage_in(self, scope: Scope) -> float:
-        """Return the leakage that a budget of some scope is about.
+        """Return the leakage in a scope.
 
         Examples
         --------
@@ -83,12 +83,9 @@ class RepeatedLeakage:
 
     def __repr__(self) -> str:
         names = ("max_leakage", "average_leakage", "sensitive_information", "attacker_accuracy")
-        found = {name: getattr(self, name) for name in names}
-        figures = ", ".join(
-            f"{name}={figure:.6g}" if self.is_exact else f"{name}<={limit(figure, 6)}"
-            for name, figure in found.items()
-        )
-        return f"{type(self).__name__}({self.measure!r}, k={self.k}: {figures})"
+        found = [(name, getattr(self, name)) for name in names]
+        each = [f"{n}={x:.6g}" if self.is_exact else f"{n}<={limit(x, 6)}" for n, x in found]
+        return f"{type(self).__name__}({self.measure!r}, k={self.k}: {', '.join(each)})"
 
 
 def repeated_release_leakage(
@@ -96,19 +93,19 @@ def repeated_release_leakage(
 ) -> RepeatedLeakage:
     """Return what k fresh, independent releases of the same row reveal about S together.
 
-    It is not k times what one release reveals: releases that reveal nothing one by one may reveal
-    much together. What k outputs reveal does not depend on their order, so it is computed exactly
-    by counting how often each output occurs, if there are not too many such counts. Beyond that,
-    the figures are upper bounds, most of which do not grow with k.
+    This is not k times the leakage of one release: releases that reveal nothing one by one may
+    reveal much together. The order of the outputs does not matter, so the figures are exact sums
+    over how often each output occurs, if there are not too many such counts. Beyond that, they are
+    upper bounds, most of which do not grow with k.
 
     Parameters
     ----------
     mechanism : Mechanism or Evaluation
         The channel, the joint distribution and the measure.
     k : int
-        How many releases, each with noise of its own.
+        Number of releases, each with fresh noise.
     secret : str, int or tuple, default=None
-        The name of the secret that the figures are about, where there are several.
+        Name of the secret, if there are several.
 
     Returns
     -------
@@ -116,13 +113,13 @@ def repeated_release_leakage(
 
     Notes
     -----
-    Let G be the symbols of X, with those that have equal rows of the channel taken as one: no
-    number of releases tells them apart. The bounds are those of releasing G itself,
+    Let G be X with symbols merged that have equal rows of the channel: no number of releases
+    tells them apart. The bounds are the figures of releasing G itself,
 
     - per output, ``max_x g(P(S | G = x))``, and on average the mean of these: g is convex;
     - ``I(S;G)``, and ``sum_x max_s P(s, x)`` for the attacker;
 
-    and, where they are smaller,
+    and, if smaller,
 
     - ``I(S; Y_1, ..., Y_k) <= k eta I(X;Y)``, where eta is the largest total variation between
       two of the distributions ``P(S | G = x)``; for ``kl`` this is the average leakage;
@@ -153,10 +150,9 @@ def repeated_release_leakage(
         one = leakage.max_leakage, leakage.average_leakage, leakage.sensitive_information
         return RepeatedLeakage(1, leakage.measure, True, *one, leakage.attacker_accuracy)
     release = _Release.of(leakage)
-    figures = release.exact_figures(k) if release.n_cells(k) <= MOST_CELLS else None
-    return RepeatedLeakage(
-        k, leakage.measure, figures is not None, *(figures or release.bounds(k))
-    )
+    is_exact = release.n_cells(k) <= MOST_CELLS
+    figures = release.exact_figures(k) if is_exact else release.bounds(k)
+    return RepeatedLeakage(k, leakage.measure, is_exact, *figures)
 
 
 _Figures = tuple[float, float, float, float]
@@ -164,22 +160,22 @@ _Figures = tuple[float, float, float, float]
 
 @dataclass(frozen=True, eq=False)
 class _Release:
-    """A channel under a joint, with everything merged that releases do not tell apart."""
+    """A channel under a joint; symbols and outputs that act alike are merged."""
 
     p_sx: FloatArray
     channel: FloatArray
     measure: Measure
 
     @classmethod
-    def of(cls, evaluation: Leakage) -> _Release:
-        """Leave out what has no probability, and merge symbols and outputs."""
-        p_sx, channel = evaluation.joint, evaluation.channel
+    def of(cls, leakage: Leakage) -> _Release:
+        """Leave out symbols of probability zero, and merge symbols and outputs."""
+        p_sx, channel = leakage.joint, leakage.channel
         s, x = p_sx.sum(axis=1) > 0, p_sx.sum(axis=0) > 0
         # Symbols are merged only if their rows are equal to the last bit: bounds must hold for
         # every k.
         channel, groups = np.unique(channel[x], axis=0, return_inverse=True)
         p_sx = _merged(p_sx[np.ix_(s, x)].T, groups.reshape(-1)).T
-        return cls(p_sx, _merged(channel.T, _directions(channel.T)).T, evaluation.measure)
+        return cls(p_sx, _merged(channel.T, _directions(channel.T)).T, leakage.measure)
 
     @property
     def p_x(self) -> FloatArray:
@@ -195,7 +191,7 @@ class _Release:
         return (self.p_sx / self.p_x).T
 
     def _blocks(self) -> Iterator[tuple[BoolArray, BoolArray]]:
-        """Yield symbols and outputs that have nothing to do with the others.
+        """Yield masks of symbols and outputs of each connected block of the channel.
 
         Releases of the same row are all in one block.
         """
@@ -207,16 +203,15 @@ class _Release:
             yield block[:n_x] == i, block[n_x:] == i
 
     def n_cells(self, k: int) -> float:
-        """Return how many numbers it takes to try all counts of outputs; it may be infinity."""
+        """Return the number of floats for all counts of outputs; it may be infinity."""
         sizes = [int(y.sum()) for _, y in self._blocks()]
         n_types = sum(comb(min(k, _MOST_RELEASES) + n_y - 1.0, n_y - 1.0) for n_y in sizes)
         return float(n_types * (sum(self.p_sx.shape) + max(sizes)))
 
     def exact_figures(self, k: int) -> _Figures:
-        """Try all counts of outputs, one row each."""
-        parts = [self._log_joint(k, *block) for block in self._blocks()]
-        log_joint = np.concatenate(parts)  # that of the counts and X
-        # Counts may be so rare that no float holds their probability; their posterior is exact.
+        """Return the figures, summed over all counts of outputs."""
+        log_joint = np.concatenate([self._log_joint(k, *block) for block in self._blocks()])
+        # The probability of counts may underflow; their posterior is exact.
         likeliest = log_joint.max(axis=1)
         log_joint, likeliest = log_joint[likeliest > -np.inf], likeliest[likeliest > -np.inf]
         relative = np.exp(log_joint - likeliest[:, None])
@@ -227,7 +222,7 @@ class _Release:
 
     def _log_joint(self, k: int, x: BoolArray, y: BoolArray) -> FloatArray:
         """Return ``log P(counts, X)`` for all counts of k outputs y, -inf where it is zero."""
-        k = min(k, MOST_CELLS)  # k is larger only with a single output, where it is no matter
+        k = min(k, MOST_CELLS)  # k is larger only with a single output, where it has no effect
         counts = _compositions(k, int(y.sum()))
         channel = self.channel[np.ix_(x, y)]
         log_channel = np.log(np.where(channel > 0, channel, 1.0))
@@ -239,7 +234,7 @@ class _Release:
         return log_joint
 
     def _figures(self, posterior: FloatArray, weights: FloatArray) -> _Figures:
-        """Return all figures for outputs with P(S|output) given as rows, and probabilities."""
+        """Return all figures; posterior : P(S|output) as rows; weights : P(output)."""
         values = self.measure.value(posterior, self.prior)
         return (
             leakage_in("per_output", self.measure, values, weights),
@@ -266,9 +261,9 @@ class _Release:
 
 
 def _directions(rows: FloatArray) -> IntArray:
-    """Return a group for each row, the same for rows that are proportional; -1 for zero rows."""
+    """Return a group for each row, the same for proportional rows; -1 for zero rows."""
     largest = rows.max(axis=1, keepdims=True)
-    # Significant digits matter: a probability of 1e-20 may decide what others leave open.
+    # Significant digits matter: a probability of 1e-20 may decide between groups.
     digits, powers = np.frexp(rows / np.where(largest > 0, largest, 1.0))
     groups = np.unique(np.hstack([digits.round(_DIGITS), powers]), axis=0, return_inverse=True)[1]
     return np.where(largest[:, 0] > 0, groups.reshape(-1), -1)

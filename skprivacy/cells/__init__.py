@@ -1,7 +1,7 @@
 """Cells: a whole table as an alphabet of a few symbols, each of them a kind of row.
 
-A row belongs to one cell, whatever its values are; the channel is designed for cells, and what is
-shown depends on the released cell alone. So all that is proven about it holds for the row.
+Every row, seen or new, belongs to one cell. The channel is designed for cells, and what is shown
+depends on the released cell alone, so the guarantee of the cell holds for the row.
 """
 
 from .cells import CellAlphabet, CellColumn, Cells, CellTask, fewest_rows, learn_cell_columns

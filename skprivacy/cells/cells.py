@@ -19,6 +19,8 @@ from .._validation import check_integer
 from ..codes import GOLDEN, UNKNOWN, chunks, mixed, narrow, take
 from ..encoding.alphabets import (
     Alphabet,
+    Columns,
+    Encoded,
     Names,
     Options,
     ShownColumn,
@@ -30,41 +32,42 @@ from ..encoding.columns import POOLED, ColumnAlphabet
 from ..encoding.values import as_numbers
 from ..measures import Measure, get_measure
 
-# More would couple the folds: a model that has seen nearly all rows knows what is left out.
+# More would couple the folds: a model of nearly all rows knows what was left out.
 N_FOLDS = 4
 
 
 def folds_of_rows(columns: Sequence[CellColumn], codes: IntArray) -> IntArray:
-    """Return the fold of each row, from its coarse codes alone."""
+    """Return the fold of each row, a hash of its coarse codes."""
     word = np.zeros(len(codes), dtype=np.uint64)
     for column, of_column in zip(columns, codes.T, strict=True):
         word = mixed(word + GOLDEN + column.coarse(of_column).astype(np.int64).astype(np.uint64))
     return (word % np.uint64(N_FOLDS)).astype(np.intp)
 
 
-# Some of many distinct rows, chosen by what is in them: the order of rows does not matter.
+# A sample of the distinct rows, chosen by a hash of their values: the order of rows does not
+# matter.
 #
-# Rows get a bucket by a hash of their values, and whole buckets are kept. A bucket of weight w is
-# kept with probability min(1, w/t), and then counts as max(w, t): a priority sample, whose weights
-# are right on average (Duffield, Lund and Thorup, "Priority sampling for estimation of arbitrary
-# subset sums", J. ACM 2007). Sizes of buckets add up, so that parts of a table can be counted
-# anywhere, in any order, and in bounded memory; with exact counts of distinct rows they could not.
+# The hash puts rows into buckets, and whole buckets are kept. A bucket of weight w is kept with
+# probability min(1, w/t), and then counts as max(w, t): a priority sample, whose weights are
+# unbiased (Duffield, Lund and Thorup, "Priority sampling for estimation of arbitrary subset
+# sums", J. ACM 2007). Sizes of buckets add up, so parts of a table can be counted anywhere, in any
+# order, and in bounded memory; exact counts of distinct rows cannot.
 
 
-# Most distinct rows have a bucket of their own as long as there are fewer of them than this.
+# With fewer distinct rows than this, most have a bucket of their own.
 _BITS = 20
 N_BUCKETS = 1 << _BITS
 
-# Where the words of rows, and those that choose buckets, start: folds start from other ones, so
-# that a sample has its share of every fold.
+# Starts of the hashes of rows, and of those that choose buckets. Folds start at 0, so that they
+# are independent of the sample.
 _ROWS, _CHOICE = np.uint64(0xA0761D6478BD642F), np.uint64(0xE7037ED1A0B428DB)
 
-# Weights are multiples of this, whose sums are exact in any order.
+# Weights are multiples of this, so that sums are exact in any order.
 _GRAIN = 2.0**-16
 
 
 def buckets(words: Iterable[npt.NDArray[np.uint64]], n_rows: int) -> IntArray:
-    """Return the bucket of each row; words : of its values, for one column after the other."""
+    """Return the bucket of each row; words : its values, one column after the other."""
     word = np.full(n_rows, _ROWS)
     for of_column in words:
         word = mixed(word + GOLDEN + of_column)
@@ -72,13 +75,13 @@ def buckets(words: Iterable[npt.NDArray[np.uint64]], n_rows: int) -> IntArray:
 
 
 def kept_buckets(sizes: CountArray, limit: int) -> FloatArray | None:
-    """Return by what the rows of each bucket are multiplied, 0 for those that are left out.
+    """Return the factor for the weights in each bucket, 0 for buckets that are left out.
 
-    sizes : the weight of each bucket. About `limit` distinct rows are kept; None, if there are not
-    more of them.
+    sizes : the weight of each bucket. About `limit` distinct rows are kept; None if there are
+    fewer.
     """
     used = np.flatnonzero(sizes)
-    # How many rows make so many of the buckets used ones; where all are used, at least so many.
+    # The expected number of distinct rows that fill this many buckets; a lower bound if all are.
     n_distinct = N_BUCKETS * np.log(N_BUCKETS / max(N_BUCKETS - len(used), 0.5))
     if n_distinct <= limit:
         return None
@@ -92,20 +95,20 @@ def kept_buckets(sizes: CountArray, limit: int) -> FloatArray | None:
     return factors
 
 
-# What cells are learned from, and what learning them gives.
+# The task of learning cells, and its result.
 
 
-# A cell has so many rows that its own noise is at most this share of the budget.
+# Cells are so large that sampling noise uses at most this share of the budget,
 _SHARE_OF_NOISE = 0.5
 
-# But never so many that there are fewer cells than this,
+# but not so large that there are fewer cells than this,
 _FEWEST_CELLS = 20
 
-# nor so few that a cell shows a person: combinations that are unique then come out hardly more
-# often than if all columns were shuffled.
+# nor so small that a cell identifies a person: with at least this many rows, unique combinations
+# come out hardly more often than if all columns were shuffled.
 _FEWEST_ROWS = 20
 
-# A budget too small to be reached by any posterior but the prior.
+# Shifts and divergences below this count as zero.
 _SMALLEST = 1e-12
 
 
@@ -113,11 +116,11 @@ _SMALLEST = 1e-12
 class CellTask:
     """Rows that cells are learned from.
 
-    columns : of X; codes : (n, n_columns); weights : of the rows; most_cells : that a design can
-    handle; least_share : of the rows that a cell must have; fewest_distinct : rows that it must
-    have, where weights do not tell how many there are; s_codes, v_codes : the group of S and the
-    target of each row, only for cells that need a target; folds : of the rows, where these follow
-    from the keys of people.
+    columns : of X; codes : (n, n_columns); weights : of the rows; most_cells : the limit of the
+    design; least_share : the smallest weight of a cell, as a share of all; fewest_distinct : the
+    smallest number of distinct rows in a cell, if weights are not numbers of rows; s_codes,
+    v_codes : the group of S and the target of each row, only for cells that need a target; folds :
+    of the rows, if these follow from person ids.
     """
 
     columns: tuple[CellColumn, ...]
@@ -132,15 +135,15 @@ class CellTask:
 
 
 class Partition(ABC):
-    """A function from rows of codes to cells: the same for rows of `fit` and for new ones."""
+    """A function from rows of codes to cells, for rows of `fit` and new rows alike."""
 
-    #: What X itself says about a target, in nats, as far as is known.
+    #: An estimate of what X says about a target, in nats.
     information: float = 0.0
 
     @property
     @abstractmethod
     def n_cells(self) -> int:
-        """How many cells there are."""
+        """The number of cells."""
 
     @abstractmethod
     def cells(
@@ -150,27 +153,27 @@ class Partition(ABC):
 
     @abstractmethod
     def in_words(self, columns: Sequence[CellColumn], names: Sequence[Hashable]) -> list[str]:
-        """Return what the rows of each cell have in common."""
+        """Return a text for each cell: what its rows have in common."""
 
     @abstractmethod
     def rules(self) -> list[Any]:
-        """Return, as JSON, what decides on the cell of a row."""
+        """Return, as JSON, what determines the cell of a row."""
 
 
 class Cells(BaseEstimator, ABC):
-    """How cells are learned."""
+    """A method of learning cells."""
 
     name: ClassVar[str]
-    #: Whether the cells keep what X says about a target, which they need.
+    #: Whether a target is needed, because the cells keep what X says about it.
     needs_target: ClassVar[bool] = False
 
     max_cells: int
-    #: The column that tells people apart, where they may have several rows.
+    #: The column with person ids, if people have several rows.
     person: Any = None
 
     @abstractmethod
     def learn(self, task: CellTask) -> Partition:
-        """Return cells for some rows."""
+        """Return cells for the rows of a task."""
 
     def check(self) -> None:
         """Check the parameters."""
@@ -178,10 +181,10 @@ class Cells(BaseEstimator, ABC):
 
 
 def fewest_rows(n_rows: float, n_groups: int, epsilon: float, measure: str | Measure) -> float:
-    """Return how many rows a cell must have, so that P(S | cell) is known well enough.
+    """Return how many rows a cell must have for P(S | cell) to be known well enough.
 
-    The divergence of a sample of n rows from the truth is about (|S| - 1) / 2n: it must be small
-    beside the budget.
+    The divergence of a sample of n rows from the truth is about (|S| - 1) / 2n, which must be
+    small compared to the budget.
     """
     noise = _SHARE_OF_NOISE * max(_as_divergence(epsilon, get_measure(measure)), _SMALLEST)
     return max(_FEWEST_ROWS, min((n_groups - 1) / noise, n_rows / _FEWEST_CELLS))
@@ -191,101 +194,96 @@ def _as_divergence(epsilon: float, measure: Measure) -> float:
     """Return the KL divergence of a posterior that uses up a budget, for two equal groups."""
     prior, kl = np.full(2, 0.5), get_measure("kl")
 
+    def value(measure: Measure, shift: float) -> float:
+        return float(measure.value(np.array([[0.5 + shift / 2, 0.5 - shift / 2]]), prior)[0])
+
     def excess(shift: float) -> float:
-        return float(measure.value(_shifted(shift), prior)[0]) - float(measure.threshold(epsilon))
+        return value(measure, shift) - float(measure.threshold(epsilon))
 
     if excess(1 - 1e-9) <= 0:
         return float(np.log(2))
     if excess(_SMALLEST) >= 0:
         return 0.0
-    return float(kl.value(_shifted(float(brentq(excess, _SMALLEST, 1 - 1e-9))), prior)[0])
+    return value(kl, float(brentq(excess, _SMALLEST, 1 - 1e-9)))
 
 
-def _shifted(shift: float) -> FloatArray:
-    return np.array([[0.5 + shift / 2, 0.5 - shift / 2]])
-
-
-# Columns as codes that cells are made of: places in an order, or categories.
+# Columns as codes that cells are made of: ranks of numbers, or categories.
 #
-# Numbers and times are cut finely. Every value has a code, also one that was never seen: a number
-# has that of its bin, a category that of the rare ones.
+# Numbers and times have fine bins. Values that were never seen have a code too: a number that of
+# its bin, a category that of the rare ones.
 
 
-# As many as gradient boosting tells apart.
+# As many as gradient boosting distinguishes.
 FINE_BINS = 255
 
 # Categories of a column beyond these share a code.
 MOST_CATEGORIES = 100
 
-# Rows that are alike in so many parts of a column have the same coarse code.
+# Numbers in the same of this many parts of a column have the same coarse code.
 _COARSE_PARTS = 10
 
 
 @dataclass(frozen=True, eq=False)
 class CellColumn:
-    """One column; -1 is the code of a missing number, and of a category like no other."""
+    """One column; -1 is the code of missing numbers and unknown categories."""
 
     alphabet: ColumnAlphabet
 
     @cached_property
     def has_order(self) -> bool:
-        """Whether codes are places of numbers or times.
+        """Whether codes are ranks of numbers or times.
 
-        Not if its values are categories in another order, or too close to tell apart as floats:
-        new rows would be in other cells than rows of `fit`.
+        Not if the values are categories in another order, or too close to tell apart as floats:
+        new rows would then be in other cells than rows of `fit`.
         """
         if not self.alphabet.is_measured or self.alphabet.is_cut:
             return self.alphabet.is_measured
-        own = np.searchsorted(self.edges, self.places)
-        return np.array_equal(own, np.arange(len(own)))
+        ranks = np.searchsorted(self.edges, self.places)
+        return np.array_equal(ranks, np.arange(len(ranks)))
 
     @cached_property
     def n_codes(self) -> int:
-        """How many codes there are, besides -1."""
+        """The number of codes, without -1."""
         return len(self.edges) + 1 if self.has_order else self.alphabet.n_symbols
 
     @cached_property
     def edges(self) -> FloatArray:
-        """Where numbers are cut; those with few values, halfway between these."""
+        """The edges of the bins; without bins, the middles between values."""
         if self.alphabet.edges is not None:
             return self.alphabet.edges
         places = self.places
-        return places[1:] / 2 + places[:-1] / 2  # the sum could be infinite
+        return places[1:] / 2 + places[:-1] / 2  # the sum of two could be infinite
 
     @cached_property
     def places(self) -> FloatArray:
-        """The value that stands for each code, as a number."""
+        """The value of each code, as a number."""
         values = self.alphabet.values[: len(self.alphabet.values) - self.alphabet.has_missing]
         return as_numbers(pd.Series(list(values), dtype=object), "X")
 
     def codes(self, series: pd.Series, label: Hashable) -> IntArray:
         """Return the code of each row."""
         if not self.has_order:
-            return take(self._of_symbols, self.alphabet.encode(series, label))
+            names = self.alphabet.symbol_labels
+            rare = names.index(POOLED) if POOLED in names else UNKNOWN  # values not seen are rare
+            code_of_symbol = np.append(np.arange(len(names)), rare)
+            return take(code_of_symbol, self.alphabet.encode(series, label))
         numbers = as_numbers(series, label)
         return np.where(np.isnan(numbers), UNKNOWN, np.searchsorted(self.edges, numbers))
 
-    @property
-    def _of_symbols(self) -> IntArray:
-        """The code of each symbol; values that were not seen are rare ones."""
-        names = self.alphabet.symbol_labels
-        rare = names.index(POOLED) if POOLED in names else UNKNOWN
-        return np.append(np.arange(len(names)), rare)
-
     def coarse(self, codes: IntArray) -> IntArray:
-        """Return codes that values close to each other share."""
+        """Return codes that neighbouring numbers share."""
         if not self.has_order or self.n_codes <= _COARSE_PARTS:
             return codes
         wide = codes.astype(np.intp)  # a narrow type would overflow
         return np.where(codes < 0, UNKNOWN, wide * _COARSE_PARTS // self.n_codes)
 
-    def named(self, code: int) -> str:
-        """Return a category in words."""
+    def category(self, code: int) -> str:
+        """Return the name of a category."""
         label = "other" if code < 0 else self.alphabet.symbol_labels[code]
         return "missing" if label is None else "rare" if label == POOLED else str(label)
 
-    def below(self, code: int) -> str:
-        """Return the largest number with at most this code, in words."""
+    def upper_end(self, code: int) -> str:
+        """Return the largest number with at most this code, as a text."""
         edge = self.edges[code]
         example = next(value for value in self.alphabet.values if value is not None)
         if isinstance(example, pd.Timedelta):
@@ -294,16 +292,14 @@ class CellColumn:
 
 
 def learn_cell_columns(
-    series: Sequence[pd.Series], labels: Names, weights: FloatArray | None, options: Options
+    series: Columns, labels: Names, weights: FloatArray | None, options: Options
 ) -> tuple[tuple[CellColumn, ...], list[IntArray]]:
-    """Return the columns, and for each of their rows the position of its value."""
+    """Return the columns, and the position of each row's value in them."""
     columns, positions = learn_positions(series, labels, weights, options)
     return tuple(map(CellColumn, columns)), [narrow(of_column) for of_column in positions]
 
 
-def coded_rows(
-    columns: Sequence[CellColumn], series: Sequence[pd.Series], labels: Sequence[Hashable]
-) -> IntArray:
+def coded_rows(columns: Sequence[CellColumn], series: Columns, labels: Names) -> IntArray:
     """Return the codes of rows, of shape (n, n_columns)."""
     parts = zip(columns, series, labels, strict=True)
     return np.column_stack([column.codes(values, label) for column, values, label in parts])
@@ -311,20 +307,20 @@ def coded_rows(
 
 # CellAlphabet: cells as the symbols of a table.
 #
-# Every column of a released row is drawn separately from the values that the rows of a cell have
-# there: no row of a person is ever shown. Rare values are as in a pool, see `encoding.showing`.
+# Every column of a released row is drawn separately from the values in the cell, so that no row
+# of a person is ever shown. Rare values are replaced as in a pool, see `encoding.alphabets`.
 
 
-# How often all columns keep their value is computed from about so many distinct rows at most.
+# The probability that all columns keep their value is computed from about this many distinct rows.
 MOST_COMPARED = 20_000
 
 
 @dataclass(frozen=True, eq=False)
 class CellAlphabet(Alphabet):
-    """The cells of a table.
+    """The cells of a table as its symbols.
 
-    columns : the alphabets of its columns; partition : which cell a row is in; counted : for each
-    column which values occur in which cells, and how often, see `held`; kept : see `matches`.
+    columns : the alphabets of its columns; partition : from rows to cells; counted : the
+    `occurrences` of each column; kept : the result of `matches`.
     """
 
     columns: tuple[ColumnAlphabet, ...]
@@ -354,17 +350,14 @@ class CellAlphabet(Alphabet):
     @cached_property
     def shown(self) -> list[ShownColumn]:
         return [
-            shown_pools(column, *held)
-            for column, held in zip(self.columns, self.counted, strict=True)
+            shown_pools(c, *found) for c, found in zip(self.columns, self.counted, strict=True)
         ]
 
-    def encode(
-        self, series: Sequence[pd.Series], labels: Names, folds: IntArray | None = None
-    ) -> tuple[IntArray, dict[Hashable, int]]:
+    def encode(self, series: Columns, labels: Names, folds: IntArray | None = None) -> Encoded:
         codes = coded_rows(self.cell_columns, series, labels)
         return self.partition.cells(self.cell_columns, codes, folds), {}
 
-    def held(self, position: int) -> tuple[IntArray, IntArray, FloatArray]:
+    def occurrences(self, position: int) -> tuple[IntArray, IntArray, FloatArray]:
         return self.counted[position]
 
     def matches(self) -> FloatArray:
@@ -376,28 +369,19 @@ class CellAlphabet(Alphabet):
     def can_be_read(self, symbols: IntArray) -> bool:
         return False
 
-    def described(
-        self, names: Sequence[Hashable], sizes: FloatArray | None = None
-    ) -> pd.DataFrame:
-        """Return a row for each cell: its share of the rows, its rule, its commonest values.
+    def described(self, names: Names, sizes: FloatArray | None = None) -> pd.DataFrame:
+        """Return a row for each cell: its size, share, rule, and commonest values.
 
-        sizes : how many rows are in each cell, by default those that it was learned from.
+        sizes : the number of rows in each cell, by default of the rows it was learned from.
         """
         sizes = self.tables()[0].sum(axis=0) if sizes is None else sizes
         common = {
-            str(name): [self._commonest(position, cell) for cell in range(self.n_symbols)]
-            for position, name in enumerate(names)
+            str(name): [shown.commonest(cell) for cell in range(self.n_symbols)]
+            for name, shown in zip(names, self.shown, strict=True)
         }
         rules = self.partition.in_words(self.cell_columns, names)
         figures = {"rows": sizes, "share": sizes / sizes.sum(), "rule": rules}
-        index = pd.Index(self.labels, name="cell")
-        return pd.DataFrame({**figures, **common}, index=index)
-
-    def _commonest(self, position: int, cell: int) -> Any:
-        """Return what a column of a cell shows most often."""
-        shown = self.shown[position]
-        values, cumulated = shown.pools[cell]
-        return shown.values[values[np.argmax(np.diff(cumulated, prepend=0.0))]]
+        return pd.DataFrame({**figures, **common}, index=pd.Index(self.labels, name="cell"))
 
 
 def cell_alphabet(
@@ -409,7 +393,7 @@ def cell_alphabet(
 ) -> CellAlphabet:
     """Return the alphabet of rows whose cells are known.
 
-    positions : for each column, those of the values of the rows.
+    positions : for each column, the position of each row's value in it.
     """
     counted = tuple(
         _counted(len(column.alphabet.values), of_rows, cells, partition.n_cells, weights)
@@ -425,8 +409,8 @@ def _counted(
     """Return which values occur in which cells, and how often."""
     packed = cells.astype(np.intp) * n_values + values
     counts = np.bincount(packed, weights, n_cells * n_values).astype(float)
-    there = np.flatnonzero(counts)
-    return there % n_values, there // n_values, counts[there]
+    occurs = np.flatnonzero(counts)
+    return occurs % n_values, occurs // n_values, counts[occurs]
 
 
 def _kept(
@@ -435,21 +419,21 @@ def _kept(
     cells: IntArray,
     weights: FloatArray | None,
 ) -> FloatArray:
-    """Return how often a row of each cell, shown as each, keeps the values of all columns."""
+    """Return the probability that a row of each cell, shown as each, keeps all its values."""
     by_column = [alphabet.shown_shares(position).T for position in range(len(positions))]
-    sizes_of = [alphabet.n_symbols, *map(len, by_column)]
-    distinct, of_row = combine([cells, *positions], sizes_of)
-    own = np.bincount(of_row, weights).astype(float)
+    n_codes = [alphabet.n_symbols, *map(len, by_column)]
+    distinct, of_row = combine([cells, *positions], n_codes)
+    totals = np.bincount(of_row, weights).astype(float)
     bucket = buckets(distinct.T.astype(np.uint64), len(distinct))
-    factors = kept_buckets(np.bincount(bucket, own, N_BUCKETS), MOST_COMPARED)
+    factors = kept_buckets(np.bincount(bucket, totals, N_BUCKETS), MOST_COMPARED)
     if factors is not None:
-        own *= factors[bucket]
-        distinct, own = distinct[own > 0], own[own > 0]
-    total = np.zeros((alphabet.n_symbols,) * 2)
-    for rows in chunks(len(own), 2048):
-        kept = np.repeat(own[rows, None], alphabet.n_symbols, axis=1)
+        totals *= factors[bucket]
+        distinct, totals = distinct[totals > 0], totals[totals > 0]
+    found = np.zeros((alphabet.n_symbols,) * 2)
+    for rows in chunks(len(totals), 2048):
+        kept = np.repeat(totals[rows, None], alphabet.n_symbols, axis=1)
         for shares, values in zip(by_column, distinct[rows, 1:].T, strict=True):
             kept *= shares[values]
-        np.add.at(total, distinct[rows, 0], kept)
-    sizes = np.bincount(distinct[:, 0], own, alphabet.n_symbols)
-    return total / np.where(sizes > 0, sizes, 1.0)[:, None]
+        np.add.at(found, distinct[rows, 0], kept)
+    sizes = np.bincount(distinct[:, 0], totals, alphabet.n_symbols)
+    return found / np.where(sizes > 0, sizes, 1.0)[:, None]

@@ -1,8 +1,8 @@
-"""Models that score rows: fitted per fold, saved to files, and checked when they are loaded.
+"""Models of cells by scores: saved to files, and checked when they are loaded.
 
 scikit-learn trusts the arrays of a model: from forged ones it would read out of bounds, or never
-return. So a model must be of a kind that is known here, have no attributes but those that fitting
-gives it, and arrays whose shapes, types and values fit each other.
+return. So a model must be of a known kind, have only the attributes that fitting gives it, and
+arrays whose shapes, types and values fit each other.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from sklearn.utils.validation import check_array
 
 from .._typing import BoolArray
 
-# Words of 32 bits: as many bits as a column may have categories.
+# Sets of categories have this many words of 32 bits, so a column has at most this many categories.
 _WORDS, _MOST_CATEGORIES = 8, 256
 
 
 def check_model(model: Any, row: pd.DataFrame) -> None:
-    """Check a classifier that anybody may have made, without calling it.
+    """Check a classifier from an untrusted source, without calling it.
 
-    row : one row as the model takes it. The classes of the model are known to be sound.
+    row : one row as the model takes it. The classes of the model were checked before.
     """
     kind: Any = type(model)
     if (check := _CHECKS.get(kind)) is None:
@@ -45,21 +45,21 @@ def check_model(model: Any, row: pd.DataFrame) -> None:
 
 @cache
 def _fitted_here(kind: Any, n_classes: int) -> Any:
-    """Return a small model of a kind, as the scikit-learn that is installed makes it."""
+    """Return a small model of a kind, fitted with the installed scikit-learn."""
     rows = np.arange(60)
     category = pd.Categorical.from_codes(rows % 3, categories=pd.RangeIndex(3))
     return kind().fit(pd.DataFrame({"x0": rows % 7 - 3.0, "x1": category}), rows % n_classes)
 
 
 def _check_like(part: Any, like: Any) -> None:
-    """Check that a part of a model is of the same type as another one, and has no more to it.
+    """Check that a part of a model has the type, and no more attributes, than a genuine one.
 
-    An attribute of its own would take the place of a method.
+    An additional attribute could take the place of a method.
     """
     if type(part) is not type(like) or not vars(part).keys() <= vars(like).keys():
         raise ValueError(
-            f"{type(like).__name__} must be as the scikit-learn that is installed makes it, with "
-            f"no other attributes: with another version, fit and save again"
+            f"{type(like).__name__} must be as the installed scikit-learn makes it, with no other "
+            f"attributes: if the version differs, fit and save again"
         )
 
 
@@ -69,7 +69,7 @@ def _require(holds: Any, model: Any, what: str) -> None:
 
 
 def _check_numbers(model: Any, name: str, shape: tuple[int, ...], low: float = -np.inf) -> None:
-    """Check an array of a model; low : all numbers must be larger."""
+    """Check the shape and numbers of an array of a model; low : all numbers must be larger."""
     array = vars(model).get(name)
     is_array = type(array) is np.ndarray and array.dtype.kind == "f" and array.shape == shape
     holds = is_array and bool((np.isfinite(array) & (array > low)).all())
@@ -104,7 +104,7 @@ def _check_boosting(model: Any, like: Any, row: pd.DataFrame) -> None:
 
 
 def _n_columns(model: Any, like: Any, row: pd.DataFrame) -> int:
-    """Return how many columns trees may ask for, after checking what is done to a table before."""
+    """Return how many columns the trees can use, after checking the steps before them."""
     steps = model._preprocessor
     if steps is None:
         return row.shape[1]
@@ -125,7 +125,7 @@ def _n_columns(model: Any, like: Any, row: pd.DataFrame) -> int:
 
 
 def _categories(model: Any, like: Any, n_columns: int) -> BoolArray:
-    """Return which columns are categories; those that occurred become bits of a few words."""
+    """Return which columns are categories, after checking that these fit into bit sets."""
     bins = model._bin_mapper
     _check_like(bins, like._bin_mapper)
     flags, values = bins.is_categorical_, bins.bin_thresholds_
@@ -141,7 +141,7 @@ def _categories(model: Any, like: Any, n_columns: int) -> BoolArray:
 
 
 def _check_tree(tree: Any, like: Any, is_category: BoolArray) -> None:
-    """Check that a tree ends, and asks for what there is."""
+    """Check that a tree ends, and uses existing columns and categories."""
     nodes, bits = tree.nodes, tree.raw_left_cat_bitsets
     are_arrays = type(nodes) is type(bits) is np.ndarray
     are_nodes = are_arrays and nodes.dtype == like.nodes.dtype and nodes.ndim == 1 and len(nodes)
@@ -152,7 +152,7 @@ def _check_tree(tree: Any, like: Any, is_category: BoolArray) -> None:
     _require(are_bits, tree, f"categories as {_WORDS} words each")
     at = np.flatnonzero(nodes["is_leaf"] == 0)
     inner = nodes[at]
-    for side in ("left", "right"):  # later in the list, so that there is an end
+    for side in ("left", "right"):  # children come later, so every path ends
         follows = (inner[side] > at) & (inner[side] < len(nodes))
         _require(follows, tree, "questions that lead to later ones")
     asked, of_category = inner["feature_idx"], inner["is_categorical"] != 0
@@ -174,8 +174,8 @@ KINDS = tuple(kind.__name__ for kind in _CHECKS)
 # Fitted models as text and back, without pickle; the only import of skops.
 
 
-# To skops most of scikit-learn is harmless, as long as nothing is called. Nothing is made from a
-# text but models that can be checked afterwards, what these are made of,
+# skops trusts most of scikit-learn, as long as nothing is called. Here, a text may only contain
+# models that can be checked afterwards, their parts,
 _PARTS = (
     *("TreePredictor", "_BinMapper", "LabelEncoder", "partial", "check_array"),
     *("ColumnTransformer", "OrdinalEncoder", "FunctionTransformer", "_RemainderColsList"),
@@ -184,10 +184,10 @@ _PARTS = (
 )
 _OF_MODELS = ("sklearn", "_loss", "functools")  # the second up to scikit-learn 1.8
 
-# what they hold,
+# the values in them,
 _LIBRARIES = ("builtins", "numpy")
 
-# and by these loaders: that of a tree, say, makes one of any class that it is told.
+# and these loaders: others, like that of a tree, can make an object of any class.
 _LOADERS = (
     *("DictNode", "ListNode", "TupleNode", "SliceNode", "JsonNode", "TypeNode"),
     *("NdArrayNode", "RandomGeneratorNode", "RandomStateNode"),
@@ -198,55 +198,49 @@ _LOADERS = (
 def write_models(models: list[Any]) -> str:
     """Return models as text."""
     data = _skops("write").dumps(models)
-    if others := _others(data):
+    if others := _untrusted(data):
         raise ValueError(
             f"The models of ScoreCells hold {others[0]}, which a file cannot be trusted with: use "
             f"estimator=None, or one of {', '.join(KINDS)}; or pickle the transformer, and load "
-            f"it only where you trust its source."
+            f"it only from sources you trust."
         )
     return base64.b64encode(data).decode()
 
 
 def read_models(text: str) -> list[Any]:
-    """Return the models that a text holds, unchecked; it may come from anybody."""
+    """Return the models in a text, which may be untrusted; `check_model` must follow."""
     io = _skops("read")
     try:
         data = base64.b64decode(text, validate=True)
-        others = _others(data)
-        models = None if others else _made(io, data)
+        if not (others := _untrusted(data)):
+            held = io.get_untrusted_types(data=data)
+            trusted = [name for name in held if name.rpartition(".")[2] in _PARTS]
+            models = io.loads(data, trusted=trusted)
     except binascii.Error:
         raise ValueError("models are not written as base64") from None
-    except Exception as error:  # whatever skops meets in a text that it has not written
+    except Exception as error:  # skops raises anything for texts that it has not written
         raise ValueError("models cannot be read, or are not of a kind that is trusted") from error
     if others:
         raise ValueError(
             f"models hold {others[0]}, which is refused: a file may hold {', '.join(KINDS)}. Fit "
-            f"with one of these, or use a pickle where you trust its source"
+            f"with one of these, or use a pickle from a source you trust"
         )
     if not isinstance(models, list):
         raise ValueError("models must be a list")
     return models
 
 
-def _made(io: Any, data: bytes) -> Any:
-    """Return what is written, once it is known to hold nothing else; io : of skops."""
-    held = io.get_untrusted_types(data=data)
-    return io.loads(data, trusted=[name for name in held if name.rpartition(".")[2] in _PARTS])
-
-
-def _others(data: bytes) -> list[str]:
-    """Return the names of what is written that no model which can be checked is made of."""
+def _untrusted(data: bytes) -> list[str]:
+    """Return the names of parts that do not belong to a model that can be checked."""
     with zipfile.ZipFile(BytesIO(data)) as archive:
-        parts = list(_parts(json.loads(archive.read("schema.json"))))
-    return [
-        f"{module}.{name}" for module, name, loader in parts if not _is_known(module, name, loader)
-    ]
-
-
-def _is_known(module: str, name: str, loader: str) -> bool:
-    library = module.partition(".")[0]
-    is_part = library in _OF_MODELS and name in (*KINDS, *_PARTS)
-    return (is_part or library in _LIBRARIES) and loader in _LOADERS
+        schema = json.loads(archive.read("schema.json"))
+    found = []
+    for module, name, loader in _parts(schema):
+        library = module.partition(".")[0]
+        is_part = library in _OF_MODELS and name in (*KINDS, *_PARTS)
+        if loader not in _LOADERS or not (is_part or library in _LIBRARIES):
+            found.append(f"{module}.{name}")
+    return found
 
 
 def _parts(node: Any) -> Iterator[tuple[str, str, str]]:
@@ -265,7 +259,7 @@ def _skops(verb: str) -> Any:
         import skops.io
     except ImportError as error:
         raise ImportError(
-            f"To {verb} cells by scores, which hold models, skops is needed: run "
-            f'pip install ".[models]" in a clone.'
+            f"skops is needed to {verb} the models of ScoreCells: run pip install "
+            f'".[models]" in a clone.'
         ) from error
     return skops.io

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from sklearn.tree import DecisionTreeRegressor
 
+from .._numerics import TINY
 from .._typing import FloatArray, IntArray
 from ..codes import chunks
 from .cells import CellColumn, Cells, CellTask, Partition
 
 LEAF = -1
-_OR_MISSING = " or missing"
+
+# What each feature of a tree is about: a column and a category, if the feature is 1 for this
+# category and 0 for others; or a column and None, if the feature is the code itself.
+Questions: TypeAlias = list[tuple[int, int | None]]
 
 
 @dataclass(frozen=True, eq=False)
 class CellTree:
-    """Questions in the order in which they are asked, from the root on.
+    """A tree of questions about codes, as arrays with an entry for each node; the root is first.
 
-    columns : of codes that each question is about, -1 for a leaf; codes : a row goes left if its
-    code is at most this one or, where `is_category`, if it is another one; left, right : the
-    question that comes next, or for a leaf, its cell.
+    columns : the column that a question is about, -1 for a leaf; codes : a row goes left if its
+    code is at most this one or, where `is_category`, if it is a different one; left, right : the
+    next node, or the cell of a leaf.
     """
 
     columns: IntArray
@@ -34,30 +40,25 @@ class CellTree:
 
     @property
     def n_cells(self) -> int:
-        """How many leaves there are."""
+        """The number of leaves."""
         return int(np.count_nonzero(self.columns == LEAF))
 
     def cells(self, codes: IntArray) -> IntArray:
         """Return the cell of each row of codes, of shape (n, n_columns)."""
         found = np.empty(len(codes), dtype=np.int32)
-        for rows in chunks(len(codes)):
-            found[rows] = self._cells(codes[rows])
+        for chunk in chunks(len(codes)):
+            of_chunk = codes[chunk]
+            at, rows = np.zeros(len(of_chunk), dtype=np.intp), np.arange(len(of_chunk))
+            while len(rows := rows[self.columns[at[rows]] != LEAF]):
+                here = at[rows]
+                value, limit = of_chunk[rows, self.columns[here]], self.codes[here]
+                goes_left = np.where(self.is_category[here], value != limit, value <= limit)
+                at[rows] = np.where(goes_left, self.left[here], self.right[here])
+            found[chunk] = self.left[at]
         return found
 
-    def _cells(self, codes: IntArray) -> IntArray:
-        at, rows = np.zeros(len(codes), dtype=np.intp), np.arange(len(codes))
-        while len(rows := rows[self.columns[at[rows]] != LEAF]):
-            here = at[rows]
-            value, limit = codes[rows, self.columns[here]], self.codes[here]
-            goes_left = np.where(self.is_category[here], value != limit, value <= limit)
-            at[rows] = np.where(goes_left, self.left[here], self.right[here])
-        return self.left[at]
-
     def paths(self) -> list[list[tuple[int, int, bool, bool]]]:
-        """Return, for each cell, the answers that lead to it.
-
-        Each is (column, code, is_category, is_left).
-        """
+        """Return, for each cell, the (column, code, is_category, is_left) that lead to it."""
         found: list[list[tuple[int, int, bool, bool]]] = [[] for _ in range(self.n_cells)]
         waiting: list[tuple[int, list[Any]]] = [(0, [])]
         while waiting:
@@ -76,17 +77,22 @@ class CellTree:
         return np.column_stack(parts).astype(int).tolist()
 
 
-def as_cell_tree(tree: Any, questions: Sequence[tuple[int, int | None]]) -> CellTree:
-    """Return a tree of scikit-learn as questions about codes.
-
-    questions : what each feature of the tree is about: a column and a category, whose feature is 1
-    for it and 0 for others; or a column and None, if the feature is its code.
-    """
+def fit_tree(
+    features: Any, contents: Any, task: CellTask, max_cells: int, questions: Questions
+) -> CellTree:
+    """Return a regression tree of `contents`, as questions about codes."""
+    regressor = DecisionTreeRegressor(
+        max_leaf_nodes=max(2, min(max_cells, task.most_cells)),
+        min_weight_fraction_leaf=task.least_share,
+        min_samples_leaf=task.fewest_distinct,
+        random_state=0,
+    )
+    tree: Any = regressor.fit(features, contents, task.weights).tree_
     is_leaf = tree.children_left < 0
-    features = np.where(is_leaf, 0, tree.feature)
-    columns = np.array([column for column, _ in questions])[features]
-    category = np.array([LEAF if code is None else code for _, code in questions])[features]
-    is_category = np.array([code is not None for _, code in questions])[features]
+    asked = np.where(is_leaf, 0, tree.feature)
+    columns = np.array([column for column, _ in questions])[asked]
+    category = np.array([LEAF if code is None else code for _, code in questions])[asked]
+    is_category = np.array([code is not None for _, code in questions])[asked]
     codes = np.where(is_category, category, np.floor(tree.threshold)).astype(int)
     cells = np.cumsum(is_leaf) - 1
     return CellTree(
@@ -99,67 +105,55 @@ def as_cell_tree(tree: Any, questions: Sequence[tuple[int, int | None]]) -> Cell
 
 
 def rules_in_words(
-    paths: Sequence[Sequence[tuple[int, int, bool, bool]]],
+    tree: CellTree,
     names: Sequence[str],
-    named: Callable[[int, int], str],
-    below: Callable[[int, int], str],
-    may_miss: bool = True,
+    category: Callable[[int, int], str],
+    upper_end: Callable[[int, int], str],
+    or_missing: str = " or missing",
 ) -> list[str]:
-    """Return the rules of each cell as a text, those about one column together.
+    """Return the rule of each cell as a text.
 
-    named : what a category of a column is called; below : the end of a part of an order;
-    may_miss : whether codes can be missing.
+    names : of the columns; category, upper_end : the name of a category, and the largest number
+    with at most a code, for a column and a code; or_missing : added where a code may be missing.
     """
-    rules = [_rule(path, names, named, below) or "all rows" for path in paths]
-    return rules if may_miss else [rule.replace(_OR_MISSING, "") for rule in rules]
+    rules = []
+    for path in tree.paths():
+        conditions = []
+        for column in dict.fromkeys(question[0] for question in path):
+            codes = defaultdict[tuple[bool, bool], list[int]](list)
+            for asked, code, is_category, is_left in path:
+                if asked == column:
+                    codes[is_category, is_left].append(code)
+            words = partial(category, column), partial(upper_end, column), or_missing
+            conditions.append(_condition(names[column], codes, *words))
+        rules.append(", ".join(conditions) or "all rows")
+    return rules
 
 
-def _rule(path: Any, names: Any, named: Any, below: Any) -> str:
-    parts = []
-    for column in dict.fromkeys(question[0] for question in path):
-        own = [question[1:] for question in path if question[0] == column]
-        at_most = [code for code, is_category, is_left in own if not is_category and is_left]
-        above = [code for code, is_category, is_left in own if not is_category and not is_left]
-        excluded = [code for code, is_category, is_left in own if is_category and is_left]
-        chosen = [code for code, is_category, is_left in own if is_category and not is_left]
-        parts.append(_about(names[column], column, at_most, above, excluded, chosen, named, below))
-    return ", ".join(parts)
-
-
-def _about(
-    name: str,
-    column: int,
-    at_most: list[int],
-    above: list[int],
-    excluded: list[int],
-    chosen: list[int],
-    named: Callable[[int, int], str],
-    below: Callable[[int, int], str],
-) -> str:
-    """Say what a cell has in one column."""
-    if chosen:
-        return f"{name} = {named(column, chosen[0])}"
-    if excluded:
-        return f"{name} not {' or '.join(named(column, code) for code in excluded)}"
+def _condition(name: str, codes: Any, category: Any, upper_end: Any, or_missing: str) -> str:
+    """Return the answers about one column as a text; codes : by (is_category, is_left)."""
+    at_most, above = codes[False, True], codes[False, False]
+    if chosen := codes[True, False]:
+        return f"{name} = {category(chosen[0])}"
+    if excluded := codes[True, True]:
+        return f"{name} not {' or '.join(map(category, excluded))}"
     if at_most and min(at_most) < 0:
         return f"{name} missing"
-    low = f"{below(column, max(above))} < " if above and max(above) >= 0 else ""
-    if at_most:
-        end = f"{name} <= {below(column, min(at_most))}"
-        return f"{low}{end}" if above else f"{end}{_OR_MISSING}"
-    return f"{name} > {below(column, max(above))}" if low else f"{name} known"
+    low = upper_end(max(above)) if above and max(above) >= 0 else ""
+    if not at_most:
+        return f"{name} > {low}" if low else f"{name} known"
+    condition = f"{name} <= {upper_end(min(at_most))}"
+    if not above:
+        return condition + or_missing
+    return f"{low} < {condition}" if low else condition
 
 
-# TreeCells: cells that keep as much of every column as a tree can. They do not look at S.
-
-
-# A column whose variance is below this is constant.
-_NO_VARIANCE = 1e-12
+# TreeCells: cells that keep as much of every column as a tree can, without using S.
 
 
 @dataclass(frozen=True, eq=False)
 class TreePartition(Partition):
-    """Cells by questions about the columns themselves."""
+    """Cells by questions about columns."""
 
     tree: CellTree
 
@@ -174,10 +168,10 @@ class TreePartition(Partition):
 
     def in_words(self, columns: Sequence[CellColumn], names: Sequence[Hashable]) -> list[str]:
         return rules_in_words(
-            self.tree.paths(),
+            self.tree,
             [str(name) for name in names],
-            lambda column, code: columns[column].named(code),
-            lambda column, code: columns[column].below(code),
+            lambda column, code: columns[column].category(code),
+            lambda column, code: columns[column].upper_end(code),
         )
 
     def rules(self) -> list[Any]:
@@ -187,14 +181,14 @@ class TreePartition(Partition):
 class TreeCells(Cells):
     """Cells that keep the row: a tree that predicts all columns of X from themselves.
 
-    Each column counts the same. S is not used, so that how often each group is in a cell is as in
-    any other sample.
+    Each column counts the same. S is not used, so the groups in a cell are a sample like any
+    other.
 
     Parameters
     ----------
     max_cells : int, default=400
-        How many cells there are at most. There are fewer where S has more than two groups, where
-        a cell would have too few rows for the budget, and with utility="distortion" (100).
+        The largest number of cells. There are fewer if S has more than two groups, if a cell
+        would have too few rows for the budget, and with utility="distortion" (100).
 
     Examples
     --------
@@ -218,42 +212,29 @@ class TreeCells(Cells):
 
     def learn(self, task: CellTask) -> TreePartition:
         features, questions = _features(task.columns, task.codes)
-        contents = _contents(task)
-        regressor = DecisionTreeRegressor(
-            max_leaf_nodes=max(2, min(self.max_cells, task.most_cells)),
-            min_weight_fraction_leaf=task.least_share,
-            min_samples_leaf=task.fewest_distinct,
-            random_state=0,
-        ).fit(features, contents, task.weights)
-        return TreePartition(as_cell_tree(regressor.tree_, questions))
+        return TreePartition(fit_tree(features, _contents(task), task, self.max_cells, questions))
 
 
-def _features(
-    columns: Sequence[CellColumn], codes: IntArray
-) -> tuple[FloatArray, list[tuple[int, int | None]]]:
-    """Return what a tree may ask for: places of numbers, and whether a category is this one."""
+def _features(columns: Sequence[CellColumn], codes: IntArray) -> tuple[FloatArray, Questions]:
+    """Return features, codes or one-hot codes, and the questions about them of `fit_tree`."""
     parts: list[Any] = []
-    questions: list[tuple[int, int | None]] = []
+    questions: Questions = []
     for position, column in enumerate(columns):
-        own = codes[:, position]
-        if column.has_order:
-            parts.append(own[:, None])
-            questions.append((position, None))
-        else:
-            every = range(column.n_codes)
-            parts.append(own[:, None] == np.array(every))
-            questions += [(position, code) for code in every]
+        of_column = codes[:, position, None]
+        every = range(column.n_codes)
+        parts.append(of_column if column.has_order else of_column == np.array(every))
+        questions += [(position, code) for code in ([None] if column.has_order else every)]
     return np.hstack([part.astype(np.float32) for part in parts]), questions
 
 
 def _contents(task: CellTask) -> FloatArray:
-    """Return what cells should keep: each column with variance 1, numbers by their rank."""
+    """Return what a tree predicts: each column with variance 1, numbers as ranks."""
     parts = []
     for column, codes in zip(task.columns, task.codes.T, strict=True):
         block = _block(column, codes, task.weights)
         mean = np.average(block, axis=0, weights=task.weights)
         variance = float(np.average((block - mean) ** 2, axis=0, weights=task.weights).sum())
-        if variance > _NO_VARIANCE:
+        if variance > 1e-12:  # otherwise the column is constant
             parts.append((block - mean) / np.sqrt(variance))
     return np.hstack(parts) if parts else np.zeros((len(task.codes), 1))
 
@@ -263,5 +244,5 @@ def _block(column: CellColumn, codes: IntArray, weights: FloatArray) -> FloatArr
         return (codes[:, None] == np.arange(column.n_codes)).astype(float)
     known = codes >= 0
     share = np.bincount(codes[known], weights[known], column.n_codes)
-    ranks = (np.cumsum(share) - share / 2) / max(share.sum(), 1e-300)
+    ranks = (np.cumsum(share) - share / 2) / max(share.sum(), TINY)
     return np.column_stack([np.where(known, ranks[codes], 0.5), ~known])

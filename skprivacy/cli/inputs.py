@@ -59,7 +59,7 @@ def check_needed(options: argparse.Namespace, roles: ColumnRoles, there: Sequenc
         missing = not_there(options, absent[0], there, n_found=n_found)
         raise ValueError(
             f"{options.mechanism} needs the column {absent[0]!r}, which "
-            f"{missing}{roles.about_groups(absent[:1])}"
+            f"{missing}{roles.person_hint(absent[:1])}"
         )
 
 

@@ -1,6 +1,6 @@
 """From columns to symbols and back: categories, bins, pools, and combinations of columns.
 
-A raw value of a column is a category or falls into a bin; rare ones may be pooled. Columns taken
+A value of a column is a category or falls into a bin; rare ones may be pooled. Columns taken
 jointly have one symbol for each combination that was seen. Symbols are numbered from 0; -1 stands
 for a value or combination that was not seen when the alphabet was learned.
 """

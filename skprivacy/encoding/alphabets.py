@@ -13,40 +13,46 @@ import pandas as pd
 
 from .._typing import BoolArray, FloatArray, IntArray
 from ..codes import UNKNOWN, count, look_up, n_cells, narrow, pack, pack_few, take, unpack
-from .columns import POOLED, ColumnAlphabet, learn_values, pool
+from .columns import POOLED, ColumnAlphabet, learn_column, learn_values, pool
 
-# Combinations of columns are looked up in a table up to this size, and searched for beyond.
+# Up to this size, combinations of columns are found with a look-up table, beyond it with an index.
 _MOST_LOOK_UPS = 1 << 22
 
-# A table of this size costs nothing, however few the rows.
+# Look-up tables up to this size are used however few rows there are.
 _FEW_LOOK_UPS = 1 << 12
 
 # Beyond this many possible combinations a row cannot be packed into one integer.
 _MOST_PACKED = 2.0**62
 
 
-# Those of columns, in their order; and the keyword arguments of `learn_values` for each of them.
+# Columns, their names, and the keyword arguments of `learn_values` for each of them.
+Columns: TypeAlias = Sequence[pd.Series]
 Names: TypeAlias = Sequence[Hashable]
 Options: TypeAlias = Sequence[dict[str, Any]]
 
+# The symbol of each row, and the number of unknown rows by column.
+Encoded: TypeAlias = tuple[IntArray, dict[Hashable, int]]
+
+# For each column, a list of values and an index into it for each row.
+Decoded: TypeAlias = list[tuple[list[Any], IntArray]]
+
+# Random draws from [0, 1) for rows (first argument), independent for each column (second).
+Uniform: TypeAlias = Callable[[IntArray, int], FloatArray]
+
 
 class Alphabet(ABC):
-    """The symbols of several columns taken jointly.
-
-    columns : one `ColumnAlphabet` each.
-    """
+    """The symbols of several columns taken jointly."""
 
     columns: tuple[ColumnAlphabet, ...]
 
-    #: Whether symbols are kinds of rows, which no combination of values names.
+    #: Whether symbols are cells, which are not combinations of values.
     of_cells: ClassVar[bool] = False
-    #: The value of the columns beside X that each symbol belongs to; None without any.
+    #: The value z of the columns beside X for each symbol; None without such columns.
     strata: IntArray | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        # Lookup tables, and what is shown, are worked out again where they are used.
-        names = (field.name for field in fields(self))  # type: ignore[arg-type]  # each kind has
-        return {name: getattr(self, name) for name in names}
+        # Without cached properties, which are computed again where they are used.
+        return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
 
     @property
     def x_alphabet(self) -> Alphabet:
@@ -55,7 +61,7 @@ class Alphabet(ABC):
 
     @property
     def read_columns(self) -> tuple[ColumnAlphabet, ...]:
-        """The columns that are encoded: those of X, then those beside it."""
+        """The encoded columns: those of X, then those beside it."""
         return self.columns
 
     @property
@@ -66,7 +72,7 @@ class Alphabet(ABC):
     @property
     @abstractmethod
     def n_symbols(self) -> int:
-        """How many symbols there are."""
+        """The number of symbols."""
 
     @property
     @abstractmethod
@@ -76,92 +82,80 @@ class Alphabet(ABC):
     @property
     @abstractmethod
     def is_pool(self) -> BoolArray:
-        """Whether each symbol has several members: their columns are then shown separately."""
+        """Whether each symbol is a pool of several members, whose columns are shown separately."""
 
     @property
     @abstractmethod
     def shown(self) -> list[ShownColumn]:
-        """What each column shows of the symbols."""
+        """What each column shows for the symbols."""
 
     @abstractmethod
-    def encode(
-        self, series: Sequence[pd.Series], labels: Names, folds: IntArray | None = None
-    ) -> tuple[IntArray, dict[Hashable, int]]:
-        """Return the symbol of each row, and how many rows were unknown in each column.
+    def encode(self, series: Columns, labels: Names, folds: IntArray | None = None) -> Encoded:
+        """Return the symbol of each row, and the number of unknown rows by column.
 
-        series, labels : one for each column; folds : of the rows, for cells by scores where a
-        column tells people apart. Unknown combinations of known values are counted under the last
-        key, None.
+        series, labels : one for each column; folds : of the rows, for cells by scores with person
+        ids. Unknown combinations of known values are counted under the key None, which is last.
         """
 
     @abstractmethod
-    def held(self, position: int) -> tuple[IntArray, IntArray, FloatArray]:
-        """Return which values of a column occur with which symbols, and how often.
+    def occurrences(self, position: int) -> tuple[IntArray, IntArray, FloatArray]:
+        """Return (values, symbols, weights): which values of a column occur with which symbols.
 
-        Values are positions in the list of the column.
+        Values are positions in `ColumnAlphabet.values`.
         """
 
     @abstractmethod
     def matches(self) -> FloatArray:
-        """Return how often a row of each symbol, shown as each, keeps its values or bins.
+        """Return the probability that a row of each symbol, shown as each, keeps its values.
 
-        NaN where that is not known.
+        A row keeps a number if it keeps its bin. NaN where the probability is not known.
         """
 
     @abstractmethod
     def rules(self) -> list[Any]:
-        """Return, as JSON, what makes symbols of the columns one symbol: it must never change."""
+        """Return, as JSON, how columns determine a symbol. It must never change."""
 
     @abstractmethod
     def can_be_read(self, symbols: IntArray) -> bool:
-        """Whether what is shown for these symbols tells which of them it is."""
+        """Whether these symbols can be recovered from the values they are shown as."""
 
-    def decode(
-        self, symbol_of_output: IntArray, outputs: IntArray, uniform: Uniform
-    ) -> list[tuple[list[Any], IntArray]]:
+    def decode(self, symbol_of_output: IntArray, outputs: IntArray, uniform: Uniform) -> Decoded:
         """Return, for each column, a list of values and an index into it for each row.
 
-        symbol_of_output : the symbol that each output stands for; uniform : draws for those that
-        are pools.
+        symbol_of_output : the symbol of each output; uniform : random draws for pools.
         """
         pooled = self.is_pool[symbol_of_output]
         if not pooled.any():
-            return [
-                ([c.values[i] for i in c.single[symbol_of_output]], outputs) for c in self.shown
-            ]
+            singles = ((c.values, c.single[symbol_of_output]) for c in self.shown)
+            return [([values[i] for i in single], outputs) for values, single in singles]
         rows = np.flatnonzero(look_up(pooled, outputs))
         symbols = look_up(narrow(symbol_of_output), outputs)
-        return [
-            (column.values, column.codes(symbols, rows, uniform(rows, position)))
-            for position, column in enumerate(self.shown)
-        ]
+        shown = enumerate(self.shown)
+        return [(c.values, c.codes(symbols, rows, uniform(rows, i))) for i, c in shown]
 
     def column_codes(self) -> list[IntArray | None]:
-        """Return the symbol of each column that each symbol stands for; None where it has none.
+        """Return the symbols of each of `read_columns` that make up each symbol; None for cells.
 
-        One list entry for each of `read_columns`. A pool of combinations that differ in a column
-        has a code of its own there.
+        A pool of combinations that differ in a column has a unique code for this column.
         """
         return [None] * len(self.read_columns)
 
-    def decode_beside(
-        self, symbol_of_output: IntArray, outputs: IntArray
-    ) -> list[tuple[list[Any], IntArray]]:
+    def decode_beside(self, symbol_of_output: IntArray, outputs: IntArray) -> Decoded:
         """Return, for each column beside X, a list of values and an index into it for each row."""
         return []
 
     def tables(self) -> list[FloatArray]:
-        """Return how often each value of each column (rows) occurs with each symbol (columns)."""
+        """Return, for each column, counts of its values (rows) by symbol (columns)."""
         found = []
         for position, column in enumerate(self.columns):
-            values, symbols, weights = self.held(position)
+            values, symbols, weights = self.occurrences(position)
             table = np.zeros((len(column.values), self.n_symbols))
             np.add.at(table, (values, symbols), weights)
             found.append(table)
         return found
 
     def shown_shares(self, position: int) -> FloatArray:
-        """Return how often each symbol is shown as each value of a column, or last, as none."""
+        """Return how often each symbol is shown as each value of a column, or as none (last)."""
         column, shown = self.columns[position], self.shown[position]
         nothing = len(column.values)
         place_of = {value: i for i, value in enumerate(column.in_pool)}
@@ -174,13 +168,12 @@ class Alphabet(ABC):
 
 @dataclass(frozen=True, eq=False)
 class ValueAlphabet(Alphabet):
-    """Combinations of values, or of bins, as they were seen; rare ones may be pooled.
+    """Combinations of values or bins that were seen; rare ones may be pooled.
 
-    combinations : (n, n_columns), the symbols of the columns
-    that occur together, in lexicographic order; symbols : which symbol each combination is part
-    of. For decoding, members : (m, n_columns), the values that occur together, as positions in
-    each column's list; member_of : which combination each is part of; weights : how often each
-    was seen.
+    combinations : (n, n_columns), the symbols of the columns that occur together, in lexicographic
+    order; symbols : the symbol of each combination; members : (m, n_columns), the values that
+    occur together, as positions in each column's list; member_of : the combination of each
+    member; weights : the total weight of each member.
     """
 
     columns: tuple[ColumnAlphabet, ...]
@@ -195,7 +188,7 @@ class ValueAlphabet(Alphabet):
         return int(self.symbols.max()) + 1
 
     @cached_property
-    def labels(self) -> list[Any]:  # of the column, or a tuple of labels, or `POOLED`
+    def labels(self) -> list[Any]:  # a label of the column, a tuple of labels, or `POOLED`
         pooled = np.bincount(self.symbols, minlength=self.n_symbols) > 1
         names = [column.symbol_labels for column in self.columns]
         labels = [POOLED] * self.n_symbols
@@ -209,11 +202,9 @@ class ValueAlphabet(Alphabet):
     def _sizes(self) -> tuple[int, ...]:
         return tuple(column.n_symbols for column in self.columns)
 
-    def encode(
-        self, series: Sequence[pd.Series], labels: Names, folds: IntArray | None = None
-    ) -> tuple[IntArray, dict[Hashable, int]]:
+    def encode(self, series: Columns, labels: Names, folds: IntArray | None = None) -> Encoded:
         columns = self.columns
-        if len(columns) == 1:  # with the symbols of the alphabet
+        if len(columns) == 1:  # encodes directly to symbols of the alphabet
             symbols = np.append(self.symbols, UNKNOWN).take(columns[0].symbols)
             columns = (replace(columns[0], symbols=symbols),)
         codes = [c.encode(s, n) for c, s, n in zip(columns, series, labels, strict=True)]
@@ -228,49 +219,46 @@ class ValueAlphabet(Alphabet):
         return symbols, unknown
 
     def _find(self, codes: list[IntArray]) -> IntArray:
-        """Return the symbol of each row from the symbols of its columns."""
-        if n_cells(self._sizes) >= _MOST_PACKED:
-            index = pd.MultiIndex.from_arrays(list(self.combinations.T))
-            found = index.get_indexer(pd.MultiIndex.from_arrays(codes))
-            return np.append(self.symbols, UNKNOWN).take(found)
-        packed = pack(codes, self._sizes)
+        """Return the symbol of each row, given the symbols of its columns."""
         if n_cells(self._sizes) <= _MOST_LOOK_UPS:
-            return look_up(self._table, packed)
-        found = self._index.get_indexer(pd.Index(packed))
-        return np.append(self.symbols, UNKNOWN).take(found)
+            return look_up(self._table, pack(codes, self._sizes))
+        is_packed = n_cells(self._sizes) < _MOST_PACKED
+        rows: Any = pack(codes, self._sizes) if is_packed else pd.MultiIndex.from_arrays(codes)
+        return np.append(self.symbols, UNKNOWN).take(self._index.get_indexer(rows))
 
     @cached_property
     def _table(self) -> IntArray:
-        """The symbol of each packed combination, -1 for those that were not seen."""
+        """The symbol of each packed combination, -1 if it was not seen."""
         table = np.full(int(n_cells(self._sizes)), UNKNOWN)
         table[pack_few(self.combinations, self._sizes)] = self.symbols
         return narrow(table)
 
     @cached_property
     def _index(self) -> pd.Index:
-        """The packed combinations that were seen."""
-        return pd.Index(pack_few(self.combinations, self._sizes))
+        """The combinations, packed if possible."""
+        if n_cells(self._sizes) < _MOST_PACKED:
+            return pd.Index(pack_few(self.combinations, self._sizes))
+        return pd.MultiIndex.from_arrays(list(self.combinations.T))
 
     def pooled(self, n_symbols: int) -> tuple[ValueAlphabet, IntArray]:
-        """Return an alphabet in which the rarest symbols share one, and its codes of the old."""
+        """Return an alphabet whose rarest symbols are pooled, and its code for each old symbol."""
         counts = np.bincount(self.symbols[self.member_of], weights=self.weights)
         symbols = pool(counts, None, n_symbols)
         return replace(self, symbols=symbols[self.symbols]), symbols
 
     def column_codes(self) -> list[IntArray | None]:
-        own = np.arange(self.n_symbols)
         found: list[IntArray | None] = []
         for codes, n in zip(self.combinations.T, self._sizes, strict=True):
             least, most = np.full(self.n_symbols, n), np.full(self.n_symbols, -1)
             np.minimum.at(least, self.symbols, codes)
             np.maximum.at(most, self.symbols, codes)
-            found.append(np.where(least == most, least, n + own))
+            found.append(np.where(least == most, least, n + np.arange(self.n_symbols)))
         return found
 
     def rules(self) -> list[Any]:
         return [self.combinations.tolist(), self.symbols.tolist()]
 
-    def held(self, position: int) -> tuple[IntArray, IntArray, FloatArray]:
+    def occurrences(self, position: int) -> tuple[IntArray, IntArray, FloatArray]:
         return self.members[:, position], self.symbols[self.member_of], self.weights
 
     def matches(self) -> FloatArray:
@@ -278,24 +266,22 @@ class ValueAlphabet(Alphabet):
         of_symbol = np.bincount(symbols, self.weights)
         shares = self.weights / np.where(of_symbol > 0, of_symbol, 1.0)[symbols]
         by_column = [self.shown_shares(position) for position in range(len(self.columns))]
-        for several in np.flatnonzero(self.is_pool):
+        for pooled in np.flatnonzero(self.is_pool):
             kept = np.ones(len(symbols))
-            for by_symbol, own in zip(by_column, self.members.T, strict=True):
-                kept *= by_symbol[several, own]
-            found[:, several] = np.bincount(symbols, shares * kept, self.n_symbols)
+            for by_symbol, values in zip(by_column, self.members.T, strict=True):
+                kept *= by_symbol[pooled, values]
+            found[:, pooled] = np.bincount(symbols, shares * kept, self.n_symbols)
         return found
 
     @cached_property
     def shown(self) -> list[ShownColumn]:
         groups = list(_grouped(self.symbols[self.member_of]))
-        return [
-            _shown_column(column, of_member, groups, self.weights, fewest=2)
-            for column, of_member in zip(self.columns, self.members.T, strict=True)
-        ]
+        pairs = zip(self.columns, self.members.T, strict=True)
+        return [_shown_column(*pair, groups, self.weights, fewest=2) for pair in pairs]
 
     def can_be_read(self, symbols: IntArray) -> bool:
-        # Not if columns of a pool are drawn separately, or if a common value stands for the rare
-        # ones of a pool.
+        # Not if two columns of a pool are drawn separately, nor if a pool of rare values is shown
+        # as a common value outside of it.
         for symbol in symbols[self.is_pool[symbols]].tolist():
             shown = [[c.values[i] for i in np.unique(c.pools[symbol][0])] for c in self.shown]
             if sum(len(values) > 1 for values in shown) > 1:
@@ -312,46 +298,43 @@ class ValueAlphabet(Alphabet):
 
 
 def learn_alphabet(
-    series: Sequence[pd.Series], labels: Names, weights: FloatArray | None, options: Options
+    series: Columns, labels: Names, weights: FloatArray | None, options: Options
 ) -> tuple[ValueAlphabet, IntArray]:
     """Return the alphabet of columns taken jointly, and the symbol of each row.
 
-    weights : those of the rows, or None; options : the keyword arguments of `learn_values` for
-    each column.
+    weights : of the rows, or None; options : the keyword arguments of `learn_values` for each
+    column.
     """
     if len(series) == 1:
-        column, rows, distinct = learn_values(series[0], weights, labels[0], **options[0])
-        symbols = take(column.of_values(distinct, labels[0]), rows)
-        own, occurs = np.arange(column.n_symbols), np.flatnonzero(column.symbols >= 0)
-        member_of, counts = column.symbols[occurs], column.weights[occurs]
-        return ValueAlphabet(
-            (column,), own[:, None], own, occurs[:, None], member_of, counts
-        ), symbols
+        column, symbols = learn_column(series[0], weights, labels[0], **options[0])
+        every, occurs = np.arange(column.n_symbols), np.flatnonzero(column.symbols >= 0)
+        found = occurs[:, None], column.symbols[occurs], column.weights[occurs]
+        return ValueAlphabet((column,), every[:, None], every, *found), symbols
     columns, codes = learn_positions(series, labels, weights, options)
-    # Rows are combined once, by value; among those combinations we find which share symbols.
+    # Rows are combined once, by value; then these combinations are grouped into symbols.
     members, member = combine(codes, [len(column.values) for column in columns])
     parts = [column.symbols[of] for column, of in zip(columns, members.T, strict=True)]
     combinations, member_of = combine(parts, [column.n_symbols for column in columns])
     counts = count(member, len(members), weights)[:-1].astype(float)
-    own = np.arange(len(combinations))
-    alphabet = ValueAlphabet(columns, combinations, own, members, member_of, counts)
+    every = np.arange(len(combinations))
+    alphabet = ValueAlphabet(columns, combinations, every, members, member_of, counts)
     return alphabet, take(np.append(member_of, UNKNOWN), member)
 
 
 def learn_positions(
-    series: Sequence[pd.Series], labels: Names, weights: FloatArray | None, options: Options
+    series: Columns, labels: Names, weights: FloatArray | None, options: Options
 ) -> tuple[tuple[ColumnAlphabet, ...], list[IntArray]]:
-    """Return the alphabet of each column, and for each of its rows the position of its value."""
+    """Return the alphabet of each column, and the position of each row's value in it."""
     columns, positions = [], []
-    for column_, label, option in zip(series, labels, options, strict=True):
-        column, codes, distinct = learn_values(column_, weights, label, **option)
+    for values, label, option in zip(series, labels, options, strict=True):
+        column, codes, distinct = learn_values(values, weights, label, **option)
         columns.append(column)
         positions.append(take(column.positions_of(distinct, label), codes))
     return tuple(columns), positions
 
 
 def combine(codes: Sequence[IntArray], sizes: Sequence[int]) -> tuple[IntArray, IntArray]:
-    """Return the distinct rows of several columns of codes, and which one each row is."""
+    """Return the distinct rows of several columns of codes, and the index of each row in them."""
     if n_cells(sizes) >= _MOST_PACKED:
         rows = pd.DataFrame(dict(enumerate(codes)))
         symbols = rows.groupby(list(rows), sort=True).ngroup().to_numpy()
@@ -367,26 +350,40 @@ def combine(codes: Sequence[IntArray], sizes: Sequence[int]) -> tuple[IntArray, 
     return unpack(seen, sizes), look_up(narrow(table), packed)
 
 
+def unknown_values(
+    alphabet: Alphabet, series: Columns, labels: Names, symbols: IntArray, label: Hashable
+) -> str:
+    """Return some unknown values of a column as a text, or combinations if `label` is None.
+
+    symbols : of the rows.
+    """
+    if label is None:
+        rows = np.flatnonzero(symbols < 0)[:1000]
+        values = list(zip(*(s.iloc[rows].tolist() for s in series), strict=True))
+    else:
+        column = list(labels).index(label)
+        codes = alphabet.columns[column].encode(series[column], label)
+        values = series[column].iloc[np.flatnonzero(codes == UNKNOWN)[:1000]].tolist()
+    texts = list(dict.fromkeys(map(repr, values)))[:5]
+    return ", ".join(text if len(text) <= 80 else f"{text[:80]}..." for text in texts)
+
+
 # What symbols are shown as: values of each column.
 #
-# A symbol with one member is shown as its values. A pooled one stands for many combinations, each
-# of which may be the row of one person: so every column is drawn separately from the values that
-# the members have there, in proportion to how often they have them. Values that fewer than five
-# rows of the table have are not shown for other rows: a commoner value among the members takes
-# their place, or the commonest value of the column, or none if all are that rare.
-
-
-# Draws from [0, 1) for some rows; the second argument is the column, as each has its own draws.
-Uniform: TypeAlias = Callable[[IntArray, int], FloatArray]
+# A symbol with one member is shown as its values. A pool stands for many combinations, each of
+# which may be the row of one person: so every column is drawn separately from the values of the
+# members, in proportion to their weights. Values in fewer than five rows of the table are not
+# shown for other rows: commoner values of the pool take their place; if there are none, the
+# commonest value of the column; if that is rare too, a missing value.
 
 
 @dataclass(frozen=True, eq=False)
 class ShownColumn:
-    """What one column shows.
+    """The values that one column shows.
 
-    values : those that it may show, in the order of the alphabet; single : which of them each
-    symbol with one member shows, -1 for a pool; pools : for each pool, which of them it may show,
-    and their cumulative weights.
+    values : all that it may show, in the order of the alphabet; single : the index in `values` for
+    each symbol with one member, -1 for a pool; pools : for each pool, the indices in `values` that
+    it may show, and their cumulative weights.
     """
 
     values: list[Any]
@@ -394,18 +391,23 @@ class ShownColumn:
     pools: dict[int, tuple[IntArray, FloatArray]]
 
     def codes(self, symbols: IntArray, rows: IntArray, uniform: FloatArray) -> IntArray:
-        """Return codes of `values` for rows of symbols.
+        """Return the index in `values` that each row shows.
 
-        rows : those that show a pool; uniform : one number for each of them.
+        symbols : of the rows; rows : positions of those that show a pool; uniform : a random draw
+        for each of them.
         """
-        codes = look_up(narrow(self.single), symbols).astype(
-            narrow(np.array(len(self.values))).dtype
-        )
-        for symbol, own in _grouped(symbols[rows]):
+        dtype = narrow(np.array(len(self.values))).dtype
+        codes = look_up(self.single.astype(dtype), symbols)
+        for symbol, at in _grouped(symbols[rows]):
             shown, cumulated = self.pools[symbol]
-            drawn = np.searchsorted(cumulated, uniform[own] * cumulated[-1], side="right")
-            codes[rows[own]] = shown[drawn.clip(max=len(shown) - 1)]
+            drawn = np.searchsorted(cumulated, uniform[at] * cumulated[-1], side="right")
+            codes[rows[at]] = shown[drawn.clip(max=len(shown) - 1)]
         return codes
+
+    def commonest(self, pool: int) -> Any:
+        """Return the value that a pool shows most often."""
+        codes, cumulated = self.pools[pool]
+        return self.values[codes[np.argmax(np.diff(cumulated, prepend=0.0))]]
 
     def by_symbol(self) -> FloatArray:
         """Return how often each symbol is shown as each of `values`."""
@@ -420,18 +422,16 @@ class ShownColumn:
 def shown_pools(
     column: ColumnAlphabet, of_member: IntArray, symbols: IntArray, weights: FloatArray
 ) -> ShownColumn:
-    """Return what a column shows if every symbol is a pool, however few values it has."""
+    """Return what a column shows if every symbol is a pool, even those of one member."""
     return _shown_column(column, of_member, list(_grouped(symbols)), weights, fewest=1)
 
 
 def _grouped(symbols: IntArray) -> Iterator[tuple[int, IntArray]]:
-    """Yield each symbol that occurs, and where it occurs."""
+    """Yield each symbol that occurs, and its positions."""
     order = np.argsort(symbols, kind="stable")
     found, starts = np.unique(symbols[order], return_index=True)
-    ends = np.append(starts[1:], len(order))
-    return (
-        (symbol, order[i:j]) for symbol, i, j in zip(found.tolist(), starts, ends, strict=False)
-    )
+    parts = np.split(order, starts[1:])  # one, and empty, if there are no symbols
+    return zip(found.tolist(), parts, strict=False)
 
 
 def _shown_column(
@@ -444,20 +444,18 @@ def _shown_column(
     """Return what a column shows.
 
     of_member, weights : one entry for each member; groups : the members of each symbol; fewest :
-    members that make a pool.
+    the number of members from which on a symbol is a pool.
     """
-    alone = {
-        symbol: column.values[of_member[own[0]]] for symbol, own in groups if len(own) < fewest
-    }
-    shares = {
-        symbol: _shares(column, of_member[own], weights[own])
-        for symbol, own in groups
-        if len(own) >= fewest
-    }
+    alone, shares = {}, {}
+    for symbol, at in groups:
+        if len(at) < fewest:
+            alone[symbol] = column.values[of_member[at[0]]]
+        else:
+            shares[symbol] = _shares(column, of_member[at], weights[at])
     wanted = {*alone.values(), *(value for shown, _ in shares.values() for value in shown)}
     in_order = dict.fromkeys([*column.values, *column.in_pool])
     values = [value for value in in_order if value is not None and value in wanted]
-    values += [None] * (None in wanted)  # a missing one is last
+    values += [None] * (None in wanted)  # a missing value is last
     code_of = {value: code for code, value in enumerate(values)}
     single = np.full(len(groups), UNKNOWN)
     single[list(alone)] = [code_of[value] for value in alone.values()]
@@ -471,7 +469,7 @@ def _shown_column(
 def _shares(
     column: ColumnAlphabet, positions: IntArray, weights: FloatArray
 ) -> tuple[list[Any], FloatArray]:
-    """Return what a pool shows, and how often; positions : those of its members in `values`."""
+    """Return the values that a pool shows, and their weights; positions : of its members."""
     share = np.bincount(positions, weights, minlength=len(column.values)).astype(float)
     share[column.is_rare] = 0.0
     if share.any():

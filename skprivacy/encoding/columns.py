@@ -5,9 +5,8 @@ from __future__ import annotations
 import datetime
 import decimal
 import numbers
-import numbers as numbers_abc
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -23,33 +22,33 @@ from .values import as_numbers, coded, coded_by_offset, factorize, family_of
 # Up to this many edges, comparing with each of them is faster than a binary search per number.
 _FEW_EDGES = 32
 
-# A value that fewer rows have may identify a person, and is not shown for other rows.
+# A value in fewer rows than this may identify a person, and is not shown for other rows.
 FEWEST_ROWS = 5
 
 _EDGES = InPython("The edges in n_bins", Named("edges"))
 
-# How many bins, or a sequence of their edges: np.ndim tells which; by column, where that differs.
+# A number of bins, or a sequence of their edges, as np.ndim shows; and bins by column.
 BinsLike: TypeAlias = Any
 Edges: TypeAlias = Mapping[Any, BinsLike]
 
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Bins of the values of a column, or its values themselves.
+    """The bins of a column, or its values, if it has no bins.
 
-    edges : the inner edges, as numbers, or None if nothing is cut; bounds : outside these, a
-    number belongs to no bin; labels : readable and distinct; values : for each bin one that was
-    seen, its median, or None if it is empty; middles : the same, or if few rows have the median,
-    the middle of the bin; weights, rows : the total weight and the number of rows in each.
+    labels : readable and distinct; values : the median of each bin, which is a value that was
+    seen, or None for an empty bin; middles : the median, or the middle of the bin if few rows have
+    the median; weights, rows : the total weight and the number of rows in each; edges : the inner
+    edges, as numbers, or None without bins; bounds : numbers outside of these belong to no bin.
     """
 
-    edges: FloatArray | None
-    bounds: tuple[float, float]
     labels: list[Any]
     values: list[Any]
     middles: list[Any]
     weights: FloatArray
     rows: CountArray
+    edges: FloatArray | None = None
+    bounds: tuple[float, float] = (-np.inf, np.inf)
 
 
 def cut(
@@ -62,19 +61,23 @@ def cut(
 ) -> Bins:
     """Return the `Bins` of distinct values.
 
-    numbers : the values as numbers; weights, rows : those of each value; n_bins : a number of bins
-    of about equal weight, or edges.
+    numbers : the values as numbers; weights, rows : of each value; n_bins : a number of bins of
+    about equal weight, or edges.
     """
     if len(np.unique(numbers)) < len(numbers):
-        told = f"The column {label!r} has integers that are too large to tell apart as floats: "
-        raise ValueError(told + "subtract a constant, or convert it to strings.")
+        problem = f"The column {label!r} has integers that are too large to tell apart as floats: "
+        raise ValueError(problem + "subtract a constant, or convert it to strings.")
     order = np.argsort(numbers, kind="stable")
     values, numbers = [values[i] for i in order], numbers[order]
     weights, rows = weights[order], rows[order]
-    if np.ndim(n_bins) == 1:
-        edges, bounds = _given_edges(n_bins, numbers, values, label)
-    else:
+    if np.ndim(n_bins) == 0:
         edges, bounds = _quantiles(numbers, weights, n_bins), (-np.inf, np.inf)
+    else:
+        edges = as_edges(n_bins, label)
+        if numbers[0] < edges[0] or numbers[-1] > edges[-1]:
+            problem = f" for the column {label!r} do not cover its values. Got {list(n_bins)!r}: "
+            raise ValueError(Message(_EDGES, problem, "begin with -inf and end with inf."))
+        edges, bounds = edges[1:-1], (edges[0], edges[-1])
     bin_of = np.searchsorted(edges, numbers, side="left")
     ends = [bounds[0], *edges.tolist(), bounds[1]]
     medians: list[Any] = [None] * (len(ends) - 1)
@@ -88,19 +91,19 @@ def cut(
             mean = float(np.average(numbers[inside], weights=rows[inside]))
             middles[b] = _middle(ends[b], ends[b + 1], mean, values[median])
     weights, rows = (np.bincount(bin_of, w, len(medians)).astype(float) for w in (weights, rows))
-    return Bins(edges, bounds, _labels(edges, values[0]), medians, middles, weights, rows)
+    return Bins(_labels(edges, values[0]), medians, middles, weights, rows, edges, bounds)
 
 
 def _middle(low: float, high: float, mean: float, like: Any) -> Any:
-    """Return what is halfway between the edges of a bin; for an unbounded bin, its mean.
+    """Return the middle of a bin; for an unbounded bin, its mean.
 
-    like : a value of the column, which shows what a number stands for.
+    like : a value of the column, whose type the result has.
     """
     middle = (low + high) / 2
     middle = middle if np.isfinite(middle) else mean
     if isinstance(like, datetime.date | datetime.timedelta):
         return _as_time(middle, like)
-    if isinstance(like, numbers_abc.Integral):
+    if isinstance(like, numbers.Integral):
         whole = [int(number) for number in (round(middle), np.floor(middle), np.ceil(middle))]
         return next((number for number in whole if low < number <= high), whole[0])
     if isinstance(like, decimal.Decimal):
@@ -109,14 +112,14 @@ def _middle(low: float, high: float, mean: float, like: Any) -> Any:
 
 
 def _as_time(nanoseconds: float, like: Any) -> Any:
-    """Return nanoseconds as a time like another one, without needless digits."""
+    """Return nanoseconds as a time of the type of `like`, rounded to days or seconds."""
     if isinstance(like, datetime.timedelta):
         return pd.Timedelta(int(nanoseconds)).ceil("s")
     zone = getattr(like, "tzinfo", None)
     moment = pd.Timestamp(int(nanoseconds))
     moment = moment if zone is None else moment.tz_localize("UTC").tz_convert(zone)
     is_day = pd.Timestamp(like) == pd.Timestamp(like).normalize()
-    # Where clocks go forward or back, either of the two hours will do.
+    # Where clocks go forward or back, either hour will do.
     moment = moment.ceil("D" if is_day else "s", ambiguous=True, nonexistent="shift_forward")
     if isinstance(like, pd.Timestamp):
         return moment.as_unit(like.unit)
@@ -124,7 +127,7 @@ def _as_time(nanoseconds: float, like: Any) -> Any:
 
 
 def edges_below(edges: FloatArray, numbers: FloatArray) -> IntArray:
-    """Return how many edges are below each number: its bin. For NaN it may be anything."""
+    """Return the bin of each number: how many edges are below it. Undefined for NaN."""
     if len(edges) > _FEW_EDGES:
         return np.searchsorted(edges, numbers)
     below = np.zeros(len(numbers), dtype=np.int8)
@@ -134,33 +137,22 @@ def edges_below(edges: FloatArray, numbers: FloatArray) -> IntArray:
 
 
 def _quantiles(numbers: FloatArray, weights: FloatArray, n_bins: int) -> FloatArray:
-    """Return weighted quantiles, each a number that was seen and belongs to the bin below it."""
+    """Return weighted quantiles, each of them a number that was seen, in the bin below it."""
     cumulated = weights.cumsum()
     shares = cumulated[-1] * np.arange(1, n_bins) / n_bins
-    # A share counts as reached if only rounding keeps it from being reached exactly.
+    # A share counts as reached if it is missed only by rounding.
     at = np.searchsorted(cumulated, shares * (1 - 1e-12)).clip(max=len(numbers) - 1)
     edges = np.unique(numbers[at])
     return edges[edges < numbers[-1]]
 
 
 def as_edges(given: Sequence[Any], label: Hashable) -> FloatArray:
-    """Return the edges that a user gave, as numbers."""
+    """Return given edges as numbers."""
     edges = as_numbers(pd.Series(list(given)), label)
     if len(edges) < 2 or not (np.diff(edges) > 0).all():
-        told = _EDGES, f" for the column {label!r} must increase, and there must be at least two. "
-        raise ValueError(Message(*told, f"Got {list(given)!r}."))
+        problem = f" for the column {label!r} must increase, and there must be at least two. "
+        raise ValueError(Message(_EDGES, problem, f"Got {list(given)!r}."))
     return edges
-
-
-def _given_edges(
-    given: Sequence[Any], numbers: FloatArray, values: list[Any], label: Hashable
-) -> tuple[FloatArray, tuple[float, float]]:
-    """Return the inner edges and the bounds of edges that a user gave."""
-    edges = as_edges(given, label)
-    if numbers[0] < edges[0] or numbers[-1] > edges[-1]:
-        told = _EDGES, f" for the column {label!r} do not cover its values. Got {list(given)!r}: "
-        raise ValueError(Message(*told, "begin with -inf and end with inf."))
-    return edges[1:-1], (edges[0], edges[-1])
 
 
 def _labels(edges: FloatArray, example: object) -> list[str]:
@@ -183,19 +175,18 @@ def _labels(edges: FloatArray, example: object) -> list[str]:
 POOLED = "(pooled)"
 DEFAULT_BINS = 10
 
-# min_frequency and max_categories.
-Pooling: TypeAlias = tuple[float | None, int | None]
+Pooling: TypeAlias = tuple[float | None, int | None]  # min_frequency and max_categories
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnAlphabet:
     """The symbols of one column.
 
-    values : one value for each category or bin; a missing value is None; labels : their names;
-    symbols : which symbol each is part of, -1 for an empty bin; weights : how often each was
-    seen; in_pool : what each is shown as if it is one of several, see `showing`; is_rare :
-    whether fewer than five rows had it; edges : the inner edges of the bins, or None without
-    bins; bounds : outside these, a number is unknown.
+    values : one value for each category or bin; a missing value is None, and last; labels : their
+    names; symbols : the symbol of each, -1 for an empty bin; weights : the total weight of each;
+    in_pool : what each is shown as in a pool; is_rare : whether fewer than five rows had it;
+    edges : the inner edges of the bins, or None without bins; bounds : numbers outside of these
+    are unknown.
     """
 
     values: tuple[Any, ...]
@@ -210,35 +201,35 @@ class ColumnAlphabet:
 
     @cached_property
     def n_symbols(self) -> int:
-        """How many symbols there are, after pooling."""
+        """The number of symbols, after pooling."""
         return int(self.symbols.max()) + 1
 
     @cached_property
     def symbol_labels(self) -> list[Any]:
-        """One label for each symbol; those that were pooled are `POOLED`."""
+        """One label for each symbol; `POOLED` for pooled values."""
         sizes = np.bincount(self.symbols[self.symbols >= 0], minlength=self.n_symbols)
         of_symbol = dict(zip(self.symbols.tolist(), self.labels, strict=True))
         return [of_symbol[s] if sizes[s] == 1 else POOLED for s in range(self.n_symbols)]
 
     @property
     def is_cut(self) -> bool:
-        """Whether its numbers or times are cut into bins."""
+        """Whether the column has bins of numbers or times."""
         return self.edges is not None
 
     @property
     def is_coarse(self) -> bool:
-        """Whether values share symbols: bins, or pools of rare ones."""
+        """Whether values share symbols, in bins or pools."""
         return self.is_cut or self.n_symbols < len(self.values)
 
     @cached_property
     def family(self) -> str:
-        """What kind of values it holds: "numbers", "times", the name of a type, or "mixed"."""
+        """The kind of values: "numbers", "times", the name of a type, or "mixed"."""
         families = {family_of([value], "X") for value in self.values if value is not None}
         return families.pop() if len(families) == 1 else "mixed"
 
     @property
     def is_measured(self) -> bool:
-        """Whether it holds numbers or times."""
+        """Whether the values are numbers or times."""
         return self.family in ("numbers", "times")
 
     def encode(self, series: pd.Series, label: Hashable) -> IntArray:
@@ -250,15 +241,15 @@ class ColumnAlphabet:
         return take(self.of_values(values, label), codes)
 
     def of_values(self, values: list[Any], label: Hashable) -> IntArray:
-        """Return the symbols of some values, followed by that of a missing one."""
+        """Return the symbols of values, followed by the symbol of a missing one."""
         return np.append(self.symbols, UNKNOWN).take(self.positions_of(values, label))
 
     def positions_of(self, values: list[Any], label: Hashable) -> IntArray:
-        """Return the positions of some values in `values`, followed by that of a missing one."""
+        """Return the positions of values in `self.values`, followed by that of a missing one."""
         if self.edges is not None:
             found = self._bins_of(as_numbers(pd.Series(values), label))
         else:
-            present = self.values[: len(self.values) - self.has_missing]  # the missing is last
+            present = self.values[: len(self.values) - self.has_missing]
             index = pd.Index(present, dtype=object, tupleize_cols=False)
             found = index.get_indexer(pd.Index(values, dtype=object, tupleize_cols=False))
         return np.append(found, self._missing).astype(np.intp)
@@ -269,8 +260,8 @@ class ColumnAlphabet:
         return len(self.values) - 1 if self.has_missing else UNKNOWN
 
     def _bins_of(self, numbers: FloatArray) -> IntArray:
-        """Return the positions of the bins that numbers fall into."""
-        assert self.edges is not None  # otherwise there would be no bins
+        """Return the bin of each number."""
+        assert self.edges is not None
         low, high = self.bounds
         bins = np.empty(len(numbers), dtype=np.min_scalar_type(-len(self.values)))
         for rows in chunks(len(numbers)):
@@ -301,9 +292,9 @@ def learn_values(
 ) -> tuple[ColumnAlphabet, IntArray, list[Any]]:
     """Return the `ColumnAlphabet` of a column, and its rows as codes of a list of values.
 
-    weights : those of the rows, or None; pooling : (min_frequency, max_categories);
-    multiplicities : how many rows of the data each row stands for, or None if one; as_declared :
-    whether categories without rows are symbols too.
+    weights : of the rows, or None; pooling : (min_frequency, max_categories); multiplicities : the
+    number of rows of the data that each row stands for, or None for one; as_declared : whether
+    categories without rows are symbols too.
     """
     codes, distinct = coded(series, label)
     rows = count(codes, len(distinct), multiplicities)  # missing ones last
@@ -311,44 +302,40 @@ def learn_values(
     is_categorical = isinstance(series.dtype, pd.CategoricalDtype)
     as_declared = as_declared and is_categorical
     seen = np.arange(len(distinct)) if as_declared else np.flatnonzero(rows[:-1])
-    values, of_values = [distinct[i] for i in seen], (totals[seen], rows[seen])
+    values = [distinct[i] for i in seen]
     family = "category" if is_categorical else family_of(values, label)
     most: Any = np.inf if n_bins is None else n_bins
     if family in ("numbers", "times") and (np.ndim(most) == 1 or len(values) > most):
-        numbers = _finite(as_numbers(pd.Series(values), label), label)
-        found = cut(values, numbers, *of_values, n_bins, label)
+        numbers = as_numbers(pd.Series(values), label)
+        _check_finite(numbers, label)
+        found = cut(values, numbers, totals[seen], rows[seen], n_bins, label)
     else:
         if family == "numbers":
-            _finite(np.array(values, dtype=float), label)
-        order = list(range(len(values)))
-        if not is_categorical:  # categories have an order of their own
+            _check_finite(np.array(values, dtype=float), label)
+        if not is_categorical:  # categories keep their order
             try:
-                order.sort(key=values.__getitem__)
+                order = sorted(range(len(values)), key=values.__getitem__)
             except TypeError as error:
-                told = f"The column {label!r} has values that cannot be sorted ({error}): "
+                problem = f"The column {label!r} has values that cannot be sorted ({error}): "
                 advice = "convert it to strings or to a category first."
-                raise TypeError(told + advice) from error
-        values, ends = [values[i] for i in order], (-np.inf, np.inf)
-        found = Bins(None, ends, values, values, values, totals[seen][order], rows[seen][order])
-    if rows[-1]:
-        listed = "labels", "values", "middles"
-        named: dict[str, Any] = {name: [*getattr(found, name), None] for name in listed}
-        weights, all_rows = np.append(found.weights, totals[-1]), np.append(found.rows, rows[-1])
-        found = replace(found, weights=weights, rows=all_rows, **named)
-    occurs = np.flatnonzero((found.rows > 0) | as_declared)
-    symbols = np.full(len(found.values), UNKNOWN)
-    symbols[occurs] = pool(found.weights[occurs], *pooling)
-    of_bins = tuple(found.values), tuple(found.labels), symbols, found.weights
-    shown = tuple(found.middles), found.rows < FEWEST_ROWS
-    alphabet = ColumnAlphabet(*of_bins, *shown, found.edges, found.bounds, bool(rows[-1]))
+                raise TypeError(problem + advice) from error
+            seen, values = seen[order], [values[i] for i in order]
+        found = Bins(values, values, values, totals[seen], rows[seen])
+    n = len(found.values) + (has_missing := bool(rows[-1]))
+    lists = found.values, found.labels, found.middles
+    all_values, labels, middles = ((*of_value, None)[:n] for of_value in lists)
+    weight, n_rows = np.append(found.weights, totals[-1])[:n], np.append(found.rows, rows[-1])[:n]
+    occurs = np.flatnonzero((n_rows > 0) | as_declared)
+    symbols = np.full(n, UNKNOWN)
+    symbols[occurs] = pool(weight[occurs], *pooling)
+    encoder, shown = (all_values, labels, symbols, weight), (middles, n_rows < FEWEST_ROWS)
+    alphabet = ColumnAlphabet(*encoder, *shown, found.edges, found.bounds, has_missing)
     return alphabet, codes, distinct
 
 
-def _finite(numbers: FloatArray, label: Hashable) -> FloatArray:
+def _check_finite(numbers: FloatArray, label: Hashable) -> None:
     if np.isinf(numbers).any():
-        told = f"The column {label!r} contains infinity: "
-        raise ValueError(told + "replace it, or drop those rows.")
-    return numbers
+        raise ValueError(f"The column {label!r} contains infinity: replace it or drop those rows.")
 
 
 def pool(counts: CountArray, min_frequency: float | None, max_categories: int | None) -> IntArray:

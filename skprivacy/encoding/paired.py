@@ -1,4 +1,4 @@
-"""Symbols of X together with the values of columns that are published beside its release."""
+"""Symbols of X paired with the values of columns that are published unchanged beside it."""
 
 from __future__ import annotations
 
@@ -8,28 +8,35 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from .._messages import Message, Named
 from .._typing import BoolArray, FloatArray, IntArray
 from ..codes import UNKNOWN, look_up, narrow
-from .alphabets import Alphabet, Names, ShownColumn, Uniform, ValueAlphabet, combine
+from .alphabets import (
+    Alphabet,
+    Columns,
+    Decoded,
+    Encoded,
+    Names,
+    ShownColumn,
+    Uniform,
+    ValueAlphabet,
+    combine,
+    unknown_values,
+)
 from .columns import ColumnAlphabet
-
-# So many values are shown in a message, each cut to so many characters.
-_FEW, _LONGEST = 3, 80
 
 
 @dataclass(frozen=True, eq=False)
 class PairedAlphabet(Alphabet):
-    """Pairs of a value z of columns that are published as they are, and a symbol of X.
+    """Pairs of a value z of columns that are published unchanged, and a symbol of X.
 
-    What is shown for a pair is what is shown for its symbol of X: z is nobody's to change. Members
-    of a symbol are taken to be the same whatever z is.
+    A pair is shown as its symbol of X, with z unchanged. Members of a symbol are assumed to have
+    the same shares for every z.
 
-    inner : the symbols of X; beside : those of the published columns, neither cut nor pooled;
+    inner : the symbols of X; beside : those of the published columns, neither binned nor pooled;
     pairs : (n, 2), the z and the symbol of X of each pair that occurs, in lexicographic order;
-    weights : how often each was seen.
+    weights : the total weight of each pair.
     """
 
     inner: Alphabet
@@ -67,8 +74,8 @@ class PairedAlphabet(Alphabet):
 
     @cached_property
     def labels(self) -> list[Any]:
-        x_labels, z_labels = ([*map(_parts, a.labels)] for a in (self.inner, self.beside))
-        return [(*x_labels[x], *z_labels[z]) for z, x in self.pairs]
+        x_labels, z_labels = self.inner.labels, self.beside.labels
+        return [(*_parts(x_labels[x]), *_parts(z_labels[z])) for z, x in self.pairs]
 
     @property
     def is_pool(self) -> BoolArray:
@@ -76,23 +83,17 @@ class PairedAlphabet(Alphabet):
 
     @cached_property
     def shown(self) -> list[ShownColumn]:
-        of_pair = list(enumerate(self.x_symbols.tolist()))
-        return [
-            ShownColumn(
-                column.values,
-                column.single[self.x_symbols],
-                {pair: column.pools[x] for pair, x in of_pair if x in column.pools},
-            )
-            for column in self.inner.shown
-        ]
+        found = []
+        for column in self.inner.shown:
+            pools = {i: column.pools[x] for i, x in enumerate(self.x_symbols) if x in column.pools}
+            found.append(ShownColumn(column.values, column.single[self.x_symbols], pools))
+        return found
 
-    def encode(
-        self, series: Sequence[pd.Series], labels: Names, folds: IntArray | None = None
-    ) -> tuple[IntArray, dict[Hashable, int]]:
+    def encode(self, series: Columns, labels: Names, folds: IntArray | None = None) -> Encoded:
         """Return the pair of each row; series, labels : of X, then of the columns beside it.
 
         A row of X that was not seen with its z, numbered from 0, is ``-1 - z``. A z that was not
-        seen is an error: nothing is known about what it reveals.
+        seen is an error, because its leakage is not known.
         """
         n = len(self.inner.columns)
         x, unknown = self.inner.encode(series[:n], labels[:n], folds)
@@ -104,35 +105,32 @@ class PairedAlphabet(Alphabet):
             unknown = {**unknown, None: unknown.get(None, 0) + n_new}
         return symbols, unknown
 
-    def _z_of(self, series: Sequence[pd.Series], labels: Sequence[Hashable]) -> IntArray:
+    def _z_of(self, series: Columns, labels: Names) -> IntArray:
         codes, unknown = self.beside.encode(series, labels)
         if unknown:
-            label = next(iter(unknown))
-            row_of = pd.DataFrame(dict(enumerate(s.reset_index(drop=True) for s in series)))
-            if label is not None:
-                at = list(labels).index(label)
-                codes = self.beside.columns[at].encode(series[at], label)
-                row_of = row_of[[at]]
-            rows = row_of[codes == UNKNOWN].drop_duplicates()[:_FEW]
-            raise _unseen(labels if label is None else [label], rows, unknown[label])
+            label, n = next(iter(unknown.items()))
+            name = f"combination of {', '.join(map(repr, labels))}"
+            name = name if label is None else f"column {label!r}"
+            shown = unknown_values(self.beside, series, labels, codes, label)
+            rows = f"{n:,} row{'s' if n > 1 else ''}"
+            found = f", has values that fit did not see, in {rows}: {shown}. "
+            reason = "They would be released unchanged, and no guarantee covers them: "
+            advice = "leave out these rows, replace the values, or fit to rows that have them."
+            raise ValueError(Message(f"The {name}, in ", Named("beside"), found, reason, advice))
         return codes
 
     @cached_property
     def _table(self) -> IntArray:
-        """The pair of each z and each symbol of X; the last entry of a z is for unknown ones."""
+        """The pair of each z and symbol of X; the last entry of a z is for unknown symbols."""
         n_z, n_x = self.beside.n_symbols, self.inner.n_symbols
         table = np.repeat(-1 - np.arange(n_z)[:, None], n_x + 1, axis=1)
         table[self.strata, self.x_symbols] = np.arange(self.n_symbols)
         return table.reshape(-1).astype(narrow(np.array(max(n_z, self.n_symbols))).dtype)
 
-    def decode(
-        self, symbol_of_output: IntArray, outputs: IntArray, uniform: Uniform
-    ) -> list[tuple[list[Any], IntArray]]:
+    def decode(self, symbol_of_output: IntArray, outputs: IntArray, uniform: Uniform) -> Decoded:
         return self.inner.decode(self.x_symbols[symbol_of_output], outputs, uniform)
 
-    def decode_beside(
-        self, symbol_of_output: IntArray, outputs: IntArray
-    ) -> list[tuple[list[Any], IntArray]]:
+    def decode_beside(self, symbol_of_output: IntArray, outputs: IntArray) -> Decoded:
         values_of_z = np.empty((self.beside.n_symbols, len(self.beside.columns)), dtype=np.intp)
         values_of_z[self.beside.symbols[self.beside.member_of]] = self.beside.members
         of_output = values_of_z[self.strata[symbol_of_output]]
@@ -141,8 +139,8 @@ class PairedAlphabet(Alphabet):
             for column, places in zip(self.beside.columns, of_output.T, strict=True)
         ]
 
-    def held(self, position: int) -> tuple[IntArray, IntArray, FloatArray]:
-        values, symbols, weights = self.inner.held(position)
+    def occurrences(self, position: int) -> tuple[IntArray, IntArray, FloatArray]:
+        values, symbols, weights = self.inner.occurrences(position)
         totals = np.bincount(self.x_symbols, self.weights, self.inner.n_symbols)
         shares = self.weights / totals[self.x_symbols]
         entries = [np.flatnonzero(symbols == x) for x in range(self.inner.n_symbols)]
@@ -169,11 +167,10 @@ class PairedAlphabet(Alphabet):
         return self.inner.can_be_read(np.unique(self.x_symbols[symbols]))
 
     def stratum_names(self, names: Sequence[Hashable]) -> list[str]:
-        """Return what each z is called; names : of the columns."""
-        parts = [_parts(label) for label in self.beside.labels]
+        """Return a text for each z; names : of the columns."""
         return [
-            ", ".join(f"{n} = {value}" for n, value in zip(names, of_z, strict=True))
-            for of_z in parts
+            ", ".join(f"{n} = {value}" for n, value in zip(names, _parts(z), strict=True))
+            for z in self.beside.labels
         ]
 
 
@@ -184,7 +181,7 @@ def paired(
     z_codes: IntArray,
     weights: FloatArray | None,
 ) -> tuple[PairedAlphabet, IntArray]:
-    """Return the pairs that occur in some rows, and that of each row."""
+    """Return the alphabet of the pairs that occur in some rows, and the pair of each row."""
     pairs, of_row = combine([z_codes, x_codes], [beside.n_symbols, inner.n_symbols])
     totals = np.bincount(of_row, weights, len(pairs)).astype(float)
     return PairedAlphabet(inner, beside, pairs, totals), of_row
@@ -192,17 +189,3 @@ def paired(
 
 def _parts(label: Any) -> tuple[Any, ...]:
     return label if isinstance(label, tuple) else (label,)
-
-
-def _unseen(labels: Sequence[Hashable], rows: pd.DataFrame, n_rows: int) -> ValueError:
-    """Return the error for values of columns beside a release that `fit` did not see."""
-    name = repr(labels[0])
-    if len(labels) > 1:
-        name = f"combination of {', '.join(map(repr, labels))}"
-    values = [repr(row if len(row) > 1 else row[0]) for row in rows.itertuples(False, None)]
-    shown = ", ".join(text[:_LONGEST] for text in values)
-    column, rows_ = "column " * (len(labels) == 1), "rows" if n_rows > 1 else "row"
-    told = f"The {column}{name}, in ", Named("beside"), ", has values that fit did not see, in "
-    why = f"{n_rows:,} {rows_}: {shown}. It leaves as it is, and no guarantee covers these: "
-    advice = "leave such rows out, replace the values with ones that fit saw, or fit to rows that "
-    return ValueError(Message(*told, why, advice, "have them."))

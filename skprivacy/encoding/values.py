@@ -1,6 +1,6 @@
-"""Values of a column: factorized, compared, and written in one spelling.
+"""Values of a column: distinct values, conversion to numbers, and one spelling for each.
 
-pyarrow need not be imported: its objects have all the methods needed here.
+pyarrow is not imported: its objects have all the methods needed here.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from ..codes import UNKNOWN, look_up, narrow, take
 def dictionary_codes(column: Any) -> tuple[IntArray, list[Any]]:
     """Return codes, -1 for missing, and the values of a ChunkedArray of dictionaries.
 
-    Dictionaries may differ from chunk to chunk and repeat a value; both dictionaries and indices
-    may have missing ones. Some of the values may not occur.
+    Dictionaries may differ between chunks, and may repeat a value; both dictionaries and indices
+    may contain nulls. Some of the values may not occur.
     """
     code_of: dict[Any, int] = {}
     codes: list[IntArray] = [np.empty(0, dtype=np.int8)]
@@ -48,7 +48,7 @@ def dictionary_codes(column: Any) -> tuple[IntArray, list[Any]]:
 # The distinct values of a column, and columns as numbers.
 
 
-# Integers that span less than this, with this many rows for each, serve as codes after an offset.
+# Integers in a range narrower than this, with this many rows per value, become codes by an offset.
 _WIDEST = 1 << 16
 _ROWS_PER_VALUE = 8
 
@@ -63,16 +63,16 @@ def factorize(series: pd.Series, label: Hashable) -> tuple[IntArray, list[Any]]:
     if isinstance(series.dtype, pd.StringDtype) and series.dtype.storage == "pyarrow":
         return dictionary_codes(series.array.__arrow_array__().dictionary_encode())
     if series.dtype.kind == "f" and not isinstance(series.dtype, np.dtype):
-        # Among numbers that may be null, NaN would be another value than null, and -0.0 than 0.0.
+        # In nullable columns, pandas distinguishes NaN from null, and -0.0 from 0.0.
         series = pd.Series(series.to_numpy(dtype=float, na_value=np.nan))
     try:
         codes, uniques = pd.factorize(series)
     except TypeError as error:
-        told = f"The column {label!r} has cells that cannot be compared ({error}): "
-        raise TypeError(told + "convert it to strings or numbers first.") from error
+        problem = f"The column {label!r} has cells that cannot be compared ({error}): "
+        raise TypeError(problem + "convert it to strings or numbers first.") from error
     if series.dtype == object:
         values = uniques.tolist()
-        # No boolean may be among numbers: to pandas, True is the same value as 1.
+        # Raises if booleans are among numbers: to pandas, True and 1 are the same value.
         alike = [values.index(value) for value in (0, 1) if value in values]
         rows = np.flatnonzero(np.isin(codes, alike))
         family_of(list({type(value): value for value in series.iloc[rows]}.values()), label)
@@ -81,13 +81,13 @@ def factorize(series: pd.Series, label: Hashable) -> tuple[IntArray, list[Any]]:
 
 
 def _of_objects(codes: IntArray, values: list[Any]) -> tuple[IntArray, list[Any]]:
-    """Return codes and values of objects in one spelling, in which more of them may be equal."""
-    written = list(map(plain, values))
-    if all(isinstance(value, str) for value in written):
-        return codes, written
-    again, distinct = pd.factorize(pd.Series(written, dtype=object))
-    if len(distinct) < len(values):  # a datetime and a Timestamp, say
-        codes = take(np.append(again, UNKNOWN), codes)
+    """Return codes and values in one spelling; values that are then equal share a code."""
+    spelled = list(map(plain, values))
+    if all(isinstance(value, str) for value in spelled):
+        return codes, spelled
+    code_of_spelled, distinct = pd.factorize(pd.Series(spelled, dtype=object))
+    if len(distinct) < len(values):  # for instance a datetime and an equal Timestamp
+        codes = take(np.append(code_of_spelled, UNKNOWN), codes)
     return codes, distinct.tolist()
 
 
@@ -97,20 +97,20 @@ def coded(series: pd.Series, label: Hashable) -> tuple[IntArray, list[Any]]:
 
 
 def coded_by_offset(series: pd.Series) -> tuple[IntArray, list[Any]] | None:
-    """Return integers that are close together as codes counted from the least; otherwise None."""
+    """Return integers of a narrow range as codes counted from the least; otherwise None."""
     is_sparse = isinstance(series.dtype, pd.SparseDtype)
     if series.dtype.kind not in "iu" or is_sparse or len(series) < _ROWS_PER_VALUE:
         return None
     missing = series.isna().to_numpy() if series.hasnans else np.zeros(1, dtype=bool)
     if missing.all():
         return None
-    any_ = series.iloc[missing.argmin()]  # stands for the missing ones
     dtype: Any = getattr(series.dtype, "numpy_dtype", series.dtype)
-    numbers = series.to_numpy(dtype=dtype, na_value=any_)
+    # Any present value stands in for the missing ones.
+    numbers = series.to_numpy(dtype=dtype, na_value=series.iloc[missing.argmin()])
     low, high = int(numbers.min()), int(numbers.max())
     if high - low >= min(_WIDEST, len(numbers) // _ROWS_PER_VALUE):
         return None
-    # Computed modulo the size of a type in which all of them, and -1, are different.
+    # Computed modulo the size of a type in which all of them, and -1, differ.
     codes = numbers.astype(np.min_scalar_type(low - high - 1))
     codes -= np.array(low).astype(codes.dtype)
     if missing.any():
@@ -119,11 +119,11 @@ def coded_by_offset(series: pd.Series) -> tuple[IntArray, list[Any]] | None:
 
 
 def family_of(values: list[Any], label: Hashable) -> str:
-    """Return what kind of values a column has: "numbers", "times", or the name of a type."""
+    """Return the kind of values in a column: "numbers", "times", or the name of a type."""
     families = {_family(value) for value in values}
     if len(families) > 1:
-        told = f"The column {label!r} mixes {' and '.join(sorted(families))} values: "
-        raise TypeError(told + "convert it to one type first, for instance with .astype(str).")
+        problem = f"The column {label!r} mixes {' and '.join(sorted(families))} values: "
+        raise TypeError(problem + "convert it to one type first, for instance with .astype(str).")
     return families.pop() if families else "none"
 
 
@@ -152,40 +152,40 @@ def as_numbers(series: pd.Series, label: Hashable) -> FloatArray:
             times = series.dt.as_unit("ns")
             return np.where(times.isna(), np.nan, times.astype("int64").to_numpy())
     except pd.errors.OutOfBoundsDatetime:
-        # The cause is left out because it shows a value, which may be one of S.
-        told = f"The column {label!r} has times before 1677 or after 2262, which are out of range "
-        raise ValueError(told + "in nanoseconds: convert it to strings, or to years.") from None
+        # Without the cause, which shows a value that may be sensitive.
+        problem = f"The column {label!r} has times before 1677 or after 2262, out of range in "
+        raise ValueError(problem + "nanoseconds: convert it to strings, or to years.") from None
     try:
         return pd.to_numeric(series).to_numpy(dtype=float, na_value=np.nan)
     except (TypeError, ValueError):
-        # The cause is left out because it shows a value, which may be one of S.
-        told = f"The column {label!r} must hold numbers or times, "
-        raise TypeError(told + f"but has dtype {series.dtype}.") from None
+        # Without the cause, which shows a value that may be sensitive.
+        problem = f"The column {label!r} must hold numbers or times, but has dtype {series.dtype}."
+        raise TypeError(problem) from None
 
 
-# One way to write each value: 1, 1.0 and Decimal("1.00") are one value, and come out as one.
+# One spelling for each value: 1, 1.0 and Decimal("1.00") are one value, and are released as one.
 #
-# Which of equal values stands for all of them is a function of the value. It must not depend on
-# the row that came first, nor on the rows that a batch happens to have.
+# Which of equal values represents all of them is a function of the value. It must not depend on
+# the row that came first, nor on the rows in a batch.
 
 
-# Large enough for every decimal: nothing is rounded, as it would be in the usual context.
+# Precise enough for every decimal: the default context would round.
 _EXACT = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
 
 _DATETIMES, _TIMEDELTAS = datetime.datetime | np.datetime64, datetime.timedelta | np.timedelta64
 
 
 def plain(value: Any) -> Any:
-    """Return what a value is written as, whatever column it is in.
+    """Return the spelling of a value, which does not depend on its column.
 
     Numbers are integers if they are whole, floats if that is exact, and decimals otherwise; times
-    are those of pandas, in UTC if they have a zone.
+    are pandas objects, in UTC if they have a zone.
     """
-    if isinstance(value, str):  # a member of an enumeration, say
+    if isinstance(value, str):  # possibly a member of an enumeration
         return value if type(value) is str else str.__str__(value)
     if isinstance(value, bool | np.bool):
         return bool(value)
-    if isinstance(value, _DATETIMES | _TIMEDELTAS):  # before numbers: timedelta64 is one to numpy
+    if isinstance(value, _DATETIMES | _TIMEDELTAS):  # before numbers: a timedelta64 is one
         return _time(value)
     if isinstance(value, numbers.Real | decimal.Decimal):
         return _number(value)
@@ -197,8 +197,8 @@ def plain(value: Any) -> Any:
 
 
 def _number(value: Any) -> Any:
-    """Return an integer, a float if that is exact, or else what it is."""
-    if value != value:  # in a tuple, say
+    """Return an integer if it is whole, a float if that is exact, otherwise the value itself."""
+    if value != value:  # for instance in a tuple
         return math.nan
     if value in (math.inf, -math.inf):
         return float(value)
@@ -206,12 +206,12 @@ def _number(value: Any) -> Any:
         return whole
     if value == (near := float(value)):
         return near
-    # Zeros at the end of a fraction go.
+    # Without trailing zeros.
     return value.normalize(_EXACT) if isinstance(value, decimal.Decimal) else value
 
 
 def _time(value: Any) -> Any:
-    """Return a moment or a duration of pandas, in UTC if it has a zone, in the finest unit."""
+    """Return a Timestamp or Timedelta in the finest unit possible, in UTC if it has a zone."""
     make: Any = pd.Timestamp if isinstance(value, _DATETIMES) else pd.Timedelta
     found = make(value)
     if found is pd.NaT:

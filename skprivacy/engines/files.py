@@ -483,7 +483,7 @@ def release_rows(
     header = as_table(pd.DataFrame(columns=source.names), owner)
     positions = roles.match(header, owner)
     x_positions = [positions[p] for p in roles.read_positions]
-    families, key_position = families_of(fitted), roles.group_in(header, owner)
+    families, key_position = families_of(fitted), roles.person_in(header, owner)
     release = release_of(fitted, settings.output, settings.handle_unknown, owner)
     if isinstance(source, DelimitedSource):  # categories are written without a loop over rows
         category, types = ColumnType("category"), zip_longest(release.types, families)

@@ -70,7 +70,7 @@ def needed_columns(table: LazyTable, release: Release, source: NoiseSource) -> l
     names = list(dict.fromkeys([*map(roles.name, roles.read), *source.columns]))
     if missing := [name for name in names if name not in table.names]:
         needed = f"X lacks the columns {missing} that {release.owner} needs"
-        raise ValueError(f"{needed}. It has {table.names}.{roles.about_groups(missing)}")
+        raise ValueError(f"{needed}. It has {table.names}.{roles.person_hint(missing)}")
     return names
 
 

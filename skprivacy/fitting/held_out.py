@@ -175,7 +175,7 @@ def _rows_of_table(
 
 def _read_positions(fitted: Fitted, table: Table, owner: str) -> list[int]:
     """Return the positions of X, of columns beside it, and of person ids."""
-    person = fitted.roles.group_in(table, owner)
+    person = fitted.roles.person_in(table, owner)
     return [*fitted.roles.read_in(table, owner), *([] if person is None else [person])]
 
 

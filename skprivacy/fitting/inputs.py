@@ -409,7 +409,7 @@ def sensitive_columns(
     if sensitive_features is not None:
         check_length(sensitive_features, table.n_rows, "sensitive_features")
         columns = as_columns(sensitive_features, "sensitive_features")
-        hidden = [] if sensitive is None else table.positions_there(owner, "sensitive", sensitive)
+        hidden = [] if sensitive is None else table.known_positions(owner, "sensitive", sensitive)
         return columns, sorted({*hidden, *_named_like(columns, table)})
     if sensitive is not None:
         positions = table.positions(owner, "sensitive", sensitive)

@@ -30,10 +30,10 @@ from ..encoding.values import coded, coded_by_offset
 from ..fidelity import (
     ComparedColumn,
     RawX,
+    compared_columns,
     gower,
     mid_ranks,
     places_of,
-    ranked_columns,
     spread,
     unit_of,
 )
@@ -418,7 +418,9 @@ def raw_x(
     if not settings.has_distances:
         return RawX(figures, _utility_before_cuts(mechanism, raw, coded.v_codes, rows.weights))
     in_order = [type_.is_ordered for type_ in inputs.x_types]
-    pairs = zip(compared(by_rank=True), ranked_columns(alphabet, in_order), strict=True)
+    pairs = zip(
+        compared(by_rank=True), compared_columns(alphabet, in_order, by_rank=True), strict=True
+    )
     ranked = [other if column is None else column for column, other in pairs]
     return RawX(figures, _closeness(mechanism, ranked, settings.column_weights(rows.x_names)))
 

@@ -1,8 +1,7 @@
-"""The answer: a channel that provably keeps the budget of every secret, with all its figures."""
+"""Mechanisms: channels that provably keep the budget of every secret, with all their figures."""
 
 from ..channels import Channel
 from ..describing import name_of_secret
-from .evaluation import Evaluation
 from .guarantee import (
     FAR_ABOVE,
     USUAL_CONFIDENCE,
@@ -11,7 +10,7 @@ from .guarantee import (
     PopulationLeakage,
     population_limits,
 )
-from .mechanism import Mechanism, make_mechanism, named_channel, one_secret
+from .mechanism import Evaluation, Mechanism, make_mechanism, named_channel, one_secret
 
 __all__ = [
     "FAR_ABOVE",

@@ -31,19 +31,21 @@ _KEYS = (
 )  # fmt: skip
 
 # A mechanism has both of them or none.
-_OF_POPULATION = ("confidence", "n_samples")
+_POPULATION_KEYS = ("confidence", "n_samples")
 
-_OF_JOINT = ("s_labels", "p_sx")
+_JOINT_KEYS = ("s_labels", "p_sx")
 
 
 def mechanism_content(
     channel: Channel,
     secrets: Mapping[Any, Guarantee],
+    solver: str,
+    upper_bound: float,
+    confidence: float | None,
     together: Leakage | None,
-    others: Mapping[str, Any],
     include_joint: bool,
 ) -> dict[str, Any]:
-    """Return what a document says about a mechanism; others : solver, upper_bound, confidence."""
+    """Return a mechanism as part of a JSON document."""
     first = next(iter(secrets.values()))
     has_joint = include_joint and first.p_sx is not None
     objective = channel.objective if has_joint else _recorded(channel)
@@ -51,8 +53,8 @@ def mechanism_content(
         "measure": {k: encode_label(value) for k, value in first.measure.to_dict().items()},
         "scope": first.scope,
         "objective": objective.to_dict(),
-        "solver": others["solver"],
-        "upper_bound": others["upper_bound"],
+        "solver": solver,
+        "upper_bound": upper_bound,
         "x_labels": [encode_label(label) for label in channel.x_labels],
         "y_labels": [encode_label(label) for label in channel.y_labels],
         "channel": channel.matrix.tolist(),
@@ -61,14 +63,11 @@ def mechanism_content(
         content["names"] = channel.symbol_of_output.tolist()
     if channel.strata is not None:
         content["strata"] = channel.strata.tolist()
-    if first.confidence is not None:
-        content |= {"confidence": float(others["confidence"]), "n_samples": first.n_samples}
+    if confidence is not None:
+        content |= {"confidence": float(confidence), "n_samples": first.n_samples}
     content["secrets"] = [
-        {
-            "name": encode_label(name),
-            "epsilon": encode_label(secret.epsilon),
-            **(_joint_content(secret) if has_joint else {}),
-        }
+        {"name": encode_label(name), "epsilon": encode_label(secret.epsilon)}
+        | (_joint_content(secret) if has_joint else {})
         for name, secret in secrets.items()
     ]
     if has_joint and len(secrets) > 1 and together is not None:
@@ -82,7 +81,7 @@ def _joint_content(leakage: Leakage) -> dict[str, Any]:
 
 
 def _recorded(channel: Channel) -> Utility:
-    """Return a utility without data, but with its figures."""
+    """Return the objective without data, but with its figures."""
     recorded = channel.objective.recorded(channel.p_x, channel.matrix)
     if isinstance(recorded, RecordedUtility) and channel.strata is not None:
         return recorded.with_least(channel.least_utility)
@@ -91,14 +90,13 @@ def _recorded(channel: Channel) -> Utility:
 
 def read_mechanism(
     place: Place, measure: Measure | None, utility: Utility | None
-) -> dict[str, Any]:
-    """Return the fields of the mechanism at some place; its guarantees are checked."""
-    there = place.members()
-    has_joint = "p_x" not in there
-    optional = [key for key in ("names", "strata", *_OF_POPULATION, "together") if key in there]
-    if any(key in there for key in _OF_POPULATION):
-        optional = [*dict.fromkeys([*optional, *_OF_POPULATION])]
-    part = place.keys(*_KEYS, *optional, *([] if has_joint else ["p_x"]))
+) -> tuple[Any, ...]:
+    """Return the fields of the mechanism at a place, in order, after checking its guarantees."""
+    members = place.members()
+    has_joint = "p_x" not in members
+    optional = [key for key in ("names", "strata", "together", "p_x") if key in members]
+    has_limits = any(key in members for key in _POPULATION_KEYS)
+    part = place.keys(*_KEYS, *optional, *(_POPULATION_KEYS if has_limits else ()))
     listed = part["secrets"].items(fewest=1)
     names = [_read_name(each.key("name"), len(listed)) for each in listed]
     part["secrets"].different(map(label_key, names), "a secret")
@@ -106,32 +104,27 @@ def read_mechanism(
     joints = [_read_joint(each, n_x, "name", "epsilon") if has_joint else None for each in listed]
     p_x = joints[0][0].sum(axis=0) if joints[0] else _read_probabilities(part["p_x"], n_x)
     channel = _read_channel(part, p_x, utility)
-    read: dict[str, Any] = {
-        "solver": part["solver"].text(),
-        "upper_bound": part["upper_bound"].number(),
-        "confidence": part["confidence"].number(low=0) if "confidence" in part else None,
-    }
-    of_each, n_samples = None, None
-    of_measure = _read_measure(part["measure"], measure)
+    solver, upper_bound = part["solver"].text(), part["upper_bound"].number()
+    asked = _read_measure(part["measure"], measure)
+    confidence, of_each, n_samples = None, None, None
     if "confidence" in part:
-        sure = part["confidence"].number(low=0, high=1)
-        of_each = confidence_of_each(sure, len(listed))
+        confidence = part["confidence"].number(low=0, high=1)
+        of_each = confidence_of_each(confidence, len(listed))
         n_samples = part["n_samples"].number(low=0)
-    of_all = of_measure, of_each, n_samples
     scope: Any = part["scope"].text(*SCOPES)
-    read["secrets"] = {}
+    secrets, together = {}, None
     for name, each, joint in zip(names, listed, joints, strict=True):
-        budget = each.keys("name", "epsilon", *(_OF_JOINT if has_joint else ()))["epsilon"]
+        budget = each.keys("name", "epsilon", *(_JOINT_KEYS if has_joint else ()))["epsilon"]
         epsilon = budget.number(low=0)
         with each.making():
-            about = channel, *(joint or (None, None)), *of_all
-            read["secrets"][name] = Guarantee(*about, epsilon=epsilon, scope=scope)
+            about = channel, *(joint or (None, None)), asked, of_each, n_samples
+            secrets[name] = Guarantee(*about, epsilon=epsilon, scope=scope)
     if "together" in part:
         part["together"].require(has_joint and len(listed) > 1, "left out")
         joint = _read_joint(part["together"], n_x)
         with part["together"].making():
-            read["together"] = Leakage(channel, *joint, of_all[0])
-    return {"y_given_x": channel, **read}
+            together = Leakage(channel, *joint, asked)
+    return channel, secrets, solver, upper_bound, confidence, together
 
 
 def _read_name(place: Place, n_secrets: int) -> Any:
@@ -142,7 +135,7 @@ def _read_name(place: Place, n_secrets: int) -> Any:
 
 
 def _read_joint(place: Place, n_x: int, *others: str) -> tuple[FloatArray, tuple[Any, ...]]:
-    part = place.keys(*others, *_OF_JOINT)
+    part = place.keys(*others, *_JOINT_KEYS)
     labels = part["s_labels"].secret().labels()
     part["s_labels"].secret().different(map(label_key, labels), "a label")
     return _read_probabilities(part["p_sx"], len(labels), n_x), labels
@@ -188,7 +181,7 @@ def _read_utility(place: Place, given: Utility | None, n_x: int) -> Utility:
         return given
     cls = _shipped(place, "utility", {**UTILITIES, EachColumn.name: EachColumn})
     if cls is Distortion:
-        part = place.keys("name", "loss", *(["of_cells"] if "of_cells" in place.value else []))
+        part = _keys(place, "loss", optional="of_cells")
         of_cells = "of_cells" in part and part["of_cells"].flag()
         return cls.of_symbols(part["loss"].numbers(n_x, n_x, low=0), of_cells=of_cells)
     if cls is Guess and "of_cells" in place.value:
@@ -202,14 +195,18 @@ def _read_utility(place: Place, given: Utility | None, n_x: int) -> Utility:
     if cls is EachColumn:
         part = place.keys("name", "p_vx", "scale")
         return EachColumn(_read_target(part["p_vx"], n_x), float(part["scale"].number(low=0)))
-    part = place.keys("name", "p_vx", *(["whole"] if "whole" in place.value else []))
+    part = _keys(place, "p_vx", optional="whole")
     target = _read_target(part["p_vx"], n_x)
     target.whole = float(part["whole"].number(low=0)) if "whole" in part else 0.0
     return target
 
 
+def _keys(place: Place, required: str, optional: str) -> dict[str, Place]:
+    return place.keys("name", required, *([optional] if optional in place.value else []))
+
+
 def _read_recorded(place: Place, name: str) -> RecordedUtility:
-    part = place.keys("name", "recorded", *(["least"] if "least" in place.value else []))
+    part = _keys(place, "recorded", optional="least")
     n_figures = min(max(part["recorded"].length(), 2), 3)  # with a third one for cells
     recorded = RecordedUtility(name, *part["recorded"].numbers(n_figures, low=0))
     return recorded.with_least(float(part["least"].number(low=0))) if "least" in part else recorded
@@ -224,7 +221,7 @@ def _read_target(table: Place, n_x: int) -> Target:
 
 
 def _shipped(place: Place, argument: str, shipped: Mapping[str, Any]) -> Any:
-    """Return the class of a measure or a utility, unless it is the user's own."""
+    """Return the class of a measure or a utility, unless it is user-defined."""
     name = place.key("name")
     if name.text() not in shipped:
         raise ValueError(
@@ -235,7 +232,7 @@ def _shipped(place: Place, argument: str, shipped: Mapping[str, Any]) -> Any:
 
 
 def _check_given(place: Place, given: Measure | Utility) -> None:
-    """Check that the given measure or utility is the one of the design."""
+    """Check that a measure or utility is the one that was used for the design."""
     parameters = {
         key: part.value if isinstance(part.value, list) else part.label()
         for key, part in place.members().items()

@@ -1,4 +1,4 @@
-"""What a channel leaks about one secret, and the guarantee that it keeps a budget."""
+"""Leakage of a channel about one secret, and the guarantee that it is within a budget."""
 
 from __future__ import annotations
 
@@ -17,30 +17,28 @@ from ..describing import limit
 from ..joint import as_joint, readonly
 from ..measures import Measure, check_scope, lift
 from ..measures.measure import leakage_in, may_reach, output_values, posterior_ranges, posteriors
-from ..population.limits import UpperLimits, draws_of_limits, kept_draws, limits_of, upper_limits
+from ..population.limits import UpperLimits, draws_of_limits, kept_draws, limits_of
 from ..utilities import mutual_information
 
-# The confidence of limits that nobody asked for, and how many budgets such a limit must exceed to
-# be told of.
+# Default confidence of limits, and the multiple of the budget above which users are told of one.
 USUAL_CONFIDENCE, FAR_ABOVE = 0.95, 2.0
 
-# As in designs: the marginals of X in the tables of secrets differ by rounding only, by such a
-# share of each.
+# Relative tolerance for the marginals of X in the tables of secrets, as in designs.
 _SAME_MARGINALS = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class PopulationLeakage:
-    """Upper confidence limits of what a mechanism leaks under the true joint distribution.
+    """Upper confidence limits of the leakage under the true joint distribution.
 
     Attributes
     ----------
     max_leakage, average_leakage : float
-        The limits of the worst output and of the average, on the epsilon scale.
+        Limits of the worst output and of the average, on the epsilon scale.
     per_output : Series
-        The limit of each output. Each holds with that confidence, not all at once.
+        Limit of each output. Each holds with the confidence, not all at once.
     n_samples : int
-        How many rows the joint distribution was estimated from.
+        Number of rows that the joint distribution was estimated from.
     confidence : float
         How often such limits hold.
 
@@ -63,7 +61,7 @@ class PopulationLeakage:
     confidence: float
 
     def leakage_in(self, scope: Scope) -> float:
-        """Return the limit of the leakage that a budget of some scope is about.
+        """Return the limit of the leakage in a scope.
 
         Examples
         --------
@@ -77,8 +75,8 @@ class PopulationLeakage:
         return self.max_leakage if scope == "per_output" else self.average_leakage
 
 
-class OfChannel(Frozen):
-    """The figures of the channel, for what is about one."""
+class ChannelFigures(Frozen):
+    """Figures of the channel `y_given_x`."""
 
     y_given_x: Channel
 
@@ -90,21 +88,21 @@ class OfChannel(Frozen):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Leakage(OfChannel):
-    """What a channel P(Y|X) leaks about one secret S, given their joint distribution with X.
+class Leakage(ChannelFigures):
+    """Leakage of a channel P(Y|X) about one secret S, under a joint distribution of S and X.
 
     Attributes
     ----------
     y_given_x : Channel
         The channel, with the names of its symbols.
     p_sx : ndarray of shape (n_s, n_x) or None
-        The joint distribution that all figures are about; None if it was left out of a file.
+        The joint distribution of S and X; None if it was left out of a file.
     s_labels : tuple or None
         Names of the groups of S.
     measure : Measure
         The measure of leakage.
     confidence, n_samples : float or None
-        How often limits for the population hold, and how many rows `p_sx` was counted from.
+        How often limits for the population hold, and the number of rows behind `p_sx`.
 
     Examples
     --------
@@ -142,11 +140,11 @@ class Leakage(OfChannel):
 
     @property
     def joint(self) -> FloatArray:
-        """``P(S, X)``; an error if it is not known here."""
+        """``P(S, X)``; an error if it was left out of a file."""
         if self.p_sx is None:
             raise AttributeError(
-                "This mechanism was saved without its joint distribution, so what it leaks is "
-                "not known here. Use evaluate(p_sx) with a joint of your own."
+                "This mechanism was saved without its joint distribution, so its leakage is not "
+                "known here. Use evaluate(p_sx) with a joint of your own."
             )
         return self.p_sx
 
@@ -156,26 +154,26 @@ class Leakage(OfChannel):
         return readonly(self.joint.sum(axis=1))
 
     def with_channel(self, channel: Channel) -> Leakage:
-        """Return what another channel leaks under the same joint."""
+        """Return the leakage of another channel under the same joint."""
         sure = self.confidence, self.n_samples
-        made = Leakage(channel, self.p_sx, self.s_labels, self.measure, *sure)
-        return made._set(_draws=vars(self).get("_draws"))
+        found = Leakage(channel, self.p_sx, self.s_labels, self.measure, *sure)
+        return found._set(_draws=vars(self).get("_draws"))
 
     def with_kept_draws(self) -> Leakage:
-        """Return the same with the draws for limits kept, to judge many channels by them."""
+        """Return a copy that keeps the draws for limits, to judge many channels."""
         if self.confidence is None or self.n_samples is None:
             return self
         return self._copy(_draws=kept_draws(self.n_samples * self.joint, self.confidence))
 
     def with_measure(self, measure: Measure) -> Leakage:
-        """Return what the same channel leaks by another measure."""
+        """Return the leakage of the same channel by another measure."""
         sure = self.confidence, self.n_samples
         return Leakage(self.y_given_x, self.p_sx, self.s_labels, measure, *sure)
 
     @cached_property
     def sensitive_posterior(self) -> FloatArray:
         """``P(S | Y = y)``, of shape (n_y, n_s); P(S) for an output of probability zero."""
-        # By the marginal of this very table: that of the channel may differ by rounding.
+        # By the marginal of this table: P(Y) of the channel may differ by rounding.
         return readonly(posteriors(self._p_sy, self._p_sy.sum(axis=0), self.prior))
 
     @cached_property
@@ -184,26 +182,26 @@ class Leakage(OfChannel):
 
     @cached_property
     def _values(self) -> FloatArray:
-        """g of every output, over the symbols of S that occur."""
+        """g(P(S|y)) of every output, over the symbols of S that occur."""
         return output_values(self.measure, self.sensitive_posterior, self.prior)
 
     @cached_property
     def leakage(self) -> FloatArray:
-        """Leakage of each output on the eps scale of the measure, of shape (n_y,)."""
+        """Leakage of each output on the epsilon scale of the measure, of shape (n_y,)."""
         return readonly(np.array(self.measure.inverse(self._values), dtype=float))
 
     @property
     def max_leakage(self) -> float:
-        """The leakage of the worst output."""
+        """Leakage of the worst output."""
         return leakage_in("per_output", self.measure, self._values, self.p_y)
 
     @cached_property
     def average_leakage(self) -> float:
-        """Leakage on average over outputs, eps scale; NaN for a measure without an average."""
+        """Leakage on average over outputs, epsilon scale; NaN for a measure without an average."""
         return leakage_in("average", self.measure, self._values, self.p_y)
 
     def leakage_in(self, scope: Scope) -> float:
-        """Return the leakage that a budget of some scope is about.
+        """Return the leakage in a scope.
 
         Examples
         --------
@@ -229,7 +227,7 @@ class Leakage(OfChannel):
 
     @property
     def attacker_advantage(self) -> float:
-        """How much more often that is right than the best blind guess."""
+        """How much more often the best attacker is right than the best blind guess."""
         return max(0.0, self.attacker_accuracy - float(self.prior.max()))
 
     @cached_property
@@ -244,17 +242,17 @@ class Leakage(OfChannel):
 
     @property
     def population_limit(self) -> PopulationLeakage | None:
-        """Upper limits of what is leaked in the population; None without a `confidence`.
+        """Upper limits of the leakage in the population; None without a `confidence`.
 
-        `max_leakage` of it is about the worst output, `average_leakage` about all on average,
-        `per_output` about each of them.
+        It has a limit of the worst output (`max_leakage`), of the average (`average_leakage`) and
+        of each output (`per_output`).
         """
         if self.confidence is None or self.n_samples is None:
             return None
         return _population(self, self._all_limits, round(self.n_samples), self.confidence)
 
     def limit_in(self, scope: Scope) -> float:
-        """Return the leakage of a scope: with a confidence, the limit of it in the population.
+        """Return the leakage in a scope; with a confidence, its limit in the population.
 
         Examples
         --------
@@ -265,14 +263,10 @@ class Leakage(OfChannel):
         """
         if self.confidence is None:
             return self.leakage_in(scope)
-        return max(self.limits_in(scope)[0], self.leakage_in(scope))
-
-    def limits_in(self, scope: Scope) -> tuple[float, FloatArray]:
-        """Return the limit for the population in a scope, and that of each output."""
         limits = self._worst_limits if scope == "per_output" else self._all_limits
-        return limits.in_scope(scope), limits.per_output
+        return max(limits.in_scope(scope), self.leakage_in(scope))
 
-    # The limit of the average takes as long as all others, and is drawn only if it is wanted.
+    # The limit of the average takes as long as all others, so it is computed only if needed.
     @cached_property
     def _worst_limits(self) -> UpperLimits:
         return self._drawn_limits(with_average=False)
@@ -292,7 +286,7 @@ class Leakage(OfChannel):
         return limits_of(self.channel, draws, *about, with_average=with_average)
 
     def _figures(self) -> Iterator[str]:
-        """Yield what `repr` says about leakage."""
+        """Yield the figures in `repr`."""
         if self.p_sx is None:
             yield "joint left out"
         else:
@@ -313,27 +307,19 @@ def population_limits(
     random_state: Seed = 0,
     is_rough: bool = False,
 ) -> PopulationLeakage:
-    """Return the limits of a channel where the rows of `counts` come from.
+    """Return the limits of a channel in the population `counts` were drawn from.
 
-    By default they are drawn from a fixed stream: the same counts give the same limits. is_rough :
-    as in `upper_limits`.
+    By default the same counts give the same limits. is_rough : as in `limits_of`.
     """
-    limits = upper_limits(
-        counts,
-        leakage.channel,
-        leakage.measure,
-        confidence,
-        n_draws=n_draws,
-        random_state=random_state,
-        is_rough=is_rough,
-    )
+    draws = draws_of_limits(counts, confidence, n_draws, random_state)
+    limits = limits_of(leakage.channel, draws, leakage.measure, confidence, is_rough)
     return _population(leakage, limits, round(counts.sum()), confidence)
 
 
 def _population(
     leakage: Leakage, limits: UpperLimits, n_samples: int, confidence: float
 ) -> PopulationLeakage:
-    # The population should not be expected to leak less than the rows do.
+    # A limit for the population is at least the leakage in the rows.
     each = readonly(np.maximum(limits.per_output, leakage.leakage))
     labels = pd.Index(leakage.y_labels, tupleize_cols=False)
     return PopulationLeakage(
@@ -345,30 +331,30 @@ def _population(
     )
 
 
-# Guarantee: the leakage about one secret within a budget, which is checked here.
+# Guarantee: leakage about one secret within a budget, which is checked here.
 
 
-# A probability that is as good as 1, and the largest one from which it would be a surprise.
-_CERTAIN, _LIKELY = 0.99, 0.5
+# A probability that counts as certainty, and the largest prior from which reaching it counts.
+_CERTAIN, _LARGEST_PRIOR = 0.99, 0.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Guarantee(Leakage):
-    """What leaks about one secret, and the budget that it keeps.
+    """Leakage about one secret, within a budget.
 
-    One that is broken cannot be made: what leaks is computed from the floats of the channel
-    itself, and with a confidence its limit for the population is within the budget too. Where
-    `p_sx` was left out of a file, the budget is only what the file claims.
+    A broken guarantee cannot exist: leakage is computed from the floats of the channel itself, and
+    with a confidence its limit for the population is within the budget too. If `p_sx` was left out
+    of a file, the budget is only what the file claims.
 
     Attributes
     ----------
     epsilon : float
         The budget.
     scope : {"per_output", "average"}
-        Which leakage is within it.
+        The scope of the budget.
     y_given_x, p_sx, s_labels, measure, confidence, n_samples
-        As in `Leakage`. Of several secrets, each has its share of the risk that a limit fails, so
-        its `confidence` is larger than that of the mechanism.
+        As in `Leakage`. Each of several secrets has its share of the risk that a limit fails, so
+        its `confidence` is larger than the `confidence` of the mechanism.
 
     Examples
     --------
@@ -383,11 +369,11 @@ class Guarantee(Leakage):
 
     @classmethod
     def of(cls, leakage: Leakage, epsilon: float, scope: Scope) -> Guarantee:
-        """Return the guarantee that what leaks is within a budget; it is not computed again."""
-        made = object.__new__(cls)
-        made.__dict__.update(vars(leakage) | {"_draws": None})
-        made._set(epsilon=epsilon, scope=scope)._check_budget()
-        return made
+        """Return the guarantee that a leakage is within a budget, without computing it again."""
+        guarantee = object.__new__(cls)
+        guarantee.__dict__.update(vars(leakage) | {"_draws": None})
+        guarantee._set(epsilon=epsilon, scope=scope)._check_budget()
+        return guarantee
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -401,7 +387,7 @@ class Guarantee(Leakage):
         if self.confidence is not None and not np.allclose(unseen, expected, rtol=0, atol=1e-9):
             raise ValueError(
                 "With a confidence, the output of symbols of X without rows must be drawn from "
-                "P(Y): nothing is known about what they reveal."
+                "P(Y): it is unknown what they reveal."
             )
         if self.p_sx is None:
             return
@@ -419,7 +405,7 @@ class Guarantee(Leakage):
             )
 
     def leakage_at_most(self) -> float:
-        """Return what the budget bounds: the leakage in its scope, with a confidence its limit.
+        """Return what the budget bounds: the leakage in its scope; with a confidence, its limit.
 
         Examples
         --------
@@ -438,9 +424,9 @@ class Guarantee(Leakage):
         return self.with_channel(channel).limit_in(self.scope) - allowed
 
     def renamed(self, channel: Channel, s_labels: Labels | None = None) -> Guarantee:
-        """Return the same guarantee with other names: nothing is judged again."""
+        """Return the same guarantee with other names, without checking the budget again."""
         if not channel.is_renamed(self.y_given_x):
-            raise ValueError("Only names may differ: another channel has to be judged.")
+            raise ValueError("Only names may differ: the budget of another channel is unchecked.")
         labels = self.s_labels if s_labels is None else s_labels
         if labels is not None:
             check_labels("s_labels", labels, len(self.prior))
@@ -448,7 +434,7 @@ class Guarantee(Leakage):
 
     @property
     def advantage_bound(self) -> float:
-        """How much more often than blindly S can be guessed from Y, at most, given the budget."""
+        """Upper bound on `attacker_advantage`, given the budget."""
         advantage = self.measure.advantage(self.epsilon, self.prior)
         return min(advantage, 1 - float(self.prior.max()))
 
@@ -459,9 +445,9 @@ class Guarantee(Leakage):
         -------
         DataFrame
             One row per group. `prior` is its share; `reached_low` and `reached_high` are the
-            smallest and the largest P(s|y); `allowed_low` and `allowed_high` are what the budget
-            alone allows, whatever the channel. A budget on average allows single outputs anything:
-            these are then NaN.
+            smallest and the largest P(s|y); `allowed_low` and `allowed_high` are the limits that
+            the budget implies for any channel: NaN for a budget on average, which bounds no single
+            output.
 
         Examples
         --------
@@ -488,13 +474,13 @@ class Guarantee(Leakage):
 
     @property
     def allows_certainty(self) -> bool:
-        """Whether the budget lets one value tell a group with near certainty.
+        """Whether the budget lets a single value reveal a group with near certainty.
 
-        A group that is the likeliest anyway does not count. False for a budget on average, which
-        bounds no single value, and for a measure of your own of which that is not known.
+        A group with more than half of the rows does not count. False for a budget on average,
+        which bounds no single value, and for a measure of your own if this is unknown.
         """
         is_allowed = may_reach(self.measure, self.prior, self.epsilon, _CERTAIN)
-        return self.scope == "per_output" and bool(is_allowed[self.prior <= _LIKELY].any())
+        return self.scope == "per_output" and bool(is_allowed[self.prior <= _LARGEST_PRIOR].any())
 
     def _figures(self) -> Iterator[str]:
         claimed = "claimed " if self.p_sx is None else ""

@@ -1,31 +1,266 @@
-"""Mechanism: a channel, and the budgets that it provably keeps."""
+"""Evaluation: a channel, and what it leaks about each secret; Mechanism: within budgets."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from .._json import Place, label_key, read_document, write_document
-from .._messages import Message, Parameter
 from .._typing import FloatArray, IntArray, Labels, Scope, TableLike
-from .._validation import message
-from ..channels import OWNER, Channel, of_channel
+from .._validation import about, message
+from ..channels import OWNER, Channel, doc_of, of_channel
 from ..describing import ReleaseSummary, limit
 from ..fidelity import Fidelity, NamedChannel, closest_names, fidelity_of_symbols
-from ..joint import as_joint, confidence_of_each
-from ..measures import Measure
-from ..utilities import BOUND_TOLERANCE, DEFAULT_TOL, UTILITY_ROUNDING, Utility
+from ..joint import Joint, as_joint, confidence_of_each
+from ..measures import Measure, get_measure
+from ..utilities import (
+    BOUND_TOLERANCE,
+    DEFAULT_TOL,
+    UTILITY_ROUNDING,
+    MutualInformation,
+    Utility,
+    get_utility,
+)
 from .content import mechanism_content, read_mechanism
-from .evaluation import Evaluation, Figures, of_all, of_secret
-from .guarantee import Guarantee, Leakage, PopulationLeakage
+from .guarantee import ChannelFigures, Guarantee, Leakage, PopulationLeakage
+
+
+def of_secret(kind: type[Leakage], name: str) -> Any:
+    """Return a property for a figure of the only secret."""
+
+    def figure(self: Figures) -> Any:
+        return getattr(self.only_secret(name), name)
+
+    return property(figure, doc=doc_of(kind, name))
+
+
+def of_all(name: str, doc: str) -> Any:
+    """Return a property for a figure that all secrets share."""
+    return property(attrgetter(f"_first.{name}"), doc=doc)
+
+
+class Figures(ChannelFigures):
+    """The figures of a channel, and of its secret if there is only one.
+
+    If there are several secrets, the figures of each are in `secrets`.
+    """
+
+    secrets: Mapping[Any, Any]
+    together: Leakage | None
+
+    _kind: ClassVar[str] = "evaluation"
+    _first: Any  # of the secrets
+
+    posterior: FloatArray = of_channel("posterior")
+    x_labels: Labels = of_channel("x_labels")
+    objective: Utility = of_channel("objective")
+    utility: float = of_channel("utility")
+    normalized_utility: float = of_channel("normalized_utility")
+    cell_utility: float = of_channel("cell_utility")
+    least_utility: float = of_channel("least_utility")
+    mutual_information: float = of_channel("mutual_information")
+    independent: FloatArray = of_channel("independent")
+    unseen: FloatArray = of_channel("unseen")
+
+    p_sx: FloatArray | None = of_secret(Leakage, "p_sx")
+    s_labels: Labels | None = of_secret(Leakage, "s_labels")
+    sensitive_posterior: FloatArray = of_secret(Leakage, "sensitive_posterior")
+    leakage: FloatArray = of_secret(Leakage, "leakage")
+    max_leakage: float = of_secret(Leakage, "max_leakage")
+    average_leakage: float = of_secret(Leakage, "average_leakage")
+    leakage_in: Callable[[Scope], float] = of_secret(Leakage, "leakage_in")
+    sensitive_information: float = of_secret(Leakage, "sensitive_information")
+    attacker_accuracy: float = of_secret(Leakage, "attacker_accuracy")
+    attacker_advantage: float = of_secret(Leakage, "attacker_advantage")
+    max_lift: float = of_secret(Leakage, "max_lift")
+
+    measure: Measure = of_all("measure", "The measure of leakage.")
+
+    def __post_init__(self) -> None:
+        self._set(secrets=MappingProxyType(dict(self.secrets)))
+        known = [*self.secrets.values(), *([self.together] if self.together else [])]
+        if not self.secrets or not all(each.y_given_x is self.y_given_x for each in known):
+            raise ValueError("There must be a secret, and all must be about the same channel.")
+        self._set(_first=known[0])
+        if self.together is None and len(self.secrets) == 1:
+            self._set(together=known[0])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "secrets": dict(self.secrets)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__({**state, "secrets": MappingProxyType(state["secrets"])})
+
+    def only_secret(self, figure: str) -> Any:
+        """Return the only secret; an error if there are several. figure : for the error."""
+        if len(self.secrets) == 1:
+            return self._first
+        names = ", ".join(map(repr, self.secrets))
+        raise AttributeError(
+            f"This {self._kind} is about several secrets ({names}), each with its own {figure!r}: "
+            f"ask {self._kind}.secrets[{next(iter(self.secrets))!r}].{figure}."
+        )
+
+    def with_channel(self, channel: FloatArray) -> Evaluation:
+        """Return the figures of another channel under the same joint.
+
+        Examples
+        --------
+        The leakage of releasing X itself:
+
+        >>> import numpy as np
+        >>> from skprivacy import design_mechanism
+        >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02)
+        >>> round(mechanism.with_channel(np.eye(3)).max_leakage, 3)
+        0.145
+        """
+        y_given_x = self.y_given_x.with_matrix(channel)
+        return self._evaluated(y_given_x, lambda each: each.with_channel(y_given_x))
+
+    def with_measure(self, measure: Measure) -> Evaluation:
+        """Return the figures of the same channel by another measure.
+
+        Examples
+        --------
+        >>> from skprivacy import design_mechanism
+        >>> from skprivacy.measures import L1
+        >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02, measure="kl")
+        >>> round(mechanism.with_measure(L1()).max_leakage, 3)
+        0.198
+        """
+        return self._evaluated(self.y_given_x, lambda each: each.with_measure(measure))
+
+    def _evaluated(self, channel: Channel, figures: Callable[[Leakage], Leakage]) -> Evaluation:
+        secrets = {name: figures(each) for name, each in self.secrets.items()}
+        if self.together is None or len(secrets) == 1:
+            return Evaluation(channel, secrets)
+        return Evaluation(channel, secrets, figures(self.together))
+
+    def table(self) -> pd.DataFrame:
+        """Return a DataFrame with one row per output.
+
+        Columns: the probability of the output, its leakage and largest lift (for each of several
+        secrets; not for a mechanism saved without its joint), and the posterior of each symbol of
+        X.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from skprivacy import design_mechanism
+        >>> counts = pd.DataFrame([[20, 10, 10], [10, 20, 30]], columns=list("abc"))
+        >>> design_mechanism(counts, 0.01, solver="watchdog").table().round(3).reset_index()
+           y  probability  leakage  max_lift  P(a|y)  P(b|y)  P(c|y)
+        0  0          0.3    0.009     1.111   0.000     1.0   0.000
+        1  1          0.7    0.002     1.071   0.429     0.0   0.571
+        """
+        figures = {"probability": self.p_y}
+        for name, secret in self.secrets.items():
+            suffix = "" if len(self.secrets) == 1 else f" {name}"
+            if secret.p_sx is not None:
+                figures[f"leakage{suffix}"] = secret.leakage
+                figures[f"max_lift{suffix}"] = secret.output_lifts
+        names = [*figures, *(f"P({label}|y)" for label in self.x_labels)]
+        index = pd.Index(self.y_labels, name="y", tupleize_cols=False)
+        columns = np.column_stack([*figures.values(), self.posterior])
+        return pd.DataFrame(columns, columns=names, index=index)
+
+    def _figures(self) -> Iterator[str]:
+        """Yield the figures in `repr`."""
+        n_x, n_y = self.channel.shape
+        yield f"{n_x} symbols -> {n_y} outputs"
+        if len(self.secrets) == 1:
+            yield from self._first._figures()
+        else:
+            for name, secret in [*self.secrets.items(), ("together", self.together)]:
+                if secret is not None:
+                    yield f"{name}: ({', '.join(secret._figures())})"
+        yield f"utility={self.utility:.6g} ({self.normalized_utility:.1%} of the largest)"
+        if not isinstance(self.objective, MutualInformation):
+            yield f"objective={self.objective!r}"
+            yield f"I(X;Y)={self.mutual_information:.6g}"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.measure!r}: {', '.join(self._figures())})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation(Figures):
+    """A channel P(Y|X) under the joint of X with one or more secrets, without budgets.
+
+    The figures of a single secret are attributes; with several, ask ``evaluation.secrets[name]``.
+
+    Attributes
+    ----------
+    y_given_x : Channel
+        The channel, with names of its symbols and its objective.
+    secrets : dict of Leakage
+        Leakage about each secret; the name of a single unnamed secret is None.
+    together : Leakage or None
+        Leakage about all secrets combined, if known.
+
+    Examples
+    --------
+    A channel under another joint distribution than in its design:
+
+    >>> from skprivacy import design_mechanism
+    >>> mechanism = design_mechanism([[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]], 0.02)
+    >>> evaluation = mechanism.evaluate([[0.25, 0.1, 0.05], [0.05, 0.2, 0.35]])
+    >>> round(evaluation.max_leakage, 3)
+    0.076
+    >>> round(evaluation.attacker_accuracy, 3)
+    0.643
+    """
+
+    y_given_x: Channel
+    secrets: Mapping[Any, Leakage]
+    together: Leakage | None = None
+
+    @classmethod
+    def of_channel(
+        cls,
+        channel: FloatArray,
+        p_sx: TableLike,
+        measure: str | Measure = "kl",
+        utility: str | Utility = "mutual_information",
+    ) -> Evaluation:
+        """Return the figures of any channel.
+
+        Parameters
+        ----------
+        channel : array-like of shape (n_x, n_y)
+            ``P(Y = y | X = x)``; rows sum to 1.
+        p_sx : array-like or DataFrame of shape (n_s, n_x)
+            The joint distribution, as in `design_mechanism`.
+        measure, utility
+            As in `design_mechanism`.
+
+        Examples
+        --------
+        >>> from skprivacy import Evaluation
+        >>> joint = [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3]]
+        >>> merged = Evaluation.of_channel([[1, 0], [0, 1], [0, 1]], joint)
+        >>> round(merged.max_leakage, 3), round(merged.normalized_utility, 3)
+        (0.145, 0.561)
+        """
+        owner = "Evaluation.of_channel"
+        joint, wanted = as_joint(p_sx, owner), get_utility(utility, owner)
+        labels = joint.x_labels, tuple(range(np.shape(channel)[-1]))
+        y_given_x = Channel(channel, joint.p_x, *labels, wanted)
+        leakage = Leakage(y_given_x, joint.p_sx, joint.s_labels, get_measure(measure, owner))
+        return cls(y_given_x, {None: leakage})
+
+
+# Mechanism: a channel, and the budgets that it provably keeps.
 
 
 class BudgetFigures(Figures):
-    """The figures that a mechanism has besides those of an evaluation."""
+    """Figures of a mechanism that an evaluation does not have."""
 
     symbol_of_output: IntArray | None = of_channel("symbol_of_output")
     population_limit: PopulationLeakage | None = of_secret(Guarantee, "population_limit")
@@ -33,11 +268,9 @@ class BudgetFigures(Figures):
     advantage_bound: float = of_secret(Guarantee, "advantage_bound")
     posterior_ranges: Callable[[], pd.DataFrame] = of_secret(Guarantee, "posterior_ranges")
     allows_certainty: bool = of_secret(Guarantee, "allows_certainty")
-    scope: Scope = of_all(
-        "scope", """Which leakage is within the budget: "per_output" or "average"."""
-    )
+    scope: Scope = of_all("scope", 'The scope of the budget: "per_output" or "average".')
     n_samples: float | None = of_all(
-        "n_samples", "How many rows `p_sx` was counted from; None where there is no confidence."
+        "n_samples", "Number of rows behind `p_sx`; None without a confidence."
     )
 
 
@@ -45,33 +278,31 @@ class BudgetFigures(Figures):
 class Mechanism(BudgetFigures):
     """A channel P(Y|X) that keeps a privacy budget for each of one or more secrets.
 
-    Made by `design_mechanism`. A mechanism that breaks a budget cannot exist: leakage is computed
-    from the floats of the channel itself whenever one is made, including when it is loaded. The
-    guarantee is about `p_sx`, the joint distribution it was designed for; with a `confidence` it
-    is also about the population that the rows of `p_sx` were drawn from, and `population_limit`
-    is within the budget too. If the joint was left out of a saved mechanism, the budget is only
-    what its file claims.
+    Returned by `design_mechanism`. A mechanism over budget cannot exist: leakage is computed from
+    the floats of the channel itself whenever a mechanism is created or loaded. The guarantee is
+    about `p_sx`, the joint distribution of the design; with a `confidence` it is also about the
+    population the rows of `p_sx` were drawn from, and `population_limit` is within the budget too.
+    If the joint was left out of a saved mechanism, the budget is only what its file claims.
 
-    Figures of a secret, such as `max_leakage`, are attributes where there is one. Of several,
-    ``mechanism.secrets[name]`` has those of each: separate budgets bound no combination of
-    secrets, and `together` tells what is known about all of them jointly.
+    The figures of a single secret, such as `max_leakage`, are attributes; with several, ask
+    ``mechanism.secrets[name]``. Separate budgets bound no combination of secrets: the leakage
+    about all of them combined is `together`.
 
     Attributes
     ----------
     y_given_x : Channel
-        The channel, with names of its symbols and what it was designed for.
+        The channel, with names of its symbols and its objective.
     secrets : dict of Guarantee
-        What leaks about each secret, and the budget that it keeps; an only one without a name is
-        called None.
+        Leakage about each secret, and its budget; the name of a single unnamed secret is None.
     solver : str
-        The name of the solver that was used.
+        Name of the solver.
     upper_bound : float
         No mechanism within the budgets has a larger utility.
     confidence : float or None
-        How often budgets like these all hold for the population. None where they are about `p_sx`
+        How often budgets like these all hold for the population. None if they are about `p_sx`
         alone.
     together : Leakage or None
-        What leaks about all secrets as one, where that is known.
+        Leakage about all secrets combined, if known.
 
     Examples
     --------
@@ -96,7 +327,7 @@ class Mechanism(BudgetFigures):
     y_given_x: Channel
     secrets: Mapping[Any, Guarantee]
     solver: str
-    # None means that no bound is known: it is then replaced by the largest utility.
+    # None if no bound is known: it is then replaced by the largest utility.
     upper_bound: float = None  # type: ignore[assignment]
     confidence: float | None = None
     together: Leakage | None = None
@@ -117,7 +348,7 @@ class Mechanism(BudgetFigures):
             if not (isinstance(each, Guarantee) and is_alike and each.confidence == of_each):
                 raise ValueError(
                     "All secrets of a mechanism must have the same measure, scope and number of "
-                    "rows, and equal shares of the risk that its confidence leaves."
+                    "rows, and equal shares of the risk (1 - confidence)."
                 )
         largest = self.y_given_x.largest_utility
         bound = largest if self.upper_bound is None else min(self.upper_bound, largest)
@@ -128,7 +359,7 @@ class Mechanism(BudgetFigures):
 
     @property
     def epsilon(self) -> Any:
-        """The budget, a float; of several secrets, a dict with that of each."""
+        """The budget; for several secrets, a dict of budgets."""
         budgets = {name: secret.epsilon for name, secret in self.secrets.items()}
         return budgets if len(budgets) > 1 else next(iter(budgets.values()))
 
@@ -153,21 +384,21 @@ class Mechanism(BudgetFigures):
         together: tuple[FloatArray, Labels] | None = None,
         **names: Any,
     ) -> Mechanism:
-        """Return the same mechanism with other names, which costs nothing.
+        """Return the same mechanism with other names; nothing is computed again.
 
         Parameters
         ----------
         s_labels : dict of tuple, default=None
             Names of the groups of each secret.
         together : (ndarray, tuple), default=None
-            The joint distribution of all secrets as one with X, and the names of its groups:
-            `together` tells then what leaks about them.
+            Joint distribution of all secrets combined with X, and the names of the combined
+            groups, for the attribute `together`.
         **names
             `x_labels`, `y_labels` or `symbol_of_output`, as in `Channel`.
 
         Examples
         --------
-        X is the exclusive or of two secrets: alone, neither is told, but together they are.
+        X is the exclusive or of two secrets: it reveals neither of them, but both together.
 
         >>> from skprivacy import design_mechanism
         >>> alone = [[0.25, 0.25], [0.25, 0.25]]
@@ -186,11 +417,11 @@ class Mechanism(BudgetFigures):
             known = Leakage(channel, *together, self.measure)
         elif known is not None:
             known = known._copy(y_given_x=channel) if len(secrets) > 1 else None
-        bound, sure = self.upper_bound, self.confidence
-        return Mechanism(channel, secrets, self.solver, bound, sure, known)
+        how = self.solver, self.upper_bound, self.confidence
+        return Mechanism(channel, secrets, *how, known)
 
     def with_budgets(self, budgets: Mapping[Any, float], upper_bound: float) -> Mechanism:
-        """Return the same channel under other budgets, which it is checked to keep.
+        """Return the same channel with other budgets, which are checked.
 
         Examples
         --------
@@ -217,23 +448,23 @@ class Mechanism(BudgetFigures):
     def is_certified(self) -> bool:
         """Whether it is proven optimal: the gap is at most 1e-5 of the largest utility.
 
-        A mechanism with a `confidence` keeps a stricter budget than the one that `upper_bound` is
-        about, and is mostly not.
+        Mostly False with a `confidence`: the budget for the population is stricter than the budget
+        for the rows, which `upper_bound` is about.
         """
         share = self.normalized_upper_bound - self.normalized_utility
         return share <= DEFAULT_TOL + UTILITY_ROUNDING
 
     @property
     def normalized_upper_bound(self) -> float:
-        """The `normalized_utility` that no mechanism within the budget exceeds."""
+        """Upper bound on the `normalized_utility` of any mechanism within the budget."""
         return self.y_given_x.normalized(self.upper_bound)
 
     def fidelity(self) -> Fidelity:
-        """Return how close values are to the true ones if outputs are taken at face value.
+        """Return how close outputs, taken at face value, are to the true values.
 
-        X is taken as one column. `PrivacyFunnelTransformer.fidelity_` tells the columns apart.
-        Outputs without names are read as symbols of X so that the expected loss of the objective
-        is smallest, or as often rightly as possible.
+        X is one column here. `PrivacyFunnelTransformer.fidelity_` has the figures of each column.
+        Outputs without names are read as the symbols of X with the smallest expected loss, by the
+        objective or by the share of wrong symbols.
 
         Returns
         -------
@@ -258,14 +489,14 @@ class Mechanism(BudgetFigures):
         Parameters
         ----------
         p_sx : array-like or DataFrame of shape (n_s, n_x), or dict of them
-            Probabilities or counts; a dict has a table for each secret, all about the same X. S
-            may have symbols other than those of the design. The columns of a DataFrame are matched
-            with `x_labels`.
+            Probabilities or counts; a dict has a table for each secret, all with the same X. S may
+            have other symbols than in the design. The columns of a DataFrame are matched with
+            `x_labels`.
 
         Returns
         -------
         Evaluation
-            It has no budget: under another joint the channel may leak more.
+            Without budgets: under another joint the channel may leak more.
 
         Examples
         --------
@@ -278,8 +509,8 @@ class Mechanism(BudgetFigures):
         tables = p_sx if isinstance(p_sx, Mapping) else {next(iter(self.secrets)): p_sx}
         if tables.keys() != self.secrets.keys():
             got = f"tables for {list(p_sx)}" if isinstance(p_sx, Mapping) else "one table"
-            about = f" must be a dict with a table for each of {list(self.secrets)}. Got {got}."
-            raise ValueError(Message(Parameter("p_sx", "Mechanism.evaluate"), about))
+            problem = f" must be a dict with a table for each of {list(self.secrets)}. Got {got}."
+            raise ValueError(about("Mechanism.evaluate", "p_sx", problem))
         joints = {name: self._joint_of(table) for name, table in tables.items()}
         p_x = next(iter(joints.values())).p_x
         labels, objective = (self.x_labels, self.y_labels), self.objective.elsewhere()
@@ -290,41 +521,36 @@ class Mechanism(BudgetFigures):
         }
         return Evaluation(channel, secrets)
 
-    def _joint_of(self, p_sx: TableLike) -> Any:
+    def _joint_of(self, p_sx: TableLike) -> Joint:
         owner = "Mechanism.evaluate"
         if isinstance(p_sx, pd.DataFrame):
             # By position: a list of booleans or of tuples would not select columns.
-            ours = {label_key(label): label for label in self.x_labels}
-            theirs = {label_key(label): i for i, label in enumerate(p_sx.columns.tolist())}
-            missing = [label for key, label in ours.items() if key not in theirs]
-            unknown = [p_sx.columns[i] for key, i in theirs.items() if key not in ours]
+            known = {label_key(label): label for label in self.x_labels}
+            given = {label_key(label): i for i, label in enumerate(p_sx.columns.tolist())}
+            missing = [label for key, label in known.items() if key not in given]
+            unknown = [p_sx.columns[i] for key, i in given.items() if key not in known]
             if missing or unknown:
                 raise ValueError(
                     f"The columns of the 'p_sx' parameter of {owner} must be the symbols of X. "
                     f"Missing: {missing[:5]}; unknown: {unknown[:5]}."
                 )
-            p_sx = p_sx.iloc[:, [theirs[key] for key in ours]]
-        joint = as_joint(p_sx, owner)
-        if len(joint.x_labels) != len(self.x_labels):
-            raise ValueError(
-                Message(
-                    Parameter("p_sx", owner),
-                    f" must have {len(self.x_labels)} columns, one per symbol of X. Got "
-                    f"{len(joint.x_labels)}.",
-                )
-            )
+            p_sx = p_sx.iloc[:, [given[key] for key in known]]
+        joint, n_x = as_joint(p_sx, owner), len(self.x_labels)
+        if len(joint.x_labels) != n_x:
+            problem = f" must have {n_x} columns, one per symbol of X. Got {len(joint.x_labels)}."
+            raise ValueError(about(owner, "p_sx", problem))
         return joint
 
     def _figures(self) -> Iterator[str]:
         yield from super()._figures()
         if len(self.secrets) == 1 and self.p_sx is not None:
-            (about,) = self.summary().secrets.values()
-            yield f"most exposed group from {about.moves()[about.most_exposed].in_words()}"
+            (secret,) = self.summary().secrets.values()
+            yield f"most exposed group from {secret.moves()[secret.most_exposed].in_words()}"
         yield f"gap<={limit(self.gap, 2)}"
         yield f"solver={self.solver!r}"
 
     def summary(self) -> ReleaseSummary:
-        """Return what is leaked, kept and allowed: the figures, the verdict, and sentences.
+        """Return a summary of leakage, utility and budgets: figures, verdict, and sentences.
 
         `PrivacyFunnelTransformer.summary_` knows the names of the columns, too.
 
@@ -341,7 +567,7 @@ class Mechanism(BudgetFigures):
         return ReleaseSummary(self)
 
     def sentences(self) -> list[str]:
-        """Return what is protected, revealed and kept, and what a reader sees, in words.
+        """Return sentences about what is protected, revealed and kept, and what readers see.
 
         No group of S is named: for that, see `posterior_ranges`.
 
@@ -363,10 +589,9 @@ class Mechanism(BudgetFigures):
         Parameters
         ----------
         include_joint : bool, default=True
-            False leaves out P_SX, the symbols of S and the table of a target: whoever applies
-            the channel needs none of them. Leakage cannot be computed from such a file. (The
-            channel itself was designed for P_SX, and an expert can still infer a little about it
-            from the channel.)
+            False leaves out P_SX, the symbols of S and the table of a target: none of them is
+            needed to apply the channel. Leakage cannot be computed from such a file. (The channel
+            was designed for P_SX, so an expert can still infer a little about it.)
         indent : int, default=None
             As in `json.dumps`.
 
@@ -380,10 +605,9 @@ class Mechanism(BudgetFigures):
         return write_document("mechanism", self.content(include_joint), indent)
 
     def content(self, include_joint: bool) -> dict[str, Any]:
-        """Return what a document says about the mechanism."""
-        others = {name: getattr(self, name) for name in ("solver", "upper_bound", "confidence")}
-        parts = self.y_given_x, self.secrets, self.together
-        return mechanism_content(*parts, others, include_joint)
+        """Return the mechanism as part of a JSON document."""
+        how = self.solver, self.upper_bound, self.confidence
+        return mechanism_content(self.y_given_x, self.secrets, *how, self.together, include_joint)
 
     @classmethod
     def from_json(
@@ -394,11 +618,11 @@ class Mechanism(BudgetFigures):
         Parameters
         ----------
         text : str
-            The JSON text. If it is not what `to_json` writes, a ValueError names the place.
+            JSON text as `to_json` writes it; otherwise, a ValueError names the place.
         measure : Measure, default=None
-            Needed for a mechanism designed with a measure of your own.
+            Required if the mechanism was designed with a measure of your own.
         utility : Utility, default=None
-            Needed for a mechanism designed for a utility of your own.
+            Required if the mechanism was designed with a utility of your own.
 
         Examples
         --------
@@ -412,10 +636,10 @@ class Mechanism(BudgetFigures):
 
 
 def make_mechanism(place: Place, measure: Measure | None, utility: Utility | None) -> Mechanism:
-    """Return the mechanism at some place of a document; it checks that its parts fit together."""
+    """Return the mechanism at a place of a document, after checking that its parts fit."""
     read = read_mechanism(place, measure, utility)
     with place.making():
-        return Mechanism(**read)
+        return Mechanism(*read)
 
 
 def named_channel(mechanism: Mechanism) -> NamedChannel:
@@ -431,20 +655,19 @@ def named_channel(mechanism: Mechanism) -> NamedChannel:
 def one_secret(
     given: object, owner: str, secret: Any = None, advice: str = "secret={!r}"
 ) -> Leakage:
-    """Return what leaks about one secret of a mechanism or an evaluation.
+    """Return the leakage about one secret of a mechanism or an evaluation.
 
-    given : one of these, or the entry of one secret in its `secrets`; secret : its name, None for
-    the only one; advice : what the user can pass for a name.
+    given : one of these, or an entry of its `secrets`; secret : its name, None for the only one;
+    advice : the argument that names a secret, for the error.
     """
     if isinstance(given, Leakage) and secret is None:
         return given
     if not isinstance(given, Figures):
-        requirement = "a Mechanism or an Evaluation"
-        raise TypeError(message(owner, "mechanism", requirement, given))
+        raise TypeError(message(owner, "mechanism", "a Mechanism or an Evaluation", given))
     names = list(given.secrets)
     if secret is None and len(names) > 1:
         raise TypeError(
-            f"{owner} is about one secret, and this mechanism keeps several "
+            f"{owner} is about one secret, and this mechanism has several "
             f"({', '.join(map(repr, names))}): pass {advice.format(names[0])}, and so on."
         )
     name = names[0] if secret is None else secret

@@ -1,4 +1,4 @@
-"""Displays, in scikit-learn's idiom: what a budget costs, what a mechanism does, what it leaks.
+"""Displays as in scikit-learn: utility against budgets, a channel, and its leakage.
 
 matplotlib is imported when something is drawn.
 """

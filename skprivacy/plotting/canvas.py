@@ -1,4 +1,4 @@
-"""What all displays draw on; the only module that imports matplotlib, and only to draw."""
+"""Axes, ticks and labels of all displays; the only import of matplotlib, and only to draw."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MOST_TICKS = 40
 _LONGEST_LABEL = 30
 
-# The first digits of the numbers at a logarithmic axis, if there are no more numbers than that.
+# Leading digits of the ticks of a logarithmic axis, and the most ticks for which they are used.
 _STEPS = {tuple(range(1, 10)): 6, (1, 2, 5): 9, (1,): np.inf}
 
 
@@ -43,7 +43,7 @@ def pyplot() -> Any:
 
 
 def svg_of(draw: Callable[[], Figure], style: dict[str, Any]) -> tuple[bytes, int]:
-    """Return a figure drawn in a style, as an SVG file, and its width in pixels."""
+    """Return (a figure drawn in a style, as an SVG file; its width in pixels)."""
     plt = pyplot()
     with plt.style.context("default"), plt.rc_context({**style, "svg.hashsalt": "skprivacy"}):
         figure, content = draw(), io.BytesIO()
@@ -53,14 +53,14 @@ def svg_of(draw: Callable[[], Figure], style: dict[str, Any]) -> tuple[bytes, in
 
 
 def checked(mechanism: object, display: type) -> Mechanism:
-    """Return a mechanism, if it is one."""
+    """Return a mechanism, after checking its type."""
     if not isinstance(mechanism, Mechanism):
         raise TypeError(message(display.__name__, "mechanism", "a Mechanism", mechanism))
     return mechanism
 
 
 def checked_secret(mechanism: object, secret: Any, display: type) -> Guarantee:
-    """Return what is known about one secret of a mechanism, if a display can show it."""
+    """Return the guarantee of one secret of a mechanism, with its joint distribution."""
     found = one_secret(mechanism, display.__name__, secret)
     if not isinstance(found, Guarantee):
         raise TypeError(message(display.__name__, "mechanism", "a Mechanism", mechanism))
@@ -69,7 +69,7 @@ def checked_secret(mechanism: object, secret: Any, display: type) -> Guarantee:
 
 
 def check_joint(secret: Guarantee, display: type) -> None:
-    """Check that a display can show what leaks."""
+    """Check that a mechanism has the joint distribution of a secret."""
     if secret.p_sx is None:
         raise ValueError(
             f"{display.__name__} needs the joint distribution, which was left out when the "
@@ -84,7 +84,7 @@ def mechanism_of(transformer: PrivacyFunnelTransformer) -> Mechanism:
 
 
 def axes_for(ax: Axes | None, size: tuple[float, float]) -> tuple[Figure | SubFigure, Axes]:
-    """Return a figure and axes to draw on: the given ones, or new ones."""
+    """Return a figure and axes to draw on, new ones if none are given."""
     if ax is None:
         figure, ax = pyplot().subplots(figsize=size, layout="constrained")
         return figure, ax
@@ -94,7 +94,7 @@ def axes_for(ax: Axes | None, size: tuple[float, float]) -> tuple[Figure | SubFi
 def divided(
     ax: Axes | None, size: tuple[float, float], **grid: Any
 ) -> tuple[Figure | SubFigure, Sequence[Axes]]:
-    """Return a figure and two axes; those given are divided."""
+    """Return a figure and two axes, which divide the given one if there is one."""
     shape = grid.pop("nrows", 1), grid.pop("ncols", 1)
     if ax is None:
         figure, axes = pyplot().subplots(
@@ -110,15 +110,14 @@ def divided(
 
 
 def legend_above(axis: Axes, ncols: int) -> None:
-    """Put the legend where no curve is."""
+    """Put the legend above the axes."""
     axis.legend(fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=ncols)
 
 
 def label_ticks(axis: Axis, labels: Sequence[Hashable], rotation: float = 0) -> None:
-    """Label the rows or columns of a picture, but no more of them than can be read."""
+    """Label the rows or columns of a picture; if there are too many to read, every n-th."""
     step = 1 + (len(labels) - 1) // MOST_TICKS
-    texts = texts_of(labels)
-    axis.set_ticks(range(0, len(labels), step), texts[::step])
+    axis.set_ticks(range(0, len(labels), step), texts_of(labels)[::step])
     if rotation:
         axis.set_tick_params(rotation=rotation)
         for label in axis.get_ticklabels():
@@ -127,12 +126,12 @@ def label_ticks(axis: Axis, labels: Sequence[Hashable], rotation: float = 0) -> 
 
 
 def count_of(name: str, n_shown: int, labels: Sized) -> str:
-    """Return the name, with a note if not all are shown."""
+    """Return the name of an axis, with a note if not all labels are shown."""
     return name if n_shown == len(labels) else f"{name}: {n_shown} of {len(labels)}"
 
 
 def plain_ticks(axis: Axes) -> None:
-    """Label a logarithmic axis of x with numbers that are read at a glance: 0.01, 0.02, 0.05."""
+    """Label a logarithmic x axis with plain numbers: 0.01, 0.02, 0.05."""
     low, high = axis.get_xlim()
     tens = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
     for steps, most in _STEPS.items():
@@ -146,41 +145,40 @@ def plain_ticks(axis: Axes) -> None:
 
 
 def texts_of(labels: Iterable[Hashable]) -> list[str]:
-    """Return labels as the report shows them elsewhere, but no longer than there is room."""
+    """Return labels as in the report, shortened."""
     return short(readable(labels, ", ", "missing"))
 
 
 def short(texts: Sequence[str]) -> list[str]:
-    """Return labels that are not too long, all different, and plain text to matplotlib."""
+    """Return texts cut to a length, still different, and escaped for matplotlib."""
     kept = _LONGEST_LABEL - 1
-    # From the middle, unless that is where they differ.
+    # Cut out the middle, unless that is where they differ.
     for tail in sorted(range(kept + 1), key=lambda tail: abs(tail - kept // 2)):
         found = [_cut(text, tail) for text in texts]
         if len(set(found)) == len(set(texts)):
-            return [_plain(text) for text in found]
-    return [_plain(f"{_cut(text, kept // 2)}#{i}") for i, text in enumerate(texts)]
+            return [_escaped(text) for text in found]
+    return [_escaped(f"{_cut(text, kept // 2)}#{i}") for i, text in enumerate(texts)]
 
 
 def _cut(text: str, tail: int) -> str:
-    """Return a text without what is too much of it; tail : how much of its end is kept."""
+    """Return a text cut to the longest length; tail : number of characters kept at its end."""
     if len(text) <= _LONGEST_LABEL:
         return text
     return f"{text[: _LONGEST_LABEL - 1 - tail]}…{text[len(text) - tail :]}"
 
 
-def _plain(text: str) -> str:
+def _escaped(text: str) -> str:
     # $ starts a formula, and a label that starts with _ is left out of legends.
     return (" " if text.startswith("_") else "") + text.replace("$", r"\$")
 
 
 def text_of_measure(measure: Measure) -> str:
-    """Return the name of a measure as plain words, with its parameters if it has any."""
+    """Return the name of a measure in words, with its parameters."""
     parameters = {k: v for k, v in measure.to_dict().items() if k != "name" and v is not None}
-    listed = ", ".join(f"{name} {value:g}" for name, value in parameters.items())
-    name = measure.name.replace("_", " ")
-    return f"{name}, {listed}" if listed else name
+    listed = (f"{name} {value:g}" for name, value in parameters.items())
+    return ", ".join([measure.name.replace("_", " "), *listed])
 
 
 def text_of_solver(name: str) -> str:
-    """Return the name of a solver as plain words."""
+    """Return the name of a solver in words."""
     return str(name).replace("_", " ")

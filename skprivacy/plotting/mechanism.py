@@ -1,4 +1,4 @@
-"""Displays of one mechanism: its channel, and what it leaks."""
+"""Displays of one mechanism: its channel, and its leakage."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .canvas import Axes, Colormap
 
 
-# Above this many rows or columns of a channel, numbers in its cells cannot be read.
+# With more rows or columns than this, numbers in the cells of a channel cannot be read.
 _MOST_ANNOTATED = 18
 
 
@@ -43,9 +43,9 @@ class MechanismDisplay:
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Of the heat map.
+        Axes of the heat map.
     ax_p_y_ : matplotlib Axes
-        Of P(Y).
+        Axes of P(Y).
     figure_ : matplotlib Figure
 
     Examples
@@ -107,7 +107,7 @@ class MechanismDisplay:
         cmap : str or matplotlib Colormap, default="Blues"
             The colours of probabilities.
         """
-        # The most frequent ones, in their order.
+        # The most frequent symbols and outputs, in their order.
         shares = self.mechanism.p_x, self.mechanism.p_y
         rows, columns = (np.sort(np.argsort(-p, kind="stable")[:MOST_TICKS]) for p in shares)
         channel = self.mechanism.channel[np.ix_(rows, columns)]
@@ -117,13 +117,11 @@ class MechanismDisplay:
             ax, size, nrows=2, height_ratios=[1, min(6.0, max(2.0, 0.45 * n_x))]
         )
         image = self.ax_.imshow(channel, cmap=cmap, vmin=0, vmax=1, aspect="auto")
-        if max(n_x, n_y) <= _MOST_ANNOTATED:
-            for x, y in np.argwhere(channel >= 0.005):
-                red, green, blue, _ = image.cmap(image.norm(channel[x, y]))
-                is_bright = 0.3 * red + 0.6 * green + 0.1 * blue > 0.5
-                style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small"}
-                color = "black" if is_bright else "white"
-                self.ax_.text(y, x, f"{channel[x, y]:.2f}", color=color, **style)
+        style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small"}
+        for x, y in np.argwhere(channel >= 0.005) if max(n_x, n_y) <= _MOST_ANNOTATED else ():
+            red, green, blue, _ = image.cmap(image.norm(channel[x, y]))
+            color = "black" if 0.3 * red + 0.6 * green + 0.1 * blue > 0.5 else "white"
+            self.ax_.text(y, x, f"{channel[x, y]:.2f}", color=color, **style)
         x_labels, y_labels = self.mechanism.x_labels, self.mechanism.y_labels
         label_ticks(self.ax_.yaxis, [x_labels[i] for i in rows])
         label_ticks(self.ax_.xaxis, [y_labels[i] for i in columns], rotation=40)
@@ -136,15 +134,14 @@ class MechanismDisplay:
         return self
 
 
-# What a mechanism leaks, output by output.
+# Leakage of a mechanism, output by output.
 
 
-_MOST_GROUPS = 8
-_MARKERS = "osD^vP*X"
+_MARKERS = "osD^vP*X"  # one for each group of S that is drawn
 
 
 class LeakageDisplay:
-    """What each output leaks, compared with the budget, and what it reveals about S.
+    """Leakage of each output, compared with the budget, and its posterior P(S|y).
 
     Use `from_mechanism` or `from_estimator`.
 
@@ -153,17 +150,17 @@ class LeakageDisplay:
     mechanism : Mechanism
         With its joint distribution.
     limits : PopulationLeakage, default=None
-        Limits of the leakage under the true joint distribution, to mark. None: those of a
-        mechanism that has a confidence.
+        Limits of the leakage in the population to mark. None: the limits of the mechanism, if it
+        has a confidence.
     secret : str, int or tuple, default=None
-        The name of the secret to draw, where there are several.
+        Name of the secret to draw, if there are several.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Of the leakage of each output.
+        Axes of the leakage of each output.
     ax_posterior_ : matplotlib Axes
-        Of P(S|y) against P(S).
+        Axes of P(S|y) against P(S).
     figure_ : matplotlib Figure
 
     Examples
@@ -245,7 +242,7 @@ class LeakageDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; it is divided in two.
         """
-        # Those that leak most in the rows, and the one that may leak most in the population.
+        # The outputs that leak most in the rows, and the one with the largest limit.
         most = np.argsort(-self._secret.leakage, kind="stable")[:MOST_TICKS]
         if self.limits is not None:
             worst = int(np.argmax(self.limits.per_output.to_numpy()))
@@ -294,7 +291,7 @@ class LeakageDisplay:
     def _draw_posteriors(self) -> None:
         mechanism, axis = self._secret, self.ax_posterior_
         prior, labels = mechanism.prior, texts_of(mechanism.s_labels or ())
-        groups = np.sort(np.argsort(-prior, kind="stable")[:_MOST_GROUPS])
+        groups = np.sort(np.argsort(-prior, kind="stable")[: len(_MARKERS)])
         for i, group in enumerate(groups):
             axis.axvline(prior[group], color=f"C{i}", lw=1, alpha=0.6)
             posterior = mechanism.sensitive_posterior[self._outputs, group]

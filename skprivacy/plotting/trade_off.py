@@ -1,4 +1,4 @@
-"""What a budget costs: utility against epsilon."""
+"""Display of utility against epsilon."""
 
 from __future__ import annotations
 
@@ -26,27 +26,26 @@ if TYPE_CHECKING:
     from ..transformer import PrivacyFunnelTransformer
     from .canvas import Axes
 
-_VISIBLE = 1e-3  # a share that can be seen
-# A path around the budget of a transformer, as shares of it: a picture shows no more. With a
-# confidence, each budget takes longer.
-_AROUND = np.array([0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0])
-_SURELY_AROUND = _AROUND[1:]
+# The smallest share that is visible.
+_VISIBLE = 1e-3
 
-# Where a design takes seconds rather than a moment, three show which way the curve goes.
-_FEW_AROUND, _MANY_SYMBOLS = np.array([0.5, 1.0, 2.0]), 100
+# Default budgets, as multiples of the budget of a transformer: without a confidence, with one
+# (each takes longer), and with many symbols (each takes seconds, three show the trend).
+_AROUND = [0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
+_CONFIDENT_AROUND, _FEW_AROUND, _MANY_SYMBOLS = _AROUND[1:], [0.5, 1.0, 2.0], 100
 
 
 class PrivacyUtilityDisplay:
-    """What each budget leaves of the utility, for one solver or several.
+    """The utility that each budget allows, for one solver or several.
 
     Use `from_path` or `from_estimator`.
 
     Parameters
     ----------
     paths : dict of lists of Mechanism
-        A curve for each: mechanisms of several budgets.
+        Curves by name, each with mechanisms for several budgets.
     chosen : float or dict, default=None
-        A budget to mark. Of several secrets, those of each: the axis has that of the first, and
+        A budget to mark. For several secrets, a dict: the axis shows the budget of the first, and
         the others are in proportion.
 
     Attributes
@@ -116,17 +115,17 @@ class PrivacyUtilityDisplay:
         solvers: str | Sequence[str | Solver] | None = None,
         ax: Axes | None = None,
     ) -> Self:
-        """Draw budgets around that of a fitted transformer, for the joint that it has learned.
+        """Draw budgets around the budget of a fitted transformer, for the joint it has learned.
 
         Parameters
         ----------
         transformer : PrivacyFunnelTransformer
             Fitted. Its epsilon is marked.
         epsilons : sequence of float, default=None
-            The budgets, for several secrets a dict each; None: from a twentieth to ten times that
-            of the transformer.
+            The budgets, for several secrets a dict each; None: from a twentieth to ten times the
+            budget of the transformer.
         solvers : list of str, default=None
-            A curve for each; None: that of the transformer.
+            A curve for each; None: the solver of the transformer.
         ax : matplotlib Axes, default=None
             Where to draw.
 
@@ -148,17 +147,15 @@ class PrivacyUtilityDisplay:
         solvers = [solvers] if isinstance(solvers, str) else solvers
         options: dict[str, Any] = {}
         if not solvers:
-            options = {name: getattr(transformer, name) for name in OWN}
-        paths = {
-            solver if isinstance(solver, str) else solver.name: path_around(
-                mechanism, solver, epsilons, is_own=not solvers, **options
-            )
-            for solver in solvers or [transformer.solver]
-        }
+            options = {"is_own": True} | {name: getattr(transformer, name) for name in OWN}
+        paths = {}
+        for solver in solvers or [transformer.solver]:
+            name = solver if isinstance(solver, str) else solver.name
+            paths[name] = path_around(mechanism, solver, epsilons, **options)
         return cls(paths, chosen=mechanism.epsilon).plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw; the band shows the most that a better mechanism could keep.
+        """Draw; the band shows the most utility that a better mechanism could keep.
 
         Parameters
         ----------
@@ -171,16 +168,12 @@ class PrivacyUtilityDisplay:
         for name, path in paths.items():
             budgets = [_budget(mechanism) for mechanism in path]
             kept = [mechanism.normalized_utility for mechanism in path]
-            (line,) = self.ax_.plot(budgets, kept, label=_about_curve(name, path), lw=2)
+            (line,) = self.ax_.plot(budgets, kept, label=_curve_label(name, path), lw=2)
             self.lines_.append(line)
         self._draw_bound([mechanism for path in paths.values() for mechanism in path])
         first = next(mechanism for path in self.paths.values() for mechanism in path)
-        self.ax_.set(
-            xscale="log",
-            xlabel=_about_budget(first),
-            ylabel="utility kept",
-            ylim=(0, 1.03),
-        )
+        label = _budget_label(first)
+        self.ax_.set(xscale="log", xlabel=label, ylabel="utility kept", ylim=(0, 1.03))
         plain_ticks(self.ax_)
         self.ax_.yaxis.set_major_formatter("{x:.0%}")
         self.ax_.grid(alpha=0.3)
@@ -189,25 +182,19 @@ class PrivacyUtilityDisplay:
             chosen = next(iter(chosen.values()))
         if chosen and np.isfinite(chosen):
             self.ax_.axvline(chosen, color="0.45", ls="--", lw=1.2, zorder=0)
-            self.ax_.annotate(
-                f"ε = {chosen:g}",
-                (chosen, 1.0),
-                xycoords=self.ax_.get_xaxis_transform(),
-                ha="center",
-                va="bottom",
-            )
+            place: dict[str, Any] = {"xycoords": self.ax_.get_xaxis_transform()}
+            self.ax_.annotate(f"ε = {chosen:g}", (chosen, 1.0), ha="center", va="bottom", **place)
         self.ax_.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
         return self
 
     def _draw_bound(self, mechanisms: Sequence[Mechanism]) -> None:
-        """Draw the tightest bound that any of the curves proves, above the best of them."""
+        """Draw the tightest bound of all curves, above the best of them."""
         if not mechanisms:
             return
         budgets = sorted({_budget(mechanism) for mechanism in mechanisms})
-        at = {budget: [m for m in mechanisms if _budget(m) == budget] for budget in budgets}
-        best = np.array([max(m.normalized_utility for m in at[budget]) for budget in budgets])
-        bound = [min(m.normalized_upper_bound for m in at[budget]) for budget in budgets]
-        bound = np.maximum(bound, best)
+        at = [[m for m in mechanisms if _budget(m) == budget] for budget in budgets]
+        best = np.array([max(m.normalized_utility for m in each) for each in at])
+        bound = np.maximum([min(m.normalized_upper_bound for m in each) for each in at], best)
         room = "room above, at most"
         if mechanisms[0].confidence is not None:  # bounds are about the rows
             room = "kept for the rows alone, at most"
@@ -218,7 +205,7 @@ class PrivacyUtilityDisplay:
             self.ax_.plot(budgets, bound, color="0.2", ls=":", lw=1.4, zorder=3, label=certified)
 
 
-# Parameters of a transformer that hold for its own solver only.
+# Parameters of a transformer that apply only to its own solver.
 OWN = "max_outputs", "solver_options"
 
 
@@ -230,20 +217,19 @@ def path_around(
     is_own: bool = False,
     **options: Any,
 ) -> list[Mechanism]:
-    """Return mechanisms for budgets around that of a mechanism, under its joint and as sure.
+    """Return mechanisms for budgets around the budget of a mechanism, otherwise like it.
 
-    Of several secrets, all budgets are multiplied by the same factors. is_own : whether the
-    mechanism is what the solver designs with these options: it is then not designed again.
+    The budgets of several secrets are multiplied by the same factors. is_own : whether the
+    mechanism is the solver's design with these options, so that it need not be designed again.
     """
-    around = _AROUND if mechanism.confidence is None else _SURELY_AROUND
-    around = _FEW_AROUND if len(mechanism.x_labels) > _MANY_SYMBOLS else around
     joints = {name: secret.joint for name, secret in mechanism.secrets.items()}
-    budgets: list[Any] = _around(mechanism, around)
-    if epsilons is not None:
-        one = next(iter(joints))
-        budgets = [each if isinstance(each, Mapping) else {one: each} for each in epsilons]
-    own = {name: secret.epsilon for name, secret in mechanism.secrets.items()}
-    new = [each for each in budgets if not (is_own and each == own)]
+    if epsilons is None:
+        budgets = _budgets_around(mechanism)
+    else:
+        name = next(iter(joints))
+        budgets = [each if isinstance(each, Mapping) else {name: each} for each in epsilons]
+    known = {name: secret.epsilon for name, secret in mechanism.secrets.items()} if is_own else {}
+    new = [each for each in budgets if each != known]
     path: list[Mechanism] = new and privacy_utility_path(
         joints,
         new,
@@ -257,11 +243,13 @@ def path_around(
         **options,
     )
     designed = iter(path)
-    return [mechanism if is_own and each == own else next(designed) for each in budgets]
+    return [mechanism if each == known else next(designed) for each in budgets]
 
 
-def _around(mechanism: Mechanism, around: FloatArray) -> list[dict[Any, float]]:
+def _budgets_around(mechanism: Mechanism) -> list[Any]:
     """Return budgets around those of a mechanism; none that columns beside it alone exceed."""
+    around = _AROUND if mechanism.confidence is None else _CONFIDENT_AROUND
+    around = _FEW_AROUND if len(mechanism.x_labels) > _MANY_SYMBOLS else around
     middle = {}
     for name, secret in mechanism.secrets.items():
         budget = secret.epsilon
@@ -269,26 +257,26 @@ def _around(mechanism: Mechanism, around: FloatArray) -> list[dict[Any, float]]:
             budget = secret.leakage_in(secret.scope)
         middle[name] = budget if 0 < budget < np.inf else 0.01
     least = 0.0 if mechanism.strata is None else _least_factor(mechanism, middle)
-    factors = [float(factor) for factor in around if factor >= min(least, 1.0)]
+    factors = [factor for factor in around if factor >= min(least, 1.0)]
     return [{name: factor * each for name, each in middle.items()} for factor in factors]
 
 
 def _least_factor(mechanism: Mechanism, middle: Mapping[Any, float]) -> float:
     """Return the share of the budgets that the columns beside the outputs use by themselves."""
     if mechanism.confidence is not None:
-        return 1.0  # smaller ones may do, but that takes long to find out
+        return 1.0  # a smaller factor may be enough, but takes long to find
     nothing = mechanism.with_channel(mechanism.independent).secrets
     used = (each.leakage_in(mechanism.scope) / middle[name] for name, each in nothing.items())
     return max(used) * (1 + 1e-9)
 
 
 def _budget(mechanism: Mechanism) -> float:
-    """Return where a mechanism is on the axis: by the first of several budgets."""
+    """Return the place of a mechanism on the axis: the budget of its first secret."""
     return next(iter(mechanism.secrets.values())).epsilon
 
 
-def _about_budget(mechanism: Mechanism) -> str:
-    """Return the label of the axis of budgets: by which measure, and for what they hold."""
+def _budget_label(mechanism: Mechanism) -> str:
+    """Return the label of the axis of budgets, with measure, scope and confidence."""
     about = f"{text_of_measure(mechanism.measure)}, {mechanism.scope.replace('_', ' ')}"
     if len(mechanism.secrets) > 1:
         first, *others = map(name_of_secret, mechanism.secrets)
@@ -299,16 +287,16 @@ def _about_budget(mechanism: Mechanism) -> str:
     return f"budget ε for the population ({about}; {sure})"
 
 
-def _about_curve(name: str, path: Sequence[Mechanism]) -> str:
-    """Return the label of a curve: the solver, and for what its budgets hold."""
+def _curve_label(name: str, path: Sequence[Mechanism]) -> str:
+    """Return the label of a curve: the solver, and the confidence."""
     confidence = path[0].confidence if path else None
     if confidence is None:
         return text_of_solver(name)
     sure = f"{percent(confidence)} confidence"
-    # Without a solver that was asked for, the confidence is all there is to say.
+    # The solver is named only if it was chosen.
     return f"with {sure}" if name == path[0].solver else f"{text_of_solver(name)}, {sure}"
 
 
 def _drawable(path: Sequence[Mechanism]) -> list[Mechanism]:
-    """Return the mechanisms whose budgets have a place on a logarithmic axis, in order."""
+    """Return the mechanisms with positive, finite budgets, which fit on the axis, in order."""
     return sorted((each for each in path if 0 < _budget(each) < np.inf), key=_budget)

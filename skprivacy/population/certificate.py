@@ -1,4 +1,4 @@
-"""Certificate: what a channel leaks in the population at most, proven by fresh rows."""
+"""Certificate: proven bounds on what a channel leaks in the population, from fresh rows."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import numpy as np
 from scipy.spatial.distance import pdist
 from scipy.stats import beta
 
-from .._messages import SENSITIVE, Message, Parameter
+from .._messages import SENSITIVE, Message
+from .._numerics import NEGLIGIBLE
 from .._typing import FloatArray, Labels, Scope
-from .._validation import check_integer, check_real
+from .._validation import about, check_integer, check_real
 from ..describing import limit
 from ..joint import confidence_of_each, readonly
 from ..measures import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Measure, Parity
@@ -22,17 +23,17 @@ from ..measures.measure import leakage_in, output_values, posteriors
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """Limits of several numbers at once, along the last axis."""
+    """Lower and upper limits of several numbers at once, along the last axis."""
 
     low: FloatArray
     high: FloatArray
 
     def within(self, other: Box) -> Box:
-        """Return the limits that both say."""
+        """Return the intersection of two boxes."""
         return Box(np.maximum(self.low, other.low), np.minimum(self.high, other.high))
 
     def summing_to(self, total: float) -> Box:
-        """Return the limits that follow where the sum of the numbers is known too."""
+        """Return the limits tightened by a known sum of the numbers."""
         low = total - (self.high.sum(axis=-1, keepdims=True) - self.high)
         high = total - (self.low.sum(axis=-1, keepdims=True) - self.low)
         return self.within(Box(low, high))
@@ -45,9 +46,9 @@ class Box:
 
 @dataclass(frozen=True, eq=False)
 class Centre:
-    """What P(S) and P(Y) are thought to be, before any of the rows is seen.
+    """Guesses of P(S) and P(Y), made before any of the rows is seen.
 
-    The closer they are, the closer are the limits; the limits hold whatever they are.
+    The better the guesses, the tighter the limits, which hold for any guess.
     """
 
     prior: FloatArray
@@ -56,7 +57,7 @@ class Centre:
 
 @dataclass(frozen=True, eq=False)
 class PopulationLimits:
-    """Limits of P(S), of P(Y), and of P(S|y) - P(S) with one row per output."""
+    """Limits of P(S), of P(Y), and of P(S|y) - P(S), with one row per output."""
 
     prior: Box
     p_y: Box
@@ -64,7 +65,7 @@ class PopulationLimits:
 
 
 def shares(counts: FloatArray, failure: float) -> Box:
-    """Return the limits of Clopper and Pearson; each end fails with probability `failure`."""
+    """Return Clopper-Pearson limits; each end fails with probability `failure`."""
     others = counts.sum() - counts
     low = beta.ppf(failure, np.maximum(counts, 1), others + 1)
     high = beta.ppf(1 - failure, counts + 1, np.maximum(others, 1))
@@ -77,7 +78,7 @@ def means(mean: FloatArray, square: FloatArray, span: FloatArray, n: int, failur
     The empirical Bernstein inequality (Maurer and Pontil 2009, Theorem 4): for n independent
     values within an interval of length `span`, with the unbiased variance V and
     ``r = log(2 / failure)``, the expectation is below the mean plus
-    ``sqrt(2 V r / n) + 7 span r / (3 (n - 1))``. square : the mean of the squared values.
+    ``sqrt(2 V r / n) + 7 span r / (3 (n - 1))``. square : mean of the squared values.
     """
     rate = np.log(2 / failure)
     variance = np.maximum(square - mean**2, 0.0) * n / (n - 1)
@@ -88,14 +89,14 @@ def means(mean: FloatArray, square: FloatArray, span: FloatArray, n: int, failur
 def population_limits(
     counts: FloatArray, channel: FloatArray, centre: Centre, failure: float
 ) -> PopulationLimits:
-    """Return limits that all hold at once, but for a probability of `failure`.
+    """Return limits that hold simultaneously, except with probability `failure`.
 
-    counts : of pairs (s, x), of independent rows that neither channel nor centre depends on.
+    counts : pairs (s, x) in independent rows, on which neither channel nor centre depends.
 
     With ``c = P(y|X)``, ``Z = (c - c0) (1{S=s} - p0)`` has the expectation
     ``P(y) (P(s|y) - P(s)) + (P(y) - c0) (P(s) - p0)`` for any constants c0 and p0. Limits of it,
-    of P(y) and of P(s) are those of ``P(s|y) - P(s)`` too. The failure is split evenly among all
-    ends of all limits (Bonferroni). Two groups mirror each other: one of them is enough.
+    of P(y) and of P(s) imply limits of ``P(s|y) - P(s)``. The failure is split evenly among all
+    ends of all limits (Bonferroni). Two groups mirror each other, so one of them suffices.
     """
     n, n_s, n_y = int(counts.sum()), len(counts), channel.shape[1]
     n_limited = 1 if n_s == 2 else n_s
@@ -104,22 +105,22 @@ def population_limits(
     above = means(p_x @ (channel - least), p_x @ (channel - least) ** 2, most - least, n, each)
     p_y = Box(least + above.low, least + above.high).within(Box(least, most))
     prior = shares(counts.sum(axis=1), each).summing_to(1.0)
-    covariances = _moments(counts / n, channel, centre, n, each)
-    known_y, known_s = centre.p_y[:, None], centre.prior
-    beside = Box(p_y.low[:, None] - known_y, p_y.high[:, None] - known_y).times(
-        Box(prior.low - known_s, prior.high - known_s)
+    moments = _moments(counts / n, channel, centre, n, each)
+    p0, c0 = centre.prior, centre.p_y[:, None]
+    errors = Box(p_y.low[:, None] - c0, p_y.high[:, None] - c0).times(
+        Box(prior.low - p0, prior.high - p0)
     )
-    parts = Box(covariances.low - beside.high, covariances.high - beside.low)
+    low, high = moments.low - errors.high, moments.high - errors.low  # of P(y) (P(s|y) - P(s))
     if n_limited == 1:
-        low, high = parts.low[:, :1], parts.high[:, :1]
-        parts = Box(np.hstack([low, -high]), np.hstack([high, -low]))
-    anything = Box(-prior.high, 1 - prior.low)
-    shifts = _divided(parts, p_y).within(anything).summing_to(0.0)
+        low, high = low[:, :1], high[:, :1]
+        low, high = np.hstack([low, -high]), np.hstack([high, -low])
+    possible = Box(-prior.high, 1 - prior.low)
+    shifts = _divided(Box(low, high), p_y).within(possible).summing_to(0.0)
     return PopulationLimits(prior, p_y, shifts)
 
 
 def _moments(p_sx: FloatArray, channel: FloatArray, centre: Centre, n: int, failure: float) -> Box:
-    """Return limits of the expectation of Z, for every output and every group."""
+    """Return limits of the expectation of Z, for every output and group."""
     p0, shifted, p_x = centre.prior[:, None], channel - centre.p_y, p_sx.sum(axis=0)
     mean = (p_sx - p0 * p_x) @ shifted
     square = (p_sx * (1 - 2 * p0) + p0**2 * p_x) @ shifted**2
@@ -129,7 +130,7 @@ def _moments(p_sx: FloatArray, channel: FloatArray, centre: Centre, n: int, fail
 
 
 def _divided(parts: Box, p_y: Box) -> Box:
-    """Return limits of parts / P(y); none where P(y) may be zero."""
+    """Return limits of parts / P(y); infinite where P(y) may be zero."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ends = [part / p[:, None] for part in (parts.low, parts.high) for p in (p_y.low, p_y.high)]
     is_known = (p_y.low > 0)[:, None]
@@ -137,34 +138,24 @@ def _divided(parts: Box, p_y: Box) -> Box:
     return Box(np.where(is_known, low, -np.inf), np.where(is_known, high, np.inf))
 
 
-# The largest leakage within confidence limits, by every measure for which it is known.
+# The largest leakage within confidence limits, for every measure with a proof.
 
 
-# Largest and smallest lifts decide: each group is looked at on its own.
+# Determined by the largest and the smallest lift, so by single groups.
 _OF_LIFTS = (MaxLift, Lip, Parity)
 
-# Convex in (P(S|y), P(S)), or an increasing function of what is: largest at vertices.
+# Convex in (P(S|y), P(S)), or an increasing function of something convex: largest at vertices.
 _CONVEX = (KL, L1, Chi2, AlphaLift)
 
-# Even where a "posterior" is negative.
+# Also where a "posterior" is negative.
 _CONVEX_EVERYWHERE = (L1, Chi2)
 
-# The vertices are counted in powers of four of the groups.
-_MOST_GROUPS: dict[type[Measure], int] = {
-    **dict.fromkeys(_OF_LIFTS, 1000),
-    **dict.fromkeys(_CONVEX, 8),
-}
-
-_ROUNDING = 1e-12
-
-
-def most_groups(measure: Measure) -> int | None:
-    """Return for how many groups of S a bound is computed; None where none is proven."""
-    return _MOST_GROUPS.get(type(measure))  # a subclass may be something else
+# The largest number of groups of S: the number of vertices grows like 4 to the power of it.
+_MOST_GROUPS: dict[Any, int] = dict.fromkeys(_OF_LIFTS, 1000) | dict.fromkeys(_CONVEX, 8)
 
 
 def largest_values(measure: Measure, limits: PopulationLimits) -> FloatArray:
-    """Return the largest g of each output within limits."""
+    """Return the largest g(P(S|y)) of each output within limits."""
     boxes = map(Box, limits.shifts.low, limits.shifts.high)
     if isinstance(measure, _OF_LIFTS):
         return np.array([_of_lifts(measure, limits.prior, shift) for shift in boxes])
@@ -173,7 +164,7 @@ def largest_values(measure: Measure, limits: PopulationLimits) -> FloatArray:
 
 
 def largest_average(values: FloatArray, p_y: Box) -> float:
-    """Return the largest average of values, with weights within limits that sum to 1."""
+    """Return the largest average of values, for weights within limits that sum to 1."""
     order = np.argsort(-values)
     room = 1 - p_y.low.sum() - np.append(0.0, np.cumsum((p_y.high - p_y.low)[order])[:-1])
     weights = p_y.low[order] + np.clip(room, 0.0, (p_y.high - p_y.low)[order])
@@ -181,13 +172,12 @@ def largest_average(values: FloatArray, p_y: Box) -> float:
 
 
 def _of_lifts(measure: Measure, prior: Box, shift: Box) -> float:
-    """Return the largest g where it depends on the largest and on the smallest lift.
+    """Return the largest g of a measure that depends on the largest and the smallest lift.
 
     A lift is 1 + shift / prior, which is largest at a corner of their limits. Any two groups are
     compared as if there were no others.
     """
-    ends = [shift.low / prior.low, shift.low / prior.high]
-    low = np.maximum(0.0, 1 + np.minimum(*ends))
+    low = np.maximum(0.0, 1 + np.minimum(shift.low / prior.low, shift.low / prior.high))
     high = 1 + np.maximum(shift.high / prior.low, shift.high / prior.high)
     groups = np.arange(len(low))
     s, other = (part.ravel() for part in np.meshgrid(groups, groups))
@@ -196,10 +186,10 @@ def _of_lifts(measure: Measure, prior: Box, shift: Box) -> float:
 
 
 def _at_vertices(measure: Measure, prior: Box, priors: FloatArray, shift: Box) -> float:
-    """Return the largest g at vertices: a convex function has its maximum over a polytope there.
+    """Return the largest g over vertices, where a convex function on a polytope is largest.
 
-    There are two polytopes that hold (P(S), P(S|y)): limits of P(S) times limits of the shift,
-    which serves where it has no negative posterior; and limits of P(S) times limits of P(S|y).
+    Two polytopes contain (P(S), P(S|y)): limits of P(S) times limits of the shift, useful if it
+    has no negative posterior; and limits of P(S) times limits of P(S|y).
     """
     shifts = vertices(shift, 0.0)
     by_shift = [_largest(measure, p + shifts, p) for p in priors]
@@ -210,16 +200,16 @@ def _at_vertices(measure: Measure, prior: Box, priors: FloatArray, shift: Box) -
 
 
 def _largest(measure: Measure, posteriors: FloatArray, prior: FloatArray) -> float:
-    """Return the largest g of posteriors; infinity where it is not known."""
+    """Return the largest g of posteriors; infinity where it is unknown."""
     if not isinstance(measure, _CONVEX_EVERYWHERE):
-        if posteriors.min(initial=0.0) < -_ROUNDING:
+        if posteriors.min(initial=0.0) < -NEGLIGIBLE:
             return np.inf
         posteriors = np.maximum(posteriors, 0.0)
     return float(measure.value(posteriors, prior).max()) if len(posteriors) else np.inf
 
 
 def vertices(box: Box, total: float) -> FloatArray:
-    """Return the vertices of a box cut by the plane of a sum, as rows.
+    """Return the vertices of a box cut by the plane ``sum = total``, as rows.
 
     All coordinates but one are at an end of their limits.
     """
@@ -230,40 +220,36 @@ def vertices(box: Box, total: float) -> FloatArray:
         points = np.empty((len(ends), n))
         points[:, rest] = np.where(ends, box.high[rest], box.low[rest])
         points[:, free] = total - points[:, rest].sum(axis=1)
-        inside = points[:, free] >= box.low[free] - _ROUNDING
-        found.append(points[inside & (points[:, free] <= box.high[free] + _ROUNDING)])
+        inside = points[:, free] >= box.low[free] - NEGLIGIBLE
+        found.append(points[inside & (points[:, free] <= box.high[free] + NEGLIGIBLE)])
     return np.unique(np.vstack(found), axis=0)
 
 
-# A theorem on parity: how differently a release comes to the groups of S, on average.
-
-
-# Beyond this many rows of a channel their distances are bounded rather than computed.
-_MOST_ROWS = 2000
+# A theorem on parity: how much the distribution of Y can differ between groups of S, on average.
 
 
 def parity_margin(group_sizes: FloatArray, channel: FloatArray, failure: float) -> float:
-    """Return how far the parity of the population exceeds that of rows, at most.
+    """Return the most by which the parity of the population exceeds the parity of the rows.
 
-    It fails with probability `failure`. ``half the sum over y of the largest minus the smallest
-    P(y|s)`` is convex in P(Y|S), so on average over samples it is no smaller for rows than for
-    the population (Jensen). Another X in one row of group s moves it by at most D / n_s, where D
-    is the largest total variation between two rows of the channel. Given the sizes n_s of the
-    groups, it is below its expectation by ``D sqrt(log(1 / failure) / 2 sum of 1 / n_s)`` with
-    probability `failure` at most (McDiarmid).
+    It fails with probability `failure`. Parity, half the sum over y of the largest minus the
+    smallest P(y|s), is convex in P(Y|S), so on average over samples it is no smaller for rows
+    than for the population (Jensen). Another X in one row of group s moves it by at most D / n_s,
+    where D is the largest total variation between two rows of the channel. Given the sizes n_s of
+    the groups, it is below its expectation by ``D sqrt(log(1 / failure) / 2 sum of 1 / n_s)``
+    with probability `failure` at most (McDiarmid).
     """
     spread = np.log(1 / failure) / 2 * (1 / group_sizes).sum()
     return largest_distance(channel) * float(np.sqrt(spread))
 
 
 def largest_distance(channel: FloatArray) -> float:
-    """Return the largest total variation between two rows, or a bound where there are many."""
-    if 1 < len(channel) <= _MOST_ROWS:
+    """Return the largest total variation between two rows, or a bound if there are many rows."""
+    if 1 < len(channel) <= 2000:
         return float(pdist(channel, "cityblock").max()) / 2
     return max(0.0, 1 - float(channel.min(axis=0).sum()))
 
 
-# Certificate: what a channel leaks at most in the population, by rows that it has not seen.
+# Certificate: bounds for the population, from rows that the design has not seen.
 
 
 _OWNER = "certify"
@@ -271,24 +257,24 @@ _OWNER = "certify"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LeakageBounds:
-    """What a channel leaks about one secret, in some rows and at most in their population.
+    """Leakage of a channel about one secret: in some rows, and bounds for their population.
 
     Attributes
     ----------
     measure : Measure
         The measure of leakage.
     scope : {"per_output", "average"}
-        What the budget of the mechanism is about.
+        The scope of the mechanism's budget.
     confidence : float
         How often such bounds hold, at least. Each of several secrets has its share of the risk.
     n_settings : int
-        Of how many settings the best may have been chosen on these rows.
+        Number of settings compared on these rows (for a multiple-testing correction).
     n_rows, n_groups : int
-        How many rows there were, and how many groups of the secret they had.
+        Number of rows, and of groups of the secret among them.
     y_labels : tuple
         Names of the outputs.
     leakage, leakage_bound : ndarray of shape (n_y,)
-        What each output leaks, on the epsilon scale: in the rows, and at most.
+        Leakage of each output, on the epsilon scale: in the rows, and its upper bound.
     average_leakage, average_leakage_bound : float
         The same on average over outputs; NaN for a measure without an average.
 
@@ -319,20 +305,20 @@ class LeakageBounds:
 
     @property
     def max_leakage(self) -> float:
-        """The leakage of the worst output, in the rows."""
+        """Leakage of the worst output, in the rows."""
         return float(self.leakage.max())
 
     @property
     def max_leakage_bound(self) -> float:
-        """What the worst output leaks at most."""
+        """Upper bound on the leakage of the worst output."""
         return float(self.leakage_bound.max())
 
     def bound_in(self, scope: Scope) -> float:
-        """Return the bound that a budget of some scope is about."""
+        """Return the bound in a scope."""
         return self.max_leakage_bound if scope == "per_output" else self.average_leakage_bound
 
     def holds(self, epsilon: float, scope: Scope | None = None) -> bool:
-        """Return whether a budget is certified; scope : None for that of the mechanism."""
+        """Return whether a budget is certified; scope : None for the scope of the mechanism."""
         return bool(self.bound_in(scope or self.scope) <= self.measure.budget(epsilon))
 
     def _figures(self) -> Iterator[str]:
@@ -344,21 +330,20 @@ class LeakageBounds:
             average, bound = self.average_leakage, limit(self.average_leakage_bound, 6)
             yield f"average_leakage={average:.6g}, at most {bound}"
 
-    @property
-    def _said(self) -> str:
+    def _in_words(self) -> str:
         return f"{self.measure!r}: {'; '.join(self._figures())}"
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._said})"
+        return f"{type(self).__name__}({self._in_words()})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Certificate:
-    """What a channel leaks on rows that its design has not seen, and at most in their population.
+    """Leakage of a channel on rows its design has not seen, and bounds for their population.
 
     Each bound holds with the stated confidence, for any number of rows: nothing is approximated.
-    Those of all secrets and all outputs hold at once; so does that of the average, but for
-    `Parity`, where it is a theorem of its own.
+    The bounds of all secrets and all outputs hold at once, and so does the bound on the average,
+    except for `Parity`, where it is a separate theorem.
 
     The figures of a secret are those of `LeakageBounds`. With one secret, all of them are
     members of the certificate; with several, ask ``certificate.secrets["sex"].max_leakage_bound``.
@@ -366,7 +351,7 @@ class Certificate:
     Attributes
     ----------
     secrets : dict of LeakageBounds
-        By the name of the secret; the only one of a budget that is a number is called None.
+        By the name of the secret; it is None if the budget was a number.
     confidence : float
         How often the bounds of all secrets hold at once, at least.
 
@@ -414,19 +399,20 @@ class Certificate:
         )
 
     def holds(self, epsilon: float | Mapping[Any, float], scope: Scope | None = None) -> bool:
-        """Return whether a budget is certified, or those of several secrets by their names.
+        """Return whether a budget is certified, or all budgets in a dict by name of the secret.
 
-        scope : None for that of the mechanism.
+        scope : None for the scope of the mechanism.
         """
         if not isinstance(epsilon, Mapping):
             return self._only("holds").holds(epsilon, scope)
         return all(self.secrets[name].holds(each, scope) for name, each in epsilon.items())
 
     def __repr__(self) -> str:
-        is_one = len(self.secrets) == 1
-        each = (one._said if is_one else f"{n}: {one._said}" for n, one in self.secrets.items())
-        together = [f"confidence {self.confidence:g}"] if len(self.secrets) > 1 else []
-        return f"{type(self).__name__}({'; '.join([*together, *each])})"
+        words = [bounds._in_words() for bounds in self.secrets.values()]
+        if len(words) > 1:
+            words = [f"{name}: {each}" for name, each in zip(self.secrets, words, strict=True)]
+            words.insert(0, f"confidence {self.confidence:g}")
+        return f"{type(self).__name__}({'; '.join(words)})"
 
 
 _FIGURES = {figure.name for figure in fields(LeakageBounds)}
@@ -434,10 +420,7 @@ _FIGURES = {figure.name for figure in fields(LeakageBounds)}
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """What is to be certified: a channel, its outputs, and what P(S) and P(Y) are thought to be.
-
-    scope : of its budget.
-    """
+    """A channel to certify, with the scope of its budget and guesses of P(S) and P(Y)."""
 
     channel: FloatArray
     y_labels: Labels
@@ -447,23 +430,24 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Terms:
-    """What a certificate is to say: by which measure, and how often it holds."""
+    """The measure and the confidence of a certificate."""
 
     measure: Measure
     confidence: float = 0.95
     n_settings: int = 1
 
     def __post_init__(self) -> None:
-        inside: dict[str, Any] = {"low": 0, "high": 1, "low_open": True, "high_open": True}
-        check_real(_OWNER, "confidence", self.confidence, **inside)
+        check_real(
+            _OWNER, "confidence", self.confidence, low=0, high=1, low_open=True, high_open=True
+        )
         check_integer(_OWNER, "n_settings", self.n_settings, low=1)
         check_measure(self.measure, 0)
 
     @property
     def failure(self) -> float:
-        """How often the bounds of one setting may fail.
+        """Probability with which the bounds of one setting may fail.
 
-        Those of k settings then all hold with the confidence (Bonferroni), and so does the best.
+        The bounds of all settings, and of the best, then hold with the confidence (Bonferroni).
         """
         return (1 - self.confidence) / self.n_settings
 
@@ -471,15 +455,14 @@ class Terms:
 def certificate_of(
     counts: Mapping[Any, FloatArray], candidates: Mapping[Any, Candidate], terms: Terms
 ) -> Certificate:
-    """Return the `Certificate` of a channel by the counts of each secret, by its name."""
-    of_each = confidence_of_each(terms.confidence, len(counts))
-    each = replace(terms, confidence=of_each)
-    found = {name: certify(table, candidates[name], each) for name, table in counts.items()}
-    return Certificate(found, terms.confidence)
+    """Return the `Certificate` of a channel, from counts by name of the secret."""
+    each = replace(terms, confidence=confidence_of_each(terms.confidence, len(counts)))
+    bounds = {name: certify(table, candidates[name], each) for name, table in counts.items()}
+    return Certificate(bounds, terms.confidence)
 
 
 def certify(counts: FloatArray, candidate: Candidate, terms: Terms) -> LeakageBounds:
-    """Return what is proven about a secret by counts of pairs (s, x), of rows not seen before."""
+    """Return the proven bounds for one secret; counts : pairs (s, x) in rows not seen before."""
     measure, failure = terms.measure, terms.failure
     check_measure(measure, len(counts))
     _check_rows(counts)
@@ -487,7 +470,7 @@ def certify(counts: FloatArray, candidate: Candidate, terms: Terms) -> LeakageBo
     prior, p_y, p_sy = counts.sum(axis=1) / n, counts.sum(axis=0) @ channel / n, counts @ channel
     values = output_values(measure, posteriors(p_sy / n, p_y, prior), prior)
     limits = population_limits(counts, channel, candidate.centre, failure)
-    # What the rows leak is within the limits, but for rounding.
+    # The leakage in the rows is within the limits, except for rounding.
     largest = np.maximum(largest_values(measure, limits), values)
     average = leakage_in("average", measure, values, p_y)
     if isinstance(measure, Parity):
@@ -496,53 +479,32 @@ def certify(counts: FloatArray, candidate: Candidate, terms: Terms) -> LeakageBo
         bound = max(average, float(measure.inverse(largest_average(largest, limits.p_y))))
     else:
         bound = float("nan")
-    return LeakageBounds(
-        measure,
-        candidate.scope,
-        terms.confidence,
-        terms.n_settings,
-        int(n),
-        len(counts),
-        candidate.y_labels,
-        _leakages(measure, values),
-        _leakages(measure, largest),
-        average,
-        bound,
-    )
-
-
-def _leakages(measure: Measure, values: FloatArray) -> FloatArray:
-    return readonly(np.array(measure.inverse(values), dtype=float))
+    asked = measure, candidate.scope, terms.confidence, terms.n_settings
+    leakage, most = (readonly(np.array(measure.inverse(v), float)) for v in (values, largest))
+    sizes, names = (int(n), len(counts)), candidate.y_labels
+    return LeakageBounds(*asked, *sizes, names, leakage, most, average, bound)
 
 
 def check_measure(measure: Measure, n_groups: int) -> None:
-    """Check that a bound of a measure is proven, and within reach, for so many groups of S."""
-    most = most_groups(measure)
+    """Check that a bound is proven for a measure, and feasible for a number of groups of S."""
+    most = _MOST_GROUPS.get(type(measure))  # no bound is proven for a subclass
     if most is None:
-        raise ValueError(
-            Message(
-                Parameter("measure", _OWNER),
-                f" must be one of those that are shipped: no bound is proven for {measure!r}.",
-            )
-        )
+        problem = f" must be one of skprivacy's own: no bound is proven for {measure!r}."
+        raise ValueError(about(_OWNER, "measure", problem))
     if n_groups > most:
+        advice = f", the most that {measure.name} supports: cut numbers into bins, or pool groups."
         raise ValueError(
-            Message(
-                f"The rows have more than {most:,} groups of ",
-                SENSITIVE,
-                f", the most that {measure.name} is certified for: cut numbers into bins, or pool "
-                f"groups.",
-            )
+            Message(f"The rows have more than {most:,} groups of ", SENSITIVE, advice)
         )
 
 
 def _check_rows(counts: FloatArray) -> None:
-    """Check that every group has rows; their values are not named."""
+    """Check that every group has rows; the message names no group."""
     if len(counts) < 2:
-        told = ": there is nothing to compare it with."
-        raise ValueError(Message("The rows have a single group of ", SENSITIVE, told))
+        problem = ": there is nothing to compare it with."
+        raise ValueError(Message("The rows have a single group of ", SENSITIVE, problem))
     if missing := int((counts.sum(axis=1) == 0).sum()):
         raise ValueError(
-            f"{missing} of the {len(counts)} groups of S that fit saw have no row here: nothing "
+            f"{missing} of the {len(counts)} groups of S seen by fit have no row here: nothing "
             f"can be certified about them. Use more rows, or pool groups."
         )

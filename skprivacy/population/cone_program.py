@@ -1,18 +1,18 @@
 """Budgets with a margin, and the best channel within them; the only import of clarabel.
 
 An output has ``w(x) = P(y|x) / P(y)``, lifts ``l_s = E[w | s]`` and variances ``Var(w | s)``, all
-under the counts with one pseudo-row per group. It keeps the budget with a margin of beta if
+under the counts with one pseudo-row per group. It is within the budget with a margin of beta if
 
     gauge(l - 1) + cost (max w - 1) + beta noise(w) <= 1,
     noise(w)^2 = sum_s weight_s Var(w | s),
 
-where the gauge is the factor by which the budget for the sample is used. A linear function
+where the gauge is the share of the budget for the sample that is used. A linear function
 ``n . (l - 1)`` of the lifts has, for one row, the variance ``sum_s n_s^2 / p_s Var(w | s)``; the
-weights are as large as those of normals of the budget, and in proportion to ``1 - p_s``, which
-is exact for two groups and for kl near the prior. The peak, ``max w``, is what a few more rows of
-a group would add if all of them had the symbol that tells most: it matters for groups with few
-rows. All terms are convex and positively homogeneous, so that outputs with a margin form a convex
-cone. Where published columns divide X into strata, the peak is compared with ``1 / P(stratum)``.
+weights are as large as for normals of the budget, and proportional to ``1 - p_s``, which is exact
+for two groups and for kl near the prior. The peak, ``max w``, is what a few more rows of a group
+would add if all of them had the most revealing symbol: it matters for groups with few rows. All
+terms are convex and positively homogeneous, so that outputs with a margin form a convex cone. If
+published columns divide X into strata, the peak is compared with ``1 / P(stratum)``.
 """
 
 from __future__ import annotations
@@ -26,38 +26,39 @@ import clarabel
 import numpy as np
 from scipy import sparse
 
+from .._numerics import BISECTIONS, NEGLIGIBLE
 from .._typing import BoolArray, FloatArray, IntArray
 from ..geometry import normalised
 from ..measures import KL, AlphaLift, Chi2, Measure
 
 # Measures are continued linearly below this lift: a margin may take lifts below zero.
-SMALL_LIFT = 0.05
+_SMALL_LIFT = 0.05
 
-# A measure with more facets than this is bounded by the tangents that matter.
+# A measure with more facets than this is bounded by tangents, added where needed.
 _MOST_FACETS = 64
 
-_SMALLEST_GAUGE, _LARGEST_GAUGE, _HALVINGS = 1e-12, 1e6, 60
+_SMALLEST_GAUGE, _LARGEST_GAUGE = 1e-12, 1e6
 
 
 class RobustBudget:
-    """The outputs that keep a budget of epsilon with a margin.
+    """The set of outputs within a budget of epsilon with a margin.
 
     counts : of pairs (s, x) with at least two groups, every symbol of X with rows; strata : of the
-    symbols; more_rows : how many rows of a group may have been missed; by_group : whether rows of
-    a polyhedral budget have noises of their own, larger ones for rare groups, instead of a peak.
+    symbols; more_rows : number of rows of a group that may have been missed; by_group : whether
+    rows of a polyhedral budget have separate noises, larger ones for rare groups, not a peak.
 
     Attributes
     ----------
     p_s, p_x, given_s : ndarray
         P(S), P(X) and P(x|s) with the pseudo-rows.
     normals, noise_scales : ndarray of shape (n, n_s) and (n,)
-        The budget is contained in ``normals . (l - 1) <= 1``; how large the noise of each row is.
+        The budget is contained in ``normals . (l - 1) <= 1``; relative size of each row's noise.
     weights : ndarray of shape (n_s,)
         The weights of the noise.
     peak_cost, flat : float, ndarray of shape (n_x,)
-        What a peak of 1 costs, and what the peak of each symbol is compared with.
+        The cost of a peak of 1, and the peak of a flat output on the stratum of each symbol.
     is_exact : bool
-        Whether the normals are the whole budget.
+        Whether the normals describe the whole budget.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class RobustBudget:
         self.noise_scales = np.sqrt(sizes / np.median(sizes)) if by_group else np.ones(len(sizes))
 
     def _first_normals(self, epsilon: float) -> tuple[FloatArray, bool]:
-        """Return the facets of the budget, or tangents where a single group deviates."""
+        """Return the facets of the budget, or tangents at deviations of single groups."""
         is_small = 2 ** len(self.p_s) - 2 <= _MOST_FACETS or self.measure.is_lift_box
         facets = self.measure.facets(self.p_s, epsilon) if is_small else None
         if facets is not None:
@@ -98,13 +99,13 @@ class RobustBudget:
         return self.tangents(np.vstack([single, -single])), False
 
     def _centred(self, normals: FloatArray) -> FloatArray:
-        """Return normals that say the same of deviations: ``p_s . (l - 1) = 0``."""
+        """Return normals with the same products with deviations, as ``p_s . (l - 1) = 0``."""
         return normals - self.p_s * normals.sum(axis=1, keepdims=True)
 
     def tangents(self, deviations: FloatArray) -> FloatArray:
-        """Return normals of the budget where rays through some deviations leave it."""
+        """Return normals of the budget where rays through deviations leave it."""
         edge = deviations / self._bisected(deviations)[:, None]
-        posterior = np.maximum(self.p_s * (1 + edge), SMALL_LIFT * self.p_s)
+        posterior = np.maximum(self.p_s * (1 + edge), _SMALL_LIFT * self.p_s)
         slopes = self.measure.subgradient(posterior, self.p_s)
         normals = self._centred(slopes * self.p_s)
         return normals / (normals * edge).sum(axis=1, keepdims=True)
@@ -115,24 +116,24 @@ class RobustBudget:
         self.noise_scales = np.append(self.noise_scales, np.ones(len(normals)))
 
     def gauge(self, deviations: FloatArray) -> FloatArray:
-        """Return the factors by which deviations use the budget."""
+        """Return the share of the budget that each row of deviations uses."""
         if self.is_exact:
             return (deviations @ self.normals.T).max(axis=1)
         return self._bisected(deviations)
 
     def _bisected(self, deviations: FloatArray) -> FloatArray:
         low, high = (np.full(len(deviations), end) for end in (_SMALLEST_GAUGE, _LARGEST_GAUGE))
-        for _ in range(_HALVINGS):
+        for _ in range(BISECTIONS):
             middle = np.sqrt(low * high)
             posterior = self.p_s * (1 + deviations / middle[:, None])
-            inside = np.maximum(posterior, SMALL_LIFT * self.p_s)
+            inside = np.maximum(posterior, _SMALL_LIFT * self.p_s)
             beyond = self.measure.subgradient(inside, self.p_s) * (posterior - inside)
             within = self.measure.value(inside, self.p_s) + beyond.sum(axis=1) <= self.threshold
             low, high = np.where(within, low, middle), np.where(within, middle, high)
         return high
 
     def deviations(self, channel: FloatArray) -> FloatArray:
-        """Return ``l - 1`` of each output, one row each."""
+        """Return ``l - 1``, one row per output."""
         return (self.given_s @ (channel / (self.p_x @ channel))).T - 1
 
     def noise(self, channel: FloatArray) -> FloatArray:
@@ -149,9 +150,9 @@ class RobustBudget:
     def parts(
         self, channel: FloatArray, betas: FloatArray | float
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the gauge, with the peak, and the noise of each output.
+        """Return the gauge with the peak, and the noise, of each output.
 
-        Of the row that uses most of both.
+        Both for the normal that uses most of the budget.
         """
         deviations, noise = self.deviations(channel), self.noise(channel)
         peak = self.peak_cost * self.peak(channel)
@@ -163,14 +164,14 @@ class RobustBudget:
         return gauges[rows, worst] + peak, noises[rows, worst]
 
     def used(self, channel: FloatArray, betas: FloatArray | float) -> FloatArray:
-        """Return the share of the budget that each output uses, with its margin."""
+        """Return the share of the budget that each output uses with its margin."""
         gauge, noise = self.parts(channel, betas)
         return gauge + betas * noise
 
 
-# The best channel whose outputs all keep every budget with a margin, for a given loss.
+# The best channel whose outputs are all within every budget with a margin, for a given loss.
 #
-# It is the convex program, with ``g(x, y) = P(y|x)`` and, for each output, ``q = sum_x P(x)
+# It solves a convex program, with ``g(x, y) = P(y|x)`` and, for each output, ``q = sum_x P(x)
 # g(x)``,
 #
 #     minimise    sum P(x) loss(x, y) g(x, y)                        g >= 0
@@ -179,16 +180,17 @@ class RobustBudget:
 #                 L - q in t times the budget for deviations,        for all outputs and secrets.
 #
 # The budget is linear rows for polyhedral measures and for two groups, cones for kl, chi2 and
-# alpha_lift, and tangents that are added where they are exceeded for all others.
+# alpha_lift, and for all others tangents, which are added where they are exceeded.
 
 
 _TOLERANCE = 1e-8
 
-# Tangents are added until no output in use exceeds a budget by more than this share.
+# Tangents are added until no output more frequent than _IN_USE exceeds a budget by more than this
+# share.
 _CLOSE, _MOST_ROUNDS, _IN_USE = 3e-4, 30, 1e-5
 
-# With more pairs (x, y) than this, only those that matter are let in: at first the outputs with
-# the smallest loss of each symbol, then a few in each of some rounds, if they save this per row.
+# With more pairs (x, y) than this, only the relevant ones become variables: at first the outputs
+# with the smallest loss for each symbol, then a few per round, if they save this much per row.
 _MOST_PAIRS, _NEAREST, _NEW, _CHEAPER, _NEGLIGIBLE = 2500, 6, 3, 1e-4, 1e-6
 _ROUNDS_OF_PAIRS = 3
 
@@ -201,9 +203,9 @@ _USABLE = {_STATUS.Solved, _STATUS.AlmostSolved, _STATUS.InsufficientProgress}
 
 @dataclass(eq=False)
 class _Rows:
-    """The rows about one output, by the cone that they are in.
+    """The rows of one output, by cone.
 
-    second_order : of noises; norms : of measures; powers : of the power cones.
+    second_order : for noises; norms : for measures; powers : exponents of the power cones.
     """
 
     equal: list[FloatArray] = field(default_factory=list)
@@ -217,7 +219,7 @@ class _Rows:
 
 @dataclass(frozen=True, eq=False)
 class _Columns:
-    """Where the variables of one secret are, among those of an output: L, r, t, and others."""
+    """Positions of the variables of one secret among those of an output: L, r, t, and others."""
 
     lifts: IntArray
     noise: int
@@ -227,9 +229,9 @@ class _Columns:
 
 @dataclass(frozen=True, eq=False)
 class _Variables:
-    """The variables that the budget of one secret is about, as rows of coefficients.
+    """The variables in the budget of one secret, as rows of coefficients.
 
-    q, t : of the formulas; deviations : L - q; others : what a cone needs besides.
+    q, t : as in the program; deviations : L - q; others : further variables of a cone.
     """
 
     q: FloatArray
@@ -239,10 +241,10 @@ class _Variables:
 
 
 class ConeProgram:
-    """The program for some outputs.
+    """The program for given outputs.
 
-    budgets : of all secrets; allowed : a mask of the pairs (x, y) that there may be; known : of
-    those that a similar channel has, or None.
+    budgets : of all secrets; allowed : mask of the pairs (x, y) that may be used; known : mask of
+    the pairs of a similar channel, or None.
     """
 
     def __init__(
@@ -257,18 +259,18 @@ class ConeProgram:
         self._problem: _Problem | None = None
 
     def solve(self, loss: FloatArray, betas: FloatArray) -> FloatArray | None:
-        """Return the channel, or None where there is none.
+        """Return the channel, or None if there is none.
 
         betas : of each secret and output.
         """
         if self._allowed.sum() > _MOST_PAIRS:
-            # A program that is indifferent between many pairs uses all of them: make them differ.
+            # A program uses all pairs with equal losses: make them differ.
             rows, columns = (np.arange(n) for n in loss.shape)
             place = np.add.outer(rows * _GOLDEN, columns * _GOLDEN**2)
             loss = loss + _TIE * np.ptp(loss) * (place % 1)
-        self._let_in(self._first_pairs(loss))
+        self._set_pairs(self._first_pairs(loss))
         for i in range(_MOST_ROUNDS):
-            found = self._run(loss, betas, lets_in=i < _ROUNDS_OF_PAIRS)
+            found = self._run(loss, betas, adds_pairs=i < _ROUNDS_OF_PAIRS)
             if found is None:
                 return None
             channel, new_pairs = found
@@ -280,26 +282,23 @@ class ConeProgram:
     def _first_pairs(self, loss: FloatArray) -> BoolArray:
         if self._allowed.sum() <= _MOST_PAIRS:
             return self._allowed
-        pairs = np.zeros(loss.shape, dtype=bool) if self._known is None else self._known.copy()
         masked = np.where(self._allowed, loss, np.inf)
-        if self._known is None:
-            nearest = np.argsort(masked, axis=1, kind="stable")[:, :_NEAREST]
-            np.put_along_axis(pairs, nearest, True, axis=1)
-        # Symbols that are allowed the same outputs can all be sent to one of them.
+        known = self._known
+        pairs = _smallest_of_rows(masked, _NEAREST) if known is None else known.copy()
+        # All symbols with the same allowed outputs can be sent to one of them.
         for mask in np.unique(self._allowed, axis=0):
             same = (self._allowed == mask).all(axis=1)
             pairs[same, np.where(mask, self._p_x[same] @ loss[same], np.inf).argmin()] = True
-        # An output that nothing leads to has no rows.
+        # Every output needs a symbol that leads to it.
         pairs[masked.argmin(axis=0), np.arange(loss.shape[1])] |= ~pairs.any(axis=0)
         return pairs & self._allowed
 
-    def _let_in(self, pairs: BoolArray) -> None:
-        """Allow these pairs of symbols and outputs, and no others."""
+    def _set_pairs(self, pairs: BoolArray) -> None:
         if (pairs != self._pairs).any():
             self._pairs, self._problem = pairs, None
 
     def _refine(self, channel: FloatArray, betas: FloatArray) -> bool:
-        """Add tangents that outputs in use exceed; return whether there are any."""
+        """Add the tangents that outputs in use exceed; return whether there are any."""
         in_use = self._p_x @ channel > _IN_USE
         channel, betas, added = channel[:, in_use], betas[:, in_use], False
         for budget, beta in zip(self._budgets, betas, strict=True):
@@ -315,25 +314,29 @@ class ConeProgram:
         return added
 
     def _run(
-        self, loss: FloatArray, betas: FloatArray, lets_in: bool
+        self, loss: FloatArray, betas: FloatArray, adds_pairs: bool
     ) -> tuple[FloatArray, bool] | None:
-        """Return the channel for the pairs so far, and whether cheaper pairs are let in."""
+        """Return the channel for the current pairs, and whether cheaper pairs were added."""
         self._problem = problem = self._problem or _Problem(self._budgets, self._pairs)
         cost = self._p_x[:, None] * loss
         answer = problem.solve(cost, betas)
         if answer is None:
             return None
         channel = problem.channel(answer)
-        if not lets_in or self._pairs.sum() == self._allowed.sum():
+        if not adds_pairs or self._pairs.sum() == self._allowed.sum():
             return channel, False
         saved = -problem.reduced_costs(cost, answer)
         saved[self._pairs | ~self._allowed] = 0.0
-        best = np.argsort(-saved, axis=1, kind="stable")[:, :_NEW]
-        new = np.zeros_like(self._pairs)
-        np.put_along_axis(new, best, True, axis=1)
-        new &= saved > _CHEAPER * self._p_x[:, None]
-        self._let_in(self._pairs | new)
+        new = _smallest_of_rows(-saved, _NEW) & (saved > _CHEAPER * self._p_x[:, None])
+        self._set_pairs(self._pairs | new)
         return channel, bool(new.any())
+
+
+def _smallest_of_rows(values: FloatArray, n: int) -> BoolArray:
+    """Return a mask of the n smallest values of each row."""
+    mask = np.zeros(values.shape, dtype=bool)
+    np.put_along_axis(mask, np.argsort(values, axis=1, kind="stable")[:, :n], True, axis=1)
+    return mask
 
 
 class _Problem:
@@ -353,8 +356,8 @@ class _Problem:
             sums[symbols, start + np.arange(len(symbols))] = 1.0
         parts = [sparse.coo_matrix(sums)]
         for name in ("equal", "at_most", "second_order", "norms", "exponential", "power"):
-            own = [getattr(rows, name) for rows in blocks]
-            stacks = [sparse.coo_matrix(np.vstack(each)) for each in own if each]
+            lists = [getattr(rows, name) for rows in blocks]
+            stacks = [sparse.coo_matrix(np.vstack(each)) for each in lists if each]
             parts.append(sparse.block_diag(stacks or [sparse.coo_matrix(sums[:0])]))
         self._A = sparse.vstack(parts).tocsc()
         self._b = (np.arange(self._A.shape[0]) < n_x).astype(float)
@@ -377,11 +380,11 @@ class _Problem:
         settings.verbose, settings.max_threads = False, 1
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _TOLERANCE
         nothing = sparse.csc_matrix((len(linear), len(linear)))
-        # Beta is the coefficient of r in ``t + beta r = q``. The rows of one output that are
-        # equations: P(y), then L and t of each secret.
-        offsets = np.cumsum([len(own.lifts) + 1 for own in self._columns[0]])
+        # Beta is the coefficient of r in ``t + beta r = q``. The equations of one output are P(y),
+        # then L and t of each secret.
+        offsets = np.cumsum([len(secret.lifts) + 1 for secret in self._columns[0]])
         rows = np.add.outer(self._first_equal[:-1], offsets)
-        noises = np.array([[own.noise for own in columns] for columns in self._columns])
+        noises = np.array([[secret.noise for secret in columns] for columns in self._columns])
         places = rows.ravel(), (self._starts[:-1, None] + noises).ravel()
         matrix = (self._A + sparse.csc_matrix((betas.T.ravel(), places), self._A.shape)).tocsc()
         given = nothing, linear, matrix, self._b, self._cones, settings
@@ -396,23 +399,23 @@ class _Problem:
         return normalised(np.maximum(channel, 0.0))
 
     def reduced_costs(self, cost: FloatArray, answer: clarabel.DefaultSolution) -> FloatArray:
-        """Return the reduced cost of each pair, by the multipliers.
+        """Return the reduced cost of each pair, from the multipliers.
 
-        A symbol that is not sent to an output takes part in the norm with ``0 - mean(x)``, where
-        the multipliers of the norm are those of its root.
+        A symbol that is not sent to an output is in the norm with ``0 - mean(x)``, where the
+        multipliers of the norm are those of its root.
         """
         values, duals, n_x = np.array(answer.x), np.array(answer.z), len(cost)
         costs, at_norm = cost + duals[:n_x, None], self._n_linear
         for y, columns in enumerate(self._columns):
-            at, own = self._first_equal[y], values[self._starts[y] :]
+            at, of_output = self._first_equal[y], values[self._starts[y] :]
             costs[:, y] += duals[at] * self._budgets[0].p_x
             for budget, place, size in zip(self._budgets, columns, self._norms[y], strict=True):
                 n_s = len(place.lifts)
                 costs[:, y] += duals[at + 1 : at + 1 + n_s] @ budget.given_s
                 at += n_s + 1
                 total, share = _shares(budget)
-                mean = own[place.lifts] @ share
-                costs[:, y] -= duals[at_norm] * total * mean / max(own[place.noise], 1e-12)
+                mean, noise = of_output[place.lifts] @ share, of_output[place.noise]
+                costs[:, y] -= duals[at_norm] * total * mean / max(noise, NEGLIGIBLE)
                 at_norm += size
         return costs
 
@@ -424,40 +427,33 @@ def _shares(budget: RobustBudget) -> tuple[FloatArray, FloatArray]:
 
 
 def _cone_of(budget: RobustBudget) -> type[Measure] | None:
-    """Return the measure, if its budget is a cone and not merely linear rows."""
+    """Return the class of the measure, if its budget is a cone rather than linear rows."""
     kind = type(budget.measure)
     return kind if not budget.is_exact and kind in _CONES else None
 
 
 def _block(budgets: Sequence[RobustBudget], symbols: IntArray) -> tuple[list[_Columns], _Rows]:
-    """Return the variables and the rows of an output that some symbols lead to, without beta."""
+    """Return the variables and rows of an output to which some symbols lead, without beta."""
     columns, at = [], len(symbols) + 2  # after ``g``, ``q`` and the peak
     for budget in budgets:
         n_s, has_others = len(budget.p_s), _cone_of(budget) in (KL, AlphaLift)
         others = np.arange(2 * n_s if has_others else 0) + at + n_s + 2
         columns.append(_Columns(np.arange(n_s) + at, at + n_s, at + n_s + 1, others))
         at += n_s + 2 + len(others)
-    return columns, _rows(budgets, symbols, columns, at)
-
-
-def _rows(
-    budgets: Sequence[RobustBudget], symbols: IntArray, columns: list[_Columns], size: int
-) -> _Rows:
-    """Return the rows about an output that some symbols lead to, without beta."""
-    unit, n_symbols, rows = np.eye(size), len(symbols), _Rows()
+    unit, n_symbols, rows = np.eye(at), len(symbols), _Rows()
     g, q, peak = unit[:n_symbols], unit[n_symbols], unit[n_symbols + 1]
     rows.equal.append((budgets[0].p_x[symbols] @ g - q)[None])
     rows.at_most += [-g, g - peak]
-    for budget, own in zip(budgets, columns, strict=True):
-        lifts = unit[own.lifts]
-        room = unit[own.room] + budget.peak_cost * (peak - budget.flat[symbols[0]] * q) - q
+    for budget, places in zip(budgets, columns, strict=True):
+        lifts, t = unit[places.lifts], unit[places.room]
+        room = t + budget.peak_cost * (peak - budget.flat[symbols[0]] * q) - q
         rows.equal += [budget.given_s[:, symbols] @ g - lifts, room[None]]
         spread = _spread(budget, symbols, g, lifts)
-        rows.second_order.append(-np.vstack([unit[own.noise], spread]))
+        rows.second_order.append(-np.vstack([unit[places.noise], spread]))
         cone = _cone_of(budget)
         add_budget = _linear if cone is None else _CONES[cone]
-        add_budget(rows, budget, _Variables(q, lifts - q, unit[own.room], unit[own.others]))
-    return rows
+        add_budget(rows, budget, _Variables(q, lifts - q, t, unit[places.others]))
+    return columns, rows
 
 
 def _spread(
@@ -465,14 +461,13 @@ def _spread(
 ) -> FloatArray:
     """Return rows whose norm is the noise.
 
-    ``sum_s weight_s Var(g|s)`` is the spread of g around the mean of L given x, and that of L
-    around this mean; symbols that do not lead to the output have a g of zero.
+    ``sum_s weight_s Var(g|s)`` is the spread of g around the mean of L given x, plus the spread of
+    L around this mean; g is zero for symbols that do not lead to the output.
     """
     total, share = _shares(budget)
-    own = share[:, symbols]
-    around = np.sqrt(total[symbols])[:, None] * (g - own.T @ lifts)
-    kept = (own * total[symbols]) @ own.T
-    values, vectors = np.linalg.eigh(np.diag(share @ total) - kept)
+    weights, shares = total[symbols], share[:, symbols]
+    around = np.sqrt(weights)[:, None] * (g - shares.T @ lifts)
+    values, vectors = np.linalg.eigh(np.diag(share @ total) - (shares * weights) @ shares.T)
     return np.vstack([around, np.sqrt(np.maximum(values, 0.0))[:, None] * (vectors.T @ lifts)])
 
 
@@ -493,7 +488,7 @@ def _kl(rows: _Rows, budget: RobustBudget, v: _Variables) -> None:
 
     e continues the divergence linearly, with slope -k, below a small lift.
     """
-    p, (e, terms), k = budget.p_s, np.split(v.others, 2), -math.log(SMALL_LIFT)
+    p, (e, terms), k = budget.p_s, np.split(v.others, 2), -math.log(_SMALL_LIFT)
     rows.at_most += [-e, (p @ terms + (k - 1) * p @ e - budget.threshold * v.t)[None]]
     u = v.t + v.deviations + e
     rows.exponential += [np.vstack([terms[s], -u[s], -v.t]) for s in range(len(p))]

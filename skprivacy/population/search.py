@@ -1,4 +1,4 @@
-"""Search for the best channel whose limits for the population keep all budgets."""
+"""Search for the best channel whose limits for the population are within all budgets."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from ..solvers.linear_program import MixtureProgram
 from ..solvers.several_secrets import side_by_side
 from ..utilities import Utility
 from .cone_program import ConeProgram, RobustBudget
-from .limits import Reached
+from .limits import BudgetUse
 
 # Up to this many symbols, every subset of them is a block.
 _ALL_SUBSETS = 9
 
-# How much blocks that arise by merging count what they tell about S.
+# Weights of what merged blocks reveal about S.
 _CAUTIONS = (0.0, 25.0, 75.0)
 
-# Costs are compared up to so many digits: which one is smallest must not depend on rounding.
+# Costs are compared to this many digits: which one is smallest must not depend on rounding.
 _DIGITS = 9
 
 
 def blocks(joint: FloatArray, symbols: BoolArray) -> FloatArray:
-    """Return P(X) given blocks of some symbols: all blocks, or singles, pairs and greedy merges.
+    """Return P(X | block) for all blocks of some symbols, or for singles, pairs and greedy merges.
 
-    joint : of S and X.
+    joint : P(S, X).
     """
     places = np.flatnonzero(symbols).tolist()
     if len(places) <= _ALL_SUBSETS:
@@ -48,9 +48,9 @@ def blocks(joint: FloatArray, symbols: BoolArray) -> FloatArray:
 
 
 def _merges(joint: FloatArray, places: list[int], caution: float) -> Iterable[tuple[int, ...]]:
-    """Yield the blocks that arise while the rarest block joins another, until two are left.
+    """Yield the blocks from merging the rarest block with another one, until two are left.
 
-    It joins the one with which least is lost of X, and of what the two together tell about S.
+    The other one minimises the loss of information on X, plus what both together reveal about S.
     """
     members: list[tuple[int, ...]] = [(x,) for x in places]
     p_s, parts = joint.sum(axis=1), joint[:, places].T
@@ -71,49 +71,48 @@ def _merges(joint: FloatArray, places: list[int], caution: float) -> Iterable[tu
         parts = np.delete(parts, rarest, axis=0)
 
 
-# The search for a channel whose limits in the population are within all budgets. -----------------
+# The search. -------------------------------------------------------------------------------------
 #
-# Outputs keep their budgets with a margin ``beta noise``, which the limits of the whole channel
-# calibrate. For a loss of labels the best such channel is a convex program. Any other utility is
-# convex in the posteriors: with its slopes at some posteriors as losses, the same program finds a
-# channel that is worth more, until nothing is gained.
+# Outputs are within their budgets with a margin ``beta noise``, calibrated by the limits of the
+# whole channel. For a loss of labels the best such channel is a convex program. Any other utility
+# is convex in the posteriors: with its slopes at some posteriors as losses, the same program finds
+# a channel with a larger utility, until nothing is gained.
 
 
-# Betas are tried on a grid of half a per cent, shapes on one of two per cent: on every processor
-# the same.
+# Grid of betas: half a per cent; of shapes: two per cent. They are the same on every processor.
 _GRID, _COARSE_GRID = 200, 50
 
-# A channel is calibrated when its limit is this close to the budget. After so many programs, or
-# between betas that are so close, the best two channels are mixed, in so many steps.
+# A channel is calibrated when its limit is this close to the budget. After this many programs, or
+# if the ratio of betas is this small, the best two channels are mixed, in this many steps.
 _CLOSE, _MOST_PROGRAMS, _NEXT_BETA, _MIXTURES = 0.9995, 8, 1.02, 6
 _SAME = 1e-7
 
-# How often slopes are taken anew, at first and later on, with few symbols and with many, and the
-# share of the utility that is worth another step.
+# Number of steps with new slopes, (at first, later), with few and with many symbols, and the share
+# of the utility that is worth another step.
 _STEPS, _STEPS_WITH_MANY, _SMALL_GAIN = (30, 8), (8, 3), 1e-5
 
-# Symbols that lead to an output less often than this can as well not lead there.
+# Smaller P(y|x) do not count as a pair of symbol and output.
 _NEGLIGIBLE = 1e-6
 
 # Outputs rarer than this are merged into others: the tolerances of programs spoil them.
 _RAREST = 1e-4
 
-# A change is kept if it gains this share of the utility. So many are tried in a row.
+# Gain, as a share of the utility, for which a change is kept, and the most changes in a row.
 _WORTH_A_CHANGE, _MOST_CHANGES = 2e-4, 6
 
-# Up to this many outputs, all of them are tried to be merged with another one.
+# Up to this many outputs, merging each of them is tried.
 _FEW_OUTPUTS = 8
 
-# An output that uses more of a budget than this is held back by it.
-_HELD = 0.97
+# A budget of which an output uses more than this is binding.
+_BINDING = 0.97
 
-# Up to this many symbols, outputs are also sought among blocks of symbols, in so many rounds.
+# Up to this many symbols, outputs are also sought among blocks of symbols, in this many rounds.
 _FEW_SYMBOLS, _ROUNDS = 24, 3
 
-# How often the way from a centre to a point is halved, to find where margins end.
+# Number of bisections between a centre and a point, to find where margins end.
 _HALVINGS = 25
 
-# Outputs of a mixture that are together worth less than this share of the utility are merged.
+# Outputs of a mixture are merged as long as that costs less than this share of the utility.
 _TIDY = 1e-3
 
 
@@ -121,45 +120,45 @@ _TIDY = 1e-3
 class Attempt:
     """A channel whose limits are within the budgets.
 
-    utility, reached : of the channel; beta, shape : of its margins, ``beta shape`` for each secret
-    and output.
+    use : of the budgets by the channel; beta, shape : its margins are ``beta shape``, for each
+    secret and output.
     """
 
     channel: FloatArray
     utility: float
-    reached: Reached
+    use: BudgetUse
     beta: float
     shape: FloatArray
 
 
-_usefulness = attrgetter("utility")
+_by_utility = attrgetter("utility")
 
 
 @dataclass(frozen=True, eq=False)
-class _Tried:
-    """A channel before rare outputs are merged, and the share of the budget that it reaches."""
+class _Trial:
+    """The channel for a beta, before rare outputs are merged, and its limit."""
 
     beta: float
-    reached: float
+    limit: float
     channel: FloatArray
 
 
 class ConfidentSearch:
     """The search for one set of budgets.
 
-    budgets : of the secrets; limits : of channels; utility : what is to be kept; strata : the
-    stratum of each symbol; max_outputs : or None.
+    budgets : of the secrets; use : returns the use of the budgets by a channel; utility : what is
+    maximised; strata : the stratum of each symbol.
     """
 
     def __init__(
         self,
         budgets: Sequence[RobustBudget],
-        limits: Callable[[FloatArray], Reached],
+        use: Callable[[FloatArray], BudgetUse],
         utility: Utility,
         strata: IntArray,
         max_outputs: int | None = None,
     ) -> None:
-        self._budgets, self._limits, self._utility = budgets, limits, utility
+        self._budgets, self._use, self._utility = budgets, use, utility
         self._strata, self._max_outputs = strata, max_outputs
         self._p_x, self._n_x = budgets[0].p_x, len(strata)
         as_loss = utility.as_loss(self._n_x)
@@ -170,25 +169,24 @@ class ConfidentSearch:
         self._first_steps, self._later_steps = _STEPS if self._has_few else _STEPS_WITH_MANY
 
     def run(self, confidence: float, starts: Iterable[FloatArray]) -> Attempt | None:
-        """Return the best attempt; starts : channels to begin with, where labels do not do it."""
+        """Return the best attempt; starts : first channels, unused for a loss of labels."""
         z = 0.15 + float(ndtri(1 - 2 * (1 - confidence) / max(self._n_x, 2.1)))
         beta = z / self._root_n
-        if self._loss is not None:  # a label is on the stratum of the symbol that it is best for
+        if self._loss is not None:  # a label belongs to the stratum of the symbol it is best for
             best = self._calibrated(self._loss.T, self._strata[self._loss.argmin(axis=0)], beta)
         else:
             best = self._from_starts(list(starts), beta)
         return None if best is None else self._improved(best)
 
     def again(self, attempt: Attempt) -> Attempt | None:
-        """Return an attempt calibrated anew, after limits have changed."""
-        return self._again(attempt.channel, attempt.beta, attempt.shape)
+        """Return an attempt calibrated again, after limits have changed."""
+        return self._attempt_from(attempt.channel, attempt.beta, attempt.shape)
 
     # Programs -----------------------------------------------------------------------------------
 
     def _losses(self, channel: FloatArray) -> FloatArray:
-        """Return minus the slopes of the utility at the posteriors of outputs, one row each."""
-        points = Points.from_dense(self._posteriors(channel))
-        return -self._utility.slope(points, self._n_x)
+        """Return minus the slopes of the utility at the posteriors, one row per output."""
+        return -self._utility.slope(Points.from_dense(self._posteriors(channel)), self._n_x)
 
     def _posteriors(self, channel: FloatArray) -> FloatArray:
         joint = (self._p_x[:, None] * channel).T
@@ -209,15 +207,12 @@ class ConfidentSearch:
         self, program: ConeProgram, losses: FloatArray, betas: FloatArray, most: int
     ) -> tuple[FloatArray | None, FloatArray]:
         """Return a channel that no further step improves, and the losses at its posteriors."""
-        best, reached = None, -np.inf
+        best, largest = None, -np.inf
         for _ in range(most):
             channel = program.solve(losses.T, betas)
-            if channel is None:
+            if channel is None or (utility := self._utility_of(channel)) <= largest:
                 break
-            utility = self._utility_of(channel)
-            if utility <= reached:
-                break
-            gain, best, reached = utility - reached, channel, utility
+            gain, best, largest = utility - largest, channel, utility
             if self._loss is not None or gain < _SMALL_GAIN * self._span:
                 break
             used = self._p_x @ channel > _RAREST
@@ -225,13 +220,13 @@ class ConfidentSearch:
         return best, losses
 
     def _margins(self, strata: IntArray, beta: float, shape: FloatArray) -> FloatArray:
-        """Return beta for each secret and output; what a stratum tells anyway stays allowed."""
+        """Return beta for each secret and output, so that the stratum itself stays in budget."""
         present, places = np.unique(strata, return_inverse=True)
         centres, margins = (self._strata[:, None] == present).astype(float), []
-        for budget, own in zip(self._budgets, shape, strict=True):
+        for budget, factors in zip(self._budgets, shape, strict=True):
             gauge, noise = budget.parts(centres, beta)
             most = np.where(noise > 1e-9, 0.999 * (1 - gauge) / np.maximum(noise, 1e-9), np.inf)
-            margins.append(np.minimum(beta * own, most[places]))
+            margins.append(np.minimum(beta * factors, most[places]))
         return np.maximum(margins, 0.0)
 
     # Calibration --------------------------------------------------------------------------------
@@ -244,9 +239,9 @@ class ConfidentSearch:
         shape: FloatArray | None = None,
         start: FloatArray | None = None,
     ) -> Attempt | None:
-        """Return the channel of some outputs whose limit is just within the budgets.
+        """Return the channel whose limit is just within the budgets.
 
-        losses : of outputs; shape : of their margins; start : a similar channel, if there is one.
+        losses, strata, shape : of outputs; start : a similar channel, if there is one.
         """
         shape = np.ones((len(self._budgets), len(strata))) if shape is None else shape
         program, within, beyond, before = self._program(strata, start), None, None, None
@@ -262,13 +257,14 @@ class ConfidentSearch:
             if channel is None:
                 beta *= 1.1
                 continue
-            found = _Tried(beta, self._judged(channel, strata, losses)[1].limit, channel)
-            is_free = within is not None and abs(within.reached - found.reached) < _SAME
-            if found.reached > 1:
+            found = _Trial(beta, self._judged(channel, strata, losses)[1].limit, channel)
+            # If another beta has the same limit, no margin is binding.
+            is_same = within is not None and abs(within.limit - found.limit) < _SAME
+            if found.limit > 1:
                 beyond = found if beyond is None or beta > beyond.beta else beyond
             elif within is None or beta < within.beta:
                 within = found
-            if _CLOSE <= found.reached <= 1 or is_free:  # of margins: another would do the same
+            if _CLOSE <= found.limit <= 1 or is_same:
                 break
             if within and beyond and within.beta < _NEXT_BETA * beyond.beta:
                 break
@@ -276,17 +272,17 @@ class ConfidentSearch:
         if within is None:
             return None
         channel = self._mixed(within, beyond, strata, losses)
-        channel, reached, kept = self._judged(channel, strata, losses)
-        return Attempt(channel, self._utility_of(channel), reached, within.beta, shape[:, kept])
+        channel, use, kept = self._judged(channel, strata, losses)
+        return Attempt(channel, self._utility_of(channel), use, within.beta, shape[:, kept])
 
     def _mixed(
-        self, within: _Tried, beyond: _Tried | None, strata: IntArray, losses: FloatArray
+        self, within: _Trial, beyond: _Trial | None, strata: IntArray, losses: FloatArray
     ) -> FloatArray:
         """Return a mixture of two channels, output by output, that is just within the budgets."""
         best = within.channel
-        if beyond is None or within.reached >= _CLOSE:
+        if beyond is None or within.limit >= _CLOSE:
             return best
-        low, high = (0.0, within.reached), (1.0, beyond.reached)
+        low, high = (0.0, within.limit), (1.0, beyond.limit)
         for _ in range(_MIXTURES):
             part = ((1 + _CLOSE) / 2 - low[1]) / max(high[1] - low[1], 1e-12)
             share = low[0] + float(np.clip(part, 0.05, 0.95)) * (high[0] - low[0])
@@ -302,10 +298,10 @@ class ConfidentSearch:
 
     def _judged(
         self, channel: FloatArray, strata: IntArray, losses: FloatArray
-    ) -> tuple[FloatArray, Reached, IntArray]:
+    ) -> tuple[FloatArray, BudgetUse, IntArray]:
         """Return the channel without rare outputs, its limits, and which outputs are left.
 
-        losses : of outputs. A rare one joins the one of its stratum with the smallest loss.
+        losses : of outputs. A rare output joins the one in its stratum with the smallest loss.
         """
         kept = self._p_x @ channel >= _RAREST
         channel = channel.copy()
@@ -320,48 +316,47 @@ class ConfidentSearch:
         if self._max_outputs is not None and channel.shape[1] > self._max_outputs:
             channel = merged_to(channel, self._p_x, self._utility, self._max_outputs, self._strata)
             places = places[: channel.shape[1]]
-        return channel, self._limits(channel), places
+        return channel, self._use(channel), places
 
     # Changes ------------------------------------------------------------------------------------
 
     def _improved(self, best: Attempt) -> Attempt:
-        """Return the best attempt with other margins for its outputs, or fewer of them."""
+        """Return the best attempt with other margins of its outputs, or with fewer outputs."""
         for _ in range(_MOST_CHANGES if self._has_few else 1):
-            # Of mergers of outputs, the one that leaves most for its limit.
+            # The merger with the largest utility for its limit.
             merged = list(self._mergers(best))
             fewer = max(merged, key=lambda one: self._promise(*one)) if merged else None
-            changed = [self._reshaped(best), fewer and self._again(*fewer)]
-            found = [attempt for attempt in changed if attempt is not None]
-            new = max(found, key=_usefulness, default=best)
+            changed = [self._reshaped(best), fewer and self._attempt_from(*fewer)]
+            new = max(filter(None, changed), key=_by_utility, default=best)
             if new.utility < best.utility + _WORTH_A_CHANGE * self._span:
-                return max(best, new, key=_usefulness)
+                return max(best, new, key=_by_utility)
             best = new
         return best
 
-    def _again(
+    def _attempt_from(
         self, channel: FloatArray, beta: float, shape: FloatArray | None = None
     ) -> Attempt | None:
-        """Return the attempt that a channel leads to."""
+        """Return the attempt that starts from a channel."""
         losses, strata = self._losses(channel), self._strata_of(channel)
         return self._calibrated(losses, strata, beta, shape, channel)
 
     def _reshaped(self, attempt: Attempt) -> Attempt | None:
-        """Return the attempt in which each output has the margin that its own limit needs."""
+        """Return the attempt in which each output has the margin that its limit needs."""
         needed = np.full(attempt.shape.shape, np.nan)
         for j, budget in enumerate(self._budgets):
             betas = attempt.beta * attempt.shape[j]
             gauge, noise = budget.parts(attempt.channel, betas)
-            held = (gauge + betas * noise > _HELD) & (noise > 0)
-            needed[j, held] = (attempt.reached.per_output[j] - gauge)[held] / noise[held]
+            binding = (gauge + betas * noise > _BINDING) & (noise > 0)
+            needed[j, binding] = (attempt.use.per_output[j] - gauge)[binding] / noise[binding]
         if not np.isfinite(needed).any() or not (middle := np.nanmedian(needed)) > 0:
             return None
         relative = np.clip(np.where(np.isfinite(needed), needed / middle, 1.0), 0.5, 2.0)
-        return self._again(attempt.channel, attempt.beta, _on_grid(relative, _COARSE_GRID))
+        return self._attempt_from(attempt.channel, attempt.beta, _on_grid(relative, _COARSE_GRID))
 
     def _mergers(self, attempt: Attempt) -> Iterator[tuple[FloatArray, float, FloatArray]]:
-        """Yield channels in which each output is merged with another one, with their margins.
+        """Yield (channel, beta, shape) with one output merged with another, for each output.
 
-        Of many outputs, a tenth is merged at once.
+        If there are many outputs, a tenth of them is merged at once.
         """
         merging = Merging(attempt.channel, self._p_x, self._utility, self._strata)
         n_outputs, shape = len(merging), attempt.shape
@@ -376,32 +371,32 @@ class ConfidentSearch:
             yield np.delete(channel, [gone], 1), attempt.beta, np.delete(shape, [gone], 1)
 
     def _promise(self, channel: FloatArray, beta: float, shape: FloatArray) -> float:
-        """Return the utility that a channel leads to, for each share of the budget it reaches."""
+        """Return the utility after one step from a channel, relative to its limit."""
         losses, strata = self._losses(channel), self._strata_of(channel)
         margins = self._margins(strata, beta, shape)
         found, losses = self._ascended(self._program(strata, channel), losses, margins, 1)
         if found is None:
             return -np.inf
-        channel, reached, _ = self._judged(found, strata, losses)
+        channel, use, _ = self._judged(found, strata, losses)
         gain = self._utility_of(channel) - self._utility.smallest(self._p_x)
-        return gain / max(reached.limit, 1e-3)
+        return gain / max(use.limit, 1e-3)
 
-    # Utilities that are no loss of labels -------------------------------------------------------
+    # Utilities other than a loss of labels ------------------------------------------------------
 
     def _from_starts(self, starts: list[FloatArray], beta: float) -> Attempt | None:
         """Return the best attempt from several starts, and from blocks of symbols."""
         if not self._has_few:
             found = [self._ascended_from(s, beta) for s in starts or [self._mostly_unchanged()]]
-            return self._again(max(found, key=self._utility_of), beta)
+            return self._attempt_from(max(found, key=self._utility_of), beta)
         starts = [*starts, self._mostly_unchanged()]
         best: Attempt | None = None
         for _ in range(_ROUNDS):
             found = [self._ascended_from(start, beta) for start in starts]
-            attempt = self._again(self._best_mixture(found, beta), beta)
+            attempt = self._attempt_from(self._best_mixture(found, beta), beta)
             if attempt is None:
                 return best
             if best and attempt.utility < best.utility + _WORTH_A_CHANGE * self._span:
-                return max(best, attempt, key=_usefulness)
+                return max(best, attempt, key=_by_utility)
             best, beta = attempt, max(attempt.beta, 0.3 / self._root_n)
             starts = [*starts, best.channel]
         return best
@@ -412,7 +407,7 @@ class ConfidentSearch:
         return 0.9 * np.eye(self._n_x) + 0.1 * nothing / nothing.sum(axis=1, keepdims=True)
 
     def _ascended_from(self, channel: FloatArray, beta: float) -> FloatArray:
-        """Return the channel that programs lead to from some channel, or what tells nothing."""
+        """Return the channel that programs lead to from a channel; if none, a constant output."""
         strata = self._strata_of(channel)
         margins = self._margins(strata, beta, np.ones((len(self._budgets), len(strata))))
         start, program = self._losses(channel), self._program(strata, channel)
@@ -422,7 +417,7 @@ class ConfidentSearch:
         return found[:, self._p_x @ found > _RAREST]
 
     def _best_mixture(self, found: list[FloatArray], beta: float) -> FloatArray:
-        """Return the best mixture of outputs that were found, and of blocks of symbols."""
+        """Return the best mixture of the outputs of channels, and of blocks of symbols."""
         joint = np.vstack([budget.p_s[:, None] * budget.given_s for budget in self._budgets])
         parts, channels = [], []
         for stratum in np.unique(self._strata):
@@ -438,7 +433,7 @@ class ConfidentSearch:
         return tidied(channel, self._p_x, self._utility, allowance, self._strata)
 
     def _on_rays(self, points: FloatArray, centre: FloatArray, beta: float) -> FloatArray:
-        """Return points between the centre and `points`, as far out as all margins allow."""
+        """Return points between the centre and `points`, as far out as the margins allow."""
         low = np.zeros(len(points))
         share = high = np.ones(len(points))
         for _ in range(_HALVINGS):
@@ -450,21 +445,21 @@ class ConfidentSearch:
 
 
 def _next_beta(
-    found: _Tried, within: _Tried | None, beyond: _Tried | None, before: _Tried | None
+    found: _Trial, within: _Trial | None, beyond: _Trial | None, before: _Trial | None
 ) -> float:
-    """Return the beta whose limit should be the budget; before : what was tried before `found`."""
+    """Return the beta whose limit should equal the budget; before : tried before `found`."""
     if within and beyond:
-        part = (beyond.reached - 1) / max(beyond.reached - within.reached, 1e-12)
+        part = (beyond.limit - 1) / max(beyond.limit - within.limit, 1e-12)
         return beyond.beta + float(np.clip(part, 0.1, 0.9)) * (within.beta - beyond.beta)
-    excess = found.reached - 1
+    excess = found.limit - 1
     step = 2 * excess + 0.02 * (excess > 0)
-    if before is not None and (before.reached - found.reached) * (found.beta - before.beta) > 0:
-        fall = (before.reached - found.reached) / (found.beta - before.beta)
+    if before is not None and (before.limit - found.limit) * (found.beta - before.beta) > 0:
+        fall = (before.limit - found.limit) / (found.beta - before.beta)
         step = 1.1 * excess / fall / found.beta
     low, high = (1.02, 2.5) if excess > 0 else (0.3, 0.97)
     return found.beta * float(np.clip(1 + step, low, high))
 
 
 def _on_grid(values: FloatArray | float, n: int) -> FloatArray:
-    """Return values rounded to a grid of logarithms, n to each unit."""
+    """Return values rounded to a logarithmic grid, with n steps per unit."""
     return np.exp(np.round(np.log(values) * n) / n)

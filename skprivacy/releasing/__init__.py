@@ -1,1 +1,1 @@
-"""`Fitted` in, rows out: X replaced by Y, and read back."""
+"""Release rows with a `Fitted`: X replaced by Y, and read back."""

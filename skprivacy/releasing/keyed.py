@@ -1,4 +1,4 @@
-"""Keyed release: the noise of a row comes from its id and a secret key, the same every time."""
+"""Keyed release: the noise of a row is a function of its id and a secret key."""
 
 from __future__ import annotations
 
@@ -33,32 +33,27 @@ from .sampler import (
 )
 
 _FEWEST_KEY_BYTES = 16
-_MOST_KEY_BYTES = 64  # that BLAKE2b takes
+_MOST_KEY_BYTES = 64  # the limit of BLAKE2b
 _PERSON = b"skprivacy"
 _MAKE_ONE = "Make one with secrets.token_bytes(32) and keep it in a safe place. "
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RecordKeys:
-    """The keys of one mechanism, one for each lane. They show in no repr."""
+    """The keys of one mechanism, one for each lane. They do not reveal the secret key.
+
+    No repr shows them.
+    """
 
     of_lane: tuple[bytes, ...]
 
 
-def record_keys(release: Release, secret_key: object) -> RecordKeys:
-    """Return the keys of a release. They do not reveal the secret key."""
-    secret = check_secret_key(f"{release.owner}.transform", secret_key)
-    told = fingerprint(release)
-    n_lanes = max(IDENTITY_LANE, column_lane(len(release.roles.x_positions) - 1)) + 1
-    return RecordKeys(tuple(derive_key(secret, told, lane) for lane in range(n_lanes)))
-
-
 def fingerprint(release: Release) -> bytes:
-    """Return bytes that differ for mechanisms that give a row different outputs.
+    """Return a hash that differs between mechanisms that give a row different outputs.
 
-    They depend on the columns that are replaced, on which values are which symbols, and on the
-    channel, but not on how the outputs are shown: two forms of one draw are one release. What
-    goes into them must never change, or every row would be released a second time.
+    It depends on the columns that are replaced, on the symbols of their values, and on the
+    channel, but not on how outputs are shown: two forms of one draw are one release. Its content
+    must never change, or every row would be released a second time.
     """
     roles, alphabet = release.roles, release.alphabet
     content = [
@@ -73,7 +68,7 @@ def fingerprint(release: Release) -> bytes:
 
 
 def _symbols_of(column: ColumnAlphabet) -> list[Any]:
-    """Return which values or bins of a column are which symbols."""
+    """Return, as JSON, the symbols of the values or bins of a column."""
     symbols = column.symbols.tolist()
     if column.edges is None:
         return [[_spelled(value) for value in column.values], symbols]
@@ -81,7 +76,7 @@ def _symbols_of(column: ColumnAlphabet) -> list[Any]:
 
 
 def _spelled(value: Any) -> str:
-    """Return a value as a text that does not depend on the type it happens to have."""
+    """Return a value as a text that does not depend on its exact type."""
     if value is None or isinstance(value, str | bool | np.bool):
         return f"{type(value).__name__.rstrip('_')} {value}"
     if isinstance(value, datetime.date | np.datetime64):
@@ -99,16 +94,13 @@ def _spelled(value: Any) -> str:
 def check_own_column(column: Hashable, special: Collection[Hashable]) -> None:
     """Check that ids are not in one of the columns that are released or sensitive."""
     if column in special:
-        told = Named("record_ids"), f" names the column {column!r}, "
-        why = "which is released or sensitive itself: noise that depends on it would give it "
-        raise ValueError(Message(*told, why, "away. Ids need a column of their own."))
+        problem = f" names the column {column!r}, which is released or sensitive itself: "
+        reason = "noise that depends on it would reveal it. Ids need a column of their own."
+        raise ValueError(Message(Named("record_ids"), problem, reason))
 
 
 class RecordNoise(Noise):
-    """Noise by the ids of records.
-
-    ids : a pandas Series, one for each row.
-    """
+    """Noise by the ids of records, a pandas Series with one for each row."""
 
     def __init__(self, keys: RecordKeys, ids: pd.Series) -> None:
         self._keys, self._ids = keys, encode_ids(ids)
@@ -118,7 +110,7 @@ class RecordNoise(Noise):
 
     @cached_property
     def _hashes(self) -> Words:
-        """A word for each id; two ids share one only with a chance of 1 in 2^64."""
+        """A word for each id; two ids share a word with probability 2^-64."""
         return siphash(self._keys.of_lane[OUTPUT_LANE], self._ids)
 
     def words(self, lane: int, start: int, stop: int) -> Words:
@@ -127,23 +119,21 @@ class RecordNoise(Noise):
         return siphash(self._keys.of_lane[lane], self._ids[start:stop])
 
     def identities(self) -> Words:
-        """Return a word for each id that says nothing about its noise."""
+        """Return a word for each id that reveals nothing about its noise."""
         return siphash(self._keys.of_lane[IDENTITY_LANE], self._ids)
 
     def unique(self) -> Self:
-        """Return itself, if no two rows have the same id: they would share their noise."""
+        """Return the noise itself, if no two rows have the same id and thus the same noise."""
         if n_rows := n_repeated(self._hashes):
             raise ValueError(Message(Named("record_ids"), f" must be unique: {repeated(n_rows)}"))
         return self
 
 
 def repeated(n_rows: int) -> str:
-    """Return what is wrong with ids of which `n_rows` repeat an earlier one."""
+    """Return the error text for ids of which `n_rows` repeat an earlier one."""
     have = "row has the id of another" if n_rows == 1 else "rows have the id of another"
-    return (
-        f"{n_rows:,} {have}. Rows with the same noise give each other away: release each record "
-        f"once, and join the result."
-    )
+    reason = "Rows with the same noise reveal each other: release each record once, and "
+    return f"{n_rows:,} {have}. {reason}join the result."
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,9 +159,9 @@ class RecordSource(NoiseSource):
 
 @dataclass(frozen=True, eq=False)
 class GivenRecords(NoiseSource):
-    """Noise by ids that are passed alongside the table.
+    """Noise by ids that are passed separately from the table.
 
-    index : of a pandas Series, which must be that of the table.
+    index : of the ids, if they are a pandas Series; it must equal the index of the table.
     """
 
     keys: RecordKeys
@@ -182,14 +172,14 @@ class GivenRecords(NoiseSource):
         check_length(self.ids, table.n_rows, "record_ids")
         has_index = self.index is not None and isinstance(table.original, pd.DataFrame)
         if has_index and not table.original.index.equals(self.index):
-            told = Named("record_ids"), " has a different index from X, "
-            why = "so that rows would get the noise of others: align them, "
-            raise ValueError(Message(*told, why, "or pass .to_numpy() if the order is right."))
+            problem = " has a different index from X, so rows would get the noise of others: "
+            advice = "align them, or pass .to_numpy() if the order is right."
+            raise ValueError(Message(Named("record_ids"), problem, advice))
         return RecordNoise(self.keys, self.ids).unique()
 
 
 def check_secret_key(owner: str, secret_key: object) -> bytes:
-    """Return a secret key as bytes, if it is one. Errors never show it.
+    """Return a secret key as bytes, if it is valid. Errors never show it.
 
     Examples
     --------
@@ -200,32 +190,32 @@ def check_secret_key(owner: str, secret_key: object) -> bytes:
     TypeError: The 'secret_key' parameter of transform must be bytes. Make one with ... str.
     """
     if not isinstance(secret_key, bytes | bytearray | memoryview):
-        told = Parameter("secret_key", owner), " must be bytes. ", InPython(_MAKE_ONE)
-        raise TypeError(Message(*told, f"Got a value of type {type(secret_key).__name__}."))
+        problem = Parameter("secret_key", owner), " must be bytes. ", InPython(_MAKE_ONE)
+        raise TypeError(Message(*problem, f"Got a value of type {type(secret_key).__name__}."))
     key = bytes(secret_key)
     if len(key) < _FEWEST_KEY_BYTES:
-        given = Parameter("secret_key", owner)
-        why = f" must have at least {_FEWEST_KEY_BYTES} bytes, or it can be guessed. "
-        raise ValueError(Message(given, why, InPython(_MAKE_ONE), f"Got {len(key)} bytes."))
+        text = f" must have at least {_FEWEST_KEY_BYTES} bytes, or it can be guessed. "
+        problem = Parameter("secret_key", owner), text, InPython(_MAKE_ONE)
+        raise ValueError(Message(*problem, f"Got {len(key)} bytes."))
     return key
 
 
 def derive_key(secret_key: bytes, fingerprint: bytes, lane: int) -> bytes:
-    """Return a key for `siphash`, unrelated to those of other fingerprints and lanes.
+    """Return a key for `siphash`, independent of those for other fingerprints and lanes.
 
     Parameters
     ----------
     secret_key : bytes
-        At least 16, see `check_secret_key`.
+        At least 16 bytes, see `check_secret_key`.
     fingerprint : bytes
-        That of what the key is for.
+        The `fingerprint` of the release.
     lane : int
-        0, 1, ..., for several keys for the same thing.
+        0, 1, ..., for several keys of one release.
 
     Returns
     -------
     bytes
-        16 of them.
+        A key of 16 bytes.
 
     Examples
     --------
@@ -239,13 +229,13 @@ def derive_key(secret_key: bytes, fingerprint: bytes, lane: int) -> bytes:
         # The salt keeps a long key apart from the short key that is its hash.
         secret_key, salt = hashlib.blake2b(secret_key, person=_PERSON).digest(), b"hashed"
     # The lane has a fixed size, so that no other pair has the same bytes.
-    told = lane.to_bytes(8, "little") + fingerprint
+    content = lane.to_bytes(8, "little") + fingerprint
     return hashlib.blake2b(
-        told, digest_size=16, key=secret_key, salt=salt, person=_PERSON
+        content, digest_size=16, key=secret_key, salt=salt, person=_PERSON
     ).digest()
 
 
-# Where the noise of a call to `transform` comes from: fresh, or by ids and a secret key.
+# The noise of a call to `transform`: fresh, or by ids and a secret key.
 
 
 def noise_source(
@@ -254,14 +244,17 @@ def noise_source(
     record_ids: Any,
     secret_key: object,
 ) -> NoiseSource:
-    """Return where the noise of a call to `transform` comes from."""
+    """Return the source of the noise of a call to `transform`."""
     if record_ids is None and secret_key is None:
         return FreshSource(fresh_key(random_state))
     if record_ids is None or secret_key is None:
         given, missing = ("record_ids", "secret_key")[:: 1 if secret_key is None else -1]
-        told = Owner(release.owner), InPython(".transform"), " got ", Named(given), " without "
-        raise ValueError(Message(*told, Named(missing), ": a keyed release needs both."))
-    keys = record_keys(release, secret_key)
+        problem = Owner(release.owner), InPython(".transform"), " got ", Named(given), " without "
+        raise ValueError(Message(*problem, Named(missing), ": a keyed release needs both."))
+    secret = check_secret_key(f"{release.owner}.transform", secret_key)
+    mechanism = fingerprint(release)
+    n_lanes = max(IDENTITY_LANE, column_lane(len(release.roles.x_positions) - 1)) + 1
+    keys = RecordKeys(tuple(derive_key(secret, mechanism, lane) for lane in range(n_lanes)))
     if isinstance(record_ids, str | int | np.integer):
         roles = release.roles
         special = tuple(roles.names_or_positions([*roles.read_positions, *roles.s_positions]))
@@ -272,14 +265,15 @@ def noise_source(
 
 
 def _as_series(record_ids: Any) -> pd.Series:
-    """Return ids that are given for each row."""
-    if isinstance(record_ids, list | tuple):  # numpy would make texts of integers
+    """Return ids for each row as a Series."""
+    if isinstance(record_ids, list | tuple):  # numpy would turn integers beside texts into texts
         return pd.Series(record_ids, dtype=object)
     if np.ndim(record_ids) == 0 and not hasattr(record_ids, "__len__"):
-        told = Named("record_ids"), " must be the name of a column, or an id for each row. "
-        raise TypeError(Message(*told, f"Got a value of type {type(record_ids).__name__}."))
+        problem = " must be the name of a column, or an id for each row. "
+        given = f"Got a value of type {type(record_ids).__name__}."
+        raise TypeError(Message(Named("record_ids"), problem, given))
     columns = list(as_columns(record_ids, "record_ids").values())
     if len(columns) != 1:
-        said = Named("record_ids"), f" must be one column. Got {len(columns)}: "
-        raise ValueError(Message(*said, "join them into one id first."))
+        problem = f" must be one column. Got {len(columns)}: join them into one id first."
+        raise ValueError(Message(Named("record_ids"), problem))
     return columns[0]

@@ -1,7 +1,7 @@
-"""Names of outputs, each after a symbol of X, and released rows read back as outputs.
+"""Names of outputs, each after a symbol of X; released rows read back as outputs.
 
-The assignment minimises the expected loss of reading an output as its name: released values are as
-close to the true ones as the channel allows.
+The names minimise the expected loss of reading an output as its name: released values are as close
+to the true ones as the channel allows.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def named_outputs(
     loss: FloatArray,
     strata: IntArray | None,
 ) -> tuple[FloatArray, IntArray]:
-    """Return the outputs in the order of their names, and the symbol that each is named after.
+    """Return the channel with outputs in the order of their names, and the symbol of each name.
 
     loss : of reading each symbol of X (rows) as each (columns); strata : the value beside X of
-    each symbol: those that share one share their outputs.
+    each symbol; symbols of a stratum share outputs.
     """
     parts = [np.arange(len(p_x))]
     if strata is not None:
@@ -59,7 +59,7 @@ def posterior_names(roles: ColumnRoles, x_labels: Labels) -> list[str]:
 
 
 def names_out(roles: ColumnRoles, x_labels: Labels, output: str) -> list[Any]:
-    """Return the names of the columns that come out.
+    """Return the names of the released columns.
 
     x_labels : of the symbols of X; output : the parameter of the transformer.
     """
@@ -76,53 +76,52 @@ def names_out(roles: ColumnRoles, x_labels: Labels, output: str) -> list[Any]:
 
 def check_names_out(names: Iterable[Hashable]) -> None:
     """Refuse an output with two columns of the same name."""
-    twice = [text for text, n in Counter(map(str, names)).items() if n > 1]
-    if twice:
-        told = f"The output would have the column {twice[0]!r} twice: rename the column "
-        why = InPython("of X "), "that is passed through, or use another ", Named("output")
-        raise ValueError(Message(told, *why, "."))
+    if twice := [text for text, n in Counter(map(str, names)).items() if n > 1]:
+        problem = f"The output would have the column {twice[0]!r} twice: rename the column "
+        advice = InPython("of X "), "that is passed through, or use another ", Named("output")
+        raise ValueError(Message(problem, *advice, "."))
 
 
 def readable(labels: Iterable[Hashable], between: str = "|", missing: str = "nan") -> list[str]:
-    """Return labels as texts, all different.
+    """Return labels as distinct texts.
 
-    between : the parts of a joint label; missing : what a missing value is called.
+    between : separates the parts of a joint label; missing : the text for a missing value.
     """
     parts = [label if isinstance(label, tuple) else (label,) for label in labels]
     texts = [between.join(missing if x is None else str(x) for x in part) for part in parts]
-    if len(set(texts)) < len(texts):  # 1 and "1", say: tell them apart
+    if len(set(texts)) < len(texts):  # for instance of 1 and "1"
         texts = [f"{text}#{i}" if texts.count(text) > 1 else text for i, text in enumerate(texts)]
     return texts
 
 
-# Released rows read back: which output of the mechanism each of them is.
+# Released rows read back as outputs of the mechanism.
 
 
-# Posteriors that were written to a file and read again differ by no more than this.
+# Posteriors that went through a file differ by at most this.
 _CLOSE = 1e-6
 
 
 class UnreadableLabelsError(ValueError):
-    """Released labels do not tell which outputs they stand for."""
+    """Released labels do not determine the outputs."""
 
 
 def outputs_of(fitted: Fitted, released: ColumnsLike, output: str) -> IntArray:
-    """Return the output of each released row; output : the form that it was released in."""
+    """Return the output of each released row; output : the parameter of the transformer."""
     columns = as_columns(released, "released")
-    there = names_out(fitted.roles, fitted.posterior.labels, output)
+    names = names_out(fitted.roles, fitted.posterior.labels, output)
     read = {"label": _from_labels, "symbol": _from_symbols, "posterior": _from_posteriors}
-    outputs = read[output](fitted, columns, there)
-    if (outputs < 0).any():
-        told = f"{int((outputs < 0).sum())} released rows hold values that this transformer does "
-        why = "not release: is it the one that released them, with ", Setting("output", output)
-        raise ValueError(Message(told, *why, "?"))
+    outputs = read[output](fitted, columns, names)
+    if n_unknown := int((outputs < 0).sum()):
+        problem = f"{n_unknown} released rows hold values that this transformer does not release: "
+        question = "is it the one that released them, with ", Setting("output", output)
+        raise ValueError(Message(problem, *question, "?"))
     return outputs
 
 
-def _chosen(columns: NamedColumns, names: Sequence[str], there: list[str]) -> list[pd.Series]:
+def _chosen(columns: NamedColumns, names: Sequence[str], all_names: list[str]) -> list[pd.Series]:
     """Return the columns with these names; of a table without names, those at their positions.
 
-    there : the names of all columns of a release.
+    all_names : of all columns of a release.
     """
     if all(name in columns for name in names):
         return [columns[name] for name in names]
@@ -130,40 +129,39 @@ def _chosen(columns: NamedColumns, names: Sequence[str], there: list[str]) -> li
     has_names = not all(str(name).startswith("released") for name in columns)
     if len(names) == len(series) and (len(names) == 1 or not has_names):
         return series
-    if len(there) == len(series) and not has_names:
-        return [series[there.index(name)] for name in names]
-    missing = [name for name in names if name not in columns]
-    raise ValueError(f"The released rows lack the column {missing[0]!r}.")
+    if len(all_names) == len(series) and not has_names:
+        return [series[all_names.index(name)] for name in names]
+    missing = next(name for name in names if name not in columns)
+    raise ValueError(f"The released rows lack the column {missing!r}.")
 
 
-def _from_labels(fitted: Fitted, columns: NamedColumns, there: list[str]) -> IntArray:
+def _from_labels(fitted: Fitted, columns: NamedColumns, all_names: list[str]) -> IntArray:
     roles, alphabet, symbol_of_output = fitted.roles, fitted.alphabet, fitted.symbol_of_output
     if not alphabet.can_be_read(symbol_of_output):
-        why = "some of them stand for a pool of rare combinations"
-        why = "each row is shown as one of a cell" if alphabet.of_cells else why
-        told = "Released labels cannot be read back into outputs: "
-        advice = f"{why}, whose columns are each drawn separately. Use "
-        raise UnreadableLabelsError(Message(told, advice, Setting("output", "symbol"), "."))
+        kind = "cell" if alphabet.of_cells else "pool of rare combinations"
+        problem = "Released labels cannot be read back into outputs: "
+        reason = f"the columns of a {kind} are each drawn separately. Use "
+        raise UnreadableLabelsError(Message(problem, reason, Setting("output", "symbol"), "."))
     names = [roles.name(position) for position in roles.read_positions]
-    symbols, _ = alphabet.encode(_chosen(columns, names, there), names)
+    symbols, _ = alphabet.encode(_chosen(columns, names, all_names), names)
     output_of = np.full(alphabet.n_symbols + 1, -1)
     output_of[symbol_of_output] = np.arange(len(symbol_of_output))
     return output_of[np.where(symbols < 0, alphabet.n_symbols, symbols)]
 
 
-def _from_symbols(fitted: Fitted, columns: NamedColumns, there: list[str]) -> IntArray:
-    (series,) = _chosen(columns, [fitted.roles.joint_name], there)
+def _from_symbols(fitted: Fitted, columns: NamedColumns, all_names: list[str]) -> IntArray:
+    (series,) = _chosen(columns, [fitted.roles.joint_name], all_names)
     return pd.Index(readable(fitted.mechanism.y_labels)).get_indexer(pd.Index(series.astype(str)))
 
 
-def _from_posteriors(fitted: Fitted, columns: NamedColumns, there: list[str]) -> IntArray:
+def _from_posteriors(fitted: Fitted, columns: NamedColumns, all_names: list[str]) -> IntArray:
     posterior = fitted.posterior
     names = posterior_names(fitted.roles, posterior.labels)
-    rows, given_y = _chosen(columns, names, there), posterior.given_y
+    rows, given_y = _chosen(columns, names, all_names), posterior.given_y
     if isinstance(alphabet := fitted.alphabet, PairedAlphabet):
-        # Outputs beside different values may say the same about X.
+        # Outputs beside different values may have the same posterior.
         beside = [fitted.roles.name(position) for position in fitted.roles.beside_positions]
-        z, _ = alphabet.beside.encode(_chosen(columns, beside, there), beside)
+        z, _ = alphabet.beside.encode(_chosen(columns, beside, all_names), beside)
         rows = [*rows, pd.Series(z)]
         given_y = np.column_stack([given_y, alphabet.strata[fitted.symbol_of_output]])
     different, index = np.unique(np.column_stack(rows).astype(float), axis=0, return_inverse=True)

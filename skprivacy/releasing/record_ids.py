@@ -1,15 +1,16 @@
-"""Record ids as messages of a keyed hash (SipHash-2-4), and folds of rows by person.
+"""Keyed hashes (SipHash-2-4) of record ids, and folds of rows by person.
 
-Whoever lacks the key cannot tell hashes of different messages from independent random words.
+Without the key, hashes of different messages look like independent random words.
 """
 
 from __future__ import annotations
 
 import numbers
 import operator
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, TypeAlias
+from functools import partial
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,33 +23,25 @@ from ..codes import chunks
 from ..tables.frames import Table
 from ..tables.table import ColumnRoles
 
-_CHUNK = 1 << 14  # messages at once: four words of state and one of scratch stay in the cache
+_CHUNK = 1 << 14  # messages at once: the state, five words each, stays in the cache
 
-# "somepseudorandomlygeneratedbytes", as SipHash spells its start.
+# The initial state of SipHash.
 _START = np.frombuffer(b"somepseudorandomlygeneratedbytes", ">u8").astype(np.uint64)
 
 _Words: TypeAlias = npt.NDArray[np.uint64]
 _Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 
-class Sliceable(Protocol):
-    """Messages, or what can be made into messages a slice at a time."""
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, rows: slice, /) -> Messages: ...
-
-
 @dataclass(frozen=True, eq=False)
 class Messages:
-    """Byte strings of any lengths, somewhere in one buffer.
+    """Byte strings of any lengths in one buffer.
 
     Attributes
     ----------
     data : ndarray of uint8
-        Eight bytes longer than it must be: words are read across the end of a message.
+        The buffer, with eight more bytes: words are read across the end of a message.
     starts, lengths : ndarray of shape (n,)
-        Where each message is.
+        Of each message.
     """
 
     data: _Bytes
@@ -57,14 +50,14 @@ class Messages:
 
     @classmethod
     def from_bytes(cls, messages: Iterable[bytes]) -> Self:
-        """Return messages that are bytes objects."""
+        """Return the messages of bytes objects."""
         messages = list(messages)
         lengths = np.fromiter(map(len, messages), np.int64, len(messages))
         return cls.side_by_side(b"".join(messages), lengths)
 
     @classmethod
     def side_by_side(cls, data: bytes, lengths: IntArray) -> Self:
-        """Return messages that lie one after the other."""
+        """Return messages that are stored one after the other."""
         return cls(np.frombuffer(data + bytes(8), np.uint8), lengths.cumsum() - lengths, lengths)
 
     def __len__(self) -> int:
@@ -79,22 +72,22 @@ class Messages:
         return anywhere[offsets].astype(np.uint64, copy=False)
 
     def longest_first(self) -> tuple[Messages, IntArray | slice]:
-        """Return the messages by decreasing length, and where each of them was."""
+        """Return the messages by decreasing length, and the original position of each."""
         if len(self) == 0 or self.lengths.min() == self.lengths.max():
             return self, slice(None)
         order = np.argsort(-self.lengths)
         return Messages(self.data, self.starts[order], self.lengths[order]), order
 
 
-def siphash(key: bytes, messages: Sliceable) -> _Words:
+def siphash(key: bytes, messages: Messages | EncodedIds) -> _Words:
     """Return SipHash-2-4 of each message.
 
     Parameters
     ----------
     key : bytes
-        16 of them.
-    messages : Messages, or what makes them a slice at a time
-        What to hash.
+        16 bytes.
+    messages : Messages or EncodedIds
+        The messages to hash.
 
     Returns
     -------
@@ -118,59 +111,43 @@ def siphash(key: bytes, messages: Sliceable) -> _Words:
 
 
 def n_repeated(hashes: _Words) -> int:
-    """Return how many of some hashes repeat an earlier one."""
+    """Return how many hashes repeat an earlier one."""
     in_order = np.sort(hashes)  # several times faster than hashing them again
     return int(np.count_nonzero(in_order[1:] == in_order[:-1]))
 
 
 def _hashed(start: _Words, messages: Messages) -> _Words:
     messages, order = messages.longest_first()
-    state = _State(start, len(messages))
+    v = [np.full(len(messages), word) for word in start]  # v0, ..., v3 of each message
+    scratch = np.empty(len(messages), dtype=np.uint64)
     full = messages.lengths >> 3
-    # Longest first: those with another full word are always the first ones.
-    for k, n in enumerate(_how_many_have(full)):
-        state.absorb(messages.words(messages.starts[:n] + 8 * k))
-    state.absorb(_last_words(messages, full))
+    # The messages with another full word are always the first ones.
+    for k, n in enumerate(np.bincount(full)[::-1].cumsum()[::-1][1:].tolist()):
+        _absorb(v, messages.words(messages.starts[:n] + 8 * k), scratch)
+    _absorb(v, _last_words(messages, full), scratch)
+    v[2] ^= np.uint64(0xFF)
+    for _ in range(4):
+        _round(v, scratch)
     hashes = np.empty(len(messages), dtype=np.uint64)
-    hashes[order] = state.finished()
+    hashes[order] = v[0] ^ v[1] ^ v[2] ^ v[3]
     return hashes
 
 
-def _how_many_have(full: IntArray) -> list[int]:
-    """Return how many messages have a first full word, a second one, ..."""
-    exactly = np.bincount(full)
-    return exactly[::-1].cumsum()[::-1][1:].tolist() if len(full) else []
-
-
 def _last_words(messages: Messages, full: IntArray) -> _Words:
-    """Return the up to seven bytes that are left over, and the length modulo 256 on top."""
+    """Return the remaining 0 to 7 bytes of each message, with its length modulo 256 on top."""
     left_over = messages.words(messages.starts + 8 * full)
     n_bits = (8 * (messages.lengths & 7)).astype(np.uint64)
     left_over &= (np.uint64(1) << n_bits) - np.uint64(1)
     return left_over | (messages.lengths.astype(np.uint64) << np.uint64(56))
 
 
-class _State:
-    """The four words v0, ..., v3 of SipHash, for many messages."""
-
-    def __init__(self, start: _Words, n: int) -> None:
-        self._v = [np.full(n, word) for word in start]
-        self._scratch = np.empty(n, dtype=np.uint64)
-
-    def absorb(self, words: _Words) -> None:
-        """Take in one word of each of the first messages."""
-        n = len(words)
-        v, scratch = [word[:n] for word in self._v], self._scratch[:n]
-        v[3] ^= words
-        for _ in range(2):
-            _round(v, scratch)
-        v[0] ^= words
-
-    def finished(self) -> _Words:
-        self._v[2] ^= np.uint64(0xFF)
-        for _ in range(4):
-            _round(self._v, self._scratch)
-        return self._v[0] ^ self._v[1] ^ self._v[2] ^ self._v[3]
+def _absorb(v: list[_Words], words: _Words, scratch: _Words) -> None:
+    """Absorb a word of each of the first messages, in place."""
+    v, scratch = [word[: len(words)] for word in v], scratch[: len(words)]
+    v[3] ^= words
+    for _ in range(2):
+        _round(v, scratch)
+    v[0] ^= words
 
 
 def _round(v: list[_Words], scratch: _Words) -> None:
@@ -196,19 +173,33 @@ def _rotate(words: _Words, n_bits: int, scratch: _Words) -> None:
     np.bitwise_or(words, scratch, out=words)
 
 
-# Ids of records as messages: a byte for the type, then eight bytes or a text as UTF-8.
+# Record ids as messages: a byte for the type, then eight bytes, or a text as UTF-8.
 
 
 _MOST_CHARACTERS = 1_000  # of an id
 
-# What the first byte of a message says. Integers from 2^63 on have the same eight bytes as some
-# negative ones: the first byte tells them apart.
+# The first byte of a message. It distinguishes integers from 2^63 on from the negative ones with
+# the same eight bytes.
 _INTEGER, _LARGE_INTEGER, _TEXT = b"\x01\x02\x03"
 _INTEGER_DTYPES = {"i": np.dtype(np.int64), "u": np.dtype(np.uint64)}
 _INTEGER_BYTES = np.dtype([("type", np.uint8), ("value", "<u8")])
 
 
-def encode_ids(ids: pd.Series, name: str = "record_ids") -> Sliceable:
+@dataclass(frozen=True, eq=False, repr=False)
+class EncodedIds:
+    """Ids whose slices are `Messages`, made by `encode`. No repr shows them."""
+
+    values: Any
+    encode: Callable[[Any], Messages]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, rows: slice, /) -> Messages:
+        return self.encode(self.values[rows])
+
+
+def encode_ids(ids: pd.Series) -> EncodedIds:
     """Return ids as messages: different for different ids, the same whatever their dtype.
 
     Parameters
@@ -216,19 +207,16 @@ def encode_ids(ids: pd.Series, name: str = "record_ids") -> Sliceable:
     ids : Series
         Integers from -2^63 to 2^64 - 1, or texts of up to 1,000 characters, of any dtype that
         holds them; none missing. The integer 5 and the text "5" are different ids.
-    name : str, default="record_ids"
-        What errors call them. They never show an id.
 
     Returns
     -------
-    Sliceable
-        For `siphash`; the bytes are made a slice at a time.
+    EncodedIds
+        Messages for `siphash`, encoded a slice at a time. Errors never show an id.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> from skprivacy.releasing.record_ids import encode_ids
-    >>> from skprivacy.releasing.record_ids import siphash
+    >>> from skprivacy.releasing.record_ids import encode_ids, siphash
     >>> key = bytes(16)
     >>> some, same = pd.Series([7, 8], dtype="int8"), pd.Series([7, 8], dtype=object)
     >>> bool((siphash(key, encode_ids(some)) == siphash(key, encode_ids(same))).all())
@@ -237,21 +225,22 @@ def encode_ids(ids: pd.Series, name: str = "record_ids") -> Sliceable:
     array = distinct = ids.array
     if isinstance(ids.dtype, pd.CategoricalDtype):
         distinct = array.remove_unused_categories().categories.array
-    kind = _kind_of(distinct, name)
-    n_missing = int(ids.isna().sum())
-    if n_missing:
-        told = Named(name), " must not have missing values: every row needs an id of its own. "
-        raise ValueError(Message(*told, f"Got {n_missing} missing of {len(ids)}."))
+    kind = _kind_of(distinct)
+    if n_missing := int(ids.isna().sum()):
+        problem = " must not have missing values: every row needs an id of its own. "
+        found = f"Got {n_missing} missing of {len(ids)}."
+        raise ValueError(Message(Named("record_ids"), problem, found))
     if kind == "text":
-        _check_lengths(distinct, name)
-        return _Texts(array)
+        _check_lengths(distinct)
+        return EncodedIds(array, _text_messages)
     if distinct.dtype.kind == "O":
-        _check_range(distinct, name)
-    return _Integers(array, _INTEGER_DTYPES.get(distinct.dtype.kind, np.dtype(object)))
+        _check_range(distinct)
+    dtype = _INTEGER_DTYPES.get(distinct.dtype.kind, np.dtype(object))
+    return EncodedIds(array, partial(_integer_messages, dtype=dtype))
 
 
-def _kind_of(values: Any, name: str) -> str:
-    """Return "integer" or "text", if all values of an array are that."""
+def _kind_of(values: Any) -> str:
+    """Return "integer" or "text", if all values are of this type."""
     if pd.api.types.is_integer_dtype(values.dtype):
         return "integer"
     if isinstance(values.dtype, pd.StringDtype):
@@ -263,63 +252,50 @@ def _kind_of(values: Any, name: str) -> str:
             return "text"
         if kinds == {"integer"}:
             return "integer"
-    told = Named(name), f" must be all integers or all texts. Got {_described(values)}: "
-    why = "convert them first"
+    found = f"dtype {values.dtype}"
+    if values.dtype.kind == "O":
+        types = sorted({type(value).__name__ for value in values[~pd.isna(values)]})
+        found += f" with values of type {' and '.join(types)}"
+    problem = f" must be all integers or all texts. Got {found}: convert them first"
     advice = InPython(', for instance with .astype(str), or whole numbers with .astype("int64")')
-    raise TypeError(Message(*told, why, advice, "."))
+    raise TypeError(Message(Named("record_ids"), problem, advice, "."))
 
 
-def _described(values: Any) -> str:
-    if values.dtype.kind != "O":
-        return f"dtype {values.dtype}"
-    types = sorted({type_.__name__ for type_ in set(map(type, values[~pd.isna(values)]))})
-    return f"dtype {values.dtype} with values of type {' and '.join(types)}"
-
-
-def _check_lengths(texts: Any, name: str) -> None:
-    longest = max(
-        (max(map(len, _objects(texts[chunk]))) for chunk in chunks(len(texts))), default=0
-    )
+def _check_lengths(texts: Any) -> None:
+    parts = (_objects(texts[chunk]) for chunk in chunks(len(texts)))
+    longest = max((max(map(len, part)) for part in parts), default=0)
     if longest > _MOST_CHARACTERS:
-        told = Named(name), f" must have at most {_MOST_CHARACTERS:,} characters each. "
-        why = f"Got one of {longest:,}: hash such ids first, for instance with "
-        raise ValueError(Message(*told, why, InPython("hashlib.sha256", "SHA-256"), "."))
+        problem = f" must have at most {_MOST_CHARACTERS:,} characters each. Got one of "
+        advice = f"{longest:,}: hash such ids first, for instance with "
+        words = InPython("hashlib.sha256", "SHA-256")
+        raise ValueError(Message(Named("record_ids"), problem, advice, words, "."))
 
 
-def _check_range(integers: Any, name: str) -> None:
+def _check_range(integers: Any) -> None:
     values = _objects(integers)
     if not -(2**63) <= values.min() <= values.max() < 2**64:
-        told = Named(name), " must lie between -2^63 and 2^64 - 1 where they are integers: "
-        why = "convert larger ones ", InPython("with .astype(str)", "to texts")
-        raise ValueError(Message(*told, *why, "."))
+        problem = " must be between -2^63 and 2^64 - 1 if they are integers: convert larger ones "
+        advice = InPython("with .astype(str)", "to texts")
+        raise ValueError(Message(Named("record_ids"), problem, advice, "."))
 
 
 def _objects(values: Any) -> npt.NDArray[np.object_]:
     return values.to_numpy(dtype=object)
 
 
-class _Integers:
-    """Integers, made into messages a slice at a time."""
-
-    def __init__(self, values: Any, dtype: np.dtype[Any]) -> None:
-        self._values, self._dtype = values, dtype
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def __getitem__(self, rows: slice, /) -> Messages:
-        words, are_large = _as_words(self._values[rows].to_numpy(dtype=self._dtype))
-        encoded = np.empty(len(words), dtype=_INTEGER_BYTES)
-        encoded["type"] = np.where(are_large, _LARGE_INTEGER, _INTEGER)
-        encoded["value"] = words
-        lengths = np.full(len(words), _INTEGER_BYTES.itemsize)
-        return Messages.side_by_side(encoded.tobytes(), lengths)
+def _integer_messages(values: Any, dtype: np.dtype[Any]) -> Messages:
+    words, are_large = _as_words(values.to_numpy(dtype=dtype))
+    encoded = np.empty(len(words), dtype=_INTEGER_BYTES)
+    encoded["type"] = np.where(are_large, _LARGE_INTEGER, _INTEGER)
+    encoded["value"] = words
+    lengths = np.full(len(words), _INTEGER_BYTES.itemsize)
+    return Messages.side_by_side(encoded.tobytes(), lengths)
 
 
 def _as_words(integers: npt.NDArray[Any]) -> tuple[npt.NDArray[np.uint64], BoolArray]:
-    """Return the lower 64 bits of integers, and which are 2^63 or more."""
+    """Return the lower 64 bits of integers, and whether each is 2^63 or more."""
     if integers.dtype == object:
-        # Python's own integers, of any size: those of numpy overflow when they are compared.
+        # As Python integers, of any size: numpy integers overflow in comparisons.
         integers = np.array(list(map(operator.index, integers)), dtype=object)
         are_large = (integers >= 2**63).astype(bool)
         return (integers & (2**64 - 1)).astype(np.uint64), are_large
@@ -329,74 +305,59 @@ def _as_words(integers: npt.NDArray[Any]) -> tuple[npt.NDArray[np.uint64], BoolA
     return words, words >= np.uint64(2**63)
 
 
-class _Texts:
-    """Texts, made into messages a slice at a time."""
-
-    def __init__(self, values: Any) -> None:
-        self._values = values
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def __getitem__(self, rows: slice, /) -> Messages:
-        texts = _objects(self._values[rows]).tolist()
-        type_ = chr(_TEXT)
-        joined = "".join([type_, type_.join(texts)])  # the byte before each
-        lengths: IntArray = np.fromiter(map(len, texts), np.int64, len(texts)) + 1
-        # Python's texts may hold halves of surrogate pairs, for which UTF-8 has no bytes.
-        data = joined.encode(errors="surrogatepass")
-        if len(data) > len(joined):
-            lengths = _lengths_in_bytes(data, lengths)
-        return Messages.side_by_side(data, lengths)
+def _text_messages(values: Any) -> Messages:
+    texts, type_ = _objects(values).tolist(), chr(_TEXT)
+    joined = "".join([type_, type_.join(texts)])  # the type before each text
+    lengths: IntArray = np.fromiter(map(len, texts), np.int64, len(texts)) + 1
+    # Texts may hold halves of surrogate pairs, which UTF-8 cannot encode.
+    data = joined.encode(errors="surrogatepass")
+    if len(data) > len(joined):
+        # In bytes of UTF-8. Only the first byte of a character is not 10......
+        firsts = np.flatnonzero((np.frombuffer(data, np.uint8) & 0xC0) != 0x80)
+        lengths = np.diff(firsts[lengths.cumsum() - lengths], append=len(data))
+    return Messages.side_by_side(data, lengths)
 
 
-def _lengths_in_bytes(data: bytes, lengths: IntArray) -> IntArray:
-    """Return the lengths of texts in bytes of UTF-8, from those in characters."""
-    # All bytes of a character but the first are 10......
-    firsts = np.flatnonzero((np.frombuffer(data, np.uint8) & 0xC0) != 0x80)
-    starts = firsts[lengths.cumsum() - lengths]
-    return np.diff(starts, append=len(data))
+# Folds of rows by the keys of people: all rows of a person are in the same fold.
 
 
-# Which fold a row is in by the key of its person: the same one for all rows of a person.
-
-
-# Not a secret: it must be the same everywhere, and unlike those of noise.
+# Not a secret: it must be the same everywhere, and differ from the keys of noise.
 _KEY = b"skprivacy groups"
 
 
 def folds_of_keys(keys: pd.Series, name: Hashable) -> IntArray:
     """Return the fold of each key; name : of their column, for errors, which never show a key.
 
-    An integer has the fold of its digits: a file has texts where a frame has numbers, and an
-    array may hold integers as floats.
+    An integer has the fold of its digits, because in a file it may be a text, and in an array a
+    float.
     """
     codes, distinct = pd.factorize(keys)
     texts = [_text(key, name) for key in distinct.tolist()]
     is_missing = np.append([text == "" for text in texts], True)
     if n_missing := int(np.count_nonzero(is_missing[codes])):
-        told = f"The column {name!r}, which ", Named("person")
-        why = f" names, is missing in {n_missing:,} of {len(keys):,} rows: give such a row a "
-        raise ValueError(Message(*told, why, "key of its own, or leave it out."))
+        problem = f"The column {name!r}, which ", Named("person")
+        found = f" names, is missing in {n_missing:,} of {len(keys):,} rows: "
+        advice = "give such a row a key of its own, or leave it out."
+        raise ValueError(Message(*problem, found, advice))
     raw = (text.encode(errors="surrogatepass") for text in texts)
     words = siphash(_KEY, Messages.from_bytes(raw))
     return (words % np.uint64(N_FOLDS)).astype(np.intp)[codes]
 
 
 def _text(key: Any, name: Hashable) -> str:
-    """Return a key as a text: a number by its digits."""
+    """Return a key as a text: a number as its digits."""
     if isinstance(key, str):
         return key
     is_number = isinstance(key, numbers.Real) and not isinstance(key, bool | np.bool)
     if is_number and (isinstance(key, numbers.Integral) or float(key).is_integer()):
         return str(int(key))
-    told = f"The column {name!r}, which ", Named("person"), " names, must hold integers or texts. "
-    why = f"Got a value of type {type(key).__name__}: convert them first"
-    raise TypeError(Message(*told, why, InPython(", for instance with .astype(str)"), "."))
+    text = f"The column {name!r}, which ", Named("person"), " names, must hold integers or texts. "
+    found = f"Got a value of type {type(key).__name__}: convert them first"
+    raise TypeError(Message(*text, found, InPython(", for instance with .astype(str)"), "."))
 
 
 def folds_in(roles: ColumnRoles, table: Table, owner: str) -> IntArray | None:
-    """Return the fold of each row of a table, None where no column tells people apart."""
-    if (position := roles.group_in(table, owner)) is None:
+    """Return the fold of each row of a table, None without person ids."""
+    if (position := roles.person_in(table, owner)) is None:
         return None
     return folds_of_keys(table.column(position), table.label(position))

@@ -1,4 +1,4 @@
-"""Release: replace X by Y in a table. It holds the names of S, and nothing else about it."""
+"""Release: replace X by Y in a table. It holds the names of S, and nothing else of it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
-import numpy as np
-import pandas as pd
-
 from .._messages import InPython, Message, Notice, Setting, warn
 from .._typing import FloatArray, IntArray
 from ..codes import look_up
-from ..encoding import UNKNOWN, Alphabet
+from ..encoding import Alphabet
+from ..encoding.alphabets import unknown_values
 from ..fitted import Fitted
 from ..tables.frames import Table
 from ..tables.table import ColumnRoles, ColumnType, check_no_copy
@@ -22,82 +20,49 @@ from .output_names import posterior_names, readable
 from .record_ids import folds_in
 from .sampler import Noise, NoiseSource, Sampler
 
-_LONGEST = 80  # of a value in a message
-
-# What is drawn where nothing is known.
+# What unknown values are drawn from.
 _OUTPUTS = InPython("P(Y)", "the distribution of the release")
 
 
 def notice_unknown(labels: Sequence[Hashable], unknown: Mapping[Hashable, int]) -> None:
-    """Tell commands of rows that are drawn from P(Y).
+    """Send a notice about rows that are drawn from P(Y).
 
-    unknown : for each column, how many rows have values that `fit` did not see; the key None is
-    for combinations.
+    unknown : for each column, the number of rows with values that `fit` did not see; the key None
+    is for combinations.
     """
     if not unknown:
         return
     named = {_joint(labels) if label is None else repr(label): n for label, n in unknown.items()}
     counted = (f"{n:,} row{'s' if n > 1 else ''} of {name}" for name, n in named.items())
-    told = "Values that fit did not see are replaced by draws from ", _OUTPUTS, ": "
-    why = InPython(", ".join(named), ", ".join(counted)), ". "
-    warn(Message(*told, *why, Setting("handle_unknown", "error"), " refuses them."), Notice)
+    problem = "Values that fit did not see are replaced by draws from ", _OUTPUTS, ": "
+    where = InPython(", ".join(named), ", ".join(counted)), ". "
+    warn(Message(*problem, *where, Setting("handle_unknown", "error"), " refuses them."), Notice)
 
 
 def _joint(labels: Sequence[Hashable]) -> str:
     return "the combination of " + ", ".join(map(repr, labels))
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
-
-
-def unknown_error(
-    alphabet: Alphabet,
-    series: Sequence[pd.Series],
-    labels: Sequence[Hashable],
-    symbols: IntArray,
-    unknown: Mapping[Hashable, int],
-) -> ValueError:
-    """Return an error that shows some of the values that `fit` did not see.
-
-    series, labels, symbols : the columns of X, their names, and the symbols of their rows.
-    """
-    label = next(iter(unknown))
-    rows = np.flatnonzero(symbols < 0)
-    if label is None:
-        values = [tuple(s.iloc[row] for s in series) for row in rows[:1000]]
-    else:
-        column = labels.index(label)
-        codes = alphabet.columns[column].encode(series[column], label)
-        values = series[column].iloc[np.flatnonzero(codes == UNKNOWN)[:1000]].tolist()
-    first = [_short(text) for text in list(dict.fromkeys(map(repr, values)))[:5]]
-    where = _joint(labels) if label is None else repr(label)
-    told = f"Found unknown values in column {where} during transform: {', '.join(first)}. Use "
-    why = Setting("handle_unknown", "resample"), " to draw them from ", _OUTPUTS
-    return ValueError(Message(told, *why, "."))
-
-
-# The release of a table: all that `transform` needs of what was fitted, and nothing about S.
+# The release of a table: all that `transform` needs of `Fitted`, and nothing about S.
 #
-# It is what travels to other processes and machines: the encoder and the channel, no P_SX. Cells
-# by scores need models to encode rows, among them one of P(S|x).
+# It may be sent to other processes and machines: it holds the encoder and the channel, not P_SX.
+# Cells by scores also need models to encode rows, among them one of P(S|x).
 
 
-# For each column of X and beside it, by its position at fit: the (name, column) pairs that replace
-# it.
+# For each column of X and beside it, by its position in `fit`, the (name, column) pairs that
+# replace it.
 Replacements: TypeAlias = dict[int, list[tuple[Any, Any]]]
 
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """How rows are released.
+    """What is needed to release rows.
 
-    roles, types, alphabet : the columns, what those that come out are released as, and the symbols
-    of X and of what is beside it;
-    symbol_of_output : that each output stands for; channel : P(Y|X); unknown : P(Y), or P(Y|z) for
-    each z of the columns beside X; posterior : P(x|y) or P(v|y), a row for each y; y_names,
-    x_names : texts for outputs, and for its columns; output, handle_unknown : as the parameters of
-    the transformer; owner : its name, for messages.
+    roles, types, alphabet : the columns, the types of the released ones, and the symbols of X and
+    the columns beside it; symbol_of_output : the symbol of each output; channel : P(Y|X);
+    unknown : P(Y), or P(Y|z) for each z of the columns beside X; posterior : P(x|y) or P(v|y), a
+    row for each y; y_names : texts for outputs; x_names : for columns of the posterior; output,
+    handle_unknown : the parameters of the transformer; owner : its name, for messages.
     """
 
     roles: ColumnRoles
@@ -118,17 +83,17 @@ class Release:
         return Sampler(self.channel, self.unknown)
 
     def __getstate__(self) -> dict[str, Any]:
-        # The tables of the sampler are rebuilt where they are used.
+        # Without the sampler, whose tables are rebuilt where they are used.
         return {name: value for name, value in vars(self).items() if name != "_sampler"}
 
     def rows(self, table: Table, source: NoiseSource, numbers: range | IntArray) -> Any:
-        """Return the table with X replaced by Y, as a frame of its own kind.
+        """Return the table with X replaced by Y, as a table of the same kind.
 
         numbers : of its rows, for fresh noise.
         """
         if levels := table.index_levels():
-            there = [name for name in self.roles.s_names if name in (table.names or ())]
-            s_positions = table.positions(self.owner, "sensitive", there)
+            s_names = [name for name in self.roles.s_names if name in (table.names or ())]
+            s_positions = table.positions(self.owner, "sensitive", s_names)
             check_no_copy(levels, self.roles.s_names, table.named(s_positions), self.owner)
         noise = source.of(table, numbers)
         positions = self.roles.match(table, self.owner)
@@ -157,21 +122,26 @@ class Release:
     ) -> Replacements:
         """Return the (name, column) pairs that replace each column of X and beside it.
 
-        x_positions : where the columns of X, and those beside it, are in the table; all_unknown :
-        rows with values that `fit` did not see are added to it, by column; folds : of the rows,
-        where a column tells people apart.
+        x_positions : of the columns of X, and those beside it, in the table; all_unknown : the
+        numbers of rows with values that `fit` did not see are added to it, by column; folds : of
+        the rows, if there are person ids.
         """
         labels = [table.label(p) for p in x_positions]
         series = [table.column(p) for p in x_positions]
         symbols, unknown = self.alphabet.encode(series, labels, folds)
         if unknown and self.handle_unknown == "error":
-            raise unknown_error(self.alphabet, series, labels, symbols, unknown)
+            label = next(iter(unknown))
+            name = _joint(labels) if label is None else repr(label)
+            shown = unknown_values(self.alphabet, series, labels, symbols, label)
+            problem = f"Found unknown values in column {name} during transform: {shown}. Use "
+            advice = Setting("handle_unknown", "resample"), " to draw them from ", _OUTPUTS
+            raise ValueError(Message(problem, *advice, "."))
         all_unknown.update(unknown)
         outputs = self._sampler.draw(symbols, noise)
         return {**self._shown(table, outputs, noise), **self._shown_beside(table, outputs)}
 
     def _shown(self, table: Table, outputs: IntArray, noise: Noise) -> Replacements:
-        """Return outputs as the columns that stand for them, of the kind of a table."""
+        """Return outputs as columns of the kind of a table."""
         first, *_ = positions = self.roles.x_positions
         if self.output == "symbol":
             return {first: [(self.roles.joint_name, table.categorical(self.y_names, outputs))]}
@@ -187,9 +157,9 @@ class Release:
         }
 
     def _shown_beside(self, table: Table, outputs: IntArray) -> Replacements:
-        """Return the columns beside X, made anew from the outputs, each of which belongs to one z.
+        """Return the columns beside X, made from the outputs, each of which belongs to one z.
 
-        Cells of the table could tell more than z: how each of them was written.
+        The columns of the table could reveal more than z: the spelling of each value.
         """
         n_x, n_read = len(self.roles.x_positions), len(self.roles.read_positions)
         decoded = self.alphabet.decode_beside(self.symbol_of_output, outputs)
@@ -201,7 +171,7 @@ class Release:
 
 
 def release_of(fitted: Fitted, output: str, handle_unknown: str, owner: str) -> Release:
-    """Return the release of what was fitted; the rest as the fields of `Release`."""
+    """Return the `Release` of what was fitted; the other parameters are its fields."""
     roles, mechanism = fitted.roles, fitted.mechanism
     encoder = roles, fitted.types, fitted.alphabet, fitted.symbol_of_output
     probabilities = mechanism.channel, mechanism.unseen, fitted.posterior.given_y

@@ -16,23 +16,23 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 from .._typing import FloatArray, IntArray, Seed
 from ..tables.table import Table
 
-# Random ones, or boundaries to compare them with.
+# Random words, or boundaries to compare them with.
 Words: TypeAlias = npt.NDArray[np.uint64]
 
 CHUNK = 1 << 16  # rows at once: the buffers stay in the cache
 POSITION_BITS = 33
 
-# Words for different purposes are kept apart. Columns of X that are drawn separately have a lane
-# each.
+# Words for different purposes come from different lanes, one for each column of X that is drawn
+# separately.
 OUTPUT_LANE, FIRST_COLUMN_LANE, IDENTITY_LANE, SECOND_COLUMN_LANE = 0, 1, 2, 3
 
 
 def column_lane(column: int) -> int:
-    """Return the lane of a column of X, by its place among them."""
+    """Return the lane of a column of X, by its position among them."""
     return SECOND_COLUMN_LANE + column - 1 if column else FIRST_COLUMN_LANE
 
 
-_WORDS_PER_BLOCK = 8  # of the 64 bytes that ChaCha20 counts in
+_WORDS_PER_BLOCK = 8  # ChaCha20 counts in blocks of 64 bytes
 _ZEROS = memoryview(bytes(8 * (CHUNK + _WORDS_PER_BLOCK)))
 _DOMAIN = int.from_bytes(b"skprivacy")
 
@@ -42,16 +42,16 @@ class Noise(ABC):
 
     @abstractmethod
     def __len__(self) -> int:
-        """Return how many rows there are."""
+        """Return the number of rows."""
 
     @abstractmethod
     def words(self, lane: int, start: int, stop: int) -> Words:
         """Return a word for each row from `start` to `stop`, at most `CHUNK` of them."""
 
     def uniform(self, rows: IntArray, column: int) -> FloatArray:
-        """Return floats from [0, 1) for some of the rows, unrelated to what decides the outputs.
+        """Return floats from [0, 1) for some rows, independent of the words that decide outputs.
 
-        rows : their positions, which increase; column : of X, each with numbers of its own.
+        rows : their positions, in increasing order; column : of X, independent of the others.
         """
         words = np.empty(len(rows), dtype=np.uint64)
         for start in range(0, len(self), CHUNK):
@@ -65,12 +65,12 @@ class Noise(ABC):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoiseKey:
-    """256 secret bits, which show in no repr."""
+    """256 secret bits, which no repr shows."""
 
     secret: bytes
 
     def stream(self, lane: int, number: int, n: int) -> Words:
-        """Return the words of n rows starting at a row number, all of one partition."""
+        """Return the words of n rows of one partition, from a row number on."""
         partition, position = divmod(number, 1 << POSITION_BITS)
         if position + n > 1 << POSITION_BITS:
             raise OverflowError(f"A partition may have at most 2^{POSITION_BITS} rows.")
@@ -101,11 +101,11 @@ class RowNoise(Noise):
 
 
 class NoiseSource(ABC):
-    """Where the noise of a table comes from, including one that is computed elsewhere."""
+    """The source of the noise of a table, which may be on another machine."""
 
     @property
     def columns(self) -> tuple[Any, ...]:
-        """The names of columns of the table that it needs."""
+        """The names of columns of the table that are needed."""
         return ()
 
     @abstractmethod
@@ -136,24 +136,24 @@ def _runs(numbers: range | IntArray) -> Iterator[tuple[int, int]]:
 def fresh_key(random_state: Seed | np.random.RandomState) -> NoiseKey:
     """Return the key of one release.
 
-    random_state : None for one from the operating system's cryptographic source; an int,
-    a Generator or a RandomState for a reproducible one.
+    random_state : None for a key from the operating system's cryptographic source; an int, a
+    Generator or a RandomState for a reproducible one.
     """
     if random_state is None:
         return NoiseKey(os.urandom(32))
     if isinstance(random_state, np.random.Generator | np.random.RandomState):
         return NoiseKey(random_state.bytes(32))
-    # Unlike the stream that the same seed gives elsewhere: data that were drawn from that would
-    # not be independent of the noise.
+    # Not the stream that the same seed gives elsewhere: data drawn from that would not be
+    # independent of the noise.
     return NoiseKey(np.random.default_rng([random_state, _DOMAIN]).bytes(32))
 
 
-# Draw Y from P(Y|X) by integer thresholds; what is sampled is what was judged.
+# Draws of Y from P(Y|X) by integer thresholds: exactly the probabilities that were judged.
 #
 # A row of the channel becomes integers ``0 = c_0 <= c_1 <= ... <= c_n = 2^63``, and a random word
 # w in [0, 2^63) gives the output y with ``c_y <= w < c_(y+1)``: the probabilities that are
-# actually sampled are ``(c_(y+1) - c_y) / 2^63``, exactly. A table of what the first bits of a
-# word decide makes most draws a single look-up.
+# actually sampled are ``(c_(y+1) - c_y) / 2^63``, exactly. A table of the outputs that the first
+# bits of a word decide makes most draws a single look-up.
 
 
 _BITS = 63  # of the 64 in a word: 2^63 itself must fit, as a boundary
@@ -165,7 +165,7 @@ _UNDECIDED = -1
 def integer_boundaries(channel: FloatArray) -> Words:
     """Return the inner boundaries c_1, ..., c_(n-1) of every row of a channel, as uint64.
 
-    A probability of zero stays zero. What rounding down leaves over goes to the likeliest output,
+    A probability of zero stays zero. The remainder of rounding down goes to the likeliest output,
     where it matters least.
     """
     weights = np.floor(np.ldexp(channel, _BITS)).astype(np.uint64)
@@ -175,16 +175,16 @@ def integer_boundaries(channel: FloatArray) -> Words:
 
 
 def sampled_channel(boundaries: Words) -> FloatArray:
-    """Return the probabilities that integer boundaries give."""
+    """Return the probabilities of integer boundaries."""
     widths = np.diff(boundaries, axis=1, prepend=np.uint64(0), append=np.uint64(2**_BITS))
     return np.ldexp(widths.astype(float), -_BITS)
 
 
 def as_sampled(channel: FloatArray) -> FloatArray:
-    """Return the channel rounded to probabilities that are sampled exactly as they are.
+    """Return the channel rounded to probabilities that are sampled exactly.
 
-    A float has 53 bits, so that the likeliest output, which gets what rounding leaves over, may
-    be off by its last one: the second time, all others are exact.
+    A float has 53 bits, so the likeliest output, which gets the remainder, may be off by its last
+    bit after the first rounding; after the second, all probabilities are exact.
     """
     for _ in range(2):
         channel = sampled_channel(integer_boundaries(channel))
@@ -195,8 +195,8 @@ def as_sampled(channel: FloatArray) -> FloatArray:
 class Sampler:
     """Draws an output for each symbol.
 
-    unknown : what unknown symbols are drawn from, (n_z, n_y): P(Y) in one row, for the symbol -1;
-    beside columns z, P(Y|z), for the symbols -1 - z.
+    unknown : the distributions of unknown symbols, (n_z, n_y): P(Y) in one row, for the symbol -1;
+    with columns z beside X, P(Y|z), for the symbols -1 - z.
     """
 
     channel: FloatArray
@@ -211,13 +211,13 @@ class Sampler:
 
     @cached_property
     def _first_bits(self) -> int:
-        """How many bits of a word the look-up table decides on."""
+        """The number of bits that the look-up table uses."""
         most = (_MOST_CELLS // len(self._boundaries)).bit_length() - 1
         return max(1, min(_MOST_FIRST_BITS, most))
 
     @cached_property
     def _decided(self) -> IntArray:
-        """The output for each symbol and first bits of a word, where these decide it."""
+        """The output for each symbol and first bits of a word, if these decide it."""
         shift = np.uint64(_BITS - self._first_bits)
         first = np.arange(2**self._first_bits, dtype=np.uint64) << shift
         last = first + ((np.uint64(1) << shift) - np.uint64(1))
@@ -229,11 +229,8 @@ class Sampler:
         return np.concatenate(table).astype(np.min_scalar_type(-self.channel.shape[1] - 1))
 
     def draw(self, symbols: IntArray, noise: Noise) -> IntArray:
-        """Return one output for each of `symbols`, an array of ints.
-
-        noise : of the same number of rows.
-        """
-        assert len(noise) == len(symbols)  # or rows would get the noise of others
+        """Return one output for each of `symbols`; noise : of the same number of rows."""
+        assert len(noise) == len(symbols)
         outputs = np.empty(len(symbols), dtype=self._decided.dtype)
         shift = np.uint64(64 - self._first_bits)
         for start in range(0, len(symbols), CHUNK):

@@ -329,7 +329,7 @@ def _columns(fitted: Fitted) -> list[ReleasedColumn]:
             str(name),
             [*known.labels, None],
             np.append(~known.is_rare, False),
-            rows * column.spread.own,
+            rows * column.spread.held,
             named.p_symbol @ column.by_symbol,
         )
         for name, known, column in zip(fitted.x_names, alphabet.columns, compared, strict=True)

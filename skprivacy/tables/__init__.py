@@ -1,1 +1,1 @@
-"""Any table, as columns: the type of each, its role, and counts of its rows."""
+"""Any table, as columns: their types and roles, and counts of rows."""

@@ -1,8 +1,8 @@
 """pandas frames and arrays as tables; y, weights, S and ids as vectors.
 
-Where rows come from several sources, how a value is written may tell which one a row is from: null
-or NaN, 0.0 or -0.0, 1 or 1.0. So may what is not shown at all: numbers under missing ones, unused
-categories, and the table that a column is a view of.
+If rows come from several sources, the spelling of a value may reveal its source: null or NaN, 0.0
+or -0.0, 1 or 1.0. So may hidden content: numbers under missing ones, unused categories, and the
+table that a column is a view of.
 """
 
 from __future__ import annotations
@@ -24,25 +24,22 @@ from ..joint import count_pairs
 from .narwhals_frames import as_narwhals_table, as_series, converted, lazy_kind, plain_arrow
 from .table import ColumnType, Table, present, type_of_dtype
 
-# The indexes that may hold more than their values, or several spellings of one.
-_SPELLED = ("O", "f")
-
 
 def plain_column(series: pd.Series) -> pd.Series:
-    """Return a copy of a column that holds what can be read in it, and no more."""
+    """Return a copy of a column with each value in one spelling, and no hidden content."""
     # Set explicitly, or pandas would turn objects that are all strings into a string column.
     dtype = object if series.dtype == object else None
     return pd.Series(_plain(series), index=series.index, name=series.name, dtype=dtype, copy=False)
 
 
 def plain_index(index: pd.Index) -> pd.Index:
-    """Return an index in one spelling, without what it does not show."""
+    """Return an index with each value in one spelling, and no hidden content."""
     if isinstance(index, pd.MultiIndex):
         levels = [index.get_level_values(i) for i in range(index.nlevels)]
         return pd.MultiIndex.from_arrays(
             [plain_column(level.to_series()).array for level in levels], names=index.names
         )
-    is_spelled = index.dtype.kind in _SPELLED or not isinstance(index.dtype, np.dtype)
+    is_spelled = index.dtype.kind in "Of" or not isinstance(index.dtype, np.dtype)
     if not is_spelled or isinstance(index, pd.DatetimeIndex | pd.PeriodIndex):
         return index.copy(deep=True)
     dtype = object if index.dtype == object else None
@@ -50,7 +47,7 @@ def plain_index(index: pd.Index) -> pd.Index:
 
 
 def plain_array(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return a copy of an array with one spelling for each of its values."""
+    """Return a copy of an array with each value in one spelling."""
     if column.dtype == object:
         return _of_objects(pd.Series(column, dtype=object))
     if column.dtype.kind != "f":
@@ -59,10 +56,10 @@ def plain_array(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _plain(series: pd.Series) -> Any:
-    dtype, is_object = series.dtype, series.dtype == object
+    dtype = series.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         return _of_used_categories(series.array)
-    if is_object:
+    if series.dtype == object:
         return _of_objects(series)
     if isinstance(dtype, np.dtype):
         return plain_array(series.to_numpy())
@@ -78,18 +75,16 @@ def _plain(series: pd.Series) -> Any:
 def _of_objects(series: pd.Series) -> Any:
     try:
         codes, values = factorize(series, series.name)
-    except TypeError:  # lists, say, of which a warning tells that they cannot be judged
+    except TypeError:  # for instance lists, which `fit` warns about
         values = list(map(plain, series))
         codes = np.where(series.isna(), UNKNOWN, np.arange(len(values)))
-    objects = pd.Series([*values, None], dtype=object).to_numpy()
-    return objects[codes]
+    return pd.Series([*values, None], dtype=object).to_numpy()[codes]
 
 
 def _of_used_categories(array: Any) -> pd.Categorical:
-    """Return categories that occur; without an order of their own, they are sorted."""
+    """Return a copy without unused categories; unless they are ordered, they are sorted."""
     codes, values = factorize(pd.Series(array), "")
-    used = np.unique(codes[codes >= 0])
-    categories = array.categories
+    used, categories = np.unique(codes[codes >= 0]), array.categories
     if categories.dtype == object:
         categories = pd.Index(values, dtype=object, tupleize_cols=False)
     categories = categories.take(used)
@@ -106,7 +101,7 @@ def _of_used_categories(array: Any) -> pd.Categorical:
 
 
 def _of_masked(array: Any, missing: BoolArray) -> Any:
-    """Return an array with nothing under what is missing; NaN is missing too."""
+    """Return a copy with nothing under missing values; NaN is missing too."""
     is_float = array.dtype.kind == "f"
     if is_float:
         missing = missing | np.isnan(array.to_numpy(dtype=float, na_value=np.nan))
@@ -116,8 +111,7 @@ def _of_masked(array: Any, missing: BoolArray) -> Any:
 
 # Tables of every kind behind one interface: pandas, polars and pyarrow frames, and arrays.
 #
-# The rest of the package sees columns as pandas Series and hands back values with codes; only this
-# module knows what kind of table they come from and go into.
+# The rest of the package reads columns as pandas Series, and returns values with codes.
 
 
 __all__ = ["Table", "as_series", "as_table", "converted", "lazy_kind"]
@@ -128,9 +122,8 @@ def as_table(X: Any, owner: str) -> Table:
     if isinstance(X, pd.DataFrame):
         return PandasTable(X, owner)
     if isinstance(X, pd.Series):
-        told = f"{owner} expects a table, but got the Series {X.name!r}: "
-        raise ValueError(told + "use .to_frame().")
-    if (table := as_narwhals_table(X, owner)) is not None:
+        raise ValueError(f"{owner} expects a table, got the Series {X.name!r}: use .to_frame().")
+    if (table := as_narwhals_table(X)) is not None:
         return table
     if lazy_kind(X) is not None:
         raise TypeError(f"{owner} expects an eager frame, but got a lazy one: collect it first.")
@@ -148,16 +141,14 @@ class PandasTable(Table):
         self.n_rows, self.n_columns = frame.shape
         if not frame.columns.is_unique:
             repeated = frame.columns[frame.columns.duplicated()][0]
-            told = f"X has the column {repeated!r} more than once: "
-            raise ValueError(Message(told, Owner(owner), " cannot tell them apart. Rename one."))
+            text = f"X has the column {repeated!r} more than once: "
+            raise ValueError(Message(text, Owner(owner), " cannot tell them apart. Rename one."))
 
     def column(self, position: int) -> pd.Series:
         return self.original.iloc[:, position]
 
-    native = column
-
     def kept(self, position: int, type_: ColumnType) -> pd.Series:
-        return _as_seen(plain_column(self.column(position)), type_)
+        return _as_fitted(plain_column(self.column(position)), type_)
 
     def type_of(self, position: int) -> ColumnType:
         return type_of_dtype(self.original.dtypes.iloc[position], "pandas")
@@ -170,14 +161,14 @@ class PandasTable(Table):
             dtype = pd.CategoricalDtype(present(shown), type_.is_ordered)
             position_of = dtype.categories.get_indexer(pd.Index(values, tupleize_cols=False))
             taken = take(np.append(position_of, -1), codes)
-            if taken is codes:  # which other columns may share
-                taken = codes.copy()
-            decoded = pd.Categorical.from_codes(taken, dtype=dtype, validate=False)
+            taken = codes.copy() if taken is codes else taken  # other columns may share codes
+            decoded: Any = pd.Categorical.from_codes(taken, dtype=dtype, validate=False)
             return pd.Series(decoded, index=index, copy=False)
         dtype = type_.pandas_dtype(shown)
-        decoded = _taken(_typed(values, dtype, shown), codes)
-        # Set explicitly, or pandas would turn objects that are all strings into a string column.
-        is_object = dtype is not None and dtype == np.dtype(object)
+        typed = _typed(values, dtype, shown)
+        is_numpy = isinstance(typed, pd.arrays.NumpyExtensionArray) and typed.dtype.kind != "O"
+        decoded = look_up(typed.to_numpy(), codes) if is_numpy else typed.take(codes)
+        is_object = dtype is not None and dtype == np.dtype(object)  # as in `plain_column`
         return pd.Series(decoded, index=index, dtype=object if is_object else None, copy=False)
 
     def categorical(self, categories: list[str], codes: IntArray) -> pd.Series:
@@ -206,10 +197,10 @@ class PandasTable(Table):
         return frame
 
 
-def _as_seen(column: pd.Series, type_: ColumnType) -> pd.Series:
-    """Return numbers and times in the type that `fit` saw, if it can hold them.
+def _as_fitted(column: pd.Series, type_: ColumnType) -> pd.Series:
+    """Return numbers and times in the type in `fit`, if it can hold them.
 
-    A type of the batch's own would tell how its rows are written: 1 or 1.0.
+    The type of the batch would reveal how its rows are written: 1 or 1.0.
     """
     dtype = type_.pandas_dtype([None] if column.hasnans else [])
     kinds = {column.dtype.kind, getattr(dtype, "kind", "")}
@@ -224,7 +215,7 @@ def _as_seen(column: pd.Series, type_: ColumnType) -> pd.Series:
 
 
 def _typed(values: list[Any], dtype: Any, shown: list[Any]) -> Any:
-    """Return values as a pandas array of `dtype`, or of one that all values shown fit into."""
+    """Return values as a pandas array of `dtype`, or of one that fits all values in `shown`."""
     return pd.array(values, dtype=dtype if _can_hold(dtype, shown) else pd.array(shown).dtype)
 
 
@@ -233,9 +224,9 @@ def _can_hold(dtype: Any, values: list[Any]) -> bool:
         return False
     try:
         typed = pd.array(values, dtype=dtype)
-    except (TypeError, ValueError, OverflowError):  # a missing value in a column of ints, say
+    except (TypeError, ValueError, OverflowError):  # for instance a missing int
         return False
-    # 1.5 as an int would be 1, a missing bool False; a float of fewer bits is close enough.
+    # As an int, 1.5 would be 1, and a missing bool False; floats of fewer bits are close enough.
     is_float = getattr(dtype, "kind", "") == "f"
     return all(
         pd.isna(t) if v is None else t == v or (is_float and np.isclose(t, v))
@@ -243,15 +234,8 @@ def _can_hold(dtype: Any, values: list[Any]) -> bool:
     )
 
 
-def _taken(values: Any, codes: IntArray) -> Any:
-    """Return ``values[codes]`` of a pandas array."""
-    if isinstance(values, pd.arrays.NumpyExtensionArray) and values.dtype.kind != "O":
-        return look_up(values.to_numpy(), codes)
-    return values.take(codes)
-
-
 def _numbers(column: npt.NDArray[Any]) -> list[Any]:
-    """Return values; numbers that an array holds as texts beside others become numbers."""
+    """Return values as Python objects; texts become numbers, or NaN."""
     if column.dtype.kind not in "US":
         return column.tolist()
     return pd.to_numeric(pd.Series(column.tolist(), dtype=object), errors="coerce").tolist()
@@ -270,30 +254,28 @@ class ArrayTable(Table):
         self.n_rows, self.n_columns = self.original.shape
 
     def column(self, position: int) -> pd.Series:
-        # Objects stay objects: what pandas makes of them depends on all of them.
+        # Objects stay objects: the dtype that pandas infers depends on all of them.
         dtype = object if self.original.dtype == object else None
         return pd.Series(self.original[:, position], dtype=dtype)
-
-    def native(self, position: int) -> npt.NDArray[Any]:
-        return self.original[:, position]
 
     def kept(self, position: int, type_: ColumnType) -> npt.NDArray[Any]:
         return plain_array(self._typed(self.original[:, position], type_))
 
     @staticmethod
     def _typed(column: npt.NDArray[Any], type_: ColumnType) -> npt.NDArray[Any]:
-        """Return a column in a type of its own: that of the array tells about other columns."""
+        """Return a column in its own type: the type of the array depends on other columns."""
         dtype = type_.numpy_dtype([]) if type_.library == "numpy" else None
         if dtype is not None and dtype not in ("U", "S"):
             if column.dtype == dtype:
                 return column
             if _can_hold(dtype, values := _numbers(column)):
                 return np.array(values, dtype=dtype)
-        # As its own values need: texts as wide as these, integers if all of them are whole.
+        # Decided by its own values: texts as wide as the longest, integers if all are whole.
         if column.dtype.kind in "US":
             return np.array(column.tolist(), dtype=column.dtype.kind)
-        is_whole = column.dtype.kind == "f" and not (column % 1).any()  # NaN is not zero
-        return column.astype(np.int64) if is_whole else column
+        if column.dtype.kind != "f" or (column % 1).any() or (np.abs(column) >= 2**63).any():
+            return column  # a remainder of NaN is true
+        return column.astype(np.int64)
 
     def type_of(self, position: int) -> ColumnType:
         return type_of_dtype(self.original.dtype, "numpy")
@@ -322,18 +304,17 @@ class ArrayTable(Table):
 # Vectors with an entry per row (y, weights, S, ids), and their cross tables.
 
 
-def check_length(vector: Any, n_rows: int, name: str) -> None:
-    """Check that a vector has one entry for each row."""
-    if vector is not None and (length := _length(vector, name)) != n_rows:
-        told = "Found input variables with inconsistent numbers of samples: "
-        raise ValueError(told + f"X has {n_rows} rows, {name} has {length}.")
-
-
-def _length(vector: Any, name: str) -> int:
+def check_length(vector: Any, n_rows: int, name: str, reference: str = "X") -> None:
+    """Check that a vector has as many entries as `reference` has rows."""
+    if vector is None:
+        return
     try:
-        return len(vector) if hasattr(vector, "__len__") else len(np.asarray(vector))
+        length = len(vector) if hasattr(vector, "__len__") else len(np.asarray(vector))
     except TypeError as error:
         raise TypeError(f"{name} must be an array, got {type(vector).__name__}.") from error
+    if length != n_rows:
+        problem = "Found input variables with inconsistent numbers of samples: "
+        raise ValueError(problem + f"{reference} has {n_rows} rows, {name} has {length}.")
 
 
 def check_weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> FloatArray | None:
@@ -360,7 +341,7 @@ def as_columns(vectors: ColumnsLike, name: str) -> NamedColumns:
     if not hasattr(vectors, "columns") and (array := np.asarray(vectors)).ndim == 1:
         return {name: pd.Series(array)}
     table = as_table(vectors, name)
-    # The columns of an array have no names, and must not be mistaken for columns of X that do.
+    # Columns of an array have no names, and must not be mistaken for columns of X.
     named = table.names or _made_up(name, table.n_columns)
     return {label: table.column(p) for p, label in enumerate(named)}
 
@@ -370,11 +351,11 @@ def _made_up(name: str, n_columns: int) -> list[str]:
 
 
 def are_made_up(names: Sequence[Any]) -> bool:
-    """Whether names of columns of S are those of an array, which has none of its own."""
+    """Whether the names of columns of S were made up by `as_columns`, for an array."""
     return any(list(names) == _made_up(name, len(names)) for name in ("sensitive_features", "y"))
 
 
-# From columns of samples to tables of counts.
+# Cross tables of columns.
 
 
 _MOST_PAIRS = 20_000_000
@@ -389,12 +370,12 @@ class CrossTable:
 
     @property
     def n(self) -> int:
-        """How many rows there were."""
+        """The number of rows."""
         return int(self.counts.sum())
 
     @property
     def p_y(self) -> FloatArray:
-        """How often each Y was observed, as a share."""
+        """P(Y) as observed."""
         return self.counts.sum(axis=0) / self.n
 
     @property
@@ -409,12 +390,10 @@ class CrossTable:
 
 
 def observed(s: ColumnsLike, y: ColumnsLike, owner: str) -> CrossTable:
-    """Return the `CrossTable` of two columns, or of several taken jointly on either side."""
+    """Return the `CrossTable` of two columns, or of two tables whose columns are taken jointly."""
     s_codes, _ = coded(s, "s")
     y_codes, y_values = coded(y, "y")
-    if len(s_codes) != len(y_codes):
-        told = "Found input variables with inconsistent numbers of samples: "
-        raise ValueError(told + f"s has {len(s_codes)} rows, y has {len(y_codes)}.")
+    check_length(y_codes, len(s_codes), "y", reference="s")
     if not len(s_codes):
         raise ValueError(f"Found array with 0 sample(s) while {owner} needs at least one row.")
     n_pairs = (int(s_codes.max()) + 1) * len(y_values)

@@ -17,44 +17,41 @@ from ..codes import UNKNOWN, take
 from ..encoding.values import dictionary_codes, plain
 from .table import ColumnType, Table, is_name, present
 
-# The types of pyarrow for texts, and how many of them are worth sorting.
+# pyarrow types of texts; dictionaries of more texts than this are not sorted.
 _TEXTS = ("string", "large_string", "string_view")
 _MOST_TEXTS = 1 << 16
 
-# The name of a dictionary type of pyarrow, with the types of its values and codes.
+# The name of a pyarrow dictionary type, with the types of its values and codes.
 _DICTIONARY = re.compile(r"dictionary<values=(.+), indices=(\w+), ordered=[01]>")
 
-# The names of types of decimals, in pyarrow and in polars.
+# The names of decimal types, in pyarrow and in polars.
 _DECIMAL = re.compile(r"(decimal\d+|Decimal)\((?:precision=)?(\d+), (?:scale=)?(-?\d+)\)")
 
-_MOST_DIGITS = 38
-
-# Types of pyarrow that it cannot take rows from, and others that hold the same values.
+# pyarrow types without a `take`, and types with it that hold the same values.
 _NOT_TAKEN = {"halffloat": "float", "string_view": "string", "binary_view": "binary"}
 
 _TIMES = {"time": "M8", "duration": "m8"}
-_WHOLE = ("int", "uint")
 _NUMBERS = {"int": "Int", "uint": "UInt", "float": "Float"}
 _NUMBER = re.compile(r"(U?Int|Float)(\d+)")
 
 
-def as_narwhals_table(X: Any, owner: str) -> NarwhalsTable | None:
-    """Return a table around a frame of polars or pyarrow, None for anything else."""
+def as_narwhals_table(X: Any) -> NarwhalsTable | None:
+    """Return a table around a polars or pyarrow frame, None for anything else."""
     frame = nw.from_native(X, eager_only=True, pass_through=True)
-    return NarwhalsTable(frame, owner) if isinstance(frame, nw.DataFrame) else None
+    return NarwhalsTable(frame) if isinstance(frame, nw.DataFrame) else None
 
 
 def lazy_kind(X: Any) -> str | None:
-    """Return the library of a frame that is computed later or elsewhere, None for others."""
+    """Return the library of a lazy frame, None for anything else."""
     if isinstance(X, pd.DataFrame | np.ndarray):
         return None
     frame = nw.from_native(X, pass_through=True)
-    # Frames of Spark Connect are of the same kind.
+    # Without the "[connect]" of Spark Connect.
     return str(frame.implementation).split("[")[0] if isinstance(frame, nw.LazyFrame) else None
 
 
 def converted(X: Any, container: str) -> Any:
-    """Return a frame of another library as one of `container`, "pandas" or "polars".
+    """Return a polars or pyarrow frame as one of `container`, "pandas" or "polars".
 
     scikit-learn converts the output of a transformer only from pandas and from arrays.
     """
@@ -71,7 +68,7 @@ class NarwhalsTable(Table):
 
     names: list[Any]
 
-    def __init__(self, frame: nw.DataFrame, owner: str) -> None:
+    def __init__(self, frame: nw.DataFrame) -> None:
         self._frame = frame
         self._is_arrow = frame.implementation.is_pyarrow()
         self.original = frame.to_native()
@@ -79,21 +76,21 @@ class NarwhalsTable(Table):
         self.n_rows, self.n_columns = frame.shape
 
     def column(self, position: int) -> pd.Series:
-        series = self._frame[self.names[position]]
-        if _has_few_texts(series):
-            return _few_texts(series)
+        series = self._native(position)
+        if (texts := _few_texts(series)) is not None:
+            return texts
         column = _to_pandas(series)
         if series.dtype == nw.Categorical() and isinstance(column.dtype, pd.CategoricalDtype):
-            # polars orders texts by when they first appeared, in any column.
+            # polars orders categories by their first appearance, in any column.
             return column.cat.reorder_categories(sorted(column.cat.categories), ordered=False)
         return column
 
-    def native(self, position: int) -> nw.Series:
+    def _native(self, position: int) -> nw.Series:
         return self._frame[self.names[position]]
 
     def kept(self, position: int, type_: ColumnType) -> nw.Series:
-        plain = self._plain(self.native(position))
-        return plain if (seen := _as_seen(plain, type_)) is plain else self._plain(seen)
+        plain = self._plain(self._native(position))
+        return plain if (typed := _as_fitted(plain, type_)) is plain else self._plain(typed)
 
     def _plain(self, series: nw.Series) -> nw.Series:
         native = series.to_native()
@@ -102,19 +99,25 @@ class NarwhalsTable(Table):
 
     @property
     def _library(self) -> Any:
-        """The module of polars or pyarrow."""
+        """The module polars or pyarrow."""
         return self._frame.__native_namespace__()
 
     def type_of(self, position: int) -> ColumnType:
-        return _type_of(self.native(position))
+        series = self._native(position)
+        native = series.to_native()
+        library = str(series.implementation.name).lower()
+        name = str(getattr(native, "type", getattr(native, "dtype", "")))
+        name = name if is_name(name) else ""  # the name of a polars Enum would list its values
+        return ColumnType(**_described(series.dtype, native), library=library, native=name)
 
     def decoded(
         self, type_: ColumnType, shown: list[Any], values: list[Any], codes: IntArray
     ) -> nw.Series:
-        shown, values = _none_for_missing(shown), _none_for_missing(values)
+        shown, values = ([None if pd.isna(v) else v for v in each] for each in (shown, values))
         if type_.family == "category":
             return self._of_categories(present(shown), type_, values, codes)
-        # Typed together with all values that may be shown, whichever of them are needed here.
+        # Typed together with all values that may be shown, so that the type does not depend on
+        # which of them occur here.
         typed = self._typed(type_, [*shown, *values])
         found = getattr(typed.to_native(), "type", None)
         if str(found) not in _NOT_TAKEN:
@@ -124,8 +127,8 @@ class NarwhalsTable(Table):
         return nw.from_native(taken.cast(found), series_only=True)
 
     def _typed(self, type_: ColumnType, values: list[Any]) -> nw.Series:
-        """Return values in a type, or in their own where that cannot hold them."""
-        values = _alike(values, is_whole=type_.family in _WHOLE)
+        """Return values in a type, or in their own type if it cannot hold them."""
+        values = _alike(values, is_whole=type_.family in ("int", "uint"))
         try:
             if type_.family in _TIMES:
                 return self._times(type_, values)
@@ -134,11 +137,11 @@ class NarwhalsTable(Table):
                 made = self._series(values, widest).to_native()
                 return nw.from_native(made.cast(native), series_only=True)
             return self._series(values, _dtype_for(type_))
-        except Exception:  # every engine has errors of its own
+        except Exception:  # every engine has its own errors
             return self._series(values)
 
     def _times(self, type_: ColumnType, values: list[Any]) -> nw.Series:
-        """Return moments or durations to the nanosecond, which Python's own do not have."""
+        """Return times or durations with nanoseconds, which those of Python do not have."""
         make: Any = pd.Timestamp if type_.family == "time" else pd.Timedelta
         dtype = f"{_TIMES[type_.family]}[{type_.unit}]"
         array = np.array([None if v is None else make(v).asm8 for v in values], dtype=dtype)
@@ -148,7 +151,7 @@ class NarwhalsTable(Table):
         return series.dt.replace_time_zone("UTC").dt.convert_time_zone(type_.zone)
 
     def _native_type(self, type_: ColumnType) -> Any:
-        """Return the type that `fit` saw, where it is finer than those of narwhals."""
+        """Return the native type in `fit`, if it is finer than those of narwhals."""
         if type_.library != self._frame.implementation.name.lower():
             return None
         return self._arrow_type(type_.native) if self._is_arrow else self._decimal(type_.native)
@@ -156,11 +159,11 @@ class NarwhalsTable(Table):
     def _arrow_type(self, name: str | None) -> Any:
         try:
             return None if name is None else self._library.type_for_alias(name)
-        except ValueError:  # with parameters: narwhals knows most of the others
+        except ValueError:  # a type with parameters, most of which narwhals knows
             return self._decimal(name)
 
     def _decimal(self, name: str | None) -> Any:
-        """Return a type of decimals by its name, None for another one."""
+        """Return a decimal type by its name, None for other names."""
         found = _DECIMAL.fullmatch(name or "")
         return getattr(self._library, found[1])(int(found[2]), int(found[3])) if found else None
 
@@ -171,9 +174,9 @@ class NarwhalsTable(Table):
     def _of_categories(
         self, categories: list[Any], type_: ColumnType, values: list[Any], codes: IntArray
     ) -> nw.Series:
-        """Return a column that lists all categories, including those that do not occur in it.
+        """Return a column that lists all categories, even those that do not occur in it.
 
-        In polars, an Enum: codes of its Categorical depend on all texts that were seen before.
+        In polars it is an Enum: codes of its Categorical depend on all texts seen before.
         """
         if not self._is_arrow:
             is_text = all(isinstance(category, str) for category in categories)
@@ -185,11 +188,9 @@ class NarwhalsTable(Table):
         return nw.from_native(self._dictionary(categories, type_, taken), series_only=True)
 
     def _dictionary(self, categories: list[Any], type_: ColumnType, codes: IntArray) -> Any:
-        """Return a column of pyarrow with a dictionary; -1 is missing."""
+        """Return a pyarrow column with a dictionary; -1 is missing."""
         found = _DICTIONARY.fullmatch(type_.native) if type_.library == "pyarrow" else None
-        of_values, of_codes = (
-            self._arrow_type(name) for name in (found.groups() if found else (None, None))
-        )
+        of_values, of_codes = map(self._arrow_type, found.groups() if found else (None, None))
         if of_codes is None or len(categories) > np.iinfo(str(of_codes)).max:
             of_codes = self._library.int32()
         array = self._library.DictionaryArray.from_arrays(
@@ -203,16 +204,16 @@ class NarwhalsTable(Table):
         return self._of_categories(categories, ColumnType("category"), categories, codes)
 
     def floats(self, values: FloatArray) -> nw.Series:
-        return nw.new_series("", values, nw.Float64(), backend=self._frame.implementation)
+        return self._series(values, nw.Float64())
 
     def assemble(self, columns: Sequence[tuple[Any, Any]]) -> Any:
-        # A new frame: the metadata of one of pyarrow may hold anything, even rows of people.
+        # A new frame, because the metadata of a pyarrow table may hold anything, even rows.
         natives = {name: column.to_native() for name, column in columns}
         return self._library.table(natives) if self._is_arrow else self._library.DataFrame(natives)
 
 
-def _as_seen(series: nw.Series, type_: ColumnType) -> nw.Series:
-    """Return numbers and times in the type that `fit` saw, if it can hold them."""
+def _as_fitted(series: nw.Series, type_: ColumnType) -> nw.Series:
+    """Return numbers and times in the type in `fit`, if it can hold them."""
     dtype = _dtype_for(type_)
     both_numbers = series.dtype.is_numeric() and type_.family in _NUMBERS
     both_times = isinstance(series.dtype, nw.Datetime) and type_.family == "time"
@@ -221,36 +222,36 @@ def _as_seen(series: nw.Series, type_: ColumnType) -> nw.Series:
     try:
         typed = series.cast(dtype)
         return typed if (typed.cast(series.dtype) == series).all() else series
-    except Exception:  # every engine has errors of its own
+    except Exception:  # every engine has its own errors
         return series
 
 
 def plain_arrow(column: Any) -> Any:
-    """Return a copy of a column of pyarrow: its values in one spelling, in one chunk, and no more.
+    """Return a copy of a pyarrow column: each value in one spelling, in one chunk, and no more.
 
-    Slices share the buffers of the whole, there may be values under missing ones, and dictionaries
-    may list values of other rows: they are decoded.
+    Slices share the buffers of the whole column, there may be values under missing ones, and
+    dictionaries, which are decoded, may list values of other rows.
     """
     library = nw.Implementation.PYARROW.to_native_namespace()
     if not hasattr(column, "chunks"):
         column = library.chunked_array([column])
     if hasattr(column.type, "index_type"):
         column = column.cast(column.type.value_type)
-    if not _is_flat(column.type):
+    stored = getattr(column.type, "storage_type", column.type)
+    if stored.num_fields or hasattr(stored, "value_type"):  # nested
         values = list(map(plain, column.to_pylist()))
         return library.chunked_array([library.array(values, type=column.type)])
-    type_, can_be_taken = column.type, _NOT_TAKEN.get(str(column.type))
-    if can_be_taken is not None:
-        column = column.cast(can_be_taken)
-    series = nw.from_native(column, series_only=True)
-    present, more, rows = _present(series)
+    type_ = column.type
+    if str(type_) in _NOT_TAKEN:
+        column = column.cast(_NOT_TAKEN[str(type_)])
+    present, more, rows = _present(nw.from_native(column, series_only=True))
     more = [library.array([value], column.type) for value in more]
     taken = library.chunked_array([*present.to_native().chunks, *more]).take(rows)
     return library.chunked_array([taken.cast(type_).combine_chunks()])
 
 
 def _plain_polars(column: Any) -> Any:
-    """Return a copy of a column of polars, as `plain_arrow` does."""
+    """Return a copy of a polars column, like `plain_arrow`."""
     series = nw.from_native(column, series_only=True)
     if isinstance(series.dtype, nw.Categorical | nw.Enum):
         series = series.cast(nw.String())
@@ -264,30 +265,25 @@ def _plain_polars(column: Any) -> Any:
 
 
 def _present(series: nw.Series) -> tuple[nw.Series, list[Any], IntArray]:
-    """Return what is not missing in a column, what else it needs, and which of both each row is.
+    """Return (present, more, rows): values of two kinds, and the index in both of each row.
 
-    For numbers that is a zero without a sign as well, for -0.0: adding 0.0 is nothing to polars.
+    present : without missing values; more : None and, for floats, 0.0, which replaces -0.0. (In
+    polars, adding 0.0 keeps the sign.)
     """
-    is_there = ~series.is_null()
+    is_present = ~series.is_null()
     if series.dtype.is_float():
-        is_there = is_there & ~series.is_nan().fill_null(False)
-    known = is_there.to_numpy().astype(bool)
+        is_present = is_present & ~series.is_nan().fill_null(False)
+    known = is_present.to_numpy().astype(bool)
     n_present = np.count_nonzero(known)
     rows = np.where(known, np.cumsum(known) - 1, n_present)
     if not series.dtype.is_float():
-        return series.filter(is_there), [None], rows
+        return series.filter(is_present), [None], rows
     rows[(series == 0.0).fill_null(False).to_numpy().astype(bool)] = n_present + 1
-    return series.filter(is_there), [None, 0.0], rows
-
-
-def _is_flat(type_: Any) -> bool:
-    """Whether a type of pyarrow holds one value in each row, which it can take."""
-    stored = getattr(type_, "storage_type", type_)
-    return not (stored.num_fields or hasattr(stored, "value_type"))
+    return series.filter(is_present), [None, 0.0], rows
 
 
 def as_series(vector: Any) -> pd.Series | None:
-    """Return a Series of polars or pyarrow as one of pandas; None for anything else."""
+    """Return a polars or pyarrow Series as a pandas Series; None for anything else."""
     series = nw.from_native(vector, series_only=True, pass_through=True)
     return _to_pandas(series) if isinstance(series, nw.Series) else None
 
@@ -296,7 +292,7 @@ def _to_pandas(series: nw.Series) -> pd.Series:
     native = series.to_native()
     type_: Any = getattr(native, "type", None)
     if hasattr(type_, "index_type"):
-        # Narwhals would turn missing values in a dictionary of pyarrow into its first value.
+        # narwhals would turn missing values in a pyarrow dictionary into its first value.
         decoded = nw.from_native(native.cast(type_.value_type), series_only=True)
         return _to_pandas(decoded).rename(series.name)
     if series.dtype.is_integer() and series.null_count():
@@ -313,21 +309,19 @@ def _to_pandas(series: nw.Series) -> pd.Series:
         return pd.Series(series.to_list(), name=series.name)
 
 
-def _has_few_texts(series: nw.Series) -> bool:
-    """Whether a column is of pyarrow, encoded by dictionaries of few texts."""
-    type_: Any = getattr(series.to_native(), "type", None)
-    if not hasattr(type_, "index_type") or str(type_.value_type) not in _TEXTS:
-        return False
-    return sum(len(chunk.dictionary) for chunk in series.to_native().chunks) <= _MOST_TEXTS
+def _few_texts(series: nw.Series) -> pd.Series | None:
+    """Return a pyarrow column with dictionaries of few texts as sorted categories; otherwise None.
 
-
-def _few_texts(series: nw.Series) -> pd.Series:
-    """Return a column encoded by dictionaries of texts like one of texts, without decoding it.
-
-    To an alphabet, sorted categories are the same as texts; the order of a dictionary means
-    nothing.
+    Nothing is decoded. To an alphabet, sorted categories are the same as texts; the order of a
+    dictionary means nothing.
     """
-    codes, texts = dictionary_codes(series.to_native())
+    native: Any = series.to_native()
+    type_: Any = getattr(native, "type", None)
+    if not hasattr(type_, "index_type") or str(type_.value_type) not in _TEXTS:
+        return None
+    if sum(len(chunk.dictionary) for chunk in native.chunks) > _MOST_TEXTS:
+        return None
+    codes, texts = dictionary_codes(native)
     order = sorted(range(len(texts)), key=texts.__getitem__)
     codes = take(np.append(np.argsort(order), -1), codes)
     dtype = pd.CategoricalDtype([texts[i] for i in order])
@@ -335,36 +329,23 @@ def _few_texts(series: nw.Series) -> pd.Series:
 
 
 def _alike(values: list[Any], is_whole: bool) -> list[Any]:
-    """Return numbers all as integers, if `is_whole` and they can be, or all as floats.
+    """Return numbers as integers, if `is_whole` and all are whole, or as floats.
 
-    Where there are decimals, all become such.
+    If there are decimals, all become decimals.
     """
     numbers = [v for v in values if isinstance(v, int | float | Decimal) and type(v) is not bool]
     kinds = {*map(type, numbers)}
     if len(numbers) < len(present(values)) or kinds <= {int}:
         return values
     convert: Any = int if is_whole and all(number == int(number) for number in numbers) else float
-    convert = _decimal if Decimal in kinds else convert
+    convert = _as_decimal if Decimal in kinds else convert
     return [None if value is None else convert(value) for value in values]
 
 
-def _decimal(value: Any) -> Decimal:
-    """Return a number as a decimal; the middle of a bin may need more digits than one can have."""
+def _as_decimal(value: Any) -> Decimal:
+    """Return a number as a decimal of at most 38 digits; the middle of a bin may have more."""
     exact = Decimal(value)
-    return exact if len(exact.as_tuple().digits) <= _MOST_DIGITS else Decimal(repr(value))
-
-
-def _none_for_missing(values: list[Any]) -> list[Any]:
-    return [None if pd.isna(value) else value for value in values]
-
-
-def _type_of(series: nw.Series) -> ColumnType:
-    """Return the type of a column of polars or pyarrow."""
-    dtype, native = series.dtype, series.to_native()
-    library = str(series.implementation.name).lower()
-    name = str(getattr(native, "type", getattr(native, "dtype", "")))
-    name = name if is_name(name) else ""  # that of an Enum of polars would list its values
-    return ColumnType(**_described(dtype, native), library=library, native=name)
+    return exact if len(exact.as_tuple().digits) <= 38 else Decimal(repr(value))
 
 
 def _described(dtype: Any, native: Any) -> dict[str, Any]:
@@ -382,9 +363,9 @@ def _described(dtype: Any, native: Any) -> dict[str, Any]:
 
 
 def _dtype_for(type_: ColumnType) -> Any:
-    """Return a dtype of narwhals; None: whatever the values need."""
+    """Return a narwhals dtype; None if the values decide."""
     if type_.family in _NUMBERS:
-        # There are no floats of 16 bits.
+        # narwhals has no floats of 16 bits.
         bits = max(type_.bits or 64, 32) if type_.family == "float" else type_.bits
         return getattr(nw, f"{_NUMBERS[type_.family]}{bits}")()
     unit: Any = type_.unit

@@ -1,7 +1,7 @@
 """The protocol of tables, types of columns, and the role of each column.
 
-A batch's own dtype reveals something about its rows (that a value is missing, or not whole), so no
-part of it may come out. What is kept of the table of `fit` is a description in plain words, which
+The dtype of a batch reveals something about its rows (that a value is missing, or not whole), so
+it must not decide the dtype of the release. Instead, `fit` keeps a description of each type, which
 can be written as JSON, and from which every library makes its nearest type.
 """
 
@@ -24,25 +24,26 @@ FAMILIES = (
 )  # fmt: skip
 LIBRARIES = ("pandas", "polars", "pyarrow", "numpy", "")
 _NUMBERS = {"i": "int", "u": "uint", "f": "float"}
+_TIMES = {"M": "time", "m": "duration"}
 UNITS = ("s", "ms", "us", "ns")
 
 
-# Names of types, except zones that pandas would read as files, and types that list their values.
+# Names of types, except zones that pandas would read from files, and types that list their values.
 _NAME = re.compile(r"(?!.*dateutil)[\w\[\]<>(), /+:.=-]{0,200}", re.ASCII)
 
 
 def is_name(text: str) -> bool:
-    """Whether a text may be the name of a type."""
+    """Whether a text is allowed as the name of a type."""
     return _NAME.fullmatch(text) is not None
 
 
 @dataclass(frozen=True)
 class ColumnType:
-    """What kind of column is released.
+    """The type of a released column.
 
-    family : one of `FAMILIES`; "object" is anything else, which the values themselves decide;
-    bits : of a number; unit, zone : of a time; is_ordered : of a category; library, native : where
-    `fit` saw the column, and what its type is called there.
+    family : one of `FAMILIES`; "object" is any other type, decided by the values; bits : of a
+    number; unit, zone : of a time; is_ordered : of a category; library, native : of the column in
+    `fit`, and the name of its type there.
     """
 
     family: str
@@ -54,11 +55,11 @@ class ColumnType:
     native: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the description as plain values."""
+        """Return the fields as a dict."""
         return asdict(self)
 
     def combined(self, other: ColumnType) -> ColumnType:
-        """Return a type for the rows of two batches."""
+        """Return a common type for the rows of two batches."""
         if self == other:
             return self
         if self.family == other.family == "category":
@@ -73,9 +74,9 @@ class ColumnType:
         return np.dtype(f"{self.family}{self.bits}")
 
     def pandas_dtype(self, values: list[Any]) -> Any:
-        """Return a dtype of pandas for a column of these values; None: whatever they need.
+        """Return a pandas dtype for a column of these values; None if the values decide.
 
-        Categories are made elsewhere: they are a list of values.
+        Not for categories, which depend on a list of values.
         """
         if self.library == "pandas" and (dtype := _parsed(self.native or None)) is not None:
             return dtype
@@ -95,13 +96,13 @@ class ColumnType:
         return _parsed(named.get(self.family))
 
     def numpy_dtype(self, values: list[Any]) -> Any:
-        """Return a dtype of numpy for an array of these values."""
+        """Return a numpy dtype for an array of these values."""
         has_missing = any(value is None for value in values)
         if self.library == "numpy" and self.native in ("U", "S"):
             return object if has_missing else self.native
-        if self.family in ("int", "uint", "float", "bool") and not has_missing:
-            return np.dtype(bool if self.family == "bool" else f"{self.family}{self.bits}")
-        if self.family == "float":
+        if self.family == "bool" and not has_missing:
+            return np.dtype(bool)
+        if self.family == "float" or (self.family in ("int", "uint") and not has_missing):
             return self._numpy
         if self.family in ("time", "duration") and self.zone is None:
             return np.dtype(f"{'M8' if self.family == 'time' else 'm8'}[{self.unit}]")
@@ -109,15 +110,15 @@ class ColumnType:
 
 
 def _parsed(name: Any) -> Any:
-    """Return a dtype of pandas by its name; None for one that this pandas does not know."""
+    """Return a pandas dtype by its name; None if the installed pandas does not know it."""
     try:
         return None if name is None else pd.api.types.pandas_dtype(name)
     except (TypeError, ValueError, KeyError, ImportError, NotImplementedError):
-        return None  # one of another version, or a zone without a name
+        return None  # of another version, or a zone without a name
 
 
 def type_of_dtype(dtype: Any, library: str) -> ColumnType:
-    """Return the type of a column with a dtype of pandas or numpy."""
+    """Return the `ColumnType` of a pandas or numpy dtype."""
     native = dtype.kind if library == "numpy" and dtype.kind in "US" else str(dtype)
     native = native if is_name(native) else ""
     return ColumnType(**_described(dtype), library=library, native=native)
@@ -133,20 +134,13 @@ def _described(dtype: Any) -> dict[str, Any]:
     if dtype.kind in _NUMBERS:
         return {"family": _NUMBERS[dtype.kind], "bits": 8 * dtype.itemsize}
     if dtype.kind in "mM":
-        unit, zone = _unit_and_zone(dtype)
-        return {"family": "time" if dtype.kind == "M" else "duration", "unit": unit, "zone": zone}
+        family, dtype = _TIMES[dtype.kind], getattr(dtype, "pyarrow_dtype", dtype)
+        is_numpy, zone = isinstance(dtype, np.dtype), getattr(dtype, "tz", None)
+        unit = np.datetime_data(dtype)[0] if is_numpy else getattr(dtype, "unit", None)
+        unit = unit if unit in UNITS else "s"  # dates, which are in days, are times to pandas
+        return {"family": family, "unit": unit, "zone": None if zone is None else str(zone)}
     is_text = dtype.kind in "US" or isinstance(dtype, pd.StringDtype) or "string" in str(dtype)
     return {"family": "text" if is_text else "object"}
-
-
-def _unit_and_zone(dtype: Any) -> tuple[str, str | None]:
-    dtype = getattr(dtype, "pyarrow_dtype", dtype)
-    zone = getattr(dtype, "tz", None)
-    unit = getattr(dtype, "unit", None) or (
-        np.datetime_data(dtype)[0] if isinstance(dtype, np.dtype) else None
-    )
-    # Dates, which are counted in days, are times to pandas.
-    return unit if unit in UNITS else "s", None if zone is None else str(zone)
 
 
 def present(values: list[Any]) -> list[Any]:
@@ -154,7 +148,7 @@ def present(values: list[Any]) -> list[Any]:
     return [value for value in values if value is not None]
 
 
-# The index of a frame, which leaves with its rows.
+# The index of a frame, which is released with its rows.
 
 
 def check_no_copy(
@@ -162,7 +156,7 @@ def check_no_copy(
 ) -> None:
     """Refuse an index that holds S.
 
-    levels : of the index; s_names : what S is called; s_columns : S, where it is known.
+    levels : of the index; s_names : of the columns of S; s_columns : S, if it is known.
     """
     for number, level in enumerate(levels):
         is_named = level.name is not None and level.name in s_names
@@ -177,15 +171,15 @@ def check_no_copy(
 def copy_error(levels: Sequence[pd.Series], number: int, owner: str) -> ValueError:
     """Return the error for a level of an index that holds S."""
     is_alone = len(levels) == 1
-    which = "The index" if is_alone else f"The level {labels_of(levels)[number]!r} of the index"
+    name = "The index" if is_alone else f"The level {labels_of(levels)[number]!r} of the index"
     return ValueError(
-        f"{which} of X holds a sensitive column, and {owner} keeps the index in its output. Drop "
+        f"{name} of X holds a sensitive column, and {owner} keeps the index in its output. Drop "
         f"it first: X.reset_index({'' if is_alone else f'level={number}, '}drop=True)."
     )
 
 
 def are_equal(level: pd.Series, column: pd.Series) -> bool:
-    """Whether a level has the values of a column in every row."""
+    """Whether a level of an index equals a column."""
     if len(level) != len(column):
         return False
     values, others = (pd.Series(s.to_numpy(dtype=object), dtype=object) for s in (level, column))
@@ -193,24 +187,23 @@ def are_equal(level: pd.Series, column: pd.Series) -> bool:
 
 
 def labels_of(levels: Sequence[pd.Series]) -> list[object]:
-    """Return what to call the levels of an index, all different.
+    """Return distinct names for the levels of an index.
 
-    Those without a name are called what reset_index would call them.
+    Levels without a name, or with a repeated one, get the names that reset_index would give them.
     """
-    own = ["index"] if len(levels) == 1 else [f"level_{i}" for i in range(len(levels))]
+    defaults = ["index"] if len(levels) == 1 else [f"level_{i}" for i in range(len(levels))]
     names = [level.name for level in levels]
-    return [
-        own[i] if name is None or names.count(name) > 1 else name for i, name in enumerate(names)
-    ]
+    pairs = zip(names, defaults, strict=True)
+    return [default if n is None or names.count(n) > 1 else n for n, default in pairs]
 
 
-# What a table is to the rest of the package: columns by position, whatever library holds them.
+# The protocol of tables: columns by position, whatever library holds them.
 
 
 class Table(ABC):
     """A table with columns by position.
 
-    names : list of column names, or None for an array; n_rows, n_columns : its shape.
+    names : of the columns, or None for an array; n_rows, n_columns : its shape.
     """
 
     original: Any
@@ -223,10 +216,6 @@ class Table(ABC):
         """Return a column as a pandas Series."""
 
     @abstractmethod
-    def native(self, position: int) -> Any:
-        """Return a column as it is."""
-
-    @abstractmethod
     def type_of(self, position: int) -> ColumnType:
         """Return the type of a column."""
 
@@ -236,8 +225,8 @@ class Table(ABC):
     ) -> Any:
         """Return a new column of a type, with ``values[codes]``.
 
-        shown : all values that such a column may have, in their order: its categories, if it has
-        any. Only these four decide the dtype, not any column of this table.
+        shown : all values that such a column may have, in order: the categories, if it has any.
+        Only these arguments decide the dtype, not any column of this table.
         """
 
     @abstractmethod
@@ -253,33 +242,33 @@ class Table(ABC):
         """Return a table of this kind from (name, native column) pairs."""
 
     def index_levels(self) -> list[pd.Series]:
-        """Return what comes out with the rows besides the columns: the levels of an index.
+        """Return the levels of an index that is released with the rows.
 
-        A mere numbering of the rows is not one.
+        A mere numbering of the rows is no index.
         """
         return []
 
     @abstractmethod
     def kept(self, position: int, type_: ColumnType) -> Any:
-        """Return a column that is passed through: its values in one spelling each, and no more.
+        """Return a column that is passed through: each value in one spelling, and nothing else.
 
-        type_ : the type that `fit` saw. In an array all columns share one type, which must not
-        reveal anything about the others.
+        type_ : the type in `fit`. All columns of an array share one type, which must not reveal
+        anything about the others.
         """
 
     def label(self, position: int) -> Any:
-        """Return what to call a column in a message."""
+        """Return the name of a column for messages."""
         return position if self.names is None else self.names[position]
 
     def named(self, positions: Iterable[int]) -> NamedColumns:
         """Return columns by their labels."""
         return {self.label(position): self.column(position) for position in positions}
 
-    def positions_there(self, owner: str, parameter: str, columns: Any) -> list[int]:
-        """Return the positions of those of the given columns that exist."""
+    def known_positions(self, owner: str, parameter: str, columns: Any) -> list[int]:
+        """Return the positions of the given columns, without those that do not exist."""
         listed = self._listed(columns)
-        there = [c for c in listed if not isinstance(c, str) or c in (self.names or ())]
-        return self.positions(owner, parameter, there)
+        found = [c for c in listed if not isinstance(c, str) or c in (self.names or ())]
+        return self.positions(owner, parameter, found)
 
     def _listed(self, columns: Any) -> list[Any]:
         if callable(columns):
@@ -300,13 +289,12 @@ class Table(ABC):
             elif is_number and -self.n_columns <= column < self.n_columns:
                 found.append(int(column) % self.n_columns)
             else:
-                there = f"{self.n_columns} columns" if names is None else f"the columns {names}"
-                unknown = f" names the column {column!r}, which X does not have. X has {there}."
-                raise ValueError(Message(Parameter(parameter, owner), unknown))
-        repeated = [column for column in found if found.count(column) > 1]
-        if repeated:
-            told = Parameter(parameter, owner), f" names the column {self.label(repeated[0])!r} "
-            raise ValueError(Message(*told, "more than once."))
+                known = f"{self.n_columns} columns" if names is None else f"the columns {names}"
+                problem = f" names the column {column!r}, which X does not have. X has {known}."
+                raise ValueError(Message(Parameter(parameter, owner), problem))
+        if repeated := [position for position in found if found.count(position) > 1]:
+            problem = f" names the column {self.label(repeated[0])!r} more than once."
+            raise ValueError(Message(Parameter(parameter, owner), problem))
         return found
 
 
@@ -315,14 +303,13 @@ class Table(ABC):
 
 @dataclass(frozen=True)
 class ColumnRoles:
-    """Which columns `fit` saw, and what each of them is.
+    """The columns in `fit`, and the role of each. Columns without a role are not released.
 
     names : of all columns, or None for an array; x_positions : the columns that are replaced;
-    s_positions : those that hold S; s_names : what S is called, even where it came separately from
-    the table; kept_positions : the columns that are passed through; of_cells : whether rows are
+    s_positions : those that hold S; s_names : of S, even if it was passed separately from the
+    table; kept_positions : the columns that are passed through; of_cells : whether rows are
     released as cells; person_position : the column with person ids, which is read and never
-    released; beside_positions : the columns that come out unchanged under the budget. No others
-    come out.
+    released; beside_positions : the columns that are published unchanged under the budget.
     """
 
     names: list[Any] | None
@@ -337,22 +324,22 @@ class ColumnRoles:
 
     @property
     def has_string_names(self) -> bool:
-        """Whether there are names that scikit-learn takes as feature names."""
+        """Whether scikit-learn accepts the names as feature names."""
         return self.names is not None and all(isinstance(name, str) for name in self.names)
 
     @property
     def order(self) -> list[int]:
-        """The columns that come out, replaced or unchanged, in the order of `fit`."""
+        """The released columns, replaced or unchanged, in the order of `fit`."""
         return sorted([*self.x_positions, *self.kept_positions, *self.beside_positions])
 
     @property
     def read_positions(self) -> tuple[int, ...]:
-        """The columns that a draw depends on: those that are replaced, and those beside them."""
+        """The columns that a draw depends on: those of X, and those beside it."""
         return *self.x_positions, *self.beside_positions
 
     @property
     def typed_positions(self) -> tuple[int, ...]:
-        """The columns whose types `fit` learns: replaced, beside them, and passed through."""
+        """The columns whose types `fit` learns: of X, beside it, and passed through."""
         return *self.read_positions, *self.kept_positions
 
     @property
@@ -361,7 +348,7 @@ class ColumnRoles:
         return self.order if self.person_position is None else [*self.order, self.person_position]
 
     def keeping(self, names: Container[Any]) -> ColumnRoles:
-        """Return the roles with fewer columns passed through: only those with these names."""
+        """Return the roles with only these columns passed through."""
         pairs = zip(self.kept_positions, self.names_or_positions(self.kept_positions), strict=True)
         return replace(self, kept_positions=tuple(p for p, name in pairs if name in names))
 
@@ -370,34 +357,34 @@ class ColumnRoles:
         return f"x{position}" if self.names is None else self.names[position]
 
     def names_or_positions(self, positions: Iterable[int]) -> list[Any]:
-        """Return what a user would write for some columns."""
+        """Return the names of columns, or for an array their positions."""
         return [p if self.names is None else self.names[p] for p in positions]
 
     @property
     def joint_name(self) -> str:
-        """What several columns taken jointly are called."""
+        """The name of the columns of X taken jointly."""
         if self.of_cells:
             return "cell"
         return "|".join(str(self.name(position)) for position in self.x_positions)
 
     def renamed(self, input_features: Iterable[str] | None) -> ColumnRoles:
-        """Return the roles with other names, as `get_feature_names_out` takes them."""
+        """Return the roles with other names, like `get_feature_names_out`."""
         if input_features is None:
             return self
         given = list(input_features)
         if self.has_string_names and given != self.names:
             raise ValueError("input_features is not equal to feature_names_in_")
         if len(given) != self.n_columns:
-            told = "input_features should have length equal to number of features "
-            raise ValueError(told + f"({self.n_columns}), got {len(given)}")
+            problem = "input_features should have length equal to number of features "
+            raise ValueError(problem + f"({self.n_columns}), got {len(given)}")
         return replace(self, names=given)
 
     def match(self, table: Table, owner: str) -> dict[int, int]:
-        """Return the position in `table` of each column of `fit` that `transform` needs."""
+        """Return the position in `table` of each position in `fit` that `transform` reads."""
         if self.names is None or table.names is None:
             if table.n_columns != self.n_columns:
-                said = f"X has {table.n_columns} features, but ", Owner(owner), " is expecting "
-                raise ValueError(Message(*said, f"{self.n_columns} features as input."))
+                problem = f"X has {table.n_columns} features, but ", Owner(owner), " is expecting "
+                raise ValueError(Message(*problem, f"{self.n_columns} features as input."))
             if self.has_string_names and table.names is None:
                 text = "X does not have valid feature names, but "
                 warn(Message(text, Owner(owner), " was fitted with feature names"))
@@ -407,17 +394,18 @@ class ColumnRoles:
             return {position: position for position in range(self.n_columns)}
         missing = [self.names[p] for p in self.read if self.names[p] not in table.names]
         if missing:
-            told = f"X lacks the columns {missing} that ", Owner(owner), " was fitted with. "
-            raise ValueError(Message(*told, f"It has {table.names}.{self.about_groups(missing)}"))
+            problem = f"X lacks the columns {missing} that ", Owner(owner), " was fitted with. "
+            advice = f"It has {table.names}.{self.person_hint(missing)}"
+            raise ValueError(Message(*problem, advice))
         return {p: table.names.index(self.names[p]) for p in self.read}
 
     @property
     def person_names(self) -> tuple[Any, ...]:
-        """The name of the column that tells people apart, if there is one."""
+        """The name of the column with person ids, if there is one."""
         return () if self.person_position is None else (self.name(self.person_position),)
 
-    def about_groups(self, missing: Container[Any]) -> str:
-        """Say what the column that tells people apart is needed for, if it is missing."""
+    def person_hint(self, missing: Container[Any]) -> str:
+        """Return what the column with person ids is needed for, if it is missing."""
         return "".join(
             f" {name!r} tells which rows are of the same person: it is read, and not released."
             for name in self.person_names
@@ -425,12 +413,12 @@ class ColumnRoles:
         )
 
     def read_in(self, table: Table, owner: str) -> list[int]:
-        """Return the positions of the columns of X and of those beside it."""
+        """Return the positions in `table` of the columns of X and those beside it."""
         positions = replace(self, kept_positions=()).match(table, owner)
         return [positions[position] for position in self.read_positions]
 
-    def group_in(self, table: Table, owner: str) -> int | None:
-        """Return where in `table` the column is that tells people apart, None if there is none."""
+    def person_in(self, table: Table, owner: str) -> int | None:
+        """Return the position in `table` of the column with person ids, None if there is none."""
         if self.person_position is None:
             return None
         return replace(self, kept_positions=()).match(table, owner)[self.person_position]

@@ -231,7 +231,7 @@ class TestOnlyNamesCanBeChanged:
 
     def test_a_guarantee_is_not_given_to_another_channel(self):
         one, other = (design_mechanism(THREE_BY_THREE, e) for e in (0.02, 0.5))
-        with pytest.raises(ValueError, match="judged"):
+        with pytest.raises(ValueError, match="Only names"):
             one.secrets[None].renamed(other.y_given_x)
         with pytest.raises(ValueError, match="same channel"):
             Mechanism(other.y_given_x, one.secrets, "mine")

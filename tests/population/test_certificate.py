@@ -406,7 +406,7 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("s", "text"),
         [
-            ("aaaa", "1 of the 2 groups of S that fit saw have no row here"),
+            ("aaaa", "1 of the 2 groups of S"),
             ("", r"Found array with 0 sample\(s\)"),
         ],
     )
@@ -422,7 +422,7 @@ class TestErrors:
     def test_too_many_groups(self, fitted):
         loaded = PrivacyFunnelTransformer.from_json(fitted.to_json())
         rows = pd.DataFrame({"s": range(9), "x": ["u"] * 9})
-        with pytest.raises(ValueError, match=r"more than 8 groups of S, the most that kl is"):
+        with pytest.raises(ValueError, match=r"more than 8 groups of S, the most that kl"):
             loaded.certify(rows)
         assert loaded.certify(rows, measure="parity").n_groups == 9
 

@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 
 from skprivacy.measures import KL, L1, AlphaLift, Chi2, Lip, MaxLift, Parity
 from skprivacy.population.cone_program import ConeProgram, RobustBudget
-from skprivacy.population.limits import ChannelLimits, reached, upper_limits
+from skprivacy.population.limits import BudgetUse, ChannelLimits, upper_limits
 from skprivacy.population.search import ConfidentSearch, blocks
 from skprivacy.utilities import Distortion, Guess, MutualInformation, entropy
 
@@ -41,10 +41,15 @@ UTILITIES = pytest.mark.parametrize("utility", [MutualInformation(), Guess()], i
 def design(counts, measure=None, epsilon=0.02, utility=None, confidence=0.95, strata=None):
     """Return a channel for one secret, the search starting from nothing but the symbols."""
     counts, measure = np.asarray(counts, float), measure or KL()
-    limits = {None: ChannelLimits(counts, measure, "per_output", confidence)}
+    limits = ChannelLimits(counts, measure, "per_output", confidence)
+
+    def use(channel):
+        limit, per_output = limits.budget_use(channel, epsilon)
+        return BudgetUse(limit, per_output[None])
+
     search = ConfidentSearch(
         [RobustBudget(counts, measure, epsilon)],
-        lambda channel: reached(limits, {None: epsilon}, channel),
+        use,
         utility or MutualInformation(),
         np.zeros(counts.shape[1], dtype=int) if strata is None else np.asarray(strata),
     )
@@ -211,8 +216,8 @@ class TestSearch:
     @UTILITIES
     def test_nothing_is_given_away(self, utility):
         channel = design(COUNTS, utility=utility)
-        limits = {None: ChannelLimits(COUNTS, KL(), "per_output", 0.95)}
-        assert 0.999 < reached(limits, {None: 0.02}, channel).limit <= 1
+        limits = ChannelLimits(COUNTS, KL(), "per_output", 0.95)
+        assert 0.999 < limits.budget_use(channel, 0.02).limit <= 1
 
     @pytest.mark.parametrize(
         "utility", [Guess(), Distortion.of_positions(7), MutualInformation()], ids=repr

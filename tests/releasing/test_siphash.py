@@ -232,8 +232,8 @@ class TestWrongIds:
             with pytest.raises(
                 ValueError, match="1,000 characters.*1,001.*hash such ids"
             ) as caught:
-                encode_ids(ids.astype(dtype), "the ids")
-            assert str(caught.value).startswith("the ids must")
+                encode_ids(ids.astype(dtype))
+            assert str(caught.value).startswith("record_ids must")
             assert "xx" not in str(caught.value)
 
     @pytest.mark.parametrize("value", [2**64, -(2**63) - 1, 10**30])

@@ -7,6 +7,8 @@ import pyarrow as pa
 import pytest
 from example_tables import make, quiet_fit
 
+from skprivacy import PrivacyFunnelTransformer
+
 
 class TestFrames:
     def test_the_same_rows_give_the_same_symbols_in_every_kind_of_table(self, frame):
@@ -76,6 +78,14 @@ class TestFrames:
         transformer = make().fit(table)
         out = transformer.transform(pl.from_pandas(table[["education"]]))
         assert out["education"].to_list() == transformer.transform(table)["education"].tolist()
+
+    def test_whole_numbers_that_no_integer_holds_stay_floats(self):
+        table = pd.DataFrame({"s": [0, 1] * 50, "x": [0, 1, 1, 2] * 25, "kept": 1.0})
+        funnel = PrivacyFunnelTransformer(0.2, sensitive="s", columns="x", remainder=["kept"])
+        rows = table.to_numpy()
+        rows[:2, 2] = 1e300, -(2.0**63)
+        kept = quiet_fit(funnel, table).transform(rows)[:, 1]
+        assert kept.tolist() == rows[:, 2].tolist()
 
     def test_columns_at_transform(self, frame):
         transformer = make(columns=["education", "children"]).fit(frame)
