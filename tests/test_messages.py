@@ -300,7 +300,7 @@ class TestCommands:
         ("arguments", "text"),
         [
             ("in.csv --columns x,x", "--columns names the column 'x' more than once."),
-            ("in.csv --columns x --remainder x", "--remainder names the column 'x', which is"),
+            ("in.csv --columns x --remainder x", "'x' is both in --columns and in --remainder"),
             ("in.csv --columns x --record-ids i --key-file k", "--record-ids names the column 'i'"),
             ("in.csv --columns x --record-ids x --key-file k", "--record-ids names the column 'x'"),
             ("in.csv --columns x --record-ids few --key-file k", "--record-ids names 'few', which"),

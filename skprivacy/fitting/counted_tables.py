@@ -324,7 +324,8 @@ class Batches:
             raise ValueError(
                 f"The columns of X, S or the target differ from those of the first batch in name, "
                 f"order or role: {self._owner}.partial_fit needs the same in every batch. Got "
-                f"{batch.roles.names} after {self.roles.names}."
+                f"{batch.roles.names} with S in {list(batch.rows.s_columns)}, after "
+                f"{self.roles.names} with S in {list(self._counted.s)}."
             )
 
     def rows(self, tally: Tally | None = None) -> LabelledRows:

@@ -437,7 +437,7 @@ def test_batches_that_do_not_fit(frame):
         fitted.partial_fit(frame[["sex", "band"]])
     with pytest.raises(ValueError, match="columns of X, S or the target differ"):
         fitted.partial_fit(frame.rename(columns={"zip": "place"}))
-    with pytest.raises(ValueError, match="columns of S, of the target"):
+    with pytest.raises(ValueError, match=r"differ .* with S in \['other'\]"):
         fitted.partial_fit(frame, sensitive_features=frame["label"].rename("other"))
     assert fitted.n_samples_seen_ == len(frame)
     with pytest.raises(ValueError, match="fitted by fit, or loaded.*Start with partial_fit"):
