@@ -36,11 +36,6 @@ def beside_positions(settings: Settings, table: Table) -> tuple[int, ...]:
             where = f" names {name!r}, which is the index of X: make it a column first, "
             raise ValueError(about(settings.owner, "beside", where, "X.reset_index()."))
     found = table.positions(settings.owner, "beside", settings.beside)
-    bins = settings.n_bins if isinstance(settings.n_bins, dict) else {}
-    if cut := [name for name in map(table.label, found) if bins.get(name) is not None]:
-        where = f" names the column {cut[0]!r}, which is published unchanged in "
-        advice = Named("beside"), ": cut it before fit, or release it too."
-        raise ValueError(about(settings.owner, "n_bins", where, *advice))
     return tuple(sorted(found))
 
 
@@ -326,6 +321,11 @@ def roles_of(
         x_positions = table.positions(owner, "columns", settings.columns)
     roles = {"sensitive": s_positions, "person": person, "beside": beside, "columns": x_positions}
     _check_one_role(table, roles | {"remainder": remainder})
+    bins = settings.n_bins if isinstance(settings.n_bins, dict) else {}
+    if cut := [name for name in map(table.label, beside) if bins.get(name) is not None]:
+        where = f" names the column {cut[0]!r}, which is published unchanged in "
+        advice = Named("beside"), ": cut it before fit, or release it too."
+        raise ValueError(about(owner, "n_bins", where, *advice))
     if not x_positions:
         got = f" must name at least one column that is not sensitive. Got {settings.columns!r}."
         raise ValueError(about(owner, "columns", got))

@@ -280,7 +280,7 @@ class TestSanitize:
                         ["choose", *common, *quick],
                         ["audit", *common, "--released", "x"]):  # fmt: skip
             assert run(*command) == 0
-            assert "the bin that a number falls into" in capsys.readouterr().err
+            assert "the bin of a number is protected" in capsys.readouterr().err
             assert run(*command, "--categorical", "code") == 0
             assert "bins" not in capsys.readouterr().err
 
